@@ -23,6 +23,7 @@ _VERTEX_BYTES = "Bytes of memory that a vertex takes on the machine."
 _SIZES = "Bytes of each vertex on the machine: NumPy file, or lines of text or CSV (default: --vertex-bytes for all)."
 _WEIGHTS = "Size of the message between each vertex and its parent on the machine: a file as --sizes (default: all 1)."
 _TABLE = "With --machine: write what every processor holds and sends, as .csv or .npz."
+_CSL = "With --machine: write the messages as a program in CSL for a Cerebras wafer, as .zip."
 _ROUTES = "With --machine: write the links, the round and the colour of every message, as .npz."
 
 
@@ -81,6 +82,7 @@ class PlanOptions(LayoutOptions):
     weights: Path | None = option(None, _WEIGHTS)
     table: Path | None = option(None, _TABLE, free=True)
     routes: Path | None = option(None, _ROUTES, free=True)
+    csl: Path | None = option(None, _CSL, free=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class CheckOptions:
     weights: Path | None = option(None, _WEIGHTS)
     table: Path | None = option(None, _TABLE, free=True)
     routes: Path | None = option(None, _ROUTES, free=True)
+    csl: Path | None = option(None, _CSL, free=True)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -133,6 +136,7 @@ class TreefixOptions(MachineOptions):
     values: Path | None = option(
         None, "One number per vertex: NumPy file, or lines of text or CSV, as in `name,2.5` (default: all 1)."
     )
+    csl: Path | None = option(None, _CSL + " For --method convergecast.", free=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class CheckKeywords(TypedDict, total=False):
     weights: str | PathLike[str] | None
     table: str | PathLike[str] | None
     routes: str | PathLike[str] | None
+    csl: str | PathLike[str] | None
     forest: bool
     effort: float | None
     time_limit: float | None
@@ -94,6 +95,7 @@ class PlanKeywords(TypedDict, total=False):
     weights: str | PathLike[str] | None
     table: str | PathLike[str] | None
     routes: str | PathLike[str] | None
+    csl: str | PathLike[str] | None
     forest: bool
     effort: float | None
     time_limit: float | None
@@ -145,6 +147,7 @@ class TreefixKeywords(TypedDict, total=False):
     direction: Literal["up", "down"]
     method: Literal["auto", "rake-compress", "convergecast", "heavy-path"]
     coins: Literal["local-maximum", "random-mate"]
+    csl: str | PathLike[str] | None
     forest: bool
     effort: float | None
     time_limit: float | None

@@ -39,6 +39,7 @@ from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Fabric, Load, Tree
 from shorthaul.spatial.options import WORDS, BoundOptions, CheckOptions, MachineOptions, PlanOptions
 from shorthaul.spatial.plan import BoundExtra, Layout, MachineExtra, PlanExtra
+from shorthaul.spatial.verbs.wafers import write_messages
 
 Index = npt.NDArray[np.int32]
 Machined = PlanOptions | BoundOptions | CheckOptions | MachineOptions
@@ -94,7 +95,7 @@ class Put:
 
 def expect_machine(options: Machined) -> bool:
     """Return whether the options name a machine; raises :class:`InputError` for those that go only with, or without."""
-    only_with = ("per_processor", "sizes", "weights", "table", "routes")
+    only_with = ("per_processor", "sizes", "weights", "table", "routes", "csl")
     if options.machine is None:
         for name in only_with:
             if getattr(options, name, None) is not None:
@@ -112,16 +113,13 @@ def expect_machine(options: Machined) -> bool:
         given = getattr(options, name, default)
         if given != default:
             raise InputError("cannot be combined with --machine", place=f"--{name}", value=given)
-    for file, suffixes in ((getattr(options, "table", None), (".csv", ".npz")), (_routes(options), (".npz",))):
+    for name, suffixes in (("table", (".csv", ".npz")), ("routes", (".npz",)), ("csl", (".zip",))):
+        file = getattr(options, name, None)
         if file is not None:
             if file.suffix.lower() not in suffixes:
                 raise InputError("has an unknown suffix", file=file, value=file.suffix, allowed=" or ".join(suffixes))
             expect_writable(file)
     return True
-
-
-def _routes(options: Machined) -> Path | None:
-    return getattr(options, "routes", None)
 
 
 def machine_and_load(
@@ -282,12 +280,14 @@ def check_layout_on_machine(
 
 
 def export(put: Put, options: PlanOptions | CheckOptions) -> Put:
-    """Write the table and the routes that the options ask for; return ``put`` with what that took."""
+    """Write the table, the routes and the program that the options ask for; return ``put`` with what that took."""
     tree, fabric = put.tree, put.fabric
     if options.table is not None:
         columns = processor_table(fabric, tree.parent, put.place, put.load, put.traffic)
         is_text = options.table.suffix.lower() == ".csv"
         write_bytes(options.table, _csv(columns) if is_text else archive(**columns))
+    if options.csl is not None:
+        write_messages(options.csl, fabric, tree.parent, put.place)
     if options.routes is None:
         return put
     traffic = send(fabric, tree.parent, put.place, put.load.weight, trails=True)

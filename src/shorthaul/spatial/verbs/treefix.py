@@ -42,6 +42,7 @@ from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, T
 from shorthaul.spatial.plan import RunExtra, VertexTable
 from shorthaul.spatial.verbs.inputs import TABLES, TREES, Workload
 from shorthaul.spatial.verbs.planning import KIND, place_on_machine
+from shorthaul.spatial.verbs.wafers import expect_one_wave, write_treefix
 
 if TYPE_CHECKING:
     from shorthaul.spatial.verbs.keywords import TreefixKeywords
@@ -204,6 +205,7 @@ def treefix(
     [4, 2, 1, 1]
     """
     tree, options, search, source = asked(workload, TREES, TreefixOptions, keywords)
+    expect_one_wave(options, own=operator is not None)
     given, chosen = _given(values, operator, tree, options, search)
     stored = stored_for(tree, options, search)
     virtual = stored.virtual()
@@ -232,6 +234,8 @@ def treefix(
     report = replayed(report, cost, replay)
     bound = treefix_bound(stored, options.direction)
     expect_time(search)
+    if options.csl is not None:
+        write_treefix(options.csl, stored, given, sums, options)
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
