@@ -20,14 +20,18 @@ from shorthaul.core.compiled.twins import IS_COMPILED
 
 ROOT = Path(__file__).parents[2]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
-#: One job of every engine, each about a second.
-JOBS = (
-    ("pebble", "plan", "fft:n=16,word=1", "--budget", "8", "--effort", "0.2"),
-    ("affine", "plan", "gemm", "--size", "NI=8,NJ=8,NK=8,S=20"),
-    ("tensor", "plan", "example-3", "--effort", "0.2"),
-    ("dataflow", "plan", "sobel", "--effort", "0.2"),
-    ("spatial", "plan", "yule:n=1000"),
+#: One job of every engine.
+JOBS = """
+from shorthaul import affine, dataflow, pebble, spatial, tensor
+results = (
+    pebble.plan("fft:n=16,word=1", budget=8, effort=0.2),
+    affine.plan("gemm", size="NI=8,NJ=8,NK=8,S=20"),
+    tensor.plan("example-3", effort=0.2),
+    dataflow.plan("sobel", effort=0.2),
+    spatial.plan("yule:n=1000"),
 )
+print([result.check.ok for result in results])
+"""
 LOADED = """
 import importlib, json, sys
 files = [importlib.import_module(name).__file__ for name in sys.argv[1:]]
@@ -47,9 +51,8 @@ def test_the_wheel_runs_without_a_compiler(tmp_path: Path) -> None:
     for name, file in zip(compiled, loaded["files"], strict=True):
         assert file.endswith(f"{name.replace('.', '/')}{SUFFIX}")
         assert Path(file).is_relative_to(tmp_path)
-    for job in JOBS:
-        document = json.loads(run(programs, "shorthaul", *job, "--json"))
-        assert document["check"]["ok"], job
+    assert json.loads(run(programs, "shorthaul", "tensor", "plan", "example-3", "--json"))["check"]["ok"]
+    assert run(programs, "python", "-c", JOBS).strip() == str([True] * 5)
 
 
 def build_wheel(folder: Path) -> Path:

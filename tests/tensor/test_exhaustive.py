@@ -42,11 +42,11 @@ def compare(seed, rules, operators):
 
 @pytest.mark.parametrize("name", RULES)
 def test_two_operators(name):
-    assert all(compare(seed, RULES[name], operators=2) for seed in range(4))
+    assert all(compare(seed, RULES[name], operators=2) for seed in range(2))
 
 
 def test_three_operators():
-    assert all(compare(seed, CONTEST, operators=3) for seed in range(100, 102))
+    assert all(compare(seed, CONTEST, operators=3) for seed in range(100, 101))
 
 
 @pytest.mark.slow
