@@ -39,10 +39,6 @@ class Operator:
     words: int = 1
     code: int = -1
 
-    def identities(self, count: int) -> Values:
-        """Return ``count`` identities."""
-        return np.full(count, self.identity) if self.words == 1 else np.tile(np.asarray(self.identity), (count, 1))
-
 
 def _compose(a: Values, b: Values) -> Values:
     """First a, then b: t -> b0 (a0 t + a1) + b1, modulo 2^31 - 1."""
