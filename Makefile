@@ -12,6 +12,7 @@ KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
 .venv/ready-core: pyproject.toml setup.py $(KERNELS) | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 .venv/ready-dev: pyproject.toml setup.py | .venv/bin/python
@@ -28,6 +29,7 @@ demo: .venv/ready-core
 kernels: .venv/ready-dev
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	$(BIN)/cythonize --quiet --inplace -3 tests/reference/pebble_game_kernels.py
+	$(BIN)/python -m compileall -q src
 
 test: kernels
 	$(BIN)/python -m pytest -n 2 --dist worksteal
