@@ -3,12 +3,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.core.searching import processes
 from shorthaul.core.searching import tasks as subject
 from shorthaul.core.searching.tasks import run_tasks
 
@@ -16,6 +18,12 @@ from shorthaul.core.searching.tasks import run_tasks
 @pytest.fixture(autouse=True)
 def _start_processes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "_is_worth_a_start", lambda _: True)
+
+
+@pytest.fixture(params=["fresh", "forked"])
+def _both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test with fresh processes, and with copies of this one, as commands have them."""
+    monkeypatch.setattr(processes, "can_fork", lambda: request.param == "forked")
 
 
 def square(value: int, _: Search) -> int:
@@ -55,6 +63,7 @@ def telling(value: int, search: Search) -> int:
     return value
 
 
+@pytest.mark.usefixtures("_both")
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_answers_and_effort_do_not_depend_on_the_workers(workers: int) -> None:
     search = Search(workers=workers, effort=3)
@@ -74,6 +83,7 @@ def test_tasks_not_started_are_dropped_when_time_is_over() -> None:
     assert answers.items() <= {0: 0, 1: 1}.items(), "at most those that were running, stopped"
 
 
+@pytest.mark.usefixtures("_both")
 def test_a_process_that_is_killed_loses_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     flags = [tmp_path / "one", tmp_path / "two", tmp_path / "three"]
     search = Search(workers=2, effort=9)
@@ -84,11 +94,13 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path, capfd: pytest.Ca
     assert capfd.readouterr().err.count("a worker process died") == 1
 
 
+@pytest.mark.usefixtures("_both")
 def test_a_task_that_no_process_survives_is_done_here() -> None:
     here = os.getpid()
     assert sorted(run_tasks(dying_always, [here, here], search=Search(workers=2))) == [(0, here), (1, here)]
 
 
+@pytest.mark.usefixtures("_both")
 def test_errors_of_tasks_are_those_of_the_search() -> None:
     with pytest.raises(InputError, match="is wrong") as caught:
         list(run_tasks(failing, [1, 2], search=Search(workers=2)))
@@ -108,6 +120,21 @@ def test_the_search_hears_of_the_best_cost(workers: int) -> None:
     seen: list[float] = []
     list(run_tasks(telling, [5, 3, 7], search=Search(workers=workers), watch=seen.append))
     assert seen[-1] == 3
+
+
+def test_a_copy_need_not_be_sent_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "can_fork", lambda: True)
+    answers = dict(run_tasks(called, [lambda: 1, lambda: 2], search=Search(workers=2)))  # which do not pickle
+    assert answers == {0: 1, 1: 2}
+
+
+def called(task: Callable[[], int], _: Search) -> int:
+    return task()
+
+
+def test_processes_of_programs_are_not_copied() -> None:
+    with Search():
+        assert not processes.can_fork()
 
 
 def test_little_work_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

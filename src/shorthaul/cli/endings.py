@@ -61,7 +61,7 @@ def end_at_second_signal() -> None:
                 if seen > 1:
                     end_at_once(data[0])
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=watch, name="signals", daemon=True).start()
 
 
 def end_by_defect(error: BaseException) -> NoReturn:
@@ -96,7 +96,7 @@ def answering_by(deadline: float) -> Iterator[None]:
         yield
         return
     timer = threading.Timer(max(0.0, deadline - time.monotonic()) + _LATE_S, _end_late)
-    timer.daemon = True
+    timer.name, timer.daemon = "deadline", True
     timer.start()
     try:
         yield

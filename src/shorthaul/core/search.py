@@ -29,7 +29,7 @@ LEAST_PART = 0.02
 
 
 #: The signals upon which a search returns what it has: those of a terminal, and of whoever runs jobs.
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -92,7 +92,8 @@ class Search:
         self._kept_back_s = 0.0
         self._progress = progress
         self._previous: dict[int, object] = {}
-        self._is_command = is_command
+        #: True for the search of a command, which has its process to itself.
+        self.is_command = is_command
         self._is_aside = self._is_beside = self._has_begun = False
         self._out: Callable[[Any], Any] | None = None
         self._price: float = 1
@@ -337,12 +338,12 @@ class Search:
     def __enter__(self) -> Search:
         Search.under_way.append(self)
         if threading.current_thread() is threading.main_thread():
-            self._previous = {number: signal.signal(number, self._interrupt) for number in _ENDING}
+            self._previous = {number: signal.signal(number, self._interrupt) for number in ENDING}
         return self
 
     def __exit__(self, *_: object) -> None:
         Search.under_way.remove(self)
-        if not self._is_command:  # there, what is left to do gives the answer: a signal must not cost it
+        if not self.is_command:  # there, what is left to do gives the answer: a signal must not cost it
             for number, previous in self._previous.items():
                 signal.signal(number, previous)  # type: ignore[arg-type]
             self._previous = {}

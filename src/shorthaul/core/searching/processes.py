@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shorthaul.core.search import Search
+from shorthaul.core.search import ENDING, Search
 from shorthaul.core.searching.signals import Allowance, TaskSearch, Told
 
 if TYPE_CHECKING:
@@ -26,10 +26,23 @@ AnswerT = TypeVar("AnswerT")
 
 #: How long the search waits for messages before it looks at the clock, in seconds.
 _LOOK_S: Final = 0.1
+#: Threads of a command, by their names: they wait for signals, for the deadline, or look at memory.
+HARMLESS_THREADS: Final = frozenset({"signals", "deadline", "memory"})
 #: A task that has lost so many processes is run in the process of the search.
 _MOST_LOST: Final = 3
 #: What reading from a process raises that died, also in the middle of a message.
 _DEATHS: Final = (EOFError, OSError, pickle.UnpicklingError)
+
+
+def can_fork() -> bool:
+    """True if this process may be copied as it is: a command, whose threads are known to hold nothing that tasks need.
+
+    A copy is there at once, with all that was imported, read and derived. In other programs nobody knows what their
+    threads hold; on systems other than Linux libraries of the system do not bear it.
+    """
+    known = {threading.main_thread().name, *HARMLESS_THREADS}
+    is_command = any(search.is_command for search in Search.under_way)
+    return is_command and sys.platform == "linux" and {thread.name for thread in threading.enumerate()} <= known
 
 
 @dataclass(slots=True)
@@ -45,18 +58,21 @@ class _Worker:
 class _Crew:
     """The processes of one run of tasks."""
 
-    module: str
+    work: Work[Any, Any]
+    is_forked: bool
     workers: list[_Worker] = field(default_factory=list)
     lost: dict[int, int] = field(default_factory=dict)
     is_told: bool = False
 
     def start(self) -> bool:
         """Start one more process; False if the system refuses."""
-        context = _context(self.module)
+        context = multiprocessing.get_context("fork") if self.is_forked else _context(self.work.function.__module__)
         here, there = context.Pipe()
-        process = context.Process(target=_serve, args=(there,), daemon=True)
+        others = (here, *(worker.connection for worker in self.workers))
+        served = (self.work, others) if self.is_forked else (None, ())
+        process = context.Process(target=_serve, args=(there, *served), daemon=True)
         try:
-            with _unseen_main():
+            with _deaf() if self.is_forked else _unseen_main():
                 process.start()
         except (OSError, EOFError):  # no memory, too many processes; the server of forks was killed
             here.close()
@@ -65,6 +81,11 @@ class _Crew:
             there.close()
         self.workers.append(_Worker(process, here))
         return True
+
+    def send(self, worker: _Worker, index: int, allowed: Allowance) -> None:
+        """Hand a task to a process; one that was forked has it. Raises OSError if the process is gone."""
+        given = None if self.is_forked else (self.work.function, self.work.tasks[index])
+        worker.connection.send((index, given, allowed))
 
     def bury(self, worker: _Worker) -> int:
         """Remove a process that died; return its task."""
@@ -100,7 +121,7 @@ def run_on_processes(work: Work[TaskT, AnswerT], count: int) -> Iterator[tuple[i
 
     A process that dies is replaced, and its task starts again.
     """
-    crew = _Crew(work.function.__module__)
+    crew = _Crew(work, can_fork())
     set_aside: list[int] = []
     is_stopping = False
     try:
@@ -149,7 +170,7 @@ def _hand_out(work: Work[TaskT, AnswerT], crew: _Crew, worker: _Worker, count: i
         return
     worker.task, allowed = taken
     try:
-        worker.connection.send((work.function, work.tasks[worker.task], allowed))
+        crew.send(worker, worker.task, allowed)
     except OSError:
         work.put_back(crew.bury(worker))
 
@@ -162,6 +183,16 @@ def _messages(crew: _Crew) -> Iterator[tuple[_Worker, Any]]:
             yield worker, worker.connection.recv()
         except _DEATHS:
             yield worker, None
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Keep signals from a process that is being copied: the copy would answer them as the command does."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _context(module: str) -> Any:
@@ -213,17 +244,27 @@ class _Piped:
             self.connection.send(Told(cost, plan))
 
 
-def _serve(connection: Connection) -> None:
-    """Do tasks until the search is gone."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # the search tells its tasks when to end
+def _serve(connection: Connection, work: Work[Any, Any] | None, others: tuple[Connection, ...]) -> None:
+    """Do tasks, those of ``work`` or such as are sent, until the search is gone.
+
+    ``others`` are ends of pipes that a copy of the search's process has beside its own.
+    """
+    for number in ENDING:  # the search tells its tasks when to end
         with suppress(ValueError):
             signal.signal(number, signal.SIG_IGN)
+    if work is not None:
+        signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    for other in others:
+        other.close()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(*_DEATHS):
         while True:
             message = connection.recv()
             if message is not None:  # None came too late for the task before
-                connection.send(_done(message, _Piped(connection)))
+                index, given, allowed = message
+                function, task = given or (work.function, work.tasks[index])  # type: ignore[union-attr]
+                connection.send(_done(function, task, TaskSearch(allowed, _Piped(connection))))
 
 
 def _end_with_parent() -> None:
@@ -234,11 +275,9 @@ def _end_with_parent() -> None:
 
 
 def _done(
-    message: tuple[Callable[[Any, Search], Any], Any, Allowance], signals: _Piped
+    function: Callable[[Any, Search], Any], task: Any, search: TaskSearch
 ) -> tuple[Any, float, BaseException | None]:
     """Return the answer of a task, the effort it took, and its error."""
-    function, task, allowed = message
-    search = TaskSearch(allowed, signals)
     try:
         return function(task, search), search.work(), None
     except Exception as error:

@@ -21,6 +21,8 @@ AnswerT = TypeVar("AnswerT")
 
 #: Starting the first process takes about this long (Python and the imports of an engine), in seconds.
 START_S: Final = 1.0
+#: The same where a process is a copy of this one.
+_FORK_S: Final = 0.03
 #: What is left must take this many times as long here before processes are started.
 _WORTH: Final = 3.0
 
@@ -195,9 +197,13 @@ def slots(search: Search) -> int:
 
 def _is_worth_a_start(work: Work[TaskT, AnswerT]) -> bool:
     """True if starting processes takes little beside what is left to do: by its limits, and by what was done here."""
-    waiting, least_s = len(work.waiting), _WORTH * START_S
+    from shorthaul.core.searching.processes import can_fork
+
+    is_copy = can_fork()
+    waiting, least_s = len(work.waiting), _WORTH * (_FORK_S if is_copy else START_S)
     left_s = min(work.search.deadline - time.monotonic(), waiting * (work.effort or float("inf")))
-    if not work.has_answer and (not work.is_counted or (work.effort is not None and work.effort < START_S)):
+    is_short = not work.is_counted or (work.effort is not None and work.effort < START_S)
+    if is_short and not is_copy and not work.has_answer:
         return False  # the first task shows how long they take
     if work.has_answer:
         left_s = min(left_s, waiting * (time.monotonic() - work.began) / (len(work.tasks) - waiting))
