@@ -11,12 +11,13 @@ import numpy.typing as npt
 import sympy
 from sympy.printing.mathml import MathMLPresentationPrinter
 
-from shorthaul.core.figure import Figure, Line, OfPoint, Series, Table, Text, by_point
+from shorthaul.core.figure import Bar, Bars, Figure, Line, OfPoint, Series, Table, Text, by_point
 
 _MOST_POINTS = 400
 #: Characters of a formula that is typeset; a longer one fills a screen and is shown as text only.
 _MOST_TYPESET = 600
 _ORDER = "derived tiled order"
+_OVER_MEMORY = "Loads over the fast memory"
 
 
 def of_plan(
@@ -74,6 +75,17 @@ def of_bound(formula: sympy.Expr, leading: sympy.Expr) -> tuple[Figure, ...]:
     return (Text("Lower bound on the loads", f"{formula}\n\nleading term: {leading}", formulas),)
 
 
+def of_memories(bound: Mapping[int, float], order: Mapping[int, float], sizes: str) -> tuple[Figure, ...]:
+    """Return the bound over S at ``sizes``, and what the derived order loads at the memories asked for."""
+    lines = (
+        Line("lower bound", tuple(bound), tuple(bound.values()), "floor"),
+        Line(_ORDER, tuple(order), tuple(order.values()), "points"),
+    )
+    note = f"at {sizes}" if sizes else ""
+    drawn = lines if order else lines[:1]
+    return (Series(_OVER_MEMORY, "S [words]", "loads [words]", drawn, log_x=True, log_y=True, note=note),)
+
+
 def loads_by_line(
     lines: Mapping[str, tuple[int, str]],
     instances: Mapping[str, int],
@@ -100,7 +112,7 @@ def of_sweep(points: Sequence[Mapping[str, Any]], balance: float | None, unit: s
     if unit == "bytes":
         loads = {"bound_bytes": "lower bound", "loads_bytes": _ORDER}
     figures = [
-        _over_memory(points, "Loads over the fast memory", f"loads [{unit}]", loads),
+        _over_memory(points, _OVER_MEMORY, f"loads [{unit}]", loads),
         _over_memory(
             points,
             "Operational intensity",
@@ -158,5 +170,24 @@ def _over_memory(
 
 def of_check(comparisons: Sequence[Mapping[str, Any]]) -> tuple[Figure, ...]:
     """Return the bound beside the loads of every comparison."""
-    rows = tuple((item["sizes"], item["how"], item["bound"], item["loads"]) for item in comparisons)
-    return (Table("Bound against play", ("sizes", "how it is played", "bound", "loads"), rows[:_MOST_POINTS]),)
+    rows = tuple((item["sizes"], item["how"], item["bound"], item["loads"]) for item in comparisons[:_MOST_POINTS])
+    at = tuple(range(1, len(rows) + 1))
+    lines = (
+        Line("lower bound", at, tuple(row[2] for row in rows), "points"),
+        Line("played", at, tuple(row[3] for row in rows), "points"),
+    )
+    return (
+        Table("Bound against play", ("sizes", "how it is played", "bound", "loads"), rows),
+        Series("Bound against play, drawn", "comparison", "loads [words]", lines),
+    )
+
+
+def of_checked_plan(levels: Sequence[tuple[int, float, float | None]]) -> tuple[Figure, ...]:
+    """Return the loads of a plan beside their bound, for every S."""
+    bars = [
+        Bar(f"{name}, S = {words:,}", 0, amount, f"{amount:,.6g}", name)
+        for words, bound, loads in levels
+        for name, amount in (("loads", loads), ("lower bound", bound))
+        if amount is not None
+    ]
+    return (Bars("Loads beside the bound", "words", tuple(bars), over_time=False),)

@@ -65,13 +65,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Intervals on lanes over time: a Gantt chart, a timeline, a memory map."""
+    """Intervals on lanes over time: a Gantt chart, a timeline, a memory map; amounts where ``over_time`` is false."""
 
     title: str
     x_label: str
     bars: tuple[Bar, ...]
     note: str = ""
     point: str = ""
+    over_time: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,20 @@ def _size(figure: OfPoint) -> int:
     if isinstance(figure, Network):
         return len(figure.nodes) + len(figure.edges)
     return len(figure.rows) if isinstance(figure, Table) else 1
+
+
+def by_argument(of: str, values: Mapping[str, Number]) -> Bars:
+    """Return what every argument proves as a lower bound on ``of``, the best first.
+
+    >>> [(bar.lane, bar.group) for bar in by_argument("traffic", {"inputs": 8, "cuts": 12}).bars]
+    [('cuts', 'best'), ('inputs', 'weaker')]
+    """
+    best = max(values.values(), default=0)
+    bars = tuple(
+        Bar(name, 0, value, f"{value:,.6g}", "best" if value == best else "weaker")
+        for name, value in sorted(values.items(), key=lambda item: -item[1])
+    )
+    return Bars("What every argument proves", f"lower bound on {of}", bars, over_time=False)
 
 
 def figure_document(figure: Figure) -> dict[str, Any]:

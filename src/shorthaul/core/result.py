@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +17,18 @@ from typing_extensions import TypeVar
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import digest, read_bytes, save_json, write_text
-from shorthaul.core.drawing.exports import TABULAR, chosen, csv_text, dot_text, table, trace_document, with_answer
+from shorthaul.core.drawing.exports import (
+    TABULAR,
+    chosen,
+    csv_text,
+    dot_text,
+    table,
+    timelines,
+    trace_document,
+    with_answer,
+)
 from shorthaul.core.errors import DefectError, InputError
-from shorthaul.core.figure import Bars, Figure, Network, Text, figure_document
+from shorthaul.core.figure import Figure, Network, Text, figure_document
 from shorthaul.core.provenance import Provenance
 
 PlanT_co = TypeVar("PlanT_co", covariant=True)
@@ -173,8 +183,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
 
     def to_perfetto(self, path: str | os.PathLike[str]) -> None:
         """Write all timelines as one trace for ui.perfetto.dev; raises :class:`InputError` if there is none."""
-        chosen(self.figures, None, (Bars,), "a timeline")
-        save_json(_path(path), trace_document([item for item in self.figures if isinstance(item, Bars)]), indent=None)
+        save_json(_path(path), trace_document(timelines(self.figures)), indent=None)
 
     def amounts(self) -> dict[str, float]:
         """Return the cost by what it is called; of a front, the least of each entry, which no one point need have."""
@@ -185,7 +194,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         parts = [] if self.status is None else [self.status.value]
         parts += [f"{name} {amount:g}" for name, amount in self.amounts().items()]
         if self.bound is not None:
-            parts.append(f"bound on {self.bound.of} {self.bound.value:g} ({self.bound.method})")
+            parts.append(f"bound on {self.bound.of} {_known(self.bound.value, 'g')}({self.bound.method})")
         if self.gap is not None:
             parts.append(f"gap {self.gap:.2%}")
         return f"<{self.kind.removeprefix('shorthaul/')}: {', '.join(parts) or 'no plan'}>"
@@ -197,7 +206,8 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         rows = [("status", "" if self.status is None else self.status.value)]
         rows += [(name, f"{amount:,.10g}") for name, amount in self.amounts().items()]
         if self.bound is not None:
-            rows.append((f"bound on {self.bound.of}", f"{self.bound.value:,.10g} ({self.bound.method})"))
+            known = _known(self.bound.value, ",.10g")
+            rows.append((f"bound on {self.bound.of}", f"{known}({self.bound.method})"))
         if self.gap is not None:
             rows.append(("gap", f"{self.gap:.2%}"))
         if self.check is not None:
@@ -207,6 +217,11 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         formulas = "".join(typeset(formula) for text in texts for formula in text.formulas)
         drawings = (drawing for figure in self.figures if (drawing := svg_text(figure)) is not None)
         return f"<table><caption>{html.escape(self.kind)}</caption>{cells}</table>{formulas}{next(drawings, '')}"
+
+
+def _known(value: float, form: str) -> str:
+    """Return a number and a blank; nothing for the value of a formula whose sizes are not given."""
+    return "" if math.isnan(value) else f"{value:{form}} "
 
 
 def _path(path: str | os.PathLike[str]) -> Path:

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
-from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Scatter, Series, Table, by_point
+from shorthaul.core.amounts import Bound
+from shorthaul.core.figure import (
+    Bar,
+    Bars,
+    Figure,
+    Line,
+    Network,
+    Node,
+    Scatter,
+    Series,
+    Table,
+    by_argument,
+    by_point,
+)
 from shorthaul.dataflow.mapping.binding import MappedNetwork, mapped_point
-from shorthaul.dataflow.model import Application, Platform
-from shorthaul.dataflow.plan import Point, StoragePlan, StoragePoint
+from shorthaul.dataflow.model import Application, Platform, SdfGraph, phases
+from shorthaul.dataflow.plan import PeriodicSchedule, Point, StoragePlan, StoragePoint
 from shorthaul.graphs.csr import from_edges, layers, topological_order
 
-#: Actors of a graph that can still be read.
+#: Actors of a graph that can still be read, resources beside one another, firings of an iteration.
 _MOST_ACTORS = 150
+_MOST_LOADS = 20
+_MOST_FIRINGS = 5000
 
 
 def point_label(number: int) -> str:
@@ -35,37 +50,85 @@ def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
 
 
 def _network(application: Application) -> tuple[Network, ...]:
-    """Return the graph of actors and channels, left to right as tokens flow; none if it is too large to be read."""
-    number = {actor.id: at for at, actor in enumerate(application.actors)}
-    if len(number) > _MOST_ACTORS:
+    channels = [(item.src, item.dst, bool(item.delay)) for item in application.channels]
+    return _drawn_graph([actor.id for actor in application.actors], channels)
+
+
+def _drawn_graph(
+    actors: Sequence[str], channels: Sequence[tuple[str, str, bool]], critical: Collection[str] = ()
+) -> tuple[Network, ...]:
+    """Return the graph, left to right as tokens flow; none if it is too large to be read.
+
+    ``channels`` are source, target and whether tokens wait there; actors that are ``critical`` stand out.
+    """
+    if len(actors) > _MOST_ACTORS:
         return ()
+    number = {actor: at for at, actor in enumerate(actors)}
     flow = from_edges(
-        len(number), [(number[item.src], number[item.dst]) for item in application.channels if not item.delay]
+        len(actors), [(number[source], number[target]) for source, target, waits in channels if not waits]
     )
     order = topological_order(flow)
-    column = [0] * len(number) if order is None else layers(flow, order).tolist()
+    column = [0] * len(actors) if order is None else layers(flow, order).tolist()
     taken: Counter[int] = Counter()
     nodes = []
-    for actor, at in zip(application.actors, column, strict=True):
-        nodes.append(Node(actor.id, actor.id, at, taken[at], shape="square"))
+    for actor, at in zip(actors, column, strict=True):
+        group = "on the critical cycle" if actor in critical else "other" if critical else ""
+        nodes.append(Node(actor, actor, at, taken[at], group, "square"))
         taken[at] += 1
-    edges = tuple((item.src, item.dst) for item in application.channels)
-    return (Network("Actors and channels", tuple(nodes), edges),)
+    return (Network("Actors and channels", tuple(nodes), tuple((source, target) for source, target, _ in channels)),)
 
 
-def storage_figures(plan: StoragePlan) -> tuple[Figure, ...]:
-    """Return the front of storage against throughput, and the buffers of its points."""
+def bound_figures(application: Application, least: float, by_cost: Sequence[tuple[float, int]]) -> tuple[Figure, ...]:
+    """Return the least period, and the least by core cost, whatever the mapping, and the graph."""
+    line = Line("lower bound", tuple(cost for cost, _ in by_cost), tuple(period for _, period in by_cost), "floor")
+    limit = ("at any core cost", least)
+    curve = Series("Least period by core cost", "core cost", "period (ticks)", (line,), limit=limit)
+    return curve, *_network(application)
+
+
+def mapping_bound_figures(application: Application, net: MappedNetwork, bound: Bound) -> tuple[Figure, ...]:
+    """Return what the busiest resources of a mapping need in every period, and the graph."""
+    loads = Counter({name: sum(tasks.values()) for name, tasks in net.resource_loads().items()})
+    found = {f"load of {name}": ticks for name, ticks in loads.most_common(_MOST_LOADS)}
+    cycle = {bound.method: bound.value} if bound.value > max(found.values(), default=0) else {}
+    return by_argument("the period (ticks)", {**cycle, **found}), *_network(application)
+
+
+def throughput_figures(graph: SdfGraph, schedule: PeriodicSchedule, critical: Collection[str]) -> tuple[Figure, ...]:
+    """Return one iteration of the schedule, and the graph with the cycle that limits the period."""
+    channels = [(item.source, item.target, item.tokens > 0) for item in graph.channels]
+    return *_iteration(graph, schedule), *_drawn_graph([actor.id for actor in graph.actors], channels, critical)
+
+
+def _iteration(graph: SdfGraph, schedule: PeriodicSchedule) -> tuple[Bars, ...]:
+    """Return when the firings of one iteration run; nothing of too many firings, or where nothing limits the period."""
+    if not schedule.period or sum(schedule.firings.values()) > _MOST_FIRINGS:
+        return ()
+    bars = []
+    for actor in graph.actors:
+        starts, (times,) = schedule.starts[actor.id], (phases(time) for time in actor.times.values())
+        firings, rounds = schedule.firings[actor.id], len(starts)
+        for firing in range(firings):
+            begun = starts[firing % rounds] + Fraction(firing // rounds * rounds * schedule.period, firings)
+            start = float(begun / schedule.denominator)
+            bars.append(Bar(actor.id, start, start + times[firing % len(times)], f"{actor.id} {firing}"))
+    return (Bars("One iteration", "tick", tuple(bars), note="The next iteration begins a period later."),)
+
+
+def storage_figures(graph: SdfGraph, plan: StoragePlan) -> tuple[Figure, ...]:
+    """Return the front of storage against throughput, and of its points the buffers and an iteration."""
     period = [float(Fraction(point.period)) for point in plan.front]
     line = Line(
         "least storage", tuple(point.size for point in plan.front), tuple(1 / p if p else None for p in period), "step"
     )
     labels = tuple(f"storage {point.size:,}" for point in plan.front)
     curve = Series("Throughput by storage", f"storage ({plan.unit})", "iterations per tick", (line,), points=labels)
-    return curve, *by_point((label, partial(_buffers, point)) for label, point in zip(labels, plan.front, strict=True))
+    shown = ((name, partial(_of_storage, graph, point)) for name, point in zip(labels, plan.front, strict=True))
+    return curve, *by_point(shown)
 
 
-def _buffers(point: StoragePoint) -> tuple[Table]:
-    return (Table("Buffers", ("buffer", "tokens"), tuple(point.capacities.items())),)
+def _of_storage(graph: SdfGraph, point: StoragePoint) -> tuple[Table | Bars, ...]:
+    return Table("Buffers", ("buffer", "tokens"), tuple(point.capacities.items())), *_iteration(graph, point.schedule)
 
 
 def hypervolume_figure(traces: Mapping[str, Sequence[float]]) -> Series:

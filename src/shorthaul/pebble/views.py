@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, OfPoint, Series, Table, Text
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, OfPoint, Series, Table, by_argument
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check.replay import occupancy
 from shorthaul.pebble.model import Cdag, IntArray
@@ -34,9 +34,12 @@ def of_plan(cdag: Cdag, plan: Plan, budget: int | None, *, in_place: bool = Fals
     return tuple(figures)
 
 
-def of_bound(bound: Bound) -> tuple[Figure, ...]:
-    """Return the figure of a bound: its proof."""
-    return (Text(f"Lower bound on {bound.of}: {bound.value:g} ({bound.method})", bound.proof),)
+def of_bound(cdag: Cdag, bound: Bound) -> tuple[Figure, ...]:
+    """Return the figures of a bound: what every argument proves, beside inputs and outputs alone, and the graph."""
+    plain = {"inputs and outputs": cdag.algorithmic_bound()} if bound.of == "traffic" else {}
+    found = {name: value for name, value in bound.details.get("bounds", {}).items() if name != "algorithmic"}
+    graph = (_graph(cdag),) if cdag.n <= MOST_DRAWN else ()
+    return (by_argument(f"{bound.of} (weight)", {**plain, **found, bound.method: bound.value}), *graph)
 
 
 def _thinned(values: IntArray) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -82,27 +85,32 @@ def _pebbles(cdag: Cdag, plan: Plan) -> Bars:
     return Bars("Red pebbles over time", "move", tuple(bars))
 
 
-def _graph(cdag: Cdag, plan: Plan) -> Network:
+def _graph(cdag: Cdag, plan: Plan | None = None) -> Network:
+    """Return the graph by depth; with a plan, what was spilled and when a value first is in fast memory."""
+    moves = () if plan is None else tuple(plan)
     depth = layers(cdag.children, cdag.order).tolist()
     height = [0] * (max(depth) + 1)
     widest = max(np.bincount(depth).tolist())
     width = np.bincount(depth).tolist()
-    first = {node: time for time, (move, node) in reversed(list(enumerate(plan))) if move is not Move.STORE}
-    spilled = {node for move, node in plan if move is Move.STORE} - set(cdag.outputs().tolist())
+    first = {node: time for time, (move, node) in reversed(list(enumerate(moves))) if move is not Move.STORE}
+    spilled = {node for move, node in moves if move is Move.STORE} - set(cdag.outputs().tolist())
     inputs, outputs = set(cdag.inputs().tolist()), set(cdag.outputs().tolist())
+    rest, title = ("operation", "Computation DAG") if plan is None else ("kept", "Computation DAG and what was spilled")
     nodes = []
     for node in range(cdag.n):
         layer = depth[node]
         y = (height[layer] + 0.5) * widest / width[layer]
         height[layer] += 1
-        group = "spilled" if node in spilled else "input" if node in inputs else "output" if node in outputs else "kept"
-        hover = f"weight {int(cdag.weights[node])}, first in fast memory at move {first.get(node, '-')}"
+        group = "spilled" if node in spilled else "input" if node in inputs else "output" if node in outputs else rest
+        hover = f"weight {int(cdag.weights[node])}"
+        if plan is not None:
+            hover += f", first in fast memory at move {first.get(node, '-')}"
         label = str(cdag.id_of(node))
         shape: Literal["circle", "square"] = "square" if node in inputs else "circle"
         nodes.append(Node(str(node), label, layer, y, group=group, shape=shape, hover=hover))
     sources, targets = cdag.edge_arrays()
     edges = tuple((str(a), str(b)) for a, b in zip(sources.tolist(), targets.tolist(), strict=True))
-    return Network("Computation DAG and what was spilled", tuple(nodes), edges)
+    return Network(title, tuple(nodes), edges)
 
 
 def of_points(

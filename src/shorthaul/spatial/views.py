@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.figure import Figure, Line, Network, Node, Series, Table
+from shorthaul.core.amounts import Bound
+from shorthaul.core.figure import Figure, Line, Network, Node, OfPoint, Scatter, Series, Table, by_argument
 from shorthaul.core.figure import Grid as GridFigure
 from shorthaul.graphs.tree_kernels import depths, sorted_by
 from shorthaul.spatial.layout.cost_kernels import distance_counts, edge_energy
@@ -25,16 +26,53 @@ _EDGES = 1500
 _MOST_NAMED = 150
 
 
+def of_bound(bound: Bound) -> tuple[Figure, ...]:
+    """Return what every argument of a bound proves."""
+    return (by_argument("energy (hops)", bound.details["values"]),)
+
+
 def layout_figures(
     tree: Tree, x: Index, y: Index, grid: Grid, rows: Sequence[Mapping[str, float | str]], loads: Counts
 ) -> tuple[Figure, ...]:
     """Return the picture of the layout, its distance histogram, its link loads and the table of baselines."""
     return (
+        *seen_of_layout(tree, x, y, grid, loads),
+        comparison("Placements compared", rows),
+        *_drawn_tree(tree, x, y),
+    )
+
+
+def seen_of_layout(tree: Tree, x: Index, y: Index, grid: Grid, loads: Counts) -> tuple[OfPoint, ...]:
+    """Return the picture of the layout, its distance histogram and its link loads."""
+    return (
         placement(tree, x, y, grid),
         distances(tree, x, y),
         load_map(loads, "Link load: one message from every parent to each child"),
-        comparison("Placements compared", rows),
-        *_drawn_tree(tree, x, y),
+    )
+
+
+def points_compared(
+    points: Sequence[Mapping[str, Any]], names: Sequence[str], lines: Sequence[str]
+) -> tuple[Scatter, ...]:
+    """Return energy, depth and link load of the points of a sweep; none of algorithms, whose links are not counted."""
+    at = [number for number, point in enumerate(points) if "link_load" in point]
+    axes = {
+        "energy per vertex (hops)": "energy_per_vertex",
+        "distance (hops)": "distance_hops",
+        "link load": "link_load",
+    }
+    return (
+        (
+            Scatter(
+                "Placements of the sweep",
+                tuple(axes),
+                tuple(tuple(points[number][key] for key in axes.values()) for number in at),
+                tuple(names[number] for number in at),
+                tuple(lines[number] for number in at),
+            ),
+        )
+        if at
+        else ()
     )
 
 

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.figure import Bar, Bars, Line, Network, Node, OfPoint, Series, Table
+from shorthaul.core.amounts import Bound
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, OfPoint, Series, Table, by_argument
 from shorthaul.tensor.check.replay import Replay, SubgraphReplay
 from shorthaul.tensor.check.steps import Floats
 from shorthaul.tensor.model import Problem
@@ -30,10 +31,17 @@ def figures(problem: Problem, plan: Plan, replayed: Replay) -> tuple[OfPoint, ..
     return tuple(shown)
 
 
-def operator_graph(problem: Problem, plan: Plan) -> Network:
-    """Return the operators by depth, coloured by the subgraph that first executes them."""
+def of_bound(problem: Problem, bound: Bound) -> tuple[Figure, ...]:
+    """Return the figures of a bound: what every argument proves, and the operators."""
+    names = ("compute", "boundary_traffic", "streamed_operands", "linear_program")
+    found = {name.replace("_", " "): bound.details[name] for name in names if name in bound.details}
+    return by_argument(bound.of, found), operator_graph(problem)
+
+
+def operator_graph(problem: Problem, plan: Plan | None = None) -> Network:
+    """Return the operators by depth, coloured by the subgraph of a plan that first executes them, else by kind."""
     runs: dict[int, list[int]] = {}
-    for number, subgraph in enumerate(plan.subgraphs):
+    for number, subgraph in enumerate(() if plan is None else plan.subgraphs):
         for operator in subgraph.operators:
             runs.setdefault(operator, []).append(number)
     shown_inputs = [tensor for tensor in problem.graph_inputs if problem.consumers[tensor]]
@@ -46,7 +54,8 @@ def operator_graph(problem: Problem, plan: Plan) -> Network:
         if name[0] == "t"
     ]
     nodes += [
-        _operator_node(problem, index, place[f"o{index}"], runs.get(index, [])) for index in problem.topological_order
+        _operator_node(problem, index, place[f"o{index}"], None if plan is None else runs.get(index, []))
+        for index in problem.topological_order
     ]
     edges = [
         (f"t{tensor}" if source is None else f"o{source}", f"o{index}")
@@ -54,8 +63,10 @@ def operator_graph(problem: Problem, plan: Plan) -> Network:
         for tensor in dict.fromkeys(operator.inputs)
         if (source := problem.producer[tensor]) is not None or tensor in shown_inputs
     ]
-    hidden = "" if shown_inputs else "Graph inputs are left out. "
-    note = f"{hidden}The colour is the subgraph that executes an operator first; recomputation is told under the mouse."
+    note = "" if shown_inputs else "Graph inputs are left out. "
+    if plan is None:
+        return Network("Operator graph", tuple(nodes), tuple(edges), note=note)
+    note += "The colour is the subgraph that executes an operator first; recomputation is told under the mouse."
     return Network("Operator graph and its grouping", tuple(nodes), tuple(edges), note=note)
 
 
@@ -82,10 +93,11 @@ def _layout(problem: Problem, shown_inputs: list[int]) -> dict[str, tuple[float,
     return place
 
 
-def _operator_node(problem: Problem, index: int, place: tuple[float, float], runs: list[int]) -> Node:
+def _operator_node(problem: Problem, index: int, place: tuple[float, float], runs: list[int] | None) -> Node:
+    """Return an operator with the subgraphs that execute it; None where there is no plan."""
     operator = problem.operators[index]
-    group = f"subgraph {runs[0]}" if runs else "in no subgraph"
-    again = f", computed again in {', '.join(map(str, runs[1:]))}" if len(runs) > 1 else ""
+    group = operator.kind.value if runs is None else f"subgraph {runs[0]}" if runs else "in no subgraph"
+    again = f", computed again in {', '.join(map(str, runs[1:]))}" if runs and len(runs) > 1 else ""
     cost = f"base cost {operator.base_cost:g}"
     hover = f"{operator.kind} {index}: {group}{again}; {cost}; {_tensor_text(problem, operator.output)}"
     return Node(f"o{index}", str(index), *place, group=group, shape="square", hover=hover)

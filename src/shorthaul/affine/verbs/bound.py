@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
 
 from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
@@ -23,13 +25,13 @@ from shorthaul.affine.plan import (
     ProgramText,
     UpperDocument,
 )
-from shorthaul.affine.sizes import FAST_MEMORY, assumption
+from shorthaul.affine.sizes import FAST_MEMORY, assumption, sizes_text
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced
 from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.amounts import Bound
-from shorthaul.core.figure import Text
+from shorthaul.core.figure import Figure, Text
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
 from shorthaul.core.search import Search
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     )
 
 KIND = "shorthaul/affine-result"
+#: The least S of a drawing, in words, and how many there are.
+_LEAST_DRAWN, _POINTS_DRAWN = 4, 13
 
 
 @verb(
@@ -105,6 +109,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         if sizes is not None and options.level is not None:
             bounds = level_bounds(found, options, flow, sizes, capacities, search)
             extra["levels"] = level_rows(bounds, sizes, here, least)
+        drawing = over_memory(found, sizes, capacities, here if runs else None, search)
     result: Result[Plan, BoundExtra] = Result(
         kind=KIND,
         status=None,
@@ -113,10 +118,33 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         extra=extra,
         figures=(
             *views.of_bound(found.formula, found.leading),
+            *drawing,
             *(() if document is None else (Text("Derived order", upper_text(document)),)),
         ),
     )
     return priced(result, on_machine(options), sizes or {}, program)
+
+
+def over_memory(
+    found: AffineBound,
+    sizes: Mapping[str, int] | None,
+    capacities: Sequence[int],
+    order: UpperBound | LevelOrder | None,
+    search: Search,
+) -> tuple[Figure, ...]:
+    """Return a drawing of the bound over S, and of what ``order`` loads at ``capacities``; none without sizes."""
+    if sizes is None:
+        return ()
+    most = 2 * max(*capacities, int(evaluated(found.inputs, sizes)), _LEAST_DRAWN)
+    spaced = np.round(np.geomspace(_LEAST_DRAWN, most, _POINTS_DRAWN)).astype(np.int64).tolist()
+    bound = {}
+    for words in sorted({*spaced, *capacities}):
+        if search.expired():
+            break
+        bound[words] = max(0, found.value({**sizes, FAST_MEMORY: words}))
+    loads = {} if order is None else {words: order.value({**sizes, FAST_MEMORY: words}) for words in capacities}
+    others = {name: value for name, value in sizes.items() if name != FAST_MEMORY}
+    return views.of_memories(bound, loads, sizes_text(others)) if bound else ()
 
 
 def dependences_in_time(program: Program) -> DataFlow | None:

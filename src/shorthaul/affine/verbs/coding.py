@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Unpack
 
 from shorthaul.affine import tuning
@@ -13,13 +14,13 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions, CodeOptions
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
-from shorthaul.affine.verbs.bound import KIND, bound_of, order_in_time
+from shorthaul.affine.verbs.bound import KIND, bound_of, order_in_time, over_memory
 from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced
 from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.errors import NoPlanError
-from shorthaul.core.figure import Text
+from shorthaul.core.figure import Table, Text
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import asked, verb
@@ -85,6 +86,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             "loads_words": here.value(sizes) if derived else None,
             "remarks": remarks,
         }
+        drawing = over_memory(found, sizes, capacities, here if derived else None, search)
         if options.level is not None:
             bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
             extra["levels"] = level_rows(bounds, sizes, here if derived else None)
@@ -94,6 +96,10 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         bound=least,
         provenance=provenance("affine code", options=options, source=source, search=search),
         extra=extra,
-        figures=(Text("Derived order as C", text),),
+        figures=(*drawing, *_tiles(extra["tiles"]), Text("Derived order as C", text)),
     )
     return priced(result, on_machine(options), sizes, program)
+
+
+def _tiles(tiles: Mapping[str, int]) -> tuple[Table, ...]:
+    return (Table("Tiles", ("macro", "size"), tuple(tiles.items())),) if tiles else ()

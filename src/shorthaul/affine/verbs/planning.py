@@ -42,6 +42,7 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
+from shorthaul.core.figure import Figure
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import PlanSearchOptions, Search
@@ -267,9 +268,12 @@ def _replayed(
     extra: CheckExtra = {"sizes": {**given.sizes, FAST_MEMORY: given.fast_memory}}
     if bounds:
         extra["levels"] = replayed_rows(report, bounds)
+    figures: tuple[Figure, ...] = ()
     if not report.ok or report.cost is None:
         status = Status.INVALID
     else:
+        rows = [(row["S"], row["bound"], row["loads_words"]) for row in extra.get("levels", ())]
+        figures = views.of_checked_plan(rows or [(given.fast_memory, least.value, report.cost["loads_words"])])
         is_met = all_met(extra["levels"]) if bounds else least.is_met_by(report.cost["loads_words"])
         status = Status.OPTIMAL if is_met else Status.FEASIBLE
     result: Result[Plan, CheckExtra] = Result(
@@ -281,6 +285,7 @@ def _replayed(
         plan=given,
         provenance=provenance("affine check", options=options, source=source, search=search),
         extra=extra,
+        figures=figures,
     )
     return priced(result, on_machine(options), extra["sizes"], program)
 

@@ -17,30 +17,32 @@ from shorthaul.core.figure import Bars, Figure, Grid, Network, Scatter, Series, 
 Cell = str | int | float | None
 
 #: Kinds of figures that are rows of something, what is asked for most first.
-TABULAR: Final = (Scatter, Table, Series, Bars, Grid, Network)
+TABULAR: Final = (Table, Scatter, Series, Bars, Grid, Network)
 
 
 def chosen(figures: Sequence[Figure], which: str | int | None, kinds: tuple[type[Any], ...], what: str) -> Any:
-    """Return the figure of these kinds that a title or a number from 0 names; without one, the first of the first kind.
+    """Return the figure of these kinds that a title or a number from 0 names; else the first of the first kind.
 
-    Raises :class:`InputError`, with the titles there are, if there is none.
+    What shows one point of a front only comes last. Raises :class:`InputError`, with the titles there are, without any.
     """
     found = [figure for figure in figures if isinstance(figure, kinds)]
-    titles = [str(getattr(figure, "title", "")) for figure in found]
     if not found:
-        raise InputError(f"has no figure that is {what}", value=", ".join(figure.title for figure in figures) or "none")
+        titles = [figure.title for figure in figures]
+        cure = "make a report, which shows texts and tables too" if titles else "read the result document"
+        raise InputError(f"has no figure that is {what}", value=", ".join(titles) or "none", cure=cure)
     if which is None:
-        return min(found, key=lambda figure: next(at for at, kind in enumerate(kinds) if isinstance(figure, kind)))
+        ranks = {kind: rank for rank, kind in enumerate(kinds)}
+        return min(found, key=lambda figure: (bool(getattr(figure, "point", "")), ranks[type(figure)]))
     if isinstance(which, int) and not isinstance(which, bool):
         if 0 <= which < len(found):
             return found[which]
         raise InputError("is no figure", place="figure", value=which, allowed=f"0 to {len(found) - 1}")
     if not isinstance(which, str):
         raise InputError("is no figure", place="figure", value=which, allowed="a title or a number")
-    for figure, title in zip(found, titles, strict=True):
-        if title == which:
+    for figure in found:
+        if figure.title == which:
             return figure
-    raise unknown_name("figure", which, titles, place="figure")
+    raise unknown_name("figure", which, [figure.title for figure in found], place="figure")
 
 
 def with_answer(figures: Sequence[Figure], document: Mapping[str, Any]) -> tuple[Figure, ...]:
@@ -73,6 +75,8 @@ def table(figure: Figure) -> tuple[tuple[str, ...], Sequence[tuple[Cell, ...]]]:
         more = {name: column for name, column in (("label", figure.labels), ("group", figure.groups)) if column}
         rows = [(*point, *(column[at] for column in more.values())) for at, point in enumerate(figure.points)]
         return (*figure.axes, *more), rows
+    if isinstance(figure, Bars) and not figure.over_time:
+        return ("lane", "group", figure.x_label), [(bar.lane, bar.group, bar.stop - bar.start) for bar in figure.bars]
     if isinstance(figure, Bars):
         return ("lane", "start", "stop", "label", "group"), [
             (bar.lane, bar.start, bar.stop, bar.label, bar.group) for bar in figure.bars
@@ -124,6 +128,13 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
+def timelines(figures: Sequence[Figure], which: str | int | None = None) -> list[Bars]:
+    """Return the timelines among figures, or the one that a title or a number names; raises :class:`InputError`."""
+    found = [figure for figure in figures if not isinstance(figure, Bars) or figure.over_time]
+    first = chosen(found, which, (Bars,), "a timeline")
+    return [figure for figure in found if isinstance(figure, Bars)] if which is None else [first]
+
+
 def trace_document(charts: Sequence[Bars]) -> dict[str, Any]:
     """Return timelines as a trace that Perfetto and Chrome's tracing page open: a process each, a thread per lane.
 
@@ -168,8 +179,7 @@ def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None
         write_text(path, svg_file(drawn))
         return str(drawn.title)
     if path.suffix == ".json":
-        first = chosen(figures, which, (Bars,), "a timeline")
-        charts = [figure for figure in figures if isinstance(figure, Bars)] if which is None else [first]
+        charts = timelines(figures, which)
         save_json(path, trace_document(charts), indent=None)
         return ", ".join(chart.title for chart in charts)
     raise InputError("is of no known format", file=path, value=path.suffix, allowed=".csv, .dot, .svg, .json")

@@ -23,6 +23,11 @@ def _content(figure: Figure) -> str:
         curves = [f"{line.name} {_range(line.y)}" for line in figure.lines]
         along = _range(x for line in figure.lines for x in line.x)
         return f"{figure.y_label} over {figure.x_label} {along}. {', '.join(curves)}{limit}"
+    if isinstance(figure, Bars) and not figure.over_time:
+        lengths = {bar.lane: 0.0 for bar in figure.bars}
+        for bar in figure.bars:
+            lengths[bar.lane] += bar.stop - bar.start
+        return f"{figure.x_label}: " + ", ".join(f"{lane} {length:,.6g}" for lane, length in lengths.items())
     if isinstance(figure, Bars):
         along = _range(end for bar in figure.bars for end in (bar.start, bar.stop))
         lanes = _many(len({bar.lane for bar in figure.bars}), "lane")

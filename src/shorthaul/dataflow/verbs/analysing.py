@@ -26,7 +26,7 @@ from shorthaul.dataflow.model import SdfGraph
 from shorthaul.dataflow.options import BuffersOptions, ThroughputOptions
 from shorthaul.dataflow.plan import BuffersExtra, PeriodicSchedule, StoragePlan, StoragePoint, ThroughputExtra
 from shorthaul.dataflow.verbs.inputs import GRAPHS, SCHEDULES, STORAGE_PLANS, Graph
-from shorthaul.dataflow.views import storage_figures
+from shorthaul.dataflow.views import storage_figures, throughput_figures
 
 if TYPE_CHECKING:
     from shorthaul.dataflow.verbs.keywords import BuffersKeywords, ThroughputKeywords
@@ -75,6 +75,7 @@ def throughput(
         plan=schedule,
         provenance=provenance("dataflow throughput", options=options, source=source, search=search),
         extra={"exact_period": str(period), "iterations_per_tick": float(1 / period) if period else None},
+        figures=throughput_figures(analysed, schedule, () if cycle is None else cycle.actors),
     )
 
 
@@ -147,7 +148,7 @@ def buffers(
             "complete": front.is_whole,
             "exact_below": None if front.is_whole else front.least_size,
         },
-        figures=storage_figures(plan),
+        figures=storage_figures(analysed, plan),
     )
 
 

@@ -19,7 +19,7 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
-from shorthaul.dataflow import tuning
+from shorthaul.dataflow import tuning, views
 from shorthaul.dataflow.bounds.constraints import (
     constrained,
     constrained_instance,
@@ -59,7 +59,6 @@ from shorthaul.dataflow.options import (
 )
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, covers
 from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, MappingLike, PlanLike, Workload, decisions_of
-from shorthaul.dataflow.views import chrome_trace, figures_of_points, front_figure, hypervolume_figure, point_figures
 
 if TYPE_CHECKING:
     from shorthaul.dataflow.verbs.keywords import (
@@ -167,9 +166,9 @@ def plan(
             "generations": state.generation,
         },
         figures=(
-            front_figure(front),
-            hypervolume_figure({options.strategy: state.trace}),
-            *figures_of_points(application, machine, front),
+            views.front_figure(front),
+            views.hypervolume_figure({options.strategy: state.trace}),
+            *views.figures_of_points(application, machine, front),
         ),
     )
 
@@ -236,7 +235,7 @@ def schedule(
         bound = Bound("period", proven, "exact modulo scheduling", proof, {**bound.details, "simple": bound.document()})
     point = dataclasses.replace(point, bound=bound.document(), gap=gap(point.period, bound.value))
     if options.chrome_trace is not None:
-        save_json(options.chrome_trace, chrome_trace(application, net, point), indent=None)
+        save_json(options.chrome_trace, views.chrome_trace(application, net, point), indent=None)
     return Result(
         RESULT_KIND,
         Status.OPTIMAL if bound.is_met_by(point.period) else Status.FEASIBLE,
@@ -245,7 +244,7 @@ def schedule(
         check=report,
         plan=Plan((point,)),
         provenance=provenance("dataflow schedule", options=options, source=source, search=search),
-        figures=point_figures(net, machine, point),
+        figures=views.point_figures(net, machine, point),
     )
 
 
@@ -290,25 +289,27 @@ def bound(
     decisions = mapping_of(problem, decisions_of(mapping, 0), options.mapping, 0)
     extra: BoundExtra = {}
     if decisions is None:
-        bounds = bounds_on_all(application, machine, options.strategy)
-        if not search.is_unlimited:
-            with search:
-                bounds = refined(application, machine, options.strategy, bounds, search)
+        least = bounds_on_all(application, machine, options.strategy)
+        with search:
+            bounds = least if search.is_unlimited else refined(application, machine, options.strategy, least, search)
         found, extra = bounds.period, {"front_bound": bounds.document()}
+        figures = views.bound_figures(application, bounds.period.value, bounds.period_at_cost)
     else:
         with naming(options.mapping or (None if source is None else source.name)):
             check_mapping(application, machine, decisions)
         instance = build(application, machine)
-        decoder = decoder_for(instance, ScheduleOptions(decoder="caps"))
-        point = decoder.point_of(genes(instance, decisions), 0)
-        found = period_bound(mapped_point(application, machine, point))
+        point = decoder_for(instance, ScheduleOptions(decoder="caps")).point_of(genes(instance, decisions), 0)
+        net = mapped_point(application, machine, point)
+        found = period_bound(net)
         extra = {"channel_binding": dict(point.channel_binding)}
+        figures = views.mapping_bound_figures(application, net, found)
     return Result(
         RESULT_KIND,
         None,
         bound=found,
         provenance=provenance("dataflow bound", options=options, source=source, search=search),
         extra=extra,
+        figures=figures,
     )
 
 
@@ -347,25 +348,26 @@ def check(
     """
     given, options, search, source = asked(workload, APPLICATIONS, CheckOptions, keywords)
     assert isinstance(plan, Plan)
-    points = plan.front
+    front = plan.front
     _, application, machine, search = prepared(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
-    for number, point in enumerate(points):
+    for number, point in enumerate(front):
         for name in point.xi:
             if name not in application.multicasts:
                 raise InputError(
                     "names no multicast of the application", place=f"front[{number}].xi", value=name,
                     allowed=", ".join(application.multicasts) or "nothing: the application has none",
                 )  # fmt: skip
-    report = check_front(application, machine, points)
+    report = check_front(application, machine, front)
     return Result(
         RESULT_KIND,
         Status.FEASIBLE if report.ok else Status.INVALID,
         cost=report.cost,
         check=report,
-        plan=Plan(tuple(points)),
+        plan=Plan(front),
         provenance=provenance("dataflow check", options=options, source=source, search=search),
+        figures=(views.front_figure(front), *views.figures_of_points(application, machine, front)) if report.ok else (),
     )
 
 
@@ -444,9 +446,9 @@ def sweep(
         provenance=provenance("dataflow sweep", options=options, source=source, search=search),
         extra={"runs": rows},
         figures=(
-            front_figure(union, [groups[id(point)] for point in union]),
-            hypervolume_figure({f"{strategy} {seed}": trace for strategy, seed, _, trace in runs}),
-            *figures_of_points(application, machine, union),
+            views.front_figure(union, [groups[id(point)] for point in union]),
+            views.hypervolume_figure({f"{strategy} {seed}": trace for strategy, seed, _, trace in runs}),
+            *views.figures_of_points(application, machine, union),
         ),
     )
 

@@ -241,7 +241,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         bound=best,
         provenance=provenance("pebble bound", options=options, source=source, search=search),
         extra={"problem": problem_document(cdag, budget)},
-        figures=views.of_bound(best),
+        figures=views.of_bound(cdag, best),
     )
     return priced(result, memory)
 

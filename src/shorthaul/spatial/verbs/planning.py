@@ -382,15 +382,17 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layou
     if expect_machine(options):
         found, extra = bound_on_machine(tree, options, search)
         made = provenance("spatial bound", options=options, source=source, search=search)
-        return Result(KIND, None, bound=found, provenance=made, extra=extra)
+        return Result(KIND, None, bound=found, provenance=made, extra=extra, figures=views.of_bound(found))
     grid = None if options.grid is None else grid_from_text(options.grid)
     _, chosen = curves.choose(options.curve, tree.n, grid)
+    found = energy_bound(tree, chosen)
     return Result(
         KIND,
         None,
-        bound=energy_bound(tree, chosen),
+        bound=found,
         provenance=provenance("spatial bound", options=options, source=source, search=search),
         extra={"vertices": tree.n, "grid": [chosen.width, chosen.height]},
+        figures=views.of_bound(found),
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.errors import InputError, NoPlanError, unknown_name
+from shorthaul.core.figure import OfPoint, Table, by_point
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
 from shorthaul.core.search import Search, SweepSearchOptions
@@ -51,6 +53,8 @@ class _Several(Workloads[Any]):
 
 #: The directions of a treefix sum.
 _WAYS = ("up", "down")
+#: Vertices of a tree that is laid out once more to be drawn: it takes a few milliseconds.
+_MOST_DRAWN = 2**16
 _SEVERAL = _Several(list, TREES.cases, TREES.load, TREES.accepted, TREES.convert)
 
 
@@ -133,10 +137,10 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
         for number, rows in run_tasks(_points, tasks, search=search, shares_time=False, turns=turns):
             found[number] = rows
             search.report(what=f"{len(found)} of {len(tasks)}")
-    points: list[SweepPoint] = []
+    made = [(tasks[at], what, point) for at in sorted(found) for what, point in found[at]]
+    points = [point for _, _, point in made]
     lines: dict[str, list[SweepPoint]] = {}
-    for what, point in itertools.chain.from_iterable(found[at] for at in sorted(found)):
-        points.append(point)
+    for _, what, point in made:
         lines.setdefault(what, []).append(point)
     if not points:
         expect_time(search)
@@ -154,7 +158,13 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
         figures=(
             views.growth("Energy per vertex against the number of vertices", "hops per vertex", curves_of),
             *((views.comparison("Fitted growth", fits),) if fits else ()),
+            *views.points_compared(points, names := _names_of(points), [what for _, what, _ in made]),
             views.comparison("All points", points),
+            *by_point(
+                (name, partial(_figures, task, what, point, search))
+                for name, (task, what, point) in zip(names, made, strict=True)
+                if search.remaining_s() > 0
+            ),
         ),
     )
 
@@ -186,6 +196,26 @@ def _placements(task: _Task, orders: Sequence[str], search: Search) -> list[tupl
         bound = energy_bound(tree, layout.grid).value
         points.append((f"{order} + {curve}", _point(tree.n, f"{order} + {named}", cost, bound)))
     return points
+
+
+def _names_of(points: Sequence[SweepPoint]) -> list[str]:
+    """Return what the points are called in figures."""
+    names = [f"{point['what']}, {point['vertices']:,} vertices" for point in points]
+    return names if len(set(names)) == len(names) else [f"{name} ({at})" for at, name in enumerate(names, 1)]
+
+
+def _figures(task: _Task, what: str, point: SweepPoint, search: Search) -> tuple[OfPoint, ...]:
+    """Return what there is to see of a point: its amounts, and of a placement that is quickly made again the grid."""
+    amounts = Table("Amounts", ("amount", "value"), tuple((name, cast("Any", value)) for name, value in point.items()))
+    tree = task.tree
+    if isinstance(task.what, str) or tree.n > _MOST_DRAWN:
+        return (amounts,)
+    options = PlacingOptions(order=what.removesuffix(f" + {task.how}"), curve=task.how)
+    layout, _, _ = place(tree, options, search)
+    cost, loads = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+    if cost["energy_hops"] != point["energy_hops"]:  # a random order is another one each time
+        return (amounts,)
+    return (amounts, *views.seen_of_layout(tree, layout.x, layout.y, layout.grid, loads))
 
 
 def _runs(task: _Task, search: Search) -> list[tuple[str, SweepPoint]]:

@@ -101,7 +101,7 @@ def bound(network: Network, machine: Machine) -> Bound:
         f"{level.bandwidth_bytes_per_s:.6g} bytes per second: {memory:.6g} s. Groups follow one another, and none "
         f"takes less than each of the three."
     )
-    return Bound("latency_s", terms[method], method, proof, {"traffic_bytes": moved})
+    return Bound("latency_s", terms[method], method, proof, {"values": terms, "traffic_bytes": moved})
 
 
 def _product(network: Network, number: int, capacity: float, read: dict[int, float]) -> float:

@@ -11,7 +11,7 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import DefectError, InputError
-from shorthaul.core.figure import Bar, Bars, Line, OfPoint, Series, Table
+from shorthaul.core.figure import Bar, Bars, Line, OfPoint, Series, Table, by_argument
 from shorthaul.core.machines.schema import LevelSection
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -152,12 +152,14 @@ def run_network(
 def bound_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
     """Return the lower bound on the latency of every plan of ``network``."""
     machine = machine_of_options(options)
+    found = bound_of(network, machine)
     return Result(
         kind=_KIND,
         status=None,
-        bound=bound_of(network, machine),
+        bound=found,
         provenance=provenance("tensor bound", options=options, source=source, search=search),
         extra={"rules": "network", "machine": machine.name},
+        figures=(by_argument("latency (s)", found.details["values"]),),
     )
 
 

@@ -34,7 +34,7 @@ from shorthaul.tensor.verbs.networks import (
     report_of,
     run_network,
 )
-from shorthaul.tensor.views import figures
+from shorthaul.tensor.views import figures, of_bound
 from shorthaul.tensor.workloads.cases import CASES
 
 if TYPE_CHECKING:
@@ -193,6 +193,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         bound=found,
         provenance=provenance("tensor bound", options=options, source=source, search=search),
         extra={"rules": options.rules},
+        figures=of_bound(problem, found),
     )
 
 
