@@ -22,7 +22,7 @@ from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
 
 from shorthaul import tensor
 from shorthaul.core.errors import InfeasibleError
-from shorthaul.tensor.networks.onnx_network import network_from_onnx
+from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 RESULTS = Path(__file__).parent / "results" / "tensor_networks.json"
 ROW = (

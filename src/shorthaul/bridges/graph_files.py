@@ -177,7 +177,7 @@ class LoopNest:
 
 def _model(text: str, options: GraphOptions) -> Source[Cdag]:
     from shorthaul.bridges.network_graph import cdag_of_network
-    from shorthaul.tensor.networks.onnx_network import network_from_onnx
+    from shorthaul.tensor.networks.translation.network import network_from_onnx
     from shorthaul.tensor.options import MachineOptions
 
     path, sizes = Path(text), MachineOptions(dim=options.dim).sizes()

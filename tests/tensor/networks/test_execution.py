@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from tests.commands import shorthaul, shorthaul_json
+from tests.tensor.networks.exported import EXPORTED, packed
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.single_operators import SINGLE
@@ -27,16 +28,25 @@ from shorthaul.tensor.networks.execution.onnx_functions import functions_of
 from shorthaul.tensor.networks.execution.verdict import execute
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.onnx_graph import graph_from_onnx
-from shorthaul.tensor.networks.onnx_network import network_from_onnx
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
+from shorthaul.tensor.networks.translation.graph import graph_from_onnx
+from shorthaul.tensor.networks.translation.network import network_from_onnx
 from shorthaul.tensor.verbs.networks import TOLERANCE
 
-MODELS = {**SINGLE, **ODD}
+#: What the reference cannot compute: operators of runtimes alone.
+UNVERIFIED = {"llama_of_few_bits", "grouped_queries", "fused_by_a_runtime", "of_unknown_shape"}
+MODELS = {**SINGLE, **ODD, **{name: make for name, make in EXPORTED.items() if name not in UNVERIFIED}}
 #: The networks that every run of the tests executes.
 ALWAYS = {
     *("uneven_strides", "concatenated_slices", "product_chain", "reductions_of_any_axis", "integers"),
     *("normalised_rows", "barriers", "words", "Softmax, flattened", "Conv in groups", "ArgMax", "CumSum", "Resize"),
+    *(
+        "squeezed_if_of_one",
+        "choices_at_run_time",
+        "masked_attention_operator",
+        "like_the_input",
+        "quantised_in_blocks",
+    ),
 }
 
 
@@ -78,6 +88,63 @@ def test_rows_of_old_versions_are_all_axes_from_the_second_on(kind: str, opset: 
     shares = np.exp(x) / np.exp(x).sum(axes, keepdims=True)
     made = {"Softmax": shares, "LogSoftmax": np.log(shares), "Hardmax": x == x.max(axes, keepdims=True)}
     np.testing.assert_allclose(found, made[kind], rtol=1e-12)
+
+
+def outputs(model: Any) -> list[Any]:
+    """Return the outputs of a model executed by a plan, with weights and inputs of a seed."""
+    network = network_from_onnx(model.SerializeToString())
+    plan = NetworkPlan(tuple(item.group for item in fuse(network, machine(1500), Search(), 1500.0)))
+    assert not replay_network(network, plan, 1500, double_buffered=True).violations
+    return list(execute(network, plan, None, Search(seed=3)).outputs.values())
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_packed_weights_are_numbers_less_their_zero_times_their_scale(bits: int, *, zeros: bool) -> None:
+    net = Net("packed", filled=True)
+    model = net.model(packed(net, net.input(3, 40), 40, 7, bits=bits, zeros=zeros))
+    weights, scales, *offsets = (onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer)
+    x = inputs_of(graph_from_onnx(model.SerializeToString(), {}), model, None, 3)["input0"]
+
+    def number(row: Any, place: int) -> int:
+        return int(row[place * bits // 8]) >> (place * bits % 8) & (2**bits - 1)
+
+    expected = np.zeros((3, 7))
+    for n in range(7):
+        for k in range(40):
+            row = offsets[0].reshape(7, -1)[n] if zeros else None
+            zero = 2 ** (bits - 1) if row is None else number(row, k // 16)
+            expected[:, n] += x[:, k] * (number(weights[n].ravel(), k) - zero) * float(scales[n, k // 16])
+    np.testing.assert_allclose(outputs(model)[0], expected, rtol=1e-12)
+    read = {tensor.name: tensor.bytes for tensor in network_from_onnx(model.SerializeToString()).tensors}
+    assert read[f"c0 ({bits} bits)"] == 7 * 40 * bits // 8
+
+
+def test_fused_operators_of_a_runtime_are_those_of_onnx() -> None:
+    net = Net("plain", filled=True)
+    x = net.input(1, 3, 12, 10)
+    y = net.op("Relu", net.op("Conv", x, net.weight(8, 3, 3, 3), net.weight(8), pads=[1, 1, 1, 1]))
+    z = net.add(net.op("Conv", y, net.weight(8, 8, 1, 1), net.weight(8)), y)
+    z = net.op("Conv", net.op("LeakyRelu", z, alpha=0.2), net.weight(8, 1, 3, 3), group=8)
+    rows = net.reshape(net.op("Clip", z, net.number(0), net.number(6)), 1, 8, 80)
+    product = net.op("Mul", net.op("MatMul", rows, net.transpose(rows, 0, 2, 1)), net.number(0.125))
+    skip, factor, shift, bias = net.input(1, 8, 8), net.weight(8), net.weight(8), net.weight(8)
+    total = net.add(net.add(product, skip), bias)
+    flat = net.reshape(net.op("LayerNormalization", total, factor, shift, epsilon=1e-5), 8, 8)
+    plain = net.model(net.op("Tanh", net.op("Gemm", flat, net.weight(5, 8), net.weight(5), transB=1)))
+    fused = EXPORTED["fused_by_a_runtime"]()
+    weights = [[t.raw_data for t in m.graph.initializer if t.name.startswith("w")] for m in (fused, plain)]
+    assert weights[0] == weights[1]
+    np.testing.assert_allclose(outputs(fused)[0], outputs(plain)[0], rtol=1e-6)
+
+
+def test_a_model_of_few_bits_is_executed() -> None:
+    """Its normalisations hand on the sum that they normalise."""
+    model = EXPORTED["llama_of_few_bits"]()
+    logits, total = outputs(model)
+    assert logits.shape == (1, 6, 50)
+    assert total.shape == (1, 6, 32)
+    assert np.isfinite(logits).all()
 
 
 @pytest.mark.slow

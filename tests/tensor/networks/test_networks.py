@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
+from tests.tensor.networks.exported import EXPORTED
 from tests.tensor.networks.held_back import HELD_BACK
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
@@ -28,10 +30,10 @@ from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.inner import largest_regions, region_network
 from shorthaul.tensor.networks.machine import Machine, load_machine, machine_of
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.onnx_network import network_from_onnx
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 from shorthaul.tensor.networks.pricing import loops_of
 from shorthaul.tensor.networks.tiling import best_tiling
+from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 
 def read(model: Any, dims: dict[str, int] | None = None) -> Network:
@@ -267,6 +269,37 @@ def test_unknown_operators_are_barriers_with_their_names() -> None:
     plan = NetworkPlan(tuple(Group((number,)) for number in range(3)))
     moved = [g.loads_bytes + g.stores_bytes for g in replay_network(network, plan, 1e6, double_buffered=True).groups]
     assert moved == [256, 256, 256]
+
+
+def test_models_of_runtimes_go_in() -> None:
+    dims = {"grouped_queries": {"s": 3, "p": 5}}
+    networks = {name: read(make(), dims.get(name)) for name, make in EXPORTED.items()}
+    barriers = {name: {item.kind for item in made.operators if item.barrier} for name, made in networks.items()}
+    assert {name: kinds for name, kinds in barriers.items() if kinds} == {
+        "grouped_queries": {"com.microsoft.GroupQueryAttention"},
+        "choices_at_run_time": {"If", "Loop"},
+        "of_unknown_shape": {"org.example.Strange", "Transpose"},
+    }
+    guessed = {name for name, made in networks.items() if any("taken as" in remark for remark in made.remarks)}
+    assert guessed == {"of_unknown_shape"}
+    cache = [tensor.shape for tensor in networks["grouped_queries"].tensors if len(tensor.shape) == 4]
+    assert cache == [(1, 2, 5, 8)] * 2 + [(1, 2, 8, 8)] * 2
+
+
+def test_shapes_that_lie_in_a_file_beside_the_model_are_read(tmp_path: Path) -> None:
+    net = Net("outside", filled=True)
+    model = net.model(net.op("Relu", net.reshape(net.input(4, 6), 8, 3)))
+    del model.graph.value_info[:]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    convert = onnx.external_data_helper.convert_model_to_external_data
+    convert(model, location="weights.bin", size_threshold=0, convert_attribute=False)
+    onnx.save(model, tmp_path / "model.onnx")
+    data = (tmp_path / "model.onnx").read_bytes()
+    network = network_from_onnx(data, file=tmp_path / "model.onnx")
+    assert [item.dims for item in network.operators] == [(8, 3)]
+    (tmp_path / "weights.bin").unlink()
+    network = network_from_onnx(data, file=tmp_path / "model.onnx")
+    assert any("is not known" in remark for remark in network.remarks)
 
 
 def test_a_node_that_makes_no_sense_is_named() -> None:

@@ -208,9 +208,10 @@ class GroupRun:
             for name, box in self._boxes(tiles):
                 self._follow(name, box, len(numbers))
                 if name.startswith("made") and self.tensor[name] in marks:
-                    marks[self.tensor[name]].append(np.stack([np.stack(_full(r, len(numbers))) for r in box], 1))
+                    ends = [np.stack(_full(ranges, len(numbers))) for ranges in box or [_whole(1)]]
+                    marks[self.tensor[name]].append(np.stack(ends, 1))
         for tensor, kept in marks.items():
-            if not _covers(np.concatenate(kept, 2), self.network.tensors[tensor].shape):
+            if not _covers(np.concatenate(kept, 2), self.network.tensors[tensor].shape or (1,)):
                 self.uncovered.append(tensor)
         return self._amounts(steps)
 

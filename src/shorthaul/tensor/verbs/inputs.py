@@ -25,8 +25,8 @@ from shorthaul.tensor.networks.documents import (
     save_network_plan,
 )
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.onnx_network import network_from_onnx
 from shorthaul.tensor.networks.plan import NetworkPlan
+from shorthaul.tensor.networks.translation.network import network_from_onnx
 from shorthaul.tensor.options import MachineOptions
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.workloads.cases import CASES

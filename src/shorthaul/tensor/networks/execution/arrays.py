@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -19,8 +19,8 @@ from onnx.reference.ops import op_hardmax, op_log_softmax, op_softmax
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
-from shorthaul.tensor.networks.onnx_graph import Graph, Node
-from shorthaul.tensor.networks.onnx_operators import LAST_FLATTENED
+from shorthaul.tensor.networks.translation.graph import Graph, Node
+from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED, weights_of
 
 Array = npt.NDArray[Any]
 
@@ -229,11 +229,9 @@ def _double(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype.kind == "f" or array.dtype.name == "bfloat16" else array
 
 
-def single(node: Any, opsets: Mapping[str, int]) -> Any:
-    """Return an evaluator of one node."""
-    ends = [
-        [onnx.helper.make_empty_tensor_value_info(n) for n in dict.fromkeys(k) if n] for k in (node.input, node.output)
-    ]
+def single(node: Any, opsets: Mapping[str, int], inputs: Sequence[str]) -> Any:
+    """Return an evaluator of one node, which reads ``inputs``."""
+    ends = [[onnx.helper.make_empty_tensor_value_info(n) for n in dict.fromkeys(k) if n] for k in (inputs, node.output)]
     graph = onnx.helper.make_graph([node], "node", *ends)
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
     return onnx.reference.ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports), new_ops=_OWN)
@@ -247,14 +245,35 @@ def constants_of(graph: Graph, model: Any) -> dict[str, Array]:
         outputs = [name for name in node.outputs if name]
         if outputs and all(name in graph.constants for name in outputs) and any(n not in found for n in outputs):
             found |= evaluated(node, graph.opsets, found)
+        if node.kind.endswith("MatMulNBits") and weights_of(node) in graph.constants:
+            found[weights_of(node)] = _unpacked(node, found)
     return found
+
+
+def _unpacked(node: Node, values: Mapping[str, Array]) -> Array:
+    """Return weights of few bits as numbers, by column: every block has a scale, and perhaps a zero of its own."""
+    size, columns, block = (int(node.attributes[key]) for key in ("K", "N", "block_size"))
+    bits = int(node.attributes.get("bits", 4))
+    per_byte, blocks = 8 // bits, -(-size // block)
+
+    def numbers(packed: Array, count: int) -> Array:
+        spread = packed.astype(np.int64)[..., None] >> (np.arange(per_byte) * bits) & (2**bits - 1)
+        return np.asarray(spread.reshape(columns, -1)[:, :count])
+
+    found = numbers(values[node.inputs[1]].reshape(columns, -1), blocks * block).reshape(columns, blocks, block)
+    zeros: Array = np.full((columns, blocks), 2 ** (bits - 1))
+    if len(node.inputs) > 3 and node.inputs[3]:
+        given = values[node.inputs[3]].reshape(columns, -1)
+        zeros = given if given.dtype.kind == "f" else numbers(given, blocks)
+    scales = values[node.inputs[2]].reshape(columns, blocks)
+    return np.asarray(((found - zeros[..., None]) * scales[..., None]).reshape(columns, -1)[:, :size])
 
 
 def evaluated(node: Node, opsets: Mapping[str, int], values: Mapping[str, Array]) -> dict[str, Array]:
     """Return what a node makes of ``values``; raises :class:`InputError` if nobody knows how to execute it."""
     names = [name for name in node.outputs if name]
     try:
-        made = single(double_node(node.proto), opsets).run(
+        made = single(double_node(node.proto), opsets, node.inputs).run(
             None, {n: values[n] for n in dict.fromkeys(node.inputs) if n}
         )
     except Exception as error:  # of any kind: the reference lacks the operator, or what it does fails on the numbers

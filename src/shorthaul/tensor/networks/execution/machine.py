@@ -20,8 +20,8 @@ from shorthaul.tensor.networks.execution.operators import Piece
 from shorthaul.tensor.networks.execution.reading import Index, Reader, gathered
 from shorthaul.tensor.networks.execution.windows import kind_of
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.onnx_network import Translation
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
+from shorthaul.tensor.networks.translation.network import Translation
 
 Array = npt.NDArray[Any]
 #: Steps whose boxes are worked out at once.

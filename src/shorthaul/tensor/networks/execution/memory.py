@@ -12,7 +12,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.execution.operators import rows_of
 from shorthaul.tensor.networks.execution.reading import Index, Reader, gathered, mesh
-from shorthaul.tensor.networks.onnx_network import Translation
+from shorthaul.tensor.networks.translation.network import Translation
 
 Array = npt.NDArray[Any]
 #: First and last position along every axis.

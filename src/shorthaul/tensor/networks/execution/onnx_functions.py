@@ -13,9 +13,9 @@ from onnx import numpy_helper
 from shorthaul.core.document import read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.onnx_graph import Node
-from shorthaul.tensor.networks.onnx_network import Translation, translated
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
+from shorthaul.tensor.networks.translation.graph import Node
+from shorthaul.tensor.networks.translation.network import Translation, translated
 
 _DOMAIN: Final = "shorthaul.groups"
 #: The first version of ONNX files whose nodes and functions carry metadata.

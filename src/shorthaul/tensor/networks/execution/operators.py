@@ -7,13 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+from onnx import helper
 
+from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.execution.arrays import evaluated
-from shorthaul.tensor.networks.execution.reading import Index, Reader, mesh
+from shorthaul.tensor.networks.execution.reading import Index, Reader, converted, mesh
 from shorthaul.tensor.networks.model import Operator
-from shorthaul.tensor.networks.onnx_graph import Node
+from shorthaul.tensor.networks.translation.graph import Node
+from shorthaul.tensor.networks.translation.operators import weights_of
 
 Array = npt.NDArray[Any]
 #: First and last position of every dimension.
@@ -116,9 +120,12 @@ def _channel(piece: Piece, number: int, places: Sequence[npt.NDArray[np.int64]])
     shape = piece.shape(number)
     if math.prod(shape) == 1:
         return piece.constant(number).reshape(())
+    axis = int(piece.node.attributes.get("axis", 1)) % len(places)
+    block = int(piece.node.attributes.get("block_size", 0))
+    if block:
+        return piece.take(number, mesh(*(at // block if along == axis else at for along, at in enumerate(places))))
     if len(shape) > 1 or len(places) == 1:
         return cut(piece, number, places)
-    axis = int(piece.node.attributes.get("axis", 1)) % len(places)
     return piece.take(number, mesh(places[axis])).reshape([-1 if at == axis else 1 for at in range(len(places))])
 
 
@@ -130,15 +137,25 @@ def _batch_normalised(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> 
 
 def rounded(values: Array, zero: Any, dtype: Any) -> Array:
     """Return numbers rounded to a quantised type."""
-    limits = np.iinfo(dtype)
+    limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
     found: Array = np.clip(np.rint(values) + np.asarray(zero, np.float64), limits.min, limits.max).astype(dtype)
     return found
 
 
 def _quantised(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array:
     scale = _channel(piece, 1, places)
-    zero = _channel(piece, 2, places) if piece.input(2) else np.uint8(0)
-    return rounded(cut(piece, 0, places) / scale, zero, np.asarray(zero).dtype)
+    zero = _channel(piece, 2, places) if piece.input(2) else np.zeros(())
+    kind = piece.reader.graph.types[piece.node.outputs[0]]
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
+    if "int" not in dtype.name:
+        cure = "plan and check it; only 'run' needs to know what it computes"
+        place = f"node {piece.node.name} ({piece.kind})"
+        raise InputError(f"cannot be executed: it makes numbers of the type {dtype.name}", place=place, cure=cure)
+    return rounded(cut(piece, 0, places) / scale, zero, dtype)
+
+
+def _converted(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array:
+    return converted(piece.reader, piece.node, cut(piece, 0, places))
 
 
 def _dequantised(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array:
@@ -208,6 +225,9 @@ _FORMULAS: Final[dict[str, Callable[..., Array]]] = {
 }  # fmt: skip
 _SPECIAL: Final[dict[str, Callable[[Piece, Sequence[npt.NDArray[np.int64]]], Array]]] = {
     "BatchNormalization": _batch_normalised,
+    **dict.fromkeys(
+        ("Cast", "CastLike"), lambda piece, places: converted(piece.reader, piece.node, cut(piece, 0, places))
+    ),
     "QuantizeLinear": _quantised,
     "DequantizeLinear": _dequantised,
     **dict.fromkeys(("QLinearAdd", "QLinearMul"), _quantised_pair),
@@ -271,6 +291,19 @@ def finish_matmul(piece: Piece, total: Array) -> Array:
     return total
 
 
+def packed_product(piece: Piece) -> Array:
+    """Return products of rows with weights of few bits."""
+    *rows, n = piece.written()
+    left = piece.take(0, mesh(*rows, piece.along("k")))
+    right = piece.reader.take(weights_of(piece.node), mesh(n, piece.along("k")))
+    return np.asarray(left @ right.T)
+
+
+def finish_packed_product(piece: Piece, total: Array) -> Array:
+    """Return a product with its bias."""
+    return total + piece.take(5, mesh(piece.along("n"))) if piece.input(5) else total
+
+
 def gemm(piece: Piece) -> Array:
     """Return a product of matrices, either one transposed."""
     m, n, k = (piece.along(name) for name in "mnk")
@@ -322,24 +355,11 @@ def rows(piece: Piece) -> Array:
         axes = tuple(piece.node.attributes.get("axes", (0, 2, 3)))
         variance = (x**2).mean(axes, keepdims=True) - x.mean(axes, keepdims=True) ** 2
         return np.asarray((x - x.mean(axes, keepdims=True)) / (np.sqrt(variance) + 1e-9))
-    if piece.kind in {"SimplifiedLayerNormalization", "SkipLayerNormalization"}:
-        return _skipping(piece, [values[name] if name else None for name in piece.node.inputs])
-    return piece.by_reference(values)
-
-
-def _skipping(piece: Piece, values: Sequence[Array | None]) -> Array:
-    """Return rows normalised by their mean square, or those of a sum by mean and variance."""
-    x = values[0]
-    assert x is not None
-    epsilon = piece.number("epsilon", 1e-5 if piece.kind == "SimplifiedLayerNormalization" else 1e-12)
     if piece.kind == "SimplifiedLayerNormalization":
-        return np.asarray(x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * values[1])
-    for other in (values[1], values[4] if len(values) > 4 else None):
-        x = x if other is None else x + other
-    x = x - x.mean(-1, keepdims=True)
-    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * values[2]
-    shift = values[3] if len(values) > 3 else None
-    return np.asarray(x if shift is None else x + shift)
+        x = values[piece.input(0)]
+        root = np.sqrt((x * x).mean(-1, keepdims=True) + piece.number("epsilon", 1e-5))
+        return np.asarray(x / root * values[piece.input(1)])
+    return piece.by_reference(values)
 
 
 def group_normalised(piece: Piece) -> Array:
@@ -436,11 +456,12 @@ def rows_of(node: Node) -> str:
 KINDS: Final[dict[str, Kind]] = {
     **dict.fromkeys(("MatMul", "QLinearMatMul", "MatMulInteger"), Kind(matmul, finish=finish_matmul)),
     "Gemm": Kind(gemm, finish=finish_gemm),
+    "MatMulNBits": Kind(packed_product, finish=finish_packed_product),
     "Einsum": Kind(einsum),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "CumSum"), Kind(rows)),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), Kind(rows)),
     "MeanVarianceNormalization": Kind(rows),
-    **dict.fromkeys(("SimplifiedLayerNormalization", "SkipLayerNormalization"), Kind(rows)),
+    "SimplifiedLayerNormalization": Kind(rows),
     "GroupNormalization": Kind(group_normalised),
     **{kind: Kind(reduction, merge, finish_reduction) for kind, (_, merge) in _REDUCED.items()},
     **dict.fromkeys(("ArgMax", "ArgMin"), Kind(reduction)),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.boxes import blocks
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.onnx_graph import Graph, Node
+from shorthaul.tensor.networks.translation.graph import Graph, Node
 
 Array = npt.NDArray[Any]
 #: Positions along every axis, arrays that broadcast against one another.
@@ -113,25 +113,27 @@ def _same(reader: Reader, node: Node, name: str, index: Index) -> Array:
     source = reader.take(node.inputs[0], index)
     if node.kind == "DequantizeLinear":
         return _dequantised(reader, node, source, index)
-    if node.kind == "Cast":
-        from onnx import helper
+    return converted(reader, node, source) if node.kind in {"Cast", "CastLike"} else source
 
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(int(node.attributes["to"])))
-        return source.astype(np.float64 if dtype.kind == "f" else dtype)
-    if node.kind == "CastLike":
-        return source.astype(
-            reader.take(node.inputs[1], (np.zeros(1, np.int64),) * len(reader.shape(node.inputs[1]))).dtype
-        )
-    return source
+
+def converted(reader: Reader, node: Node, values: Array) -> Array:
+    """Return numbers in the type that a node makes, real ones in double precision."""
+    from onnx import helper
+
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(reader.graph.types[node.outputs[0]]))
+    return values.astype(np.float64 if dtype.kind == "f" or dtype.name == "bfloat16" else dtype)
 
 
 def _dequantised(reader: Reader, node: Node, source: Array, index: Index) -> Array:
     values = [reader.constants.get(name) for name in node.inputs[1:] if name]
-    if any(value is None for value in values) or int(node.attributes.get("block_size", 0)):
-        cure = "give scales per tensor or per axis, as constants"
+    if any(value is None for value in values):
+        cure = "give scales as constants"
         raise InputError("cannot be executed: its scale", place=f"node {node.name} ({node.kind})", cure=cure)
-    axis = int(node.attributes.get("axis", 1))
-    spread = [value if value is None or value.ndim == 0 else value[index[axis]] for value in values]
+    axis, block = int(node.attributes.get("axis", 1)), int(node.attributes.get("block_size", 0))
+    places = tuple(of // block if block and along == axis % len(index) else of for along, of in enumerate(index))
+    spread = [
+        value if value is None or value.ndim == 0 else value[places if block else index[axis]] for value in values
+    ]
     zero = 0.0 if len(spread) < 2 or spread[1] is None else spread[1].astype(np.float64)
     assert spread[0] is not None
     return np.asarray((source.astype(np.float64) - zero) * spread[0])

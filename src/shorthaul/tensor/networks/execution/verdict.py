@@ -14,8 +14,8 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.networks.execution.arrays import Array, constants_of, fill, inputs_of, outputs_of
 from shorthaul.tensor.networks.execution.machine import Execution, Moved
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.onnx_network import translated
 from shorthaul.tensor.networks.plan import NetworkPlan
+from shorthaul.tensor.networks.translation.network import translated
 
 
 @dataclass(frozen=True, slots=True)

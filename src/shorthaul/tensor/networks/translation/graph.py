@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.tensor.networks.translation.rewriting import branch, captured, rewritten, shapes_of
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -19,7 +21,6 @@ Shape = tuple[int, ...]
 _MOST_ELEMENTS: Final = 2**16
 #: Weights beyond this leave the model before shapes are inferred, which copies it.
 _LARGEST_KEPT_BYTES: Final = 2**16
-_MOST_ROUNDS: Final = 64
 #: Operators that ONNX defines by others, and that this reader knows through those only.
 _INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState")
 #: Bits of an element by the number of its ONNX type.
@@ -31,7 +32,10 @@ _BITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node: its operator (with its domain, if that is not ONNX's own), tensors by name, attributes as values."""
+    """One node: its operator (with its domain, if that is not ONNX's own), tensors by name, attributes as values.
+
+    What the graphs inside a node read from around it follows its own inputs.
+    """
 
     name: str
     kind: str
@@ -55,16 +59,22 @@ class Graph:
     values: dict[str, Array]
     remarks: list[str] = field(default_factory=list)
     opsets: dict[str, int] = field(default_factory=dict)
+    #: The types of elements, by their numbers in ONNX.
+    types: dict[str, int] = field(default_factory=dict)
+    #: Tensors whose shape is a guess.
+    guessed: set[str] = field(default_factory=set)
 
 
-def graph_from_onnx(data: bytes, dims: Mapping[str, int]) -> Graph:
+def graph_from_onnx(data: bytes, dims: Mapping[str, int], folder: Path | None = None) -> Graph:
     """Return the graph of an ONNX model with its symbolic dimensions bound to ``dims``.
 
+    Small constants that lie in files beside the model are read from ``folder``.
     Raises :class:`InputError` for what is no model, for dimensions that are not bound, all at once, and if the package
     ``onnx`` is not installed.
     """
     try:
         import onnx
+        import onnx.external_data_helper
         import onnx.inliner
         import onnx.numpy_helper
         import onnx.reference
@@ -79,6 +89,9 @@ def graph_from_onnx(data: bytes, dims: Mapping[str, int]) -> Graph:
     if not model.graph.node:
         raise InputError("has no operator", place="graph", allowed="one node at least")
     for tensor in model.graph.initializer:
+        is_outside = tensor.data_location == onnx.TensorProto.EXTERNAL
+        if is_outside and folder is not None and math.prod(tensor.dims) <= _MOST_ELEMENTS:
+            _fetch(onnx, tensor, folder)
         if tensor.ByteSize() > _LARGEST_KEPT_BYTES:
             _strip(tensor)
     imported = {item.domain for item in model.opset_import}
@@ -94,6 +107,16 @@ def graph_from_onnx(data: bytes, dims: Mapping[str, int]) -> Graph:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _fetch(onnx: Any, tensor: Any, folder: Path) -> None:
+    """Read the elements of a tensor from its file; where there is none, only ``run`` needs them."""
+    try:
+        onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+    except (OSError, ValueError, onnx.checker.ValidationError):
+        return
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
 
 
 def _strip(tensor: Any) -> None:
@@ -154,17 +177,15 @@ class _Reader:
         self.types: dict[str, int] = {}
         self.narrowed: dict[str, int] = {}
         self.remarks: list[str] = []
+        self.guessed: set[str] = set()
 
     def read(self) -> Graph:
         self._infer()
-        listed = {(node.domain, node.op_type) for node in self.model.graph.node}
-        inlined = [(domain, name) for domain, name in sorted(listed) if domain in {"", "ai.onnx"} and name in _INLINED]
-        if inlined:
-            self.model = self.onnx.inliner.inline_selected_functions(self.model, inlined, inline_schema_functions=True)
-        for _ in range(_MOST_ROUNDS):
+        self._inline()
+        while True:
             self._infer()
-            folded = self._fold()
-            if not folded and not self._assume_a_shape():
+            changed = self._rewrite()
+            if not (self._fold() or changed or self._assume_shapes()):
                 break
         graph = self.model.graph
         constants = {tensor.name for tensor in graph.initializer} | self.constants
@@ -174,7 +195,47 @@ class _Reader:
         outputs = [value.name for value in graph.output]
         known = (self.shapes, bits, constants, self.values, self.remarks)
         opsets = {item.domain: item.version for item in self.model.opset_import}
-        return Graph(graph.name or "graph", nodes, inputs, outputs, *known, opsets)
+        return Graph(graph.name or "graph", nodes, inputs, outputs, *known, opsets, self.types, self.guessed)
+
+    def _inline(self) -> None:
+        """Put operators that are known through others only in place."""
+        graph = self.model.graph
+        listed = {(node.domain, node.op_type) for node in graph.node}
+        inlined = [(domain, name) for domain, name in sorted(listed) if domain in {"", "ai.onnx"} and name in _INLINED]
+        if not inlined:
+            return
+        known = {value.name for value in (*graph.input, *graph.value_info)}
+        for tensor in graph.initializer:  # whose types the inliner does not look up
+            if tensor.name not in known:
+                info = self.onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+                graph.value_info.append(info)
+        try:
+            inline = self.onnx.inliner.inline_selected_functions
+            self.model = inline(self.model, inlined, inline_schema_functions=True)
+        except RuntimeError as error:
+            self.remarks.append(f"{', '.join(name for _, name in inlined)}: not taken apart: {_first_line(error)}")
+
+    def _rewrite(self) -> bool:
+        """Put nodes of ONNX in place of those of onnxruntime, and a branch in place of a choice that is known."""
+        graph = self.model.graph
+        names = {name for node in graph.node for name in node.output} | {tensor.name for tensor in graph.initializer}
+        names |= {value.name for value in graph.input}
+        nodes, changed = [], False
+        for number, node in enumerate(graph.node):
+            name = node.name or f"{node.op_type}_{number}"
+            if node.op_type == "If" and node.input[0] in self.values:
+                made = branch(node, bool(self.values[node.input[0]].all()), names, self.onnx)
+            else:
+                made = rewritten(self.onnx, node, name, self.shapes, self.types)
+            nodes += [node] if made is None else made[0]
+            if made is not None:
+                changed = True
+                names |= {output for inner in made[0] for output in inner.output}
+                graph.initializer.extend(made[1])
+        if changed:
+            del graph.node[:]
+            graph.node.extend(nodes)
+        return changed
 
     def _infer(self) -> None:
         inference = self.onnx.shape_inference
@@ -255,7 +316,23 @@ class _Reader:
             return None
         return [np.asarray(value) for value in result]
 
-    def _assume_a_shape(self) -> bool:
+    def _assume_shapes(self) -> bool:
+        """Give what has no shape one: first what is known of operators, otherwise that of one operator's input.
+
+        Return whether there was something.
+        """
+        changed = False
+        for node in self.model.graph.node:
+            known = shapes_of(self.onnx, node, self.shapes)
+            if known is None or all(name in self.shapes for name in node.output if name):
+                continue
+            for name, shape in zip(node.output, known, strict=False):
+                if name and name not in self.shapes:
+                    self._assume(name, shape, self.types.get(node.input[0], 1))
+                    changed = True
+        return changed or self._guess_a_shape()
+
+    def _guess_a_shape(self) -> bool:
         """Take the shape of its first input for what a node makes of unknown shape; return whether there was one."""
         for node in self.model.graph.node:
             unknown = [name for name in node.output if name and name not in self.shapes]
@@ -263,16 +340,19 @@ class _Reader:
             if not unknown or (source is None and node.input):
                 continue
             shape = () if source is None else self.shapes[source]
-            kind = self.types.get(source or "", 1)
             for name in unknown:
-                value = self.onnx.helper.make_tensor_value_info(name, self.types.get(name) or kind, shape)
-                _replace_info(self.model.graph, value)
-                self.shapes[name] = shape
-                self.types.setdefault(name, kind)
+                self._assume(name, shape, self.types.get(source or "", 1))
                 told = f"{node.op_type} {node.name}".strip()
                 self.remarks.append(f"the shape of {name} is not known ({told}): taken as {list(shape)}")
+            self.guessed |= set(unknown)
             return True
         return False
+
+    def _assume(self, name: str, shape: Shape, kind: int) -> None:
+        value = self.onnx.helper.make_tensor_value_info(name, self.types.get(name) or kind, shape)
+        _replace_info(self.model.graph, value)
+        self.shapes[name] = shape
+        self.types.setdefault(name, kind)
 
 
 def _replace_info(graph: Any, value: Any) -> None:
@@ -294,7 +374,8 @@ def _node(onnx: Any, node: Any, number: int) -> Node:
     attributes = {item.name: _plain(onnx.helper.get_attribute_value(item)) for item in node.attribute}
     domain = "" if node.domain in {"", "ai.onnx"} else f"{node.domain}."
     name = node.name or f"{node.op_type}_{number}"
-    return Node(name, domain + node.op_type, tuple(node.input), tuple(node.output), attributes, node)
+    inputs = (*node.input, *captured(node))
+    return Node(name, domain + node.op_type, inputs, tuple(node.output), attributes, node)
 
 
 def _plain(value: Any) -> Any:

@@ -11,9 +11,9 @@ from typing import Final
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Expand, Network, Origin, Permute, Regroup, Stride
-from shorthaul.tensor.networks.onnx_builder import Builder, chained
-from shorthaul.tensor.networks.onnx_graph import Graph, Node, graph_from_onnx
-from shorthaul.tensor.networks.onnx_operators import TRANSLATIONS
+from shorthaul.tensor.networks.translation.builder import Builder, chained
+from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
+from shorthaul.tensor.networks.translation.operators import TRANSLATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,18 @@ def translated(data: bytes, dims: Mapping[str, int] | None = None, *, file: Path
     """Return the network of an ONNX model with the graph it was made of; see :func:`network_from_onnx`."""
     sizes = {} if dims is None else dict(dims)
     try:
-        graph = graph_from_onnx(data, sizes)
+        graph = graph_from_onnx(data, sizes, None if file is None else file.parent)
         builder = Builder(graph)
+        guessed = set(graph.guessed)
         for node in graph.nodes:
+            is_guess = any(name in guessed for name in node.inputs)
+            guessed |= set(node.outputs) if is_guess else set()
             try:
                 _translate(builder, node)
             except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
+                if is_guess:  # which is what does not fit, perhaps
+                    builder.barrier(node)
+                    continue
                 place, cure = f"node {node.name} ({node.kind})", "check the model with onnx.checker.check_model"
                 raise InputError("has inputs or attributes that do not fit", place=place, cure=cure) from None
         builder.mark_outputs()
@@ -101,6 +107,8 @@ def _reshape(builder: Builder, node: Node) -> bool:
 def _transpose(builder: Builder, node: Node) -> bool:
     rank = len(builder.shape(node.inputs[0]))
     order = tuple(int(axis) % rank for axis in node.attributes.get("perm") or range(rank - 1, -1, -1))
+    if sorted(order) != list(range(rank)):
+        raise ValueError("not all axes, each once")
     # Axis i of the output is axis order[i] of the input.
     builder.view(node.outputs[0], node.inputs[0], Permute(order))
     return True

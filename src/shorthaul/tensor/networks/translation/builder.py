@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from shorthaul.tensor.networks.model import Access, Index, Operator, Regroup, Step, Stride, Tensor
-from shorthaul.tensor.networks.onnx_graph import Graph, Node, Shape
+from shorthaul.tensor.networks.translation.graph import Graph, Node, Shape
 
 #: A tensor as its parts in stored tensors: which one, and the steps from its axes to those.
 Parts = list[tuple[int, tuple[Step, ...]]]
@@ -92,6 +92,8 @@ class Builder:
         if not name or (self.is_constant(name) and math.prod(shape) <= 1) or 0 in shape:
             return []
         seen = steps[0].shape if steps and isinstance(steps[0], Regroup) else shape
+        if len(axes) != len(seen):
+            raise ValueError(f"{len(axes)} indices for a tensor of {len(seen)} axes")
         return [Access(number, tuple(axes), seen, (*steps, *inner)) for number, inner in self.stored(name)]
 
     def broadcast(self, name: str, axes: Sequence[Index]) -> list[Access]:

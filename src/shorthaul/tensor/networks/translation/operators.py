@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Final
 
 from shorthaul.tensor.networks.model import Access, Index, Permute, Regroup
-from shorthaul.tensor.networks.onnx_builder import Builder, Dims
-from shorthaul.tensor.networks.onnx_graph import Node, Shape
+from shorthaul.tensor.networks.translation.builder import Builder, Dims
+from shorthaul.tensor.networks.translation.graph import Node, Shape
 
 Translate = Callable[[Builder, Node], bool]
 
@@ -49,7 +49,13 @@ def pointwise(builder: Builder, node: Node) -> bool:
     dims, axes = _output_dims(builder, node)
     rank, reads = len(axes), []
     channels = node.kind in {"BatchNormalization", "QuantizeLinear", "DequantizeLinear"}
-    for number, name in enumerate(node.inputs):
+    block = int(node.attributes.get("block_size", 0))
+    for number, name in enumerate(node.inputs[:1] if node.kind == "CastLike" else node.inputs):
+        if block and number and len(builder.shape(name)) == rank:  # one number for several places along an axis
+            along = int(node.attributes.get("axis", 1)) % rank
+            index = [Index(axis.terms, 0, block) if at == along else axis for at, axis in enumerate(axes)]
+            reads += builder.reads(name, index)
+            continue
         if channels and number and len(builder.shape(name)) == 1 and rank > 1:  # one number per channel
             reads += builder.reads(name, [axes[int(node.attributes.get("axis", 1)) % rank]])
         elif len(builder.shape(name)) <= rank:
@@ -109,6 +115,48 @@ def gemm(builder: Builder, node: Node) -> bool:
     if len(node.inputs) > 2 and node.inputs[2]:
         reads += builder.broadcast(node.inputs[2], [m, n])
     builder.add(node, dims, reads, [m, n], work=2.0, unit="matrix")
+    return True
+
+
+def packed_product(builder: Builder, node: Node) -> bool:
+    """A product with constant weights of few bits, a scale and perhaps a zero for every block along ``k``."""
+    if len(node.inputs) < 3 or any(node.inputs[4:5]):  # the order of groups
+        return False
+    size, columns, block = (int(node.attributes[key]) for key in ("K", "N", "block_size"))
+    bits, blocks, dims = int(node.attributes.get("bits", 4)), -(-size // block), Dims()
+    shape = builder.shape(node.inputs[0])
+    rows = [dims.add(f"m{axis}", length) for axis, length in enumerate(shape[:-1])]
+    n, k = dims.add("n", columns), dims.add("k", size)
+    weights = weights_of(node)
+    builder.graph.shapes[weights], builder.graph.bits[weights] = (columns, size), bits
+    builder.graph.constants.add(weights)
+    reads = builder.reads(node.inputs[0], [*rows, k]) + builder.reads(weights, [n, k])
+    for number, places in ((2, block), (3, block * (8 // bits))):
+        name = node.inputs[number] if number < len(node.inputs) else ""
+        if name and number == 3 and builder.graph.bits.get(name) != 8:  # zeros that are not packed
+            places = block
+        along = -(-blocks * block // places)
+        if name and math.prod(builder.shape(name)) == columns * along:
+            inside = Regroup((columns, along), builder.shape(name))
+            reads += builder.reads(name, [n, Index(k.terms, 0, places)], inside)
+    if len(node.inputs) > 5 and node.inputs[5]:
+        reads += builder.reads(node.inputs[5], [n])
+    builder.add(node, dims, reads, [*rows, n], work=2.0, unit="matrix")
+    return True
+
+
+def weights_of(node: Node) -> str:
+    """Return the name of the weights of a product of few bits, as numbers."""
+    return f"{node.inputs[1]} ({node.attributes.get('bits', 4)} bits)"
+
+
+def fused_attention(builder: Builder, node: Node) -> bool:
+    """Attention as one operator: the traffic of its inputs and outputs, and the operations of its two products."""
+    query, output = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
+    cache = builder.shape(node.outputs[1]) if len(node.outputs) > 1 and node.outputs[1] else ()
+    keys = builder.shape(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] else ()
+    places = cache[2] if len(cache) == 4 else keys[1] if len(keys) == 3 else query[1]
+    builder.barrier(node, work=4.0 * math.prod(output) * places, unit="matrix", known=True)
     return True
 
 
@@ -425,6 +473,8 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     **dict.fromkeys(_POINTWISE, pointwise),
     **dict.fromkeys(("MatMul", "QLinearMatMul", "MatMulInteger"), matmul),
     "Gemm": gemm,
+    "MatMulNBits": packed_product,
+    **dict.fromkeys(("GroupQueryAttention", "MultiHeadAttention"), fused_attention),
     "Einsum": einsum,
     **dict.fromkeys(("Conv", "ConvTranspose", "QLinearConv", "ConvInteger"), convolution),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooling),
@@ -433,7 +483,7 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     **dict.fromkeys((*FLATTENED, "LpNormalization", "CumSum"), rows),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), rows),
     "MeanVarianceNormalization": rows,
-    **dict.fromkeys(("SimplifiedLayerNormalization", "SkipLayerNormalization"), rows),
+    "SimplifiedLayerNormalization": rows,
     "GroupNormalization": group_normalisation,
     "LRN": local_response,
     **dict.fromkeys(("Resize", "Upsample"), resize),

@@ -1,0 +1,216 @@
+"""Operators that onnxruntime adds, as those of ONNX that they stand for, or as shapes; branches put in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+Shape = tuple[int, ...]
+#: The domain of the operators that onnxruntime adds.
+_DOMAIN: Final = "com.microsoft"
+_ACTIVATION: Final = {"Clip": ("min", "max"), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
+
+
+class Writer:
+    """The nodes that stand for one, while they are written; ``constants`` are the initializers that they need."""
+
+    def __init__(self, onnx: Any, node: Any, name: str, shapes: Mapping[str, Shape], types: Mapping[str, int]) -> None:
+        self.onnx, self.name, self.shapes, self.types = onnx, name, shapes, types
+        self.inputs, self.outputs = list(node.input), list(node.output)
+        self.kind: str = node.op_type
+        self.values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def input(self, number: int) -> str:
+        """Return the name of an input, empty where it is left out."""
+        return self.inputs[number] if number < len(self.inputs) else ""
+
+    def add(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        """Add a node and return the name of what it makes."""
+        name = f"{self.name}/{kind}{len(self.nodes) or ''}"
+        given = {key: value for key, value in attributes.items() if value is not None}
+        made = output or f"{name} output"
+        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [made], name, **given))
+        return made
+
+    def number(self, value: float) -> str:
+        """Return the name of a constant of the type of the first input."""
+        dtype = self.onnx.helper.tensor_dtype_to_np_dtype(self.types[self.inputs[0]])
+        name = f"{self.name}/constant{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.array(value, dtype), name))
+        return name
+
+
+def rewritten(
+    onnx: Any, node: Any, name: str, shapes: Mapping[str, Shape], types: Mapping[str, int]
+) -> tuple[list[Any], list[Any]] | None:
+    """Return nodes of ONNX that compute what ``node`` does and their constants; None where nothing is known of it."""
+    rewrite = _REWRITTEN.get(node.op_type) if node.domain == _DOMAIN else None
+    writer = Writer(onnx, node, name, shapes, types)
+    return (writer.nodes, writer.constants) if rewrite is not None and rewrite(writer) else None
+
+
+def _skipping(writer: Writer) -> bool:
+    """A sum and its normalisation, by mean and variance or by the mean square; the sum may be an output as well."""
+    is_simple = writer.kind == "SkipSimplifiedLayerNormalization"
+    if any(writer.outputs[1:3]):
+        return False
+    shift, bias = ("", writer.input(3)) if is_simple else (writer.input(3), writer.input(4))
+    total = writer.outputs[3] if len(writer.outputs) > 3 else ""
+    made = writer.add("Add", *writer.inputs[:2], output="" if bias else total)
+    made = writer.add("Add", made, bias, output=total) if bias else made
+    kind = "SimplifiedLayerNormalization" if is_simple else "LayerNormalization"
+    factors = [factor for factor in (writer.input(2), shift) if factor]
+    epsilon = writer.values.get("epsilon", 1e-12)
+    writer.add(kind, made, *factors, output=writer.outputs[0], axis=-1, epsilon=epsilon)
+    return True
+
+
+def _product(writer: Writer) -> bool:
+    """A product of operands that may be turned, and a factor."""
+    values, operands = writer.values, writer.inputs[:2]
+    if values.get("transBatchA", 0) or values.get("transBatchB", 0) or writer.inputs[0] not in writer.types:
+        return False
+    for number, key in enumerate(("transA", "transB")):
+        rank = len(writer.shapes.get(operands[number], ()))
+        if values.get(key, 0):
+            if rank < 2:
+                return False
+            order = [*range(rank - 2), rank - 1, rank - 2]
+            operands[number] = writer.add("Transpose", operands[number], perm=order)
+    factor = float(values.get("alpha", 1.0))
+    made = writer.add("MatMul", *operands, output=writer.outputs[0] if factor == 1.0 else "")
+    if factor != 1.0:
+        writer.add("Mul", made, writer.number(factor), output=writer.outputs[0])
+    return True
+
+
+def _activated(writer: Writer) -> bool:
+    """A convolution or a product, a tensor that is added, and an activation."""
+    kind = writer.kind.removeprefix("Fused")
+    after = writer.values.get("activation", b"").decode()
+    if after == "Clip" and writer.inputs[0] not in writer.types:
+        return False
+    own = {key: value for key, value in writer.values.items() if not key.startswith("activation")}
+    plain = writer.inputs[: 3 if kind == "Conv" else None]
+    added = writer.input(3) if kind == "Conv" else ""
+    made = writer.add(kind, *plain, output="" if added or after else writer.outputs[0], **own)
+    if added:
+        made = writer.add("Add", made, added, output="" if after else writer.outputs[0])
+    if after:
+        numbers = [float(value) for value in writer.values.get("activation_params", ())]
+        limits = [writer.number(value) for value in numbers] if after == "Clip" else []
+        words = {} if after == "Clip" else dict(zip(_ACTIVATION.get(after, ()), numbers, strict=False))
+        writer.add(after, made, *limits, output=writer.outputs[0], **words)
+    return True
+
+
+_REWRITTEN: Final[dict[str, Callable[[Writer], bool]]] = {
+    **dict.fromkeys(("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), _skipping),
+    **dict.fromkeys(("FusedMatMul", "TransposeMatMul"), _product),
+    **dict.fromkeys(("FusedConv", "FusedGemm"), _activated),
+}
+
+
+def shapes_of(onnx: Any, node: Any, shapes: Mapping[str, Shape]) -> list[Shape] | None:
+    """Return the shapes of what an operator makes that ONNX has no rule for, None where they are not known."""
+    find = _SHAPES.get(node.op_type)
+    given = [shapes.get(name) for name in node.input]
+    if find is None or not given or (given[0] is None and node.op_type != "Loop"):
+        return None
+    values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+    try:
+        return find([shape or () for shape in given], values)
+    except (IndexError, KeyError, ZeroDivisionError):
+        return None
+
+
+def _as_read(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    del values
+    return given[:1]
+
+
+def _looped(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    """What goes from step to step keeps its shape."""
+    del values
+    return given[2:]
+
+
+def _packed(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    return [(*given[0][:-1], int(values["N"]))]
+
+
+def _grouped_attention(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    """Queries of more heads than keys and values have; these are joined with those of earlier places."""
+    batch, places, width = given[0]
+    heads, pairs = int(values["num_heads"]), int(values["kv_num_heads"])
+    is_packed = len(given) < 2 or not given[1]
+    size = width // (heads + 2 * pairs) if is_packed else width // heads
+    earlier = given[3][2] if len(given) > 3 and len(given[3]) == 4 else 0
+    cache = (batch, pairs, earlier + places, size)
+    return [(batch, places, heads * size), cache, cache]
+
+
+def _attention(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    """As many values as queries; keys and values of all places."""
+    batch, places, width = given[0][:3]
+    heads = int(values["num_heads"])
+    if len(given) < 3 or len(given[2]) != 3:
+        return [(batch, places, width)]
+    kept = (batch, heads, given[2][1])
+    return [(batch, places, given[2][2]), (*kept, width // heads), (*kept, given[2][2] // heads)]
+
+
+def _projected_attention(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    del values
+    return [(*given[0][:2], given[1][1] // 3)]
+
+
+def _embedded(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    del values
+    return [(*given[0], given[2][1]), (given[0][0],), (*given[0], given[2][1])]
+
+
+_SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]]] = {
+    **dict.fromkeys(("SimplifiedLayerNormalization", "BiasGelu", "FastGelu", "QuickGelu", "RotaryEmbedding"), _as_read),
+    **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu"), _as_read),
+    "Loop": _looped,
+    "MatMulNBits": _packed,
+    "GroupQueryAttention": _grouped_attention,
+    "MultiHeadAttention": _attention,
+    "Attention": _projected_attention,
+    "EmbedLayerNormalization": _embedded,
+}
+
+
+def branch(node: Any, condition: bool, known: set[str], onnx: Any) -> tuple[list[Any], list[Any]] | None:
+    """Return the nodes and constants of the branch that an ``If`` takes; None where names would clash."""
+    wanted = "then_branch" if condition else "else_branch"
+    graph = next((item.g for item in node.attribute if item.name == wanted), None)
+    if graph is None or len(graph.output) != len(node.output):
+        return None
+    made = {name for inner in graph.node for name in inner.output} | {tensor.name for tensor in graph.initializer}
+    if made & known:
+        return None
+    ends = [
+        onnx.helper.make_node("Identity", [inner.name], [name])
+        for inner, name in zip(graph.output, node.output, strict=True)
+        if name
+    ]
+    return [*graph.node, *ends], list(graph.initializer)
+
+
+def captured(node: Any) -> list[str]:
+    """Return the tensors from around a node that the graphs inside it read."""
+    found: dict[str, None] = {}
+    for item in node.attribute:
+        for graph in [item.g] if item.HasField("g") else item.graphs:
+            own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+            own |= {name for inner in graph.node for name in inner.output}
+            read = [name for inner in graph.node for name in (*inner.input, *captured(inner))]
+            read += [value.name for value in graph.output]
+            found |= {name: None for name in read if name and name not in own}
+    return list(found)
