@@ -85,7 +85,16 @@ def missed(name: str, step: int) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("name", "step"),
     quick(
-        [("trisolv", 11), ("heat-1d", 101), ("atax", 67), ("jacobi-2d", 41), ("seidel-2d", 41), ("nussinov", 9)],
+        [
+            ("trisolv", 11),
+            ("heat-1d", 101),
+            ("atax", 67),
+            ("jacobi-2d", 41),
+            ("seidel-2d", 41),
+            ("nussinov", 53),
+            ("adi", 53),
+            ("deriche", 37),
+        ],
         [("trisolv", 11), ("atax", 67)],
     ),
 )

@@ -18,7 +18,8 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.execution import execute, fixed
 from shorthaul.affine.check.formulas import Number, as_decimal, floor, is_same, value_of
-from shorthaul.affine.check.lifetime_argument import KINDS, Graph, waiting_of, wrong_in, wrong_relations, wrong_sum
+from shorthaul.affine.check.lifetime_argument import KINDS, waiting_of, wrong_relations
+from shorthaul.affine.check.lifetime_points import Graph, wrong_in, wrong_sum
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
 from shorthaul.affine.check.partition_points import counted, operands_of, wrong_at, wrong_counts
 from shorthaul.affine.check.stencil_argument import stencil_of, wrong_levels, wrong_value

@@ -2,27 +2,20 @@
 
 What a certificate says of ancestors is true if each pair e -> v of it is a read, or some other vertex u of it, e -> u,
 reads v: readers come later in the program, so going on from u ends, and it can only end at a read by e. Descendants are
-verified the same way, turned round. The second method walks through the program as executed.
+verified the same way, turned round.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from typing import Any, Final
 
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads, empty_map
-from shorthaul.affine.check.execution import fixed
-from shorthaul.affine.check.formulas import is_same, value_of
 from shorthaul.affine.model import Program
 from shorthaul.core.errors import InputError
-
-Vertex = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -31,6 +24,7 @@ class Sum:
 
     alive: isl.UnionMap
     times: int
+    less: int
     pieces: tuple[tuple[isl.Set, str, bool], ...]
 
 
@@ -59,6 +53,7 @@ def waiting_of(given: Mapping[str, Any], program: Program) -> Waiting:
         Sum(
             isl.UnionMap(str(item["alive"])),
             int(item["times"]),
+            int(item["less"]),
             tuple((isl.Set(str(one["events"])), str(one["count"]), bool(one["positive"])) for one in item["pieces"]),
         )
         for item in given["sums"]
@@ -66,9 +61,6 @@ def waiting_of(given: Mapping[str, Any], program: Program) -> Waiting:
     if not sums or any(item.times < 1 for item in sums):
         raise InputError("sums nothing", place="sums")
     return Waiting(str(given["kind"]), names, sums, isl.UnionSet(str(given["spill"])), given)
-
-
-# -- for all sizes
 
 
 def wrong_relations(item: Waiting, reads: Reads) -> Iterator[str]:
@@ -93,7 +85,7 @@ def _wrong_alive(item: Waiting, reads: Reads) -> Iterator[str]:
     """Yield where something waits that does not exist at its event or is not read after it."""
     alive = item.sums[0].alive
     event = isl.UnionSet.from_set(reads.program.by_name[item.names[0]].domain)
-    if len(item.sums) > 1 or not alive.domain().is_subset(event):
+    if len(item.sums) > 1 or item.sums[0].less or not alive.domain().is_subset(event):
         yield "something waits at an event that is none"
     if not alive.is_subset(item.relation("ancestors")):
         yield "something waits that is no ancestor of its event"
@@ -134,117 +126,120 @@ def _wrong_intervals(item: Waiting, reads: Reads) -> Iterator[str]:
         yield "what waits is not that of the families"
 
 
+def _wrong_layers(item: Waiting, reads: Reads) -> Iterator[str]:
+    """Yield where a layer does not come wholly after the one before, or paths between them meet."""
+    name, (one,) = item.names[0], item.sums
+    domain = isl.UnionSet.from_set(reads.program.by_name[name].domain)
+    x, y = _coordinates(reads.program, name)
+    back = isl.UnionMap(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : y0 = x0 - 1 }}")
+    back = back.intersect_domain(domain).intersect_range(domain)
+    ancestors, ends = item.relation("ancestors"), one.alive.range()
+    if not _follows(ancestors, reads.all) or not back.is_subset(ancestors):
+        yield "a vertex of a layer is no descendant of the whole layer before"
+    layer = isl.UnionMap(f"{{ layer[x0] -> {name}[{', '.join(x)}] }}")
+    if not one.alive.is_subset(layer) or not ends.is_subset(domain) or one.times > 1 or one.less:
+        yield "the ends of paths are not those of their layer"
+    vertices, before = isl.UnionSet("{ }"), ends.identity()
+    together = empty_map()
+    for text in item.given["levels"]:
+        level = isl.UnionMap(str(text))
+        if not level.is_single_valued() or not level.is_injective() or not level.domain().is_equal(ends):
+            yield "a level of the paths is no function that is one-to-one"
+        if not before.reverse().apply_range(level).is_subset(reads.all):
+            yield "a path does not follow reads"
+        before, vertices, together = level, vertices.union(level.range()), together.union(level.reverse())
+    if not before.is_subset(back):
+        yield "a path does not begin in the layer before"
+    if not together.is_single_valued():
+        yield "a vertex is on two paths"
+    if not item.spill.is_equal(vertices):
+        yield "the may-spill set is not that of the vertices of the paths"
+
+
+def _coordinates(program: Program, name: str) -> tuple[list[str], list[str]]:
+    width = program.by_name[name].domain.dim(isl.dim_type.set)
+    return [f"x{at}" for at in range(width)], [f"y{at}" for at in range(width)]
+
+
+def _wrong_crossing(item: Waiting, reads: Reads) -> Iterator[str]:
+    """Yield where two scans are not opposite, or what waits at their crossing does not."""
+    (one,) = item.sums
+    opposite, later = item.relation("opposite"), item.relation("later")
+    places = opposite.domain()
+    same = places.identity()
+    first, second = (isl.UnionSet.from_set(reads.program.by_name[name].domain) for name in item.names)
+    both = same.union(opposite)
+    if not (opposite.is_single_valued() and opposite.is_injective()):
+        yield "the scans do not have one vertex each at a place"
+    if not (places.is_subset(first) and opposite.range().is_subset(second)) or item.names[0] == item.names[1]:
+        yield "a place has vertices of other statements"
+    if not (later.domain().is_subset(places) and later.range().is_subset(places)):
+        yield "a place is not in the order of its line"
+    turned = opposite.reverse().apply_range(later).apply_range(opposite)
+    if not _scans(later.reverse(), reads.all) or not _scans(turned, reads.all):
+        yield "a scan does not follow reads"
+    together = later.union(later.reverse()).union(same)
+    starts = together.intersect_domain(places.subtract(later.range()))
+    if not together.apply_range(together).is_subset(together) or not starts.reverse().is_single_valued():
+        yield "the places do not fall into lines"
+    join = reads.of(str(item.given["join"]))
+    if not opposite.is_subset(join.reverse().apply_range(join)):
+        yield "no vertex joins the scans at a place"
+    waiting, served, lost = starts, empty_map(), 0
+    for group in item.given["groups"]:
+        values, copies = isl.UnionMap(str(group["values"])), isl.UnionMap(str(group["copies"]))
+        in_line = together.intersect_range(starts.domain()).apply_range(values)
+        missed = _not_in_use(in_line, copies, (later, same, opposite), reads.all)
+        own = values.domain().is_subset(starts.domain()) and values.is_injective()
+        if missed is None or not own or not missed.is_single_valued():
+            yield "a value is not read by both scans, or in two lines, or too many are not in use at a crossing"
+            return
+        if not values.range().identity().is_subset(copies) or not copies.domain().is_subset(values.range()):
+            yield "copies are not those of the values"
+        if not copies.subtract(copies.domain().identity()).reverse().is_subset(reads.all):
+            yield "a copy does not read its value"
+        waiting, served, lost = waiting.union(values), served.union(copies), lost + int(not missed.is_empty())
+    if not served.is_injective() or not served.range().intersect(both.range()).is_empty():
+        yield "one vertex stands for two values"
+    if not waiting.is_equal(one.alive) or one.times > 1 or one.less != lost + 1:
+        yield "what waits is not what the scans and the groups say"
+    if not item.spill.is_equal(starts.apply_range(both).range().union(served.range())):
+        yield "the may-spill set is not what waits, with its copies"
+
+
+def _scans(back: isl.UnionMap, step: isl.UnionMap) -> bool:
+    """True if vertex -> earlier vertices of its scan follows from reads, of one another or by way of one vertex."""
+    between = back.union(back.domain().identity()).apply_range(step)
+    return _follows(back.union(between), step)
+
+
+def _not_in_use(
+    values: isl.UnionMap,
+    copies: isl.UnionMap,
+    line: tuple[isl.UnionMap, isl.UnionMap, isl.UnionMap],
+    step: isl.UnionMap,
+) -> isl.UnionMap | None:
+    """Return place -> values of its line that are not read before and after the scans meet there.
+
+    None if one is not read by both scans. ``values``: place -> values; ``line``: later places, the same, opposite.
+    """
+    later, same, opposite = line
+    by_first = same.apply_range(step).apply_range(copies.reverse())
+    by_second = opposite.apply_range(step).apply_range(copies.reverse())
+    up_to = later.reverse().union(same)
+    anywhere = up_to.union(later)
+    for by in (by_first, by_second):
+        if not values.is_subset(anywhere.apply_range(by)):
+            return None
+    read = up_to.apply_range(by_first).union(later.apply_range(by_second))
+    awaited = later.apply_range(by_first).union(up_to.apply_range(by_second))
+    return values.subtract(read.intersect(awaited))
+
+
 _KINDS: Final[dict[str, Callable[[Waiting, Reads], Iterator[str]]]] = {
     "wavefront": _wrong_wavefront,
     "intervals": _wrong_intervals,
+    "layers": _wrong_layers,
+    "crossing": _wrong_crossing,
 }
 KINDS: Final = tuple(_KINDS)
-
-
-# -- at given sizes
-
-
-@dataclass(frozen=True)
-class Graph:
-    """A program as executed: what every vertex reads, each after what it reads."""
-
-    operands: Mapping[Vertex, set[Vertex]]
-
-    @cached_property
-    def number(self) -> dict[Vertex, int]:
-        """The place of every vertex."""
-        return {vertex: at for at, vertex in enumerate(self.operands)}
-
-    @cached_property
-    def ancestors(self) -> dict[Vertex, int]:
-        """The ancestors of every vertex, as the bits of a number."""
-        found: dict[Vertex, int] = {}
-        for vertex, read in self.operands.items():
-            bits = 0
-            for one in read:
-                bits |= found[one] | 1 << self.number[one]
-            found[vertex] = bits
-        return found
-
-    @cached_property
-    def readers(self) -> dict[Vertex, list[Vertex]]:
-        """The vertices that read a vertex."""
-        found: dict[Vertex, list[Vertex]] = defaultdict(list)
-        for vertex, read in self.operands.items():
-            for one in read:
-                found[one].append(vertex)
-        return found
-
-    def is_before(self, one: Vertex, other: Vertex) -> bool:
-        """True if the first vertex is an ancestor of the other one."""
-        return bool(self.ancestors[other] >> self.number[one] & 1)
-
-
-def wrong_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield what does not hold of an argument in the program as executed."""
-    last = dict(pairs_at(item.relation("last"), sizes)) if item.kind == "intervals" else {}
-    for event, vertex in pairs_at(item.sums[0].alive, sizes):
-        if event not in graph.number or vertex not in graph.number:
-            yield f"{vertex} or {event} is no vertex"
-        elif not graph.is_before(vertex, event):
-            yield f"{vertex} is no ancestor of {event}"
-        else:
-            end = last.get(event)
-            readers = (one for one in graph.readers[vertex] if graph.is_before(event, one))
-            if not any(end is None or one == end or graph.is_before(one, end) for one in readers):
-                yield f"{vertex} is read by no descendant of {event}"
-
-
-def pairs_at(relation: isl.UnionMap, sizes: Mapping[str, int]) -> list[tuple[Vertex, Vertex]]:
-    """Return the pairs of a relation at given sizes, one by one."""
-    maps: list[isl.Map] = []
-    relation.foreach_map(maps.append)
-    found: list[tuple[Vertex, Vertex]] = []
-    for one in maps:
-        width = one.dim(isl.dim_type.in_)
-        sides = [one.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out)]
-        rows: list[tuple[int, ...]] = []
-        _rows(fixed(one, sizes).wrap().flatten(), rows)
-        found += [((sides[0], row[:width]), (sides[1], row[width:])) for row in rows]
-    return found
-
-
-def _rows(points: isl.Set, rows: list[tuple[int, ...]]) -> None:
-    width = points.dim(isl.dim_type.set)
-    points.foreach_point(
-        lambda point: rows.append(
-            tuple(point.get_coordinate_val(isl.dim_type.set, at).to_python() for at in range(width))
-        )
-    )
-
-
-def wrong_sum(item: Waiting, sizes: Mapping[str, int], capacities: Sequence[int]) -> Iterator[str]:
-    """Yield numbers that are not what waits at given sizes, or do not add up to the value for ``capacities`` of S."""
-    found: list[tuple[int, bool, Fraction]] = []
-    for one in item.sums:
-        waiting = Counter(event for event, _ in pairs_at(one.alive, sizes))
-        seen: set[Vertex] = set()
-        for (where, count, positive), rows in zip(one.pieces, _events(one, sizes), strict=True):
-            for row in rows:
-                event = (where.get_tuple_name(), row)
-                number = value_of(count, {**sizes, **{f"x{at}": value for at, value in enumerate(row)}})
-                if not isinstance(number, Fraction) or number > waiting[event]:
-                    yield f"{waiting[event]} wait at {event}, fewer than {count}"
-                    return
-                found.append((one.times, positive, number))
-                if event in seen:
-                    yield f"{event} is in two pieces"
-                seen.add(event)
-    for capacity in capacities:
-        excess = ((times, positive, number - capacity + 1) for times, positive, number in found)
-        total = sum((value / times for times, positive, value in excess if value > 0 or not positive), Fraction(0))
-        if not is_same(total, value_of(str(item.given["value"]), {**sizes, "S": capacity})):
-            yield f"the value is not the sum over the events at {dict(sizes)}, S = {capacity}"
-
-
-def _events(item: Sum, sizes: Mapping[str, int]) -> Iterator[list[tuple[int, ...]]]:
-    """Yield the events of each piece at given sizes."""
-    for where, _, _ in item.pieces:
-        rows: list[tuple[int, ...]] = []
-        _rows(fixed(where, sizes), rows)
-        yield rows

@@ -16,12 +16,14 @@ so their loads add up.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import exact_closure
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
@@ -46,6 +48,7 @@ class Crossing:
     spill: isl.UnionSet
     pieces: tuple[tuple[isl.Set, Polynomial], ...]
     sums: tuple[Cardinality, ...]
+    rests_on: Mapping[str, Any]
 
     def at(self, sizes: dict[str, int]) -> float:
         """Return the bound at ``sizes``, which has S."""
@@ -120,6 +123,7 @@ def _argument(flow: DataFlow, line: _Line, join: str) -> Crossing:
     lines = line.together.intersect_domain(line.first)
     alive, spill, missing = lines, lines.apply_range(both).range(), 0
     groups = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    taken = []
     for copies in _read_by_scans(flow, line.scans):
         by_first, by_second = (_reads(flow, name, copies) for name in line.scans)
         by_second = line.opposite.apply_range(by_second)
@@ -132,11 +136,14 @@ def _argument(flow: DataFlow, line: _Line, join: str) -> Crossing:
         if here.is_empty() or not lost.is_single_valued() or not here.is_injective() or not served.is_injective():
             continue
         alive, groups, missing = alive.union(here), served, missing + int(not lost.is_empty())
-        spill = spill.union(copies.intersect_domain(here.range()).range())
+        copies = copies.intersect_domain(here.range())
+        taken.append({"values": str(here), "copies": str(copies)})
+        spill = spill.union(copies.range())
     less = Polynomial.number(-missing - 1)
     pieces = tuple((where, count.plus(less)) for where, count in alive_per_event(flow, alive.coalesce()))
     sums = tuple(sum_over_events(flow, line.scans[0], where, count) for where, count in pieces)
-    return Crossing(line.scans, join, alive.coalesce(), missing, spill.coalesce(), pieces, sums)
+    rests_on = {"join": join, "opposite": str(line.opposite), "later": str(line.later), "groups": taken}
+    return Crossing(line.scans, join, alive.coalesce(), missing, spill.coalesce(), pieces, sums, rests_on)
 
 
 def _read_by_scans(flow: DataFlow, scans: tuple[str, str]) -> list[isl.UnionMap]:
@@ -208,4 +215,7 @@ def sub_bound(item: Crossing, flow: DataFlow) -> SubBound:
         {**facts, "m": sympy.Integer(item.missing), "per line": sympy.Symbol("n + |U| - m") - S},
         steps,
         (CROSSING,),
+        certificate=lifetime_certificate(
+            "crossing", item.scans, [summed(item.alive, item.pieces, flow.program, less=less)], item.rests_on
+        ),
     )

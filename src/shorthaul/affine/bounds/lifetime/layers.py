@@ -10,12 +10,14 @@ all layers add up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text, ways_back
 from shorthaul.affine.effort import results_within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
@@ -41,7 +43,8 @@ class Layers:
     spill: isl.UnionSet
     pieces: tuple[tuple[isl.Set, Polynomial], ...]
     sums: tuple[Cardinality, ...]
-    trace: str
+    levels: tuple[isl.UnionMap, ...]
+    rests_on: Mapping[str, Any]
 
     def at(self, sizes: dict[str, int]) -> float:
         """Return the bound at ``sizes``, which has S."""
@@ -66,20 +69,22 @@ def _of_statement(flow: DataFlow, reach: Reachability, name: str) -> Layers | No
     following = following.intersect_domain(inside).intersect_range(inside)
     back = _read(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(['x0 - 1', *x[1:]])}] }}")
     back = back.intersect_domain(inside).intersect_range(inside)
-    if back.is_empty() or not following.is_subset(reach.ancestors(name, steps=LAYER_COMPOSITIONS).reverse()):
+    ancestors = reach.ancestors(name, steps=LAYER_COMPOSITIONS)
+    if back.is_empty() or not following.is_subset(ancestors.reverse()):
         return None
     for levels in ways_back(reach, [name], LONGEST_LAYER_PATH):
         arriving = levels[-1].intersect(back).domain()
-        if arriving.is_empty() or not _distinct(levels, arriving):
+        levels = tuple(level.intersect_domain(arriving) for level in levels)
+        if arriving.is_empty() or not _distinct(levels):
             continue
         layer = _read(f"{{ {name}[{', '.join(x)}] -> {_LAYER}[x0] }}").intersect_domain(arriving)
-        spill = levels[0].intersect_domain(arriving).range()
+        spill = levels[0].range()
         for level in levels[1:]:
-            spill = spill.union(level.intersect_domain(arriving).range())
+            spill = spill.union(level.range())
         pieces = tuple(alive_per_event(flow, layer.reverse()))
         sums = tuple(positive_sum(where, count, flow.program.context) for where, count in pieces)
-        trace = "; then ".join(set_text(level.intersect_domain(arriving), flow.program) for level in levels)
-        return Layers(name, layer.reverse(), spill.coalesce(), pieces, sums, trace)
+        rests_on = {"ancestors": str(ancestors), "levels": [str(level) for level in levels]}
+        return Layers(name, layer.reverse(), spill.coalesce(), pieces, sums, levels, rests_on)
     return None
 
 
@@ -87,11 +92,11 @@ def _read(text: str) -> isl.UnionMap:
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
-def _distinct(levels: tuple[isl.UnionMap, ...], arriving: isl.UnionSet) -> bool:
-    """True if no vertex is on two of the paths that end in ``arriving`` (each level by itself is injective)."""
+def _distinct(levels: tuple[isl.UnionMap, ...]) -> bool:
+    """True if no vertex is on two paths (each level by itself is injective)."""
     together = _read("{ }")
     for level in levels:
-        together = together.union(level.intersect_domain(arriving).reverse())
+        together = together.union(level.reverse())
     return bool(together.is_single_valued())
 
 
@@ -99,11 +104,12 @@ def sub_bound(item: Layers, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     facts = {f"n of piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
     program = flow.program
+    trace = "; then ".join(set_text(level, program) for level in item.levels)
     steps = (
         f"Layers: the vertices of {item.statement} by their first coordinate, x0. Every vertex of layer x0 - 1 is an",
         "ancestor of every vertex of layer x0 (the relation lies inside the compositions of the program's flows).",
         f"Paths that lead from layer x0 - 1 to layer x0 end in {set_text(item.ends.range(), program)}",
-        f"and go through {item.trace}, each a function of the end that is one-to-one.",
+        f"and go through {trace}, each a function of the end that is one-to-one.",
         "No vertex is on two paths (ends left out); n counts the ends in layer x0.",
         *(
             f"piece {at}: {summed_text(where, count.sympy(), count_formula(part))}"
@@ -121,4 +127,7 @@ def sub_bound(item: Layers, flow: DataFlow) -> SubBound:
         {**facts, "per layer": sympy.Symbol("n") - S + 1},
         steps,
         (LAYERS,),
+        certificate=lifetime_certificate(
+            "layers", (item.statement,), [summed(item.ends, item.pieces, program)], item.rests_on
+        ),
     )

@@ -19,15 +19,17 @@ def lifetime_certificate(
 
 
 def summed(
-    alive: isl.UnionMap, pieces: Sequence[tuple[isl.Set, Polynomial]], program: Program, times: int = 1
+    alive: isl.UnionMap, pieces: Sequence[tuple[isl.Set, Polynomial]], program: Program, times: int = 1, less: int = 0
 ) -> dict[str, Any]:
     """Return what waits at each event (``alive``: event -> vertex), and of how many the excess over S - 1 is summed.
 
-    A load counts up to ``times`` times. Where a count is affine, only events with a positive excess are summed.
+    All but ``less`` of them wait. A load counts up to ``times`` times. Where a count is affine, only events with a
+    positive excess are summed.
     """
     return {
         "alive": str(alive),
         "times": times,
+        "less": less,
         "pieces": [
             {
                 "events": str(_inside(where, program).coalesce()),

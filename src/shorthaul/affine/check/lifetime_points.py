@@ -1,0 +1,170 @@
+"""Arguments on what waits in fast memory, at given sizes: the second method of their verification.
+
+What is said to come before or after an event is looked up in the program as executed, and numbers are counted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import islpy as isl
+
+from shorthaul.affine.check.execution import fixed
+from shorthaul.affine.check.formulas import is_same, value_of
+from shorthaul.affine.check.lifetime_argument import Sum, Waiting
+from shorthaul.affine.check.partition_points import Vertex
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A program as executed: what every vertex reads, each after what it reads."""
+
+    operands: Mapping[Vertex, set[Vertex]]
+
+    @cached_property
+    def number(self) -> dict[Vertex, int]:
+        """The place of every vertex."""
+        return {vertex: at for at, vertex in enumerate(self.operands)}
+
+    @cached_property
+    def ancestors(self) -> dict[Vertex, int]:
+        """The ancestors of every vertex, as the bits of a number."""
+        found: dict[Vertex, int] = {}
+        for vertex, read in self.operands.items():
+            bits = 0
+            for one in read:
+                bits |= found[one] | 1 << self.number[one]
+            found[vertex] = bits
+        return found
+
+    @cached_property
+    def readers(self) -> dict[Vertex, list[Vertex]]:
+        """The vertices that read a vertex."""
+        found: dict[Vertex, list[Vertex]] = defaultdict(list)
+        for vertex, read in self.operands.items():
+            for one in read:
+                found[one].append(vertex)
+        return found
+
+    def is_before(self, one: Vertex, other: Vertex) -> bool:
+        """True if the first vertex is an ancestor of the other one; False for what is no vertex."""
+        if one not in self.number or other not in self.number:
+            return False
+        return bool(self.ancestors[other] >> self.number[one] & 1)
+
+
+def wrong_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield what does not hold of an argument in the program as executed."""
+    how = {"layers": _wrong_layers_in, "crossing": _wrong_crossing_in}.get(item.kind, _wrong_readers_in)
+    yield from how(item, graph, sizes)
+
+
+def _wrong_readers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
+    last = dict(pairs_at(item.relation("last"), sizes)) if item.kind == "intervals" else {}
+    for event, vertex in pairs_at(item.sums[0].alive, sizes):
+        if not graph.is_before(vertex, event):
+            yield f"{vertex} is no ancestor of {event}"
+        else:
+            end = last.get(event)
+            readers = (one for one in graph.readers[vertex] if graph.is_before(event, one))
+            if not any(end is None or one == end or graph.is_before(one, end) for one in readers):
+                yield f"{vertex} is read by no descendant of {event}"
+
+
+def _wrong_layers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
+    (name,), levels = item.names, [dict(pairs_at(isl.UnionMap(str(text)), sizes)) for text in item.given["levels"]]
+    by_layer: dict[int, list[Vertex]] = defaultdict(list)
+    for vertex in graph.operands:
+        if vertex[0] == name:
+            by_layer[vertex[1][0]].append(vertex)
+    for (_, (layer,)), end in pairs_at(item.sums[0].alive, sizes):
+        path = [end, *(level[end] for level in levels if end in level)]
+        if not all(after in graph.operands[before] for before, after in itertools.pairwise(path)):
+            yield f"the path that ends in {end} does not follow reads"
+        if path[-1] not in by_layer[layer - 1] or not all(graph.is_before(one, end) for one in by_layer[layer - 1]):
+            yield f"{end} does not come after all of the layer before"
+
+
+def _wrong_crossing_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Let the scans meet at every place of every line, and yield where too few values are in use then."""
+    opposite, after = dict(pairs_at(item.relation("opposite"), sizes)), defaultdict(set)
+    for place, later in pairs_at(item.relation("later"), sizes):
+        after[place].add(later)
+    served: dict[Vertex, set[Vertex]] = defaultdict(set)
+    values: dict[Vertex, set[Vertex]] = defaultdict(set)
+    for group in item.given["groups"]:
+        for value, copy in pairs_at(isl.UnionMap(str(group["copies"])), sizes):
+            served[value].add(copy)
+        for first, value in pairs_at(isl.UnionMap(str(group["values"])), sizes):
+            values[first].add(value)
+    for first in set(opposite).difference(*after.values()):
+        line = sorted({first, *after[first]}, key=lambda place: -len(after[place]))
+        for one, other in itertools.pairwise(line):
+            if not (graph.is_before(one, other) and graph.is_before(opposite[other], opposite[one])):
+                yield f"the scans are not opposite at {other}"
+        for cut in range(len(line) + 1):
+            computed = {*line[:cut], *(opposite[place] for place in line[cut:])}
+            rest = {*line[cut:], *(opposite[place] for place in line[:cut])}
+            readers = ({one for copy in served[value] for one in graph.readers[copy]} for value in values[first])
+            if sum(not (found & computed and found & rest) for found in readers) >= item.sums[0].less:
+                yield f"too few values are in use when the scans meet in the line of {first}"
+
+
+def pairs_at(relation: isl.UnionMap, sizes: Mapping[str, int]) -> list[tuple[Vertex, Vertex]]:
+    """Return the pairs of a relation at given sizes, one by one."""
+    maps: list[isl.Map] = []
+    relation.foreach_map(maps.append)
+    found: list[tuple[Vertex, Vertex]] = []
+    for one in maps:
+        width = one.dim(isl.dim_type.in_)
+        sides = [one.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out)]
+        rows: list[tuple[int, ...]] = []
+        _rows(fixed(one, sizes).wrap().flatten(), rows)
+        found += [((sides[0], row[:width]), (sides[1], row[width:])) for row in rows]
+    return found
+
+
+def _rows(points: isl.Set, rows: list[tuple[int, ...]]) -> None:
+    width = points.dim(isl.dim_type.set)
+    points.foreach_point(
+        lambda point: rows.append(
+            tuple(point.get_coordinate_val(isl.dim_type.set, at).to_python() for at in range(width))
+        )
+    )
+
+
+def wrong_sum(item: Waiting, sizes: Mapping[str, int], capacities: Sequence[int]) -> Iterator[str]:
+    """Yield numbers that are not what waits at given sizes, or do not add up to the value for ``capacities`` of S."""
+    found: list[tuple[int, bool, Fraction]] = []
+    for one in item.sums:
+        waiting = Counter(event for event, _ in pairs_at(one.alive, sizes))
+        seen: set[Vertex] = set()
+        for (where, count, positive), rows in zip(one.pieces, _events(one, sizes), strict=True):
+            for row in rows:
+                event = (where.get_tuple_name(), row)
+                number = value_of(count, {**sizes, **{f"x{at}": value for at, value in enumerate(row)}})
+                if not isinstance(number, Fraction) or number > waiting[event] - one.less:
+                    yield f"fewer wait at {event} than {count}"
+                    return
+                found.append((one.times, positive, number))
+                if event in seen:
+                    yield f"{event} is in two pieces"
+                seen.add(event)
+    for capacity in capacities:
+        excess = ((times, positive, number - capacity + 1) for times, positive, number in found)
+        total = sum((value / times for times, positive, value in excess if value > 0 or not positive), Fraction(0))
+        if not is_same(total, value_of(str(item.given["value"]), {**sizes, "S": capacity})):
+            yield f"the value is not the sum over the events at {dict(sizes)}, S = {capacity}"
+
+
+def _events(item: Sum, sizes: Mapping[str, int]) -> Iterator[list[tuple[int, ...]]]:
+    """Yield the events of each piece at given sizes."""
+    for where, _, _ in item.pieces:
+        rows: list[tuple[int, ...]] = []
+        _rows(fixed(where, sizes), rows)
+        yield rows
