@@ -154,7 +154,7 @@ MOST_SKEWS = 3
 #: Covectors of which such sets are made.
 MOST_COVECTORS = 40
 #: Statements of one loop that may take turns.
-MOST_TURNING_STATEMENTS = 12
+MOST_TURNING_STATEMENTS = 16
 #: Placements of one phase.
 MOST_PLACEMENTS = 12
 #: Coordinates of which all orders are tried.

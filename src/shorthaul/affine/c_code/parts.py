@@ -107,6 +107,7 @@ class _Writer:
         self.program, self.prefix, self.capacity = program, prefix, capacity
         self.sizes: dict[str, int] = {}
         self._tiles: dict[int, dict[int, str] | None] = {}
+        self._boxes: dict[int, list[str | None]] = {}
         self.taken = {*program.parameters, *program.arrays, *program.code.macros}
 
     def nest(self, names: Sequence[str], drafts: Sequence[_Draft], remark: str = "") -> Nest:
@@ -140,17 +141,7 @@ class _Writer:
 
     def in_boxes(self, step: BoxStep) -> list[_Draft]:
         """Return the statements in boxes."""
-        assert step.phase is not None
-        box, result = step.box, []
-        names = [None if edge == 1 else self._new(edge) for edge in box.edges]
-        for name in step.names:
-            texts = [row.text(self._iterators(name)) for row in step.phase.placement[name]]
-            loops = [
-                _Entry(texts[at] if tile is None else f"{texts[at]} - {box.first[at]}", tile)
-                for at, tile in zip(box.loops, names, strict=True)
-            ]
-            result.append(_Draft(name, name, loops))
-        return result
+        return [_Draft(name, name, self._box_entries(step, name)) for name in step.names]
 
     def in_turns(self, step: TurnsStep) -> list[_Draft]:
         """Return the groups of every step of the outer loop, one after the other."""
@@ -176,8 +167,21 @@ class _Writer:
         self.sizes[name] = value
         return name
 
-    def _entries(self, step: Step, name: str, statement: str) -> list[_Entry]:
+    def _box_entries(self, step: BoxStep, name: str) -> list[_Entry]:
+        assert step.phase is not None
+        box = step.box
+        if id(step) not in self._boxes:
+            self._boxes[id(step)] = [None if edge == 1 else self._new(edge) for edge in box.edges]
+        texts = [row.text(self._iterators(name)) for row in step.phase.placement[name]]
+        return [
+            _Entry(texts[at] if tile is None else f"{texts[at]} - {box.first[at]}", tile)
+            for at, tile in zip(box.loops, self._boxes[id(step)], strict=True)
+        ]
+
+    def _entries(self, step: Step | BoxStep, name: str, statement: str) -> list[_Entry]:
         """Return what a statement is sorted by; nothing: program order."""
+        if isinstance(step, BoxStep):
+            return self._box_entries(step, name)
         if step.phase is None or step.policy is None:
             return []
         order = step.policy.order

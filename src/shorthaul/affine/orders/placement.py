@@ -186,16 +186,34 @@ def integer_solution(matrix: tuple[tuple[int, ...], ...], goal: tuple[int, ...])
 
 def loops(statement: Statement) -> tuple[Row, ...]:
     """Return the statement's own loops as coordinates, turned round where a loop counts down."""
-    schedule = statement.schedule
-    pieces: list[isl.MultiAff] = []
-    isl.PwMultiAff.from_map(schedule).foreach_piece(lambda _, value: pieces.append(value))
     width = len(statement.iterators)
     result = []
     for at in range(width):
-        found = _row(pieces[0].get_aff(statement.times[at]))
+        found = entry(statement, statement.times[at])
         down = found is not None and found.factors[at] < 0
         result.append(Row(tuple((-1 if down else 1) * int(k == at) for k in range(width))))
     return tuple(result)
+
+
+def as_written(statements: Sequence[Statement]) -> Placement:
+    """Return the placement of every statement by its place in time, loop by loop from the outermost on.
+
+    So loops that follow from others count too; those that a statement does not have, or not as an affine function, are
+    its own loop or 0.
+    """
+    times = sorted({at for item in statements for at in item.times})
+    result = {}
+    for item in statements:
+        own = dict(zip(item.times, loops(item), strict=True))
+        result[item.name] = tuple(entry(item, at) or own.get(at) or Row((0,) * len(item.iterators)) for at in times)
+    return result
+
+
+def entry(statement: Statement, at: int) -> Row | None:
+    """Return an entry of the time vectors of a statement as an affine function, None if it is none."""
+    pieces: list[isl.MultiAff] = []
+    isl.PwMultiAff.from_map(statement.schedule).foreach_piece(lambda _, value: pieces.append(value))
+    return _row(pieces[0].get_aff(at)) if len(pieces) == 1 else None
 
 
 def placements(

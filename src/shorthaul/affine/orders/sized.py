@@ -14,9 +14,11 @@ from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, acces
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
-from shorthaul.affine.orders.placement import Placement, Row, Signs, loops, placements, reads_of
+from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placements, reads_of
+from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.turns import Groups, TurnsStep, turning
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, components, in_order, untiled
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
@@ -24,6 +26,7 @@ from shorthaul.affine.tuning import (
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
     PLACEMENT_OPERATIONS,
+    POOR,
     WORTH_JOINING,
 )
 from shorthaul.core.search import Search
@@ -54,7 +57,7 @@ def at_sizes(
         if any(len(item.names) > 1 for item in upper.steps):
             starts.append([boxes.plain(names) for names in components(flow)])
         for steps in starts:
-            steps = _joined(flow, [boxes.better(item) for item in steps], boxes)
+            steps = boxes.turned(_joined(flow, [boxes.better(item) for item in steps], boxes))
             made = replace(upper, steps=tuple(in_order(flow, steps)))
             if made.value(sizes) < best.value(sizes):
                 best = made
@@ -87,6 +90,8 @@ class Boxes:
         self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
         self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
         self.weights = weights or {sizes["S"]: 1.0}
+        self.turns = SizedGroups(self, small)
+        self._turned: dict[frozenset[str], TurnsStep | None] = {}
         self._costs: dict[int, tuple[AnyStep, float]] = {}  # with the phase, so that its number stays its own
 
     def cost(self, step: AnyStep) -> float:
@@ -111,27 +116,52 @@ class Boxes:
 
     def better(self, step: AnyStep, improve: Callable[[BoxStep], BoxStep] | None = None) -> AnyStep:
         """Return a phase in boxes, after ``improve``, where that loads less."""
+        if isinstance(step, TurnsStep) and improve is not None:
+            groups = tuple(improve(item) if isinstance(item, BoxStep) else item for item in step.groups)
+            step = replace(step, groups=groups)
         found = step if isinstance(step, BoxStep) else self.of(step.names)
         if found is not None and improve is not None:
             found = improve(found)
         return step if found is None or self.cost(found) >= self.cost(step) else found
 
-    def of(self, names: Iterable[str]) -> BoxStep | None:
-        """Return the statements ``names`` in the best boxes found."""
+    def turned(self, steps: Sequence[AnyStep]) -> list[AnyStep]:
+        """Return phases with those of one outer loop as groups that take turns, where most is loaded and that saves."""
+        result = list(steps)
+        for names in turning(self.flow.program):
+            inside = [item for item in result if not names.isdisjoint(item.names)]
+            plain = self.plain(item.name for item in self.flow.program.statements if item.name in names)
+            cost = sum(map(self.cost, inside))
+            if cost <= POOR * self.cost(plain) or not all(names.issuperset(item.names) for item in inside):
+                continue
+            if names not in self._turned:
+                self._turned[names] = self.turns.best(plain)
+            found = self._turned[names]
+            if found is not None and self.cost(found) < cost:
+                result = [*(item for item in result if item not in inside), found]
+        return result
+
+    def of(self, names: Iterable[str], stepped: Callable[[Placement], bool] | None = None) -> BoxStep | None:
+        """Return the statements ``names`` in the best boxes found.
+
+        With ``stepped`` the first coordinate of a placement runs step by step, nothing is kept from one step to the
+        next, and only such placements are taken.
+        """
         chosen = set(names)
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
         best: BoxStep | None = None
         mine = tuple(read for name in ordered for read in self.reads[name])
-        for placement, bands, storage in self._freest(ordered):
+        for placement, bands, storage in self._freest(ordered, stepped):
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
                 step = Step(tuple(ordered), phase, None, 0.0, self.counts, mine)
-                found = boxed(self.flow, step, bands, self.sizes, tuple(self.weights), self.slack, storage)
+                found = boxed(
+                    self.flow, step, bands, self.sizes, tuple(self.weights), self.slack, storage, stepped is not None
+                )
                 if found is not None and (best is None or self.cost(found) < self.cost(best)):
                     best = found
         return best
 
-    def _freest(self, names: Sequence[str]) -> list[_Option]:
+    def _freest(self, names: Sequence[str], stepped: Callable[[Placement], bool] | None) -> list[_Option]:
         """Return the placements in which most loops may be cut, these, and the memory that it takes.
 
         Inside of boxes instances stay in program order, so it is enough if a placement has one loop to cut.
@@ -142,22 +172,26 @@ class Boxes:
             loose = placements(distances, names, self.reads, wanted=distances.cuttable)
             further = list(islice(loose, MOST_COMPARED_PLACEMENTS))
         known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
-        for placement in (self._as_written(names), *further):
+        written = as_written([self.flow.program.by_name[name] for name in names])
+        for placement in (written, *further):
             for item in (_undirected(placement), placement):
                 key = tuple(item.items())
-                if key not in known:
+                if key not in known and (stepped is None or stepped(item)):
                     known[key] = []
                     with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                        known[key] = self._options(item)
+                        known[key] = self._options(item, () if stepped is None else (0,))
         found = [option for options in known.values() for option in options]
         return sorted(found, key=_most_tiled, reverse=True)[:MOST_BOX_PLACEMENTS]
 
-    def _options(self, placement: Placement) -> list[_Option]:
-        """Return the loops that may be cut in the program's memory, and with room for more values if these are more."""
+    def _options(self, placement: Placement, first: tuple[int, ...]) -> list[_Option]:
+        """Return the loops that may be cut in the program's memory, and with room for more values if these are more.
+
+        Loops in ``first`` run one by one.
+        """
         width = len(next(iter(placement.values())))
         storage, by_array = Storage(self.flow), signs_by_array(self.conflicts, placement)
-        result = [(placement, list(tileable(_all(by_array), width)), storage)]
-        needed = tileable(self.counts.distances.signs(placement), width)
+        result = [(placement, list(tileable(_all(by_array), width, first)), storage)]
+        needed = tileable(self.counts.distances.signs(placement), width, first)
         wanted = max(needed, key=lambda band: len(band[1]), default=None)
         if wanted is None or len(wanted[1]) <= _most_tiled(result[0]):
             return result
@@ -168,17 +202,27 @@ class Boxes:
             storage = larger
             conflicts = Conflicts(self.flow.program, storage.accesses(), self.conflicts.known)
             by_array = signs_by_array(conflicts, placement)
-        return [*result, (placement, list(tileable(_all(by_array), width)), storage)]
+        return [*result, (placement, list(tileable(_all(by_array), width, first)), storage)]
 
-    def _as_written(self, names: Sequence[str]) -> Placement:
-        """Return the placement of every statement by its own loops, from the outermost on."""
-        program = self.flow.program
-        width = max(len(program.by_name[name].iterators) for name in names)
-        result = {}
-        for name in names:
-            own = loops(program.by_name[name])
-            result[name] = (*own, *(Row((0,) * len(own)) for _ in range(width - len(own))))
-        return result
+
+class SizedGroups(Groups):
+    """The groups of statements that take turns in a loop, each in the best boxes at given sizes.
+
+    What a step of the loop needs at once often fits where a tile in all loops holds little: the rows of one half step
+    of an alternating method, the vectors of an iterative solver.
+    """
+
+    def __init__(self, boxes: Boxes, small: Sequence[str]) -> None:
+        super().__init__(Split(boxes.flow), small)
+        self.boxes = boxes
+
+    def cost(self, step: Step | BoxStep) -> float:
+        """Return what groups are compared by: loads at the sizes."""
+        return self.boxes.cost(step)
+
+    def made(self, names: Sequence[str]) -> Step | BoxStep | None:
+        """Return ``names`` in boxes within every step of the outer loop, else in the best order for all sizes."""
+        return self.boxes.of(names, self.in_step) or super().made(names)
 
 
 def _all(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:

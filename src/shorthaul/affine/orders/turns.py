@@ -18,7 +18,9 @@ import sympy
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.orders.placement import Loops, Placement, Read, loops, placement_map, placements, reads_of
+from shorthaul.affine.model import Program
+from shorthaul.affine.orders.boxes.steps import BoxStep
+from shorthaul.affine.orders.placement import Loops, Placement, Read, entry, loops, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split, split
 from shorthaul.affine.orders.tile_policy import Counts, best_policy, make_phase
 from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
@@ -32,7 +34,7 @@ class TurnsStep(OfPhase):
     ``plain`` is the phase without turns, in the statements as they are; ``parts`` tells how they were split.
     """
 
-    groups: tuple[Step, ...]
+    groups: tuple[Step | BoxStep, ...]
     delays: tuple[int, ...]
     parts: Split
 
@@ -78,38 +80,55 @@ class Turning:
 
     def __init__(self, flow: DataFlow, small: Sequence[str]) -> None:
         self.flow, self.small = flow, small
-        self._parts: dict[tuple[str, ...], _Groups] = {}
+        self._parts: dict[tuple[str, ...], Groups] = {}
 
     def turned(self, plain: Step) -> TurnsStep | None:
         """Return the statements of ``plain`` in groups that take turns, or None if they have no common outer loop."""
-        program = self.flow.program
-        nests = [program.by_name[name].iterators for name in plain.names]
-        if len(nests) < 2 or not all(nests) or len({nest[0] for nest in nests}) > 1 or max(map(len, nests)) < 2:
-            return None
-        if len(nests) > MOST_TURNING_STATEMENTS:
+        if not has_turns(self.flow.program, plain.names):
             return None
         parts = split(self.flow, plain.names)
         key = tuple(sorted(parts.pieces))
         if key not in self._parts:
-            self._parts[key] = _Groups(parts, self.small)
+            self._parts[key] = Groups(parts, self.small)
         return self._parts[key].best(plain)
 
 
-class _Groups:
+def has_turns(program: Program, names: Sequence[str]) -> bool:
+    """True if the statements ``names`` may have a common outer loop with others inside."""
+    nests = [program.by_name[name].iterators for name in names]
+    if not 2 <= len(nests) <= MOST_TURNING_STATEMENTS or not all(nests):
+        return False
+    return len({nest[0] for nest in nests}) == 1 and max(map(len, nests)) > 1
+
+
+def turning(program: Program) -> list[frozenset[str]]:
+    """Return the statements of every outermost loop that may take turns in it."""
+    nests: dict[tuple[int, int], list[str]] = {}
+    for item in program.statements:
+        first = entry(item, 0)  # the place of the loop among others
+        if item.times and first is not None:
+            nests.setdefault((first.constant, item.times[0]), []).append(item.name)
+    return [frozenset(names) for names in nests.values() if has_turns(program, names)]
+
+
+class Groups:
+    """The groups of statements that take turns; each is executed in the best order for all sizes."""
+
     def __init__(self, parts: Split, small: Sequence[str]) -> None:
         self.parts = parts
         self.counts = Counts(parts.flow, small)
         self.reads: dict[str, tuple[Read, ...]] = {}
-        self._known: dict[frozenset[str], Step | None] = {}
+        self._known: dict[frozenset[str], Step | BoxStep | None] = {}
         self._least: dict[tuple[str, str], int | None] = {}
 
     def best(self, plain: Step) -> TurnsStep | None:
+        """Return the statements of ``plain`` in groups, None if they cannot take turns."""
         names = [part for name in plain.names for part in self.parts.names[name]]
         for name in names:
             self.reads.setdefault(name, reads_of(self.parts.flow, name))
         if any((self._distance(*pair) or 0) < 0 for pair in product(names, repeat=2)):
             return None
-        groups: list[Step] = []
+        groups: list[Step | BoxStep] = []
         for members in self._together(names):
             made = self._group(frozenset(members))
             if made is None:
@@ -157,15 +176,20 @@ class _Groups:
             self._least[key] = min(found, default=None)
         return self._least[key]
 
-    def _group(self, names: frozenset[str]) -> Step | None:
+    def _group(self, names: frozenset[str]) -> Step | BoxStep | None:
         """Return the best order of ``names`` with the outer loop outermost, or None."""
         if names not in self._known:
-            self._known[names] = self._made(
+            self._known[names] = self.made(
                 [item.name for item in self.parts.flow.program.statements if item.name in names]
             )
         return self._known[names]
 
-    def _made(self, names: Sequence[str]) -> Step | None:
+    def cost(self, step: Step | BoxStep) -> float:
+        """Return what groups are compared by: loads where sizes are large."""
+        return step.rate
+
+    def made(self, names: Sequence[str]) -> Step | BoxStep | None:
+        """Return the best order of ``names`` with the outer loop outermost, None if there is none."""
         flow = self.parts.flow
         mine = tuple(item for name in names for item in self.reads[name])
         best: Step | None = None
@@ -174,7 +198,7 @@ class _Groups:
         for placement in (
             item for start in starts for item in placements(self.counts.distances, names, self.reads, start)
         ):
-            if any(self._shift(placement, name) is None for name in names):
+            if not self.in_step(placement):
                 continue
             phase = make_phase(flow, names, placement, self.reads, self.counts)
             signs = self.counts.distances.signs(placement)
@@ -189,36 +213,40 @@ class _Groups:
                 best = Step(tuple(names), phase, policy, rate, self.counts, mine)
         return best
 
+    def in_step(self, placement: Placement) -> bool:
+        """True if the first coordinate is the outer loop, up to a shift."""
+        return all(self._shift(placement, name) is not None for name in placement)
+
     def _shift(self, placement: Placement, name: str) -> int | None:
         """Return by how many steps a statement is late, None if its outer loop is not the first coordinate."""
         row, own = placement[name][0], loops(self.parts.flow.program.by_name[name])[0]
         return row.constant - own.constant if row.factors == own.factors and row.parameters == own.parameters else None
 
-    def _fused(self, groups: list[Step]) -> list[Step]:
+    def _fused(self, groups: list[Step | BoxStep]) -> list[Step | BoxStep]:
         """Join groups as long as that saves loads and an order is left."""
         refused: set[frozenset[str]] = set()
         while True:
-            total = sum(item.rate for item in groups)
+            total = sum(map(self.cost, groups))
             for first, second in combinations(groups, 2):
                 joined = frozenset((*first.names, *second.names))
                 if joined in refused or not self._share(first, second, total):
                     continue
                 made = self._group(joined)
                 rest = [item for item in groups if item not in (first, second)]
-                saves = made is not None and made.rate < first.rate + second.rate - NEGLIGIBLE * total
-                if made is not None and saves and self._ordered([*rest, made]) is not None:
+                least = self.cost(first) + self.cost(second) - NEGLIGIBLE * total
+                if made is not None and self.cost(made) < least and self._ordered([*rest, made]) is not None:
                     groups = [*rest, made]
                     break
                 refused.add(joined)
             else:
                 return groups
 
-    def _share(self, first: Step, second: Step, total: float) -> bool:
+    def _share(self, first: Step | BoxStep, second: Step | BoxStep, total: float) -> bool:
         """True if two groups use the same values often, or one the other's."""
         often = [{key for key, uses in item.uses_of.items() if uses > NEGLIGIBLE * total} for item in (first, second)]
         return bool(often[0] & {*often[1], *second.names} or often[1] & {*first.names})
 
-    def _ordered(self, groups: Sequence[Step]) -> tuple[list[int], list[int]] | None:
+    def _ordered(self, groups: Sequence[Step | BoxStep]) -> tuple[list[int], list[int]] | None:
         """Return (order of the groups in a step, how many steps each is late), or None if there is no legal one."""
         home = {name: at for at, item in enumerate(groups) for name in item.names}
         shift = {
@@ -236,13 +264,15 @@ class _Groups:
         if delays is None:
             return None
         tight = {(a, b) for (a, b), distance in least.items() if delays[a] - distance == delays[b]}
+        number = {item.name: at for at, item in enumerate(self.parts.flow.program.statements)}
+        first = [min(number[name] for name in item.names) for item in groups]  # as written: memory is reused so
         order: list[int] = []
         while len(order) < len(groups):
             rest = [at for at in range(len(groups)) if at not in order]
             free = [at for at in rest if not any((other, at) in tight for other in rest)]
             if not free:
                 return None
-            order.append(free[0])
+            order.append(min(free, key=lambda at: first[at]))
         return order, delays
 
 

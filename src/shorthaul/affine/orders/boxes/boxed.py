@@ -40,17 +40,19 @@ def boxed(
     words: tuple[int, ...],
     slack: float = 0.0,
     storage: Storage | None = None,
+    stepped: bool = False,
 ) -> BoxStep | None:
     """Return ``step`` in the best boxes found at ``sizes`` (every parameter), None if it has none.
 
     ``bands`` are its loops that may be cut (see :func:`tileable`), with the program's memory or with ``storage``.
     ``words`` are the capacities of one memory or several, the largest first. For several, boxes are cut into boxes;
     every memory counts by the least loads found for it alone. Rows of one cell count as a share of ``slack`` more.
+    Where the phase is ``stepped``, nothing is kept from one value of the first coordinate to the next.
     """
     if step.phase is None:
         return None
     placement = step.phase.placement
-    grouping = Grouping(storage or Storage(flow), step, placement, sizes)
+    grouping = Grouping(storage or Storage(flow), step, placement, sizes, stepped=stepped)
     places = union(grouping.image(name, flow.program.by_name[name].domain) for name in placement)
     if places.is_empty():
         return None
@@ -179,14 +181,16 @@ def signs_by_array(conflicts: Conflicts, placement: Placement) -> dict[str, froz
     return result
 
 
-def tileable(signs: frozenset[Signs], width: int) -> Iterator[Band]:
+def tileable(signs: frozenset[Signs], width: int, first: tuple[int, ...] = ()) -> Iterator[Band]:
     """Yield loops that run one by one outside, with the others that may be tiled, each with more of these.
 
-    ``signs`` are those of distances between instances that have to stay in order.
+    ``signs`` are those of distances between instances that have to stay in order; loops in ``first`` run one by one.
     """
     known: set[frozenset[int]] = set()
-    for count in range(min(width, 3)):
-        for outer in combinations(range(width), count):
+    others = [at for at in range(width) if at not in first]
+    for count in range(min(len(others) + bool(first), 3)):
+        for further in combinations(others, count):
+            outer = (*first, *further)
             tiled = tuple(at for at in range(width) if at not in outer and keeps((outer, (at,)), signs))
             if not keeps((outer, ()), signs):
                 continue

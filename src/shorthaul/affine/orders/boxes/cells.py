@@ -15,6 +15,10 @@ from shorthaul.affine.orders.boxes.regions import IntArray, Region
 FloatArray = npt.NDArray[np.float64]
 
 
+#: The source of values that are there before a step of the outer loop begins.
+BEFORE = "an earlier step"
+
+
 @dataclass(frozen=True)
 class Cells:
     """Accesses with one linear part: ``factors`` per subscript and coordinate, ``spread`` of their constants.
@@ -22,7 +26,7 @@ class Cells:
     The least of the constants are ``least``.
     ``fresh`` is the number of cells whose first access is a write: none or all. ``where`` are the regions of the
     accesses, without constraints where they fill a box. ``source`` is the statement of another phase whose values they
-    read: these are not what the array holds now.
+    read, or says what they are: these are not what the array holds now.
     """
 
     array: str

@@ -8,12 +8,20 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import Flow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Reference
-from shorthaul.affine.orders.boxes.cells import Cells
+from shorthaul.affine.orders.boxes.cells import BEFORE, Cells
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
-from shorthaul.affine.orders.placement import Placement, Row, function_rows, integer_solution, placement_map
+from shorthaul.affine.orders.placement import (
+    Placement,
+    Row,
+    function_rows,
+    integer_solution,
+    placement_map,
+    signs_of,
+)
 from shorthaul.affine.orders.tile_steps import Step
 
 #: Array, the statement of another phase that the values are from, and factors of the coordinates by subscript.
@@ -36,9 +44,13 @@ class Grouping:
     Writes need no room and load nothing: what is computed is there. They count where a group gets all its values from
     them, so that the first visit of every cell is a write. Values of other phases are counted one by one: they need
     not have a cell each while this phase is executed.
+    In a ``stepped`` phase every value of the first coordinate has cells of its own, in which nothing is to begin with.
     """
 
-    def __init__(self, storage: Storage, step: Step, placement: Placement, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, storage: Storage, step: Step, placement: Placement, sizes: Mapping[str, int], *, stepped: bool = False
+    ) -> None:
+        self.stepped = stepped
         self.storage, self.flow, self.step, self.placement, self.sizes = storage, storage.flow, step, placement, sizes
         self.groups: dict[_Key, _Group] = {}
 
@@ -57,9 +69,12 @@ class Grouping:
                 key = self._key(item.sink, item.reference)
                 if key is None:
                     return None
-                self._note(key, item.sink, item.reference)
                 source = None if item.source is None else writes[item.source]
-                self.groups[key[0]].is_fresh &= source is not None and source[0] == key[0]
+                is_fresh = source is not None and source[0] == key[0]
+                if self.stepped and not self._in_step(item):  # apart from what this step computes
+                    key, is_fresh = ((key[0][0], self._before(item), key[0][2]), key[1]), False
+                self._note(key, item.sink, item.reference, item.relation.range() if self.stepped else None)
+                self.groups[key[0]].is_fresh &= is_fresh
         for name, key in writes.items():
             if key is not None and key[0] in self.groups and self.groups[key[0]].is_fresh:
                 self._note(key, name, self.flow.program.by_name[name].write)
@@ -79,11 +94,39 @@ class Grouping:
         lines = None if rows is None else self._in_coordinates(name, rows)
         return None if lines is None else ((reference.array, None, lines[0]), lines[1])
 
-    def _note(self, key: tuple[_Key, tuple[int, ...]], name: str, reference: Reference) -> None:
+    def _note(
+        self, key: tuple[_Key, tuple[int, ...]], name: str, reference: Reference, points: isl.Set | None = None
+    ) -> None:
+        """Add an access, of the instances ``points`` or all."""
         group = self.groups.setdefault(key[0], _Group())
         group.constants.append(key[1])
-        group.places.append(self.image(name, self.flow.program.by_name[name].domain))
-        group.elements.append(at_sizes(self.storage.relation(reference).range(), self.sizes))
+        group.places.append(self.image(name, self.flow.program.by_name[name].domain if points is None else points))
+        relation = self.storage.relation(reference)
+        if self.stepped:
+            relation = self._steps(name).flat_range_product(relation.reset_tuple_id(isl.dim_type.out))
+        group.elements.append(at_sizes(relation.range(), self.sizes))
+
+    def _steps(self, name: str) -> isl.Map:
+        """Return the first coordinate of a statement."""
+        program = self.flow.program
+        return placement_map(name, len(program.by_name[name].iterators), self.placement[name][:1], program.parameters)
+
+    def _before(self, item: Flow) -> str:
+        """Return the source of values from before a step.
+
+        Inputs of an array that is written are read in the first step, and on borders: each side is a group.
+        """
+        array = item.reference.array
+        written = any(other.write.array == array for other in self.flow.program.statements)
+        return f"the input, {item.reference.text}" if item.source is None and written else BEFORE
+
+    def _in_step(self, item: Flow) -> bool:
+        """True if values flow within one value of the first coordinate."""
+        if item.source is None:
+            return False
+        ends = self._steps(item.source), self._steps(item.sink)
+        distances = item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas()
+        return signs_of(distances) <= {(0,)}
 
     def _made(self, key: _Key, group: _Group, places: isl.Set, box: isl.Set) -> Cells:
         array, source, factors = key
@@ -107,4 +150,7 @@ class Grouping:
                 constant -= weight * (line.constant + sum(factor * self.sizes[key] for key, factor in line.parameters))
             factors.append(weights)
             constants.append(constant)
+        if self.stepped:
+            factors.insert(0, (1, *(0,) * (len(rows) - 1)))
+            constants.insert(0, 0)
         return tuple(factors), tuple(constants)

@@ -1,0 +1,105 @@
+"""Groups that take turns at given sizes: replayed they never load more than said, and rows that fit are loaded once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import pytest
+from tests.affine.test_boxes import replayed
+
+from shorthaul.affine import bound
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.turns import TurnsStep, turning
+from shorthaul.affine.orders.upper_bound import UpperBound, in_order, upper_bound
+from shorthaul.core.search import Search
+
+#: What one step of an outer loop may do: sweeps to and fro, products, sums, scaling, transposes; {a} and {b} are arrays.
+NESTS = (
+    "for (int i = 1; i < n; i++) for (int j = 0; j < n; j++) {a}[i][j] += {a}[i - 1][j] * {b}[i][j];",
+    "for (int i = 0; i < n; i++) for (int j = n - 2; j >= 0; j--) {a}[i][j] += {a}[i][j + 1] * {b}[j][i];",
+    "for (int j = 0; j < n; j++) for (int i = n - 2; i >= 0; i--) {a}[i][j] = {b}[i][j] - {a}[i + 1][j];",
+    "for (int i = 1; i < n - 1; i++) for (int j = 1; j < n; j++) {a}[i][j] = {b}[i - 1][j] + {b}[i + 1][j - 1];",
+    "for (int i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < n; j++) y[i] += {a}[i][j] * x[j]; }",
+    "for (int j = 0; j < n; j++) for (int i = j; i < n; i++) x[j] += {a}[i][j] * y[i];",
+    "for (int i = 0; i < n; i++) x[i] = y[i] * s;",
+    "s = 0; for (int i = 0; i < n; i++) s += x[i] * y[i];",
+    "for (int i = 0; i < n; i++) { y[i] = t; for (int j = 0; j < i; j++) {a}[i][j] = {b}[j][i] + y[j]; }",
+)
+
+
+def random_steps(draw: random.Random) -> str:
+    """Return two to four nests in a loop over time."""
+    nests = [draw.choice(NESTS) for _ in range(draw.randint(2, 4))]
+    made = "\n".join(item.replace("{a}", draw.choice("AB")).replace("{b}", draw.choice("ABC")) for item in nests)
+    return f"""void f(int T, int n, double A[n][n], double B[n][n], double C[n][n], double x[n], double y[n], double s) {{
+#pragma scop
+  for (int t = 0; t < T; t++) {{
+    {made}
+  }}
+#pragma endscop
+}}"""
+
+
+def in_turns(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> list[TurnsStep]:
+    """Return all loops over time in turns, whether that loads less or not."""
+    boxes = Boxes(flow, sizes, ())
+    names = [[item.name for item in flow.program.statements if item.name in nest] for nest in turning(flow.program)]
+    found = [boxes.turns.best(boxes.plain(nest)) for nest in names]
+    return [item for item in found if item is not None]
+
+
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 80))])
+def test_turns_load_no_more_than_said(seed: int) -> None:
+    draw = random.Random(seed)
+    program = program_from_text(random_steps(draw))
+    flow, sizes = (
+        flow_dependences(program),
+        {"T": draw.randint(2, 4), "n": draw.randint(4, 8), "S": draw.randint(8, 60)},
+    )
+    upper = upper_bound(program, flow=flow, search=Search(effort=0.2))
+    least = bound(program, size=sizes, upper=False, effort=1).bound
+    assert least is not None
+    for made in in_turns(upper, flow, sizes):
+        others = [item for item in upper.steps if set(item.names).isdisjoint(made.names)]
+        here = UpperBound(program, tuple(in_order(flow, [*others, made])))
+        loads, exact = replayed(here, flow, sizes)
+        assert loads <= here.value(sizes) or not exact
+        assert least.value <= loads
+
+
+@pytest.mark.parametrize(
+    ("nests", "most"),
+    [
+        # both sweeps of a line share what a step needs of it: of u three lines, of f one
+        (
+            """for (int i = 1; i < n - 1; i++) {
+              for (int j = 1; j < n; j++) d[i][j] = f[i][j] + u[i - 1][j] + u[i + 1][j] - d[i][j - 1];
+              for (int j = n - 2; j >= 0; j--) u[i][j] = d[i][j] - u[i][j + 1]; }
+            for (int j = 1; j < n - 1; j++) {
+              for (int i = 1; i < n; i++) d[i][j] = f[i][j] + u[i][j - 1] + u[i][j + 1] - d[i - 1][j];
+              for (int i = n - 2; i >= 0; i--) u[i][j] = d[i][j] - u[i + 1][j]; }""",
+            4,
+        ),
+        # a product with a matrix and one with its transpose: it is loaded once for each
+        (
+            """for (int i = 0; i < n; i++) { x[i] = 0; for (int j = 0; j < n; j++) x[i] += f[i][j] * y[j]; }
+            for (int j = 0; j < n; j++) { y[j] = 0; for (int i = 0; i < n; i++) y[j] += f[i][j] * x[i]; }""",
+            2,
+        ),
+    ],
+    ids=["line relaxation", "products with a transpose"],
+)
+def test_what_fits_within_a_step_is_loaded_once(nests: str, most: int) -> None:
+    program = program_from_text(f"""void f(int T, int n, double u[n][n], double d[n][n], double f[n][n], double x[n],
+        double y[n]) {{
+#pragma scop
+      for (int t = 0; t < T; t++) {{ {nests} }}
+#pragma endscop
+    }}""")
+    sizes = {"T": 100, "n": 1000, "S": 32768}
+    flow = flow_dependences(program)
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes)
+    assert here.value(sizes) <= 1.02 * most * 100 * 1000**2
