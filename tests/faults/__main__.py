@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import random
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.faults.inject import FAULTS, SEARCHES, broken
+from tests.faults.inject import FAULTS, SEARCHES, Outcome, broken
+
+
+def injected(engine: str, seed: int, number: int) -> Outcome:
+    """Return what became of one search, in a folder of its own."""
+    fault = FAULTS[number % len(FAULTS)]
+    with tempfile.TemporaryDirectory() as folder:
+        return broken(engine, fault, random.Random(f"{engine} {seed} {number}"), Path(folder))
 
 
 def main() -> None:
@@ -18,19 +27,17 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("engines", nargs="*", default=list(SEARCHES))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="searches at once")
     given = parser.parse_args()
     wrong = 0
     for engine in given.engines:
-        draw = random.Random(f"{engine} {given.seed}")
         ends: collections.Counter[str] = collections.Counter()
-        for number in range(given.count):
-            fault = FAULTS[number % len(FAULTS)]
-            with tempfile.TemporaryDirectory() as folder:
-                outcome = broken(engine, fault, draw, Path(folder))
-            ends[outcome.how] += 1
-            if outcome.wrong:
-                wrong += 1
-                print(outcome, flush=True)
+        with ThreadPoolExecutor(given.jobs) as pool:
+            for outcome in pool.map(functools.partial(injected, engine, given.seed), range(given.count)):
+                ends[outcome.how] += 1
+                if outcome.wrong:
+                    wrong += 1
+                    print(outcome, flush=True)
         print(f"{engine}: {given.count} faults; {', '.join(f'{name} {n}' for name, n in ends.items())}", flush=True)
     print(f"{wrong} wrong")
     sys.exit(1 if wrong else 0)

@@ -10,7 +10,10 @@ import threading
 import time
 from collections.abc import Iterator
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from shorthaul.core.search import Search
 
 #: The exit status of a defect in shorthaul itself (EX_SOFTWARE of sysexits.h).
 DEFECT_STATUS = 70
@@ -90,12 +93,12 @@ def end_by_defect(error: BaseException) -> NoReturn:
 
 
 @contextlib.contextmanager
-def answering_by(deadline: float) -> Iterator[None]:
-    """End the command soon after the deadline, whatever it is busy with, unless there is an answer by then."""
-    if deadline == float("inf"):
+def answering_by(search: Search) -> Iterator[None]:
+    """End the command soon after the deadline, whatever it is busy with, unless there is something to answer."""
+    if search.deadline == float("inf"):
         yield
         return
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()) + _LATE_S, _end_late)
+    timer = threading.Timer(max(0.0, search.deadline - time.monotonic()) + _LATE_S, _end_late, [search])
     timer.name, timer.daemon = "deadline", True
     timer.start()
     try:
@@ -121,9 +124,12 @@ def _end_children() -> None:
             child.kill()
 
 
-def _end_late() -> None:
+def _end_late(search: Search) -> None:
+    """End the command, unless its search has an answer: on a machine that is busy with others it comes late."""
     from shorthaul.core.errors import NoPlanError
 
+    if search.has_answer:
+        return
     with contextlib.suppress(OSError, ValueError):
         print(
             "no answer within the time limit\n  do:      give a longer --time-limit, or a smaller input",

@@ -60,7 +60,7 @@ def plan(
     from shorthaul.spatial.formats.files import layout_bytes, layout_document
 
     suffix = _suffix(output)
-    with answering_by(search.deadline):
+    with answering_by(search):
         source = _load(tree, read, search)
         from shorthaul.spatial.verbs.planning import plan as make_plan
 
@@ -101,7 +101,7 @@ def _print_plan(result: Result[Layout, PlanExtra], stream: TextIO) -> None:
 def bound(tree: TreeArgument, read: TreeOptions, options: BoundOptions, flags: SearchFlags, output: Answer) -> None:
     """Say how little energy any layout of a tree needs, and why."""
     search = flags.search()
-    with answering_by(search.deadline):
+    with answering_by(search):
         source = _load(tree, read, search)
         from shorthaul.spatial.verbs.planning import bound as find_bound
 
@@ -124,7 +124,7 @@ def check(
     from shorthaul.core.document import write_bytes
     from shorthaul.spatial.formats.files import layout_bytes, layout_document, load_layout
 
-    with answering_by(search.deadline):
+    with answering_by(search):
         source = _load(tree, read, search)
         from shorthaul.spatial.verbs.planning import check as replay
 
@@ -142,7 +142,7 @@ def treefix(
     """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
     search = flags.search()
     suffix = _suffix(output)
-    with answering_by(search.deadline):
+    with answering_by(search):
         source = _load(tree, read, search)
         from shorthaul.spatial.verbs.treefix import treefix as run
 
@@ -155,7 +155,7 @@ def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: TaskS
     """Find lowest common ancestors of many pairs on the spatial computer."""
     search = flags.search()
     suffix = _suffix(output)
-    with answering_by(search.deadline):
+    with answering_by(search):
         source = _load(tree, read, search)
         from shorthaul.spatial.verbs.lca import lca as run
 
@@ -197,7 +197,7 @@ def sweep(
     from shorthaul.report.text import print_table
     from shorthaul.spatial.verbs.sweep import sweep as compare
 
-    with answering_by(search.deadline):
+    with answering_by(search):
         result = compare(tree, forest=read.forest, options=options, search=search)
 
     def details(stream: TextIO) -> None:

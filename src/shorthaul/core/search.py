@@ -105,6 +105,8 @@ class Search:
         #: The points of a sweep that a journal keeps.
         self.points: Points | None = None
         self.resumed: Any = None
+        #: True once a task is done.
+        self.has_part = False
         #: The best plan so far: its cost, and itself or a function that makes it.
         self.kept: tuple[float, Any] | None = None
 
@@ -234,6 +236,11 @@ class Search:
     def keeps(self) -> bool:
         """True if :meth:`keep` keeps plans here."""
         return self._answering() is not None
+
+    @property
+    def has_answer(self) -> bool:
+        """True once there is something to answer: a plan, or a task that is done."""
+        return self.has_part or self.kept is not None
 
     def start(self) -> Any:
         """Return the plan that the search goes on from, None if it begins anew."""

@@ -81,7 +81,7 @@ class Work(Generic[TaskT, AnswerT]):
 
     def note(self, index: int, answer: AnswerT, spent: float) -> None:
         """Take in an answer, and the effort that it took."""
-        self.has_answer = True
+        self.has_answer = self.search.has_part = True
         self.spent += spent
         if self.enough(answer):
             self.needed = min(self.needed, index)
