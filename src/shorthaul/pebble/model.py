@@ -13,7 +13,7 @@ import numpy.typing as npt
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import Demand, InfeasibleError, InputError
 from shorthaul.core.search import Search
-from shorthaul.graphs.csr import Csr, find_cycle, from_arrays, topological_order
+from shorthaul.graphs.csr import Csr, distinct, find_cycle, from_arrays, topological_order
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -432,11 +432,10 @@ def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntA
             allowed=f"0 to {n - 1}",
         )
     keys = start * n + stop
-    _, first = np.unique(keys, return_index=True)
-    if len(first) < len(keys):
-        first.sort()
-        return start[first], stop[first]
-    return start, stop
+    if len(distinct(keys)) == len(keys):
+        return start, stop
+    first = np.sort(np.unique(keys, return_index=True)[1])
+    return start[first], stop[first]
 
 
 def _order(children: Csr, start: IntArray, stop: IntArray, ids: tuple[NodeId, ...] | None) -> IntArray:

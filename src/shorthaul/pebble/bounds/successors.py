@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
@@ -100,6 +99,8 @@ def _steps(cdag: Cdag, budget: int, search: Search) -> _Steps | None:
 
     Values with very many readers are taken to be there at all times; inputs with one reader are loaded once anyway.
     """
+    from scipy.sparse import csr_array
+
     weights, readers = cdag.weights, cdag.children.degrees()
     if int(weights.sum()) > LARGEST_TOTAL // (2 * _PARTS):
         return None

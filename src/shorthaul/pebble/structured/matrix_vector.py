@@ -79,41 +79,54 @@ def recognise(cdag: Cdag) -> Mvm | None:
     shared = readers[both] == m  # a vector word is read by every row, a matrix entry once
     if not bool((shared.sum(axis=1) == 1).all()) or not bool((readers[both[~shared]] == 1).all()):
         return None
-    word_of = dict(zip(products.tolist(), both[shared].tolist(), strict=True))
-    entry_of = dict(zip(products.tolist(), both[~shared].tolist(), strict=True))
-    operands_of = dict(zip(computed.tolist(), operands.tolist(), strict=True))
-    chains = [_chain(operands_of, root, word_of) for root in rows]
-    words = [[word_of[product] for product, _ in chain] for chain in chains]
-    if len(words[0]) < 2 or any(row not in (words[0], [words[0][1], words[0][0], *words[0][2:]]) for row in words):
+    word_of = np.full(cdag.n, -1)
+    word_of[products] = both[shared]
+    chains = _chains(operands, np.cumsum(~is_input) - 1, np.array(rows), word_of)
+    if chains is None or chains.products.shape[1] < 2:
         return None
-    place = {word: number for number, word in enumerate(words[0])}
-    products_of = [sorted(chain, key=lambda step: place[word_of[step[0]]]) for chain in chains]
+    words = word_of[chains.products]
+    is_swapped = (words != words[0]).any(axis=1)  # the first sum is of either product first
+    order = [1, 0, *range(2, words.shape[1])]
+    if not bool((words[is_swapped][:, order] == words[0]).all()):
+        return None
+    of_columns = np.where(is_swapped[:, None], chains.products[:, order], chains.products)
+    entry_of = np.zeros(cdag.n, dtype=np.int64)
+    entry_of[products] = both[~shared]
     return Mvm(
-        vector=np.array(words[0], dtype=np.int64),
-        matrix=np.array([[entry_of[p] for p, _ in row] for row in products_of], dtype=np.int64),
-        products=np.array([[p for p, _ in row] for row in products_of], dtype=np.int64),
-        sums=np.array(
-            [[row[0][0], *(s for _, s in chain[1:])] for row, chain in zip(products_of, chains, strict=True)]
-        ),
+        vector=words[0],
+        matrix=entry_of[of_columns],
+        products=of_columns,
+        sums=np.hstack([of_columns[:, :1], chains.sums[:, 1:]]),
     )
 
 
-def _chain(operands_of: dict[int, list[int]], root: int, word_of: dict[int, int]) -> list[tuple[int, int]]:
-    """Return (product, sum) per column; the first sum is the first product. Empty if ``root`` ends no chain."""
-    steps: list[tuple[int, int]] = []
-    node = root
-    while node not in word_of:
-        first, second = operands_of[node]
-        if second in word_of and first not in word_of:
-            first, second = second, first
-        if first not in word_of:
-            return []
-        steps.append((first, node))
-        node = second
-        if node in word_of:
-            break
-    steps.append((node, node))
-    return steps[::-1]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chains:
+    """The products of each row and the sums that take them in, both (m, n); the first sum is the first product."""
+
+    products: IntArray
+    sums: IntArray
+
+
+def _chains(operands: IntArray, place: IntArray, roots: IntArray, word_of: IntArray) -> _Chains | None:
+    """Return the chains that end in ``roots``, None if they are none of one length.
+
+    ``operands[place[node]]`` are the two parents of a node that is computed; products have a word in ``word_of``.
+    """
+    products, sums = [], []
+    node = roots
+    while bool((word_of[node] < 0).all()):
+        first, second = operands[place[node]].T
+        swapped = (word_of[first] < 0) & (word_of[second] >= 0)
+        product, rest = np.where(swapped, second, first), np.where(swapped, first, second)
+        if bool((word_of[product] < 0).any()):
+            return None
+        products.append(product)
+        sums.append(node)
+        node = rest
+    if bool((word_of[node] < 0).any()):
+        return None
+    return _Chains(*(np.column_stack([node, *steps[::-1]]) for steps in (products, sums)))
 
 
 def require_mvm(cdag: Cdag) -> Mvm:
