@@ -1,11 +1,12 @@
-"""Searches on a cluster whose processes are killed: ``python -m tests.cluster_faults 20``.
+"""Searches on a cluster whose processes are killed: ``python -m tests.cluster_faults 20 [ENGINE...]``.
 
-Each run starts a scheduler and three workers on loopback, begins a command there, kills some of them at random (workers,
-now and then the scheduler), and compares the answer with that of the same command on one process.
+Each run starts a scheduler and three workers on loopback, begins a command there, kills the scheduler, one worker or
+all three at random moments, and compares the answer with that of the same command on one process.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import subprocess
@@ -20,12 +21,16 @@ from typing import Any
 COMMANDS = (
     ("pebble", "sweep", "fft:n=16", "--points", "6", "--effort", "6"),
     ("pebble", "plan", "fft:n=16", "--budget", "160", "--restarts", "5", "--effort", "6"),
+    ("affine", "sweep", "lu", "--size", "N=500", "--points", "6"),
     ("tensor", "plan", "transformer-block", "--restarts", "6", "--effort", "6"),
     ("tensor", "sweep", "example-5", "--points", "6", "--effort", "6"),
+    ("dataflow", "plan", "sobel", "--generations", "60", "--restarts", "5", "--polish-effort", "1"),
     ("dataflow", "sweep", "sobel", "--generations", "40", "--seeds", "2"),
-    ("spatial", "sweep", "yule", "--sizes", "2^10..2^14"),
     ("spatial", "plan", "yule:n=3000", "--restarts", "5", "--refine", "4"),
+    ("spatial", "sweep", "yule", "--sizes", "2^12..2^17"),
 )
+#: Which processes are killed: the scheduler, one worker, all.
+VICTIMS = ((0,), (1,), (1, 2, 3))
 
 
 @contextmanager
@@ -100,15 +105,19 @@ def start_and_wait_for_tasks(command: tuple[str, ...], address: str) -> subproce
 
 def main() -> None:
     """Print how every run ended."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    draw, expected, wrong = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 0), {}, 0
-    for number in range(count):
-        command = COMMANDS[number % len(COMMANDS)]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("engines", nargs="*")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    commands = [command for command in COMMANDS if not given.engines or command[0] in given.engines]
+    draw, expected, wrong = random.Random(given.seed), {}, 0
+    for number in range(given.count):
+        command, victims = commands[number % len(commands)], VICTIMS[number // len(commands) % len(VICTIMS)]
         if command not in expected:
             began = time.monotonic()
             expected[command] = document(command, "--workers", "1")[0], time.monotonic() - began
         wanted, took_s = expected[command]
-        victims = draw.sample(range(1, 4), draw.choice((1, 2, 3))) if draw.random() < 0.7 else [0]
         kills = [(draw.uniform(0, 0.4 * took_s), victim) for victim in victims]
         ended = run(command, kills, wanted)
         wrong += ended.startswith("WRONG")

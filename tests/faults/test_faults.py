@@ -46,3 +46,11 @@ def test_faults(engine: str, fault: str, tmp_path: Path) -> None:
         folder.mkdir()
         outcome = broken(engine, fault, Random(f"{engine} {fault} {seed}"), folder)
         assert not outcome.wrong, str(outcome)
+
+
+@pytest.mark.slow
+def test_a_plan_is_not_lost_to_a_deadline_that_passes_while_others_have_the_machine(tmp_path: Path) -> None:
+    outcome = broken("spatial", "pause", Random(1), tmp_path, when=lambda journal: bool(costs(journal)))
+    assert outcome.status == 0
+    assert outcome.left is not None
+    assert not outcome.wrong, str(outcome)
