@@ -10,15 +10,19 @@ from typing import Any
 
 import islpy as isl
 import pytest
+from tests.affine import test_phases as phases
+from tests.affine import test_successive as successive
 from tests.affine.derived import bound_of, flow_of, kernel, quick
 from tests.commands import shorthaul_json
 from tests.reference.falsified import at, changed_numbers, put
 
 from shorthaul.affine import bound, check, program_from_text
+from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.formulas import is_same, value_of
 from shorthaul.affine.check.subspaces import lattice, spanned, unmet
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.verbs.bound import bound_of as as_bound
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, case
 from shorthaul.core.errors import InputError
@@ -28,7 +32,7 @@ KERNELS = (*POLYBENCH, *FURTHER)
 #: Plain, mirrored, few values, statements merged, what waits after an event.
 QUICK = ("gemm", "cholesky", "convolution-1d", "gesummv", "atax")
 #: Relations that only have to be true: a part of one may do.
-HINTS = {"ancestors", "descendants", "before"}
+HINTS = {"ancestors", "descendants", "before", "order", "between"}
 
 
 def certified(name: str) -> tuple[dict[str, Any], dict[str, int]]:
@@ -46,6 +50,24 @@ def test_bounds_of_kernels_are_verified(name: str) -> None:
     parts = document["certificate"]["parts"]
     assert len(remarks) == len(parts)
     assert [": verified" in text for text in remarks] == [item["kind"] != "formula" for item in parts]
+
+
+IN_STEPS = {
+    **{name: phases.FRAME % text for name, (text, _) in phases.PROGRAMS.items()},
+    **{name: phases.RECURRENT % text for name, (text, _) in phases.PRODUCTS.items()},
+    **{name: successive.FRAME % item[:2] for name, item in successive.PROGRAMS.items()},
+}
+
+
+@pytest.mark.parametrize("name", quick(IN_STEPS, ("batch norm",)))
+def test_bounds_in_steps_are_verified(name: str) -> None:
+    program = program_from_text(IN_STEPS[name])
+    sizes = {**dict.fromkeys(program.parameters, 900), "S": 100}
+    document = as_bound(program, lower_bound(program), sizes, flow_dependences(program)).document()
+    violations, remarks = verify(program, json.loads(json.dumps(document)), sizes)
+    assert not violations
+    assert remarks
+    assert all(text.endswith(": verified") for text in remarks)
 
 
 def means_the_same(one: Any, other: Any) -> bool:
@@ -94,6 +116,7 @@ def missed(name: str, step: int) -> list[tuple[Any, ...]]:
             ("nussinov", 53),
             ("adi", 53),
             ("deriche", 37),
+            ("durbin", 37),
         ],
         [("trisolv", 11), ("atax", 67)],
     ),
@@ -129,8 +152,6 @@ def test_what_is_read_by_definition(loop: str) -> None:
 
 
 def bound_flow(program: Any) -> list[isl.UnionMap]:
-    from shorthaul.affine.integer_sets.dependences import flow_dependences
-
     return [isl.UnionMap.from_map(item.relation.reverse()) for item in flow_dependences(program).flows]
 
 

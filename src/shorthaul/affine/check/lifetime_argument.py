@@ -236,10 +236,130 @@ def _not_in_use(
     return values.subtract(read.intersect(awaited))
 
 
+def _wrong_phases(item: Waiting, reads: Reads) -> Iterator[str]:
+    """Yield where an interval of time is none, or more intervals that share a vertex overlap than it counts for."""
+    ancestors, order = item.relation("ancestors"), item.relation("order")
+    if not _follows(ancestors, reads.all):
+        yield "the ancestors do not follow from reads"
+    x, _ = _coordinates(reads.program, item.names[0])
+    begins, finishes, vertices, classes = empty_map(), empty_map(), empty_map(), empty_map()
+    for number, (one, given) in enumerate(zip(item.sums, item.given["intervals"], strict=True)):
+        interval = _Interval.of(given)
+        yield from _wrong_interval(interval, one, ancestors, reads)
+        own = isl.UnionMap(f"{{ k{number}[{', '.join(x)}] -> {item.names[0]}[{', '.join(x)}] }}")
+        own = own.intersect_range(one.alive.domain())
+        begins = begins.union(own.apply_range(interval.begins))
+        vertices = vertices.union(own.apply_range(interval.begins).apply_range(interval.vertices))
+        classes = classes.union(own.apply_range(interval.classes))
+        if interval.finishes is not None:
+            finishes = finishes.union(own.apply_range(interval.finishes))
+        allowed = isl.UnionSet(f"{{ [{one.times}, c] : 0 <= c < {one.times} }}")
+        if not interval.classes.range().is_subset(allowed) or not one.alive.domain().is_subset(
+            interval.classes.domain()
+        ):
+            yield "an interval is in none of the classes"
+    ended = begins.apply_range(ancestors.union(begins.range().identity())).apply_range(finishes.reverse())
+    if not _follows(order, ended):
+        yield "the order of intervals does not follow from ancestors"
+    sharing = vertices.apply_range(vertices.reverse())
+    if not sharing.is_subset(classes.apply_range(isl.UnionMap("{ [t, c] -> [t, d] }")).apply_range(classes.reverse())):
+        yield "two kinds of intervals count the same loads"
+    alike = sharing.intersect(classes.apply_range(classes.reverse())).subtract(sharing.domain().identity())
+    if not classes.is_single_valued() or not alike.is_subset(order.union(order.reverse())):
+        yield "two intervals of one class that share a vertex are in no order"
+    if not item.spill.is_equal(vertices.range()):
+        yield "the may-spill set is not that of the vertices of the paths"
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """One kind of intervals of a certificate: where they begin and finish, and the paths that pass."""
+
+    begins: isl.UnionMap
+    finishes: isl.UnionMap | None
+    between: isl.UnionMap
+    classes: isl.UnionMap
+    paths: tuple[tuple[isl.UnionMap, tuple[isl.UnionMap, ...]], ...]
+
+    @staticmethod
+    def of(given: Mapping[str, Any]) -> _Interval:
+        """Return what a certificate says."""
+        begins, between, classes = (isl.UnionMap(str(given[key])) for key in ("begins", "between", "classes"))
+        finishes = None if given["finishes"] is None else isl.UnionMap(str(given["finishes"]))
+        paths = tuple(
+            (isl.UnionMap(str(item["ends"])), tuple(isl.UnionMap(str(level)) for level in item["levels"]))
+            for item in given["paths"]
+        )
+        return _Interval(begins, finishes, between, classes, paths)
+
+    @property
+    def ends(self) -> isl.UnionMap:
+        """Event at which an interval begins -> the last vertices of its paths."""
+        found = empty_map()
+        for ends, _ in self.paths:
+            found = found.union(ends)
+        return found
+
+    @property
+    def vertices(self) -> isl.UnionMap:
+        """Event at which an interval begins -> all vertices of its paths."""
+        found = self.ends
+        for ends, levels in self.paths:
+            for level in levels:
+                found = found.union(ends.apply_range(level))
+        return found
+
+
+def _wrong_interval(item: _Interval, one: Sum, ancestors: isl.UnionMap, reads: Reads) -> Iterator[str]:
+    """Yield where the paths of one kind of intervals do not pass through them."""
+    events = one.alive.domain()
+    for relation in filter(None, (item.begins, item.finishes)):
+        if not relation.is_single_valued() or not events.is_subset(relation.domain()):
+            yield "an interval does not begin and finish at one event each"
+    if one.less or not one.alive.is_equal(item.begins.apply_range(item.ends)):
+        yield "what waits is not the ends of the paths"
+    if not _follows(item.between, reads.all.reverse()):
+        yield "what is between two events does not follow from reads"
+    if item.finishes is not None:
+        until = item.finishes.apply_range(ancestors.union(item.finishes.range().identity()))
+        if not item.begins.apply_range(item.between).is_subset(until):
+            yield "what is between two events is no ancestor of the second one"
+    if not item.ends.is_subset(item.between.apply_range(reads.all)):
+        yield "the end of a path is not read between the events"
+    yield from _wrong_paths(item, ancestors, reads)
+
+
+def _wrong_paths(item: _Interval, ancestors: isl.UnionMap, reads: Reads) -> Iterator[str]:
+    """Yield where paths do not follow reads, do not begin before their interval, or meet."""
+    passing = empty_map()
+    for ends, levels in item.paths:
+        before = ends.range().identity()
+        passing = passing.union(before)
+        for level in levels:
+            if not level.is_single_valued() or not before.reverse().apply_range(level).is_subset(reads.all):
+                yield "a path does not follow reads"
+            if not level.domain().is_equal(ends.range()):
+                yield "a path has not all of its vertices"
+            before = level
+            passing = passing.union(level)
+        if not ends.apply_range(before).is_subset(ancestors):
+            yield "a path begins at a vertex that is no ancestor of the first event"
+    if (
+        not passing.apply_range(passing.reverse())
+        .subtract(passing.domain().identity())
+        .intersect(item.ends.reverse().apply_range(item.ends))
+        .is_empty()
+    ):
+        yield "two paths of one interval meet"
+    if not item.vertices.intersect(item.begins.range().identity()).is_empty():
+        yield "a path goes through the first event"
+
+
 _KINDS: Final[dict[str, Callable[[Waiting, Reads], Iterator[str]]]] = {
     "wavefront": _wrong_wavefront,
     "intervals": _wrong_intervals,
     "layers": _wrong_layers,
     "crossing": _wrong_crossing,
+    "phases": _wrong_phases,
 }
 KINDS: Final = tuple(_KINDS)

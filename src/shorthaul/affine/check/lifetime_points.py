@@ -57,10 +57,16 @@ class Graph:
             return False
         return bool(self.ancestors[other] >> self.number[one] & 1)
 
+    def is_read_between(self, vertex: Vertex, begin: Vertex, end: Vertex | None) -> bool:
+        """True if a descendant of ``begin`` reads a vertex, the ``end`` or an ancestor of it, if there is one."""
+        readers = (one for one in self.readers[vertex] if self.is_before(begin, one))
+        return any(end is None or one == end or self.is_before(one, end) for one in readers)
+
 
 def wrong_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
     """Yield what does not hold of an argument in the program as executed."""
-    how = {"layers": _wrong_layers_in, "crossing": _wrong_crossing_in}.get(item.kind, _wrong_readers_in)
+    known = {"layers": _wrong_layers_in, "crossing": _wrong_crossing_in, "phases": _wrong_phases_in}
+    how = known.get(item.kind, _wrong_readers_in)
     yield from how(item, graph, sizes)
 
 
@@ -69,11 +75,8 @@ def _wrong_readers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> 
     for event, vertex in pairs_at(item.sums[0].alive, sizes):
         if not graph.is_before(vertex, event):
             yield f"{vertex} is no ancestor of {event}"
-        else:
-            end = last.get(event)
-            readers = (one for one in graph.readers[vertex] if graph.is_before(event, one))
-            if not any(end is None or one == end or graph.is_before(one, end) for one in readers):
-                yield f"{vertex} is read by no descendant of {event}"
+        elif not graph.is_read_between(vertex, event, last.get(event)):
+            yield f"{vertex} is read by no descendant of {event}"
 
 
 def _wrong_layers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
@@ -113,6 +116,25 @@ def _wrong_crossing_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) ->
             readers = ({one for copy in served[value] for one in graph.readers[copy]} for value in values[first])
             if sum(not (found & computed and found & rest) for found in readers) >= item.sums[0].less:
                 yield f"too few values are in use when the scans meet in the line of {first}"
+
+
+def _wrong_phases_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Follow the paths of every interval, and yield those that do not pass through it."""
+    for given in item.given["intervals"]:
+        finish: dict[Vertex, Vertex | None] = {}
+        finishes = {} if given["finishes"] is None else dict(pairs_at(isl.UnionMap(str(given["finishes"])), sizes))
+        for event, begin in pairs_at(isl.UnionMap(str(given["begins"])), sizes):
+            finish[begin] = finishes.get(event)
+        for family in given["paths"]:
+            levels = [dict(pairs_at(isl.UnionMap(str(level)), sizes)) for level in family["levels"]]
+            for begin, vertex in pairs_at(isl.UnionMap(str(family["ends"])), sizes):
+                path = [vertex, *(level[vertex] for level in levels if vertex in level)]
+                if not all(after in graph.operands[before] for before, after in itertools.pairwise(path)):
+                    yield f"the path that ends in {vertex} does not follow reads"
+                if not graph.is_before(path[-1], begin):
+                    yield f"{path[-1]} is no ancestor of {begin}"
+                if not graph.is_read_between(vertex, begin, finish.get(begin)):
+                    yield f"{vertex} is not read between {begin} and the end of the interval"
 
 
 def pairs_at(relation: isl.UnionMap, sizes: Mapping[str, int]) -> list[tuple[Vertex, Vertex]]:
@@ -156,8 +178,10 @@ def wrong_sum(item: Waiting, sizes: Mapping[str, int], capacities: Sequence[int]
                     yield f"{event} is in two pieces"
                 seen.add(event)
     for capacity in capacities:
-        excess = ((times, positive, number - capacity + 1) for times, positive, number in found)
-        total = sum((value / times for times, positive, value in excess if value > 0 or not positive), Fraction(0))
+        counted = (
+            (number - capacity + 1) / times for times, positive, number in found if number >= capacity or not positive
+        )
+        total = sum(counted, Fraction(0))
         if not is_same(total, value_of(str(item.given["value"]), {**sizes, "S": capacity})):
             yield f"the value is not the sum over the events at {dict(sizes)}, S = {capacity}"
 

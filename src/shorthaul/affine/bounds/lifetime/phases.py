@@ -20,12 +20,14 @@ may have to read almost everything once.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.routes import routes
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
 from shorthaul.affine.effort import limited, step, within
@@ -55,7 +57,8 @@ class Phase:
     """One kind of interval b -> b' for every event e: the last vertices of the paths and all their vertices, by e.
 
     ``pieces`` count the paths, with floors replaced by what is below them; a load may be in ``times`` intervals.
-    ``last``: the interval begins at b' and has no end.
+    ``last``: the interval begins at b' and has no end. ``known`` are the ancestors of events from which it follows,
+    ``rests_on`` the other relations, as a certificate names them.
     """
 
     pairs: isl.UnionMap
@@ -63,6 +66,8 @@ class Phase:
     vertices: isl.UnionMap
     pieces: tuple[tuple[isl.Set, Polynomial], ...]
     sums: tuple[Cardinality, ...]
+    known: isl.UnionMap
+    rests_on: Mapping[str, Any]
     times: int = 1
     last: bool = False
 
@@ -73,6 +78,8 @@ class Phases:
 
     events: tuple[str, ...]
     kinds: tuple[Phase, ...]
+    axis: int | None  #: the coordinate along which events follow one another
+    line: tuple[int, ...]  #: those that are the same for all events of a line
     apart: bool = False  #: the second event is of a statement of its own, not in the middle of a chain
 
     @property
@@ -124,13 +131,13 @@ def _of_events(flow: DataFlow, reach: Reachability, event: str, axis: int) -> It
         exists = reach.ancestors(event, domain, steps=FURTHER_COMPOSITIONS)
         twice = _steps(event, width, domain, axis, free, 2).intersect(exists.reverse())
         if not twice.is_empty():
-            yield from _of_steps(flow, reach, None, twice, exists, line)
+            yield from _of_steps(flow, reach, None, twice, exists, axis, line)
     if once.is_empty():
         return
     twice = once.apply_range(once)
-    yield from _of_steps(flow, reach, once, twice, exists, line)
+    yield from _of_steps(flow, reach, once, twice, exists, axis, line)
     if axis == width - (1 if free is None else 2):
-        yield from _with_middles(flow, reach, once, exists, line)
+        yield from _with_middles(flow, reach, once, exists, axis, line)
 
 
 def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | None, length: int) -> isl.UnionMap:
@@ -142,7 +149,7 @@ def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | 
 
 
 def _with_middles(
-    flow: DataFlow, reach: Reachability, once: isl.UnionMap, exists: isl.UnionMap, line: Sequence[int]
+    flow: DataFlow, reach: Reachability, once: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int]
 ) -> Iterator[Phases]:
     """Yield what passes in two halves, before and after the middle of a chain that lies between two events."""
     event = names_of(once.domain()).pop()
@@ -155,7 +162,7 @@ def _with_middles(
         second = phase_of(reach, middle, later, known, between_events(flow, reach, later))
         kinds = [kind for kind in (first, second) if kind is not None]
         if kinds and lines_apart(kinds, event, width, line):
-            yield Phases((event, name), tuple(kinds))
+            yield Phases((event, name), tuple(kinds), axis, tuple(line))
 
 
 def events_of(flow: DataFlow, reach: Reachability, name: str) -> tuple[isl.UnionSet, int | None]:
@@ -174,6 +181,7 @@ def _of_steps(
     once: isl.UnionMap | None,
     twice: isl.UnionMap,
     exists: isl.UnionMap,
+    axis: int,
     line: Sequence[int],
 ) -> Iterator[Phases]:
     """Yield what passes between events that follow one another, and beside it between each and the next but one."""
@@ -184,18 +192,22 @@ def _of_steps(
         same, between = once.domain().identity(), between_events(flow, reach, once)
         single = phase_of(reach, same, once, exists, between)
         if line and (single is None or not lines_apart([single], event, width, line)):
-            single = phase_of(reach, same, once, exists, _on_line(between, event, width, line), traced=0)
+            near = _on_line(between, event, width, line)
+            single = phase_of(reach, same, once, exists, near, traced=0, through=between)
         if single is not None and lines_apart([single], event, width, line):
             kinds = [single]
-            yield Phases((event,), (single,))
+            yield Phases((event,), (single,), axis, tuple(line))
     if not line or twice.is_empty():
         return
     taken = kinds[0].vertices.range() if kinds else None
     steps = PHASE_COMPOSITIONS if kinds else FURTHER_COMPOSITIONS
-    alone = _on_line(between_events(flow, reach, twice, steps), event, width, line)
-    double = phase_of(reach, twice.domain().identity(), twice, exists, alone, traced=0, taken=taken)
+    between = between_events(flow, reach, twice, steps)
+    alone = _on_line(between, event, width, line)
+    same = twice.domain().identity()
+    double = phase_of(reach, same, twice, exists, alone, traced=0, taken=taken, through=between)
     if double is not None and lines_apart([*kinds, double], event, width, line):
-        yield Phases((event,), (*kinds, replace(double, times=2)))
+        kinds = [*kinds, replace(double, times=2)]
+        yield Phases((event,), tuple(kinds), axis, tuple(line))
 
 
 def _on_line(between: isl.UnionMap, event: str, width: int, line: Sequence[int]) -> isl.UnionMap:
@@ -272,11 +284,14 @@ def phase_of(
     *,
     traced: int = MOST_PHASE_PATHS,
     taken: isl.UnionSet | None = None,
+    through: isl.UnionMap | None = None,
 ) -> Phase | None:
     """Return the paths of every interval, as many as a simple reach finds; ``begins``: e -> b.
 
-    Up to ``traced`` kinds of paths with edges are tried; vertices in ``taken`` are left out.
+    Up to ``traced`` kinds of paths with edges are tried; vertices in ``taken`` are left out. ``through`` are the
+    vertices by way of which those ``between`` are reached, if not they themselves.
     """
+    through = between if through is None else through
     events = pairs.domain()
     exists = exists.intersect_domain(events)
     operands = _read("{ }")
@@ -286,6 +301,7 @@ def phase_of(
     if taken is not None:
         operands = operands.subtract_range(taken)
     ends = vertices = operands.intersect(exists).coalesce()
+    paths: list[tuple[isl.UnionMap, Sequence[isl.UnionMap]]] = [(ends, ())]
     waiting = operands.subtract(ends).coalesce()
     for levels in itertools.islice(ways_back(reach, sorted(names_of(waiting.range())), LONGEST_PHASE_PATH), traced):
         step()
@@ -298,13 +314,25 @@ def phase_of(
         if found.is_empty():
             continue
         ends, waiting = ends.union(found).coalesce(), waiting.subtract(found).coalesce()
+        paths.append((found, levels))
         for level in levels:
             vertices = vertices.union(found.apply_range(level))
         vertices = vertices.union(found).coalesce()
     if ends.is_empty():
         return None
     ends, vertices = (begins.apply_range(item).coalesce() for item in (ends, vertices))
-    return phase_with(reach, pairs, ends, vertices)
+    back = pairs.reverse().apply_range(through.union(events.identity()))
+    known = exists.union(back.subtract(pairs.range().identity()))
+    rests_on = {
+        "begins": str(begins),
+        "finishes": str(begins.apply_range(pairs)),
+        "between": str(through),
+        "paths": [
+            {"ends": str(found), "levels": [str(level.intersect_domain(found.range())) for level in levels]}
+            for found, levels in paths
+        ],
+    }
+    return phase_with(reach, pairs, ends, vertices, known, rests_on)
 
 
 def meeting(levels: Sequence[isl.UnionMap], ends: isl.UnionSet) -> isl.UnionMap:
@@ -316,13 +344,20 @@ def meeting(levels: Sequence[isl.UnionMap], ends: isl.UnionSet) -> isl.UnionMap:
 
 
 def phase_with(
-    reach: Reachability, pairs: isl.UnionMap, ends: isl.UnionMap, vertices: isl.UnionMap, *, last: bool = False
+    reach: Reachability,
+    pairs: isl.UnionMap,
+    ends: isl.UnionMap,
+    vertices: isl.UnionMap,
+    known: isl.UnionMap,
+    rests_on: Mapping[str, Any],
+    *,
+    last: bool = False,
 ) -> Phase:
     """Return the intervals with these paths, counted; ``last``: they begin at the second event of each pair."""
     pieces = tuple((where, count.without_floors()) for where, count in alive_per_event(reach.flow, ends))
     event = names_of(ends.domain()).pop()
     sums = tuple(sum_over_events(reach.flow, event, where, count) for where, count in pieces)
-    return Phase(pairs, ends, vertices, pieces, sums, last=last)
+    return Phase(pairs, ends, vertices, pieces, sums, known, rests_on, last=last)
 
 
 def lines_apart(kinds: Sequence[Phase], event: str, width: int, line: Sequence[int]) -> bool:
@@ -361,7 +396,47 @@ def sub_bound(item: Phases, flow: DataFlow) -> SubBound:
         {**facts, "per interval": sympy.Symbol("n") - S + 1},
         tuple(steps),
         (PHASES, WAVEFRONT) if item.apart else (PHASES,),
+        certificate=_certificate(item, program),
     )
+
+
+def _certificate(item: Phases, program: Program) -> dict[str, Any]:
+    width = program.by_name[item.events[0]].domain.dim(_SET)
+    known = item.kinds[0].known
+    for kind in item.kinds[1:]:
+        known = known.union(kind.known)
+    rests_on = {
+        "ancestors": str(known.coalesce()),
+        "order": str(_order(item, width)),
+        "intervals": [{**kind.rests_on, "classes": _classes(item, kind, width)} for kind in item.kinds],
+    }
+    sums = [summed(kind.ends, kind.pieces, program, kind.times) for kind in item.kinds]
+    return lifetime_certificate("phases", item.events, sums, rests_on)
+
+
+def _order(item: Phases, width: int) -> isl.UnionMap:
+    """Return interval -> those that end before it on its line; those of kind 0 are k0[...], named by their events."""
+    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
+    axis, event, found = item.axis, item.events[0], _read("{ }")
+    for (one, later), (other, sooner) in itertools.product(enumerate(item.kinds), repeat=2):
+        if (axis is None and other >= one) or later.times != sooner.times:
+            continue
+        where = [f"x{at} = y{at}" for at in item.line]
+        if axis is not None:
+            where.append(f"y{axis} {'<=' if other < one else '<'} x{axis}")
+            where.append(f"(x{axis} - y{axis}) mod {later.times} = 0")
+        pair = _read(f"{{ k{one}[{', '.join(x)}] -> k{other}[{', '.join(y)}] : {' and '.join(where)} }}")
+        names = [_read(f"{{ {event}[{', '.join(x)}] -> k{at}[{', '.join(x)}] }}") for at in (one, other)]
+        ends = [kind.ends.domain().apply(name) for kind, name in zip((later, sooner), names, strict=True)]
+        found = found.union(pair.intersect_domain(ends[0]).intersect_range(ends[1]))
+    return found.coalesce()
+
+
+def _classes(item: Phases, kind: Phase, width: int) -> str:
+    """Return interval -> how many of its kind a moment may be in, and a number that tells overlapping ones apart."""
+    x = [f"x{at}" for at in range(width)]
+    number = "0" if kind.times == 1 else f"x{item.axis} mod {kind.times}"
+    return f"{{ {item.events[0]}[{', '.join(x)}] -> [{kind.times}, {number}] }}"
 
 
 def _event_steps(item: Phases) -> Iterator[str]:

@@ -72,6 +72,12 @@ def _of_pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> I
         ends = pairs.apply_range(alive).coalesce()
         if ends.is_empty():
             continue
-        rest: Phase = phase_with(reach, pairs, ends, ends, last=True)
+        rests_on = {
+            "begins": str(pairs),
+            "finishes": None,
+            "between": str(later),
+            "paths": [{"ends": str(pairs.reverse().apply_range(ends)), "levels": []}],
+        }
+        rest: Phase = phase_with(reach, pairs, ends, ends, known.intersect_domain(pairs.range()), rests_on, last=True)
         if lines_apart([between, rest], first, width, range(width)):
-            yield Phases((first, second), (between, rest), apart=True)
+            yield Phases((first, second), (between, rest), None, tuple(range(width)), apart=True)
