@@ -78,7 +78,7 @@ def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
     limits = np.array([4, 5, max(1, min(4, profile.k_limit)), int(rng.integers(8)), int(rng.integers(8))])
     work = kernels.Exhaustion(made, relaxed, limits)
     values = np.empty((4, 5))
-    kernels.outlines(work, values)
+    kernels.outlines(work, float(rng.choice((0.0, 40.0, np.inf))), values)
     pairs = np.argsort(values, axis=None, kind="stable")
     place = kernels.exhaust(work, pairs[: int(np.isfinite(values).sum())], values.ravel(), 0, 1000)
     return values, place, work.floor, work.price, work.w, work.h, work.k

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.samples import samples
+from tests.tensor.random_plans import random_plan, random_problem
 from tests.tensor.test_bound import starved
 
 from shorthaul.core.search import Search
@@ -15,9 +16,13 @@ from shorthaul.tensor.bounds.best import formula_prices, lower_bound, prove
 from shorthaul.tensor.bounds.columns import Program, column_prices
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels
+from shorthaul.tensor.cost_model.cost import kernel_arguments
 from shorthaul.tensor.cost_model.exhaustion import Floor
+from shorthaul.tensor.cost_model.granularity import Granularities
 from shorthaul.tensor.cost_model.profile import profile_of
-from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Tensor
 from shorthaul.tensor.search.driver import begin
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
@@ -95,6 +100,39 @@ def least_latency(problem, rules, column):
     while not floor.is_final:
         floor.raise_it()
     return floor.value
+
+
+def test_tiles_are_bounded_together_by_no_more_than_each_alone():
+    """Groups of random plans, stretched so that there are several blocks of tiles; the floor in the end is the same."""
+    seen = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        small = random_problem(rng, operators=6)
+        machine = replace(small.machine, capacity=20 * small.machine.capacity, native_width=24, native_height=20)
+        problem = replace(
+            small, tensors=tuple(Tensor(5 * t.width, 5 * t.height) for t in small.tensors), machine=machine
+        )
+        plan = random_plan(rng, small, CONTEST)
+        for subgraph, state in zip(plan.subgraphs, replay(small, plan, CONTEST).subgraphs, strict=True):
+            if state is None:
+                continue
+            profile = profile_of(problem, subgraph.operators, state.outputs, state.resident, state.retained)
+            costs = cost_kernels.Costs(*kernel_arguments(profile, machine))
+            limits = np.array([24, 20, 24, 0, 0], dtype=np.int64)
+            alone, together = np.empty((2, 24, 20))
+            work = exhaustion_kernels.Exhaustion(costs, costs, limits)
+            exhaustion_kernels.outlines(work, np.inf, alone)
+            exhaustion_kernels.outlines(work, 0.0, together)
+            assert (together <= alone * (1 + 1e-12)).all()
+            best = Granularities(machine, CONTEST).best(profile)
+            if best is not None:
+                floors = [Floor(profile, machine, CONTEST, limit) for limit in (np.inf, best.latency)]
+                for floor in floors:
+                    while not floor.is_final:
+                        floor.raise_it()
+                assert min(best.latency, floors[0].value) == min(best.latency, floors[1].value)
+                seen += 1
+    assert seen > 10
 
 
 def every_column(program):

@@ -39,14 +39,13 @@ EFFORT_PER_SOLVER_TIME: Final = 4.5
 
 #: Potentials followed along an arc per effort, where groups in the making are judged box by box.
 COMPLETIONS_PER_EFFORT: Final = 500_000_000
-#: Groups in the making that pricing meets per effort; granularities evaluated to prove the least latency of a column,
-#: and how many of them the outline of all tiles takes.
+#: Groups in the making that pricing meets per effort; granularities evaluated, and tiles outlined, to prove the least
+#: latency of a column.
 LABELS_PER_EFFORT: Final = 200_000
-EXHAUSTED_PER_EFFORT: Final = 1_000_000
-GRANULARITIES_PER_OUTLINE: Final = 5_000
+EXHAUSTED_PER_EFFORT: Final = 3_000_000
 #: Nodes of the diagram of all groups above which there is no linear program, and groups in the making in one pricing.
 MOST_NODES: Final = 30_000
 MOST_LABELS: Final = 100_000
 #: The share of a plan's effort or time that its bound may take, and the effort of a bound where nothing limits it.
-BOUND_SHARE: Final = 0.3
+BOUND_SHARE: Final = 0.5
 BOUND_EFFORT: Final = 20.0

@@ -16,7 +16,7 @@ from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 
 #: The share of the effort in which the linear program is solved, before the integer program.
-_PRICING: Final = 0.75
+_PRICING: Final = 0.85
 
 
 def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) -> Bound:

@@ -36,7 +36,6 @@ from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import (
     EXHAUSTED_PER_EFFORT,
     GRANULARITIES_PER_EFFORT,
-    GRANULARITIES_PER_OUTLINE,
     LABELS_PER_EFFORT,
     MOST_LABELS,
     MOST_NODES,
@@ -56,7 +55,7 @@ _WIDTH: Final = 8
 _INERTIA: Final = 0.5
 #: The share of the effort in which columns are generated, and the parts of the last prices that are tried to be proven
 #: in the rest where those themselves are not.
-_GENERATING: Final = 0.8
+_GENERATING: Final = 0.9
 _SCALES: Final = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7)
 #: A program whose bound is this near to its value is solved.
 _CLOSE: Final = 1e-7
@@ -128,7 +127,7 @@ class _Latency:
         self._floor: Floor | None = None
 
     def raise_it(self) -> int:
-        """Look at some more granularities; return how many at most."""
+        """Look at some more granularities; return how many."""
         if self._floor is None:
             self._floor = self._make()
         done = self._floor.raise_it()
@@ -215,7 +214,7 @@ class Program:
             execution = self._granularities.best(profile)
             search.spend(1 / GRANULARITIES_PER_EFFORT)
             met = math.inf if execution is None else execution.latency
-            self._latencies[profile] = _Latency(met, partial(Floor, profile, self.problem.machine, self.rules))
+            self._latencies[profile] = _Latency(met, partial(Floor, profile, self.problem.machine, self.rules, met))
         return self._latencies[profile]
 
     def solve(
@@ -252,7 +251,7 @@ class Program:
             if value - best[:asked].sum() <= _CLOSE * value:
                 break
             if found:
-                inertia = _INERTIA
+                inertia = 0.0 if width is None else _INERTIA
             elif inertia:
                 inertia = 0.0
             elif is_proof and ratio is None and width is not None:
@@ -306,7 +305,7 @@ class Program:
         for item, known in unsure:
             worth = item.worth * (1 - _ROUNDING)
             while known.proven < worth <= known.met and not known.is_final and not search.expired():
-                search.spend((known.raise_it() + GRANULARITIES_PER_OUTLINE) / EXHAUSTED_PER_EFFORT)
+                search.spend(known.raise_it() / EXHAUSTED_PER_EFFORT)
             if known.proven < worth:
                 ratio = max(ratio, item.worth / max(known.proven, 1e-300))
                 if known.is_final or known.met < worth:

@@ -31,10 +31,10 @@ def is_exhaustible(machine: Machine, rules: Rules) -> bool:
 class Floor:
     """A lower bound on the latency of a profile that grows with :meth:`raise_it`, up to the least there is.
 
-    It holds for slices that coincide by chance (:attr:`Profile.is_mixed`) too.
+    It holds for slices that coincide by chance (:attr:`Profile.is_mixed`) too. ``limit`` is a latency that is met.
     """
 
-    def __init__(self, profile: Profile, machine: Machine, rules: Rules) -> None:
+    def __init__(self, profile: Profile, machine: Machine, rules: Rules, limit: float = np.inf) -> None:
         costs = relaxed = cost_kernels.Costs(*kernel_arguments(profile, machine))
         if profile.is_mixed:
             relaxed = cost_kernels.Costs(*kernel_arguments(without_mixed(profile), machine))
@@ -43,6 +43,7 @@ class Floor:
         k = min(max(1, profile.k_limit), machine.native_width)
         prologues = (profile.left_prologue, profile.right_prologue) if rules.prologues_are_whole else (0, 0)
         self._shape = (w, h)
+        self._limit = limit
         self._work = exhaustion_kernels.Exhaustion(costs, relaxed, np.array([w, h, k, *prologues], dtype=np.int64))
         #: The bound so far, infinite if no granularity fits.
         self.value = 0.0
@@ -57,12 +58,13 @@ class Floor:
         return float(self._work.price)
 
     def raise_it(self) -> int:
-        """Look at some more granularities, each time at more of them; return how many at most."""
+        """Look at some more granularities, each time at more of them; return how many, tiles outlined included."""
         if self.is_final:
             return 0
+        before = self._work.done
         if self._ranked is None:
             table = np.empty(self._shape)
-            exhaustion_kernels.outlines(self._work, table)
+            exhaustion_kernels.outlines(self._work, self._limit, table)
             outline = table.ravel()
             order = np.argsort(outline, kind="stable")
             self._ranked = order[: np.searchsorted(outline[order], np.inf)], outline
@@ -75,7 +77,7 @@ class Floor:
         self.value = float(min(self._work.floor, self._work.price, ahead))
         if self.is_final:
             self._ranked = None
-        return chunk
+        return int(self._work.done - before)
 
 
 def without_mixed(profile: Profile) -> Profile:

@@ -26,6 +26,8 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, eval
 from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order, serpentine
 
 INF = cython.declare(cython.double, float("inf"))
+#: Widths, and heights, that are bounded together first.
+BLOCK = cython.declare(cython.longlong, 8)
 
 
 @cython.cfunc
@@ -104,6 +106,7 @@ class Exhaustion:
     right_prologue: cython.longlong
     floor = cython.declare(cython.double, visibility="public")
     price = cython.declare(cython.double, visibility="public")
+    done = cython.declare(cython.longlong, visibility="public")  # granularities and tiles looked at so far
     w = cython.declare(cython.longlong, visibility="readonly")
     h = cython.declare(cython.longlong, visibility="readonly")
     k = cython.declare(cython.longlong, visibility="readonly")
@@ -116,7 +119,7 @@ class Exhaustion:
         self.w_most, self.h_most, self.k_most = limits[0], limits[1], limits[2]
         self.left_prologue, self.right_prologue = limits[3], limits[4]
         self.floor = self.price = float("inf")
-        self.w = self.h = self.k = 0
+        self.w = self.h = self.k = self.done = 0
 
 
 @cython.cfunc
@@ -251,22 +254,139 @@ def _outline(costs: Costs) -> cython.double:
     return max(total, traffic / costs.bandwidth)
 
 
-def outlines(work: Exhaustion, values: cython.double[:, ::1]) -> None:
-    """Write a lower bound on the latency for each width and height of a tile (from 1), infinite where nothing fits."""
-    costs: Costs = work.costs
-    relaxed: Costs = work.relaxed
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _in_all(code: cython.longlong, extent: cython.double, tiles: cython.longlong) -> cython.double:
+    """Return how far a slice extends along an axis in all tiles, which together extend so far if it follows them."""
+    return extent if code == TILE else extent * cython.cast(cython.double, tiles)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _native_in_all(
+    code: cython.longlong, extent: cython.double, tiles: cython.longlong, is_exact: cython.bint
+) -> cython.double:
+    """Return the same in native tiles, each paid for whole unless the axis is charged as it is."""
+    if is_exact:
+        return _in_all(code, extent, tiles)
+    return cython.cast(cython.double, tiles) * (1.0 if code == TILE else ceil(extent))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _least_compute(costs: Costs) -> cython.double:
+    """Return the least time that all tiles no larger than those that were set take to compute."""
+    c: cython.Py_ssize_t
+    total: cython.double = 0.0
+    most: cython.double = 0.0
+    for c in range(costs.base.shape[0]):
+        group = costs.charges[GROUP, c]
+        by_row = costs.charges[ROWS, c]
+        by_column = costs.charges[COLUMNS, c]
+        rows = cython.cast(cython.double, costs.reductions[group] if by_row == STEP else costs.charges[HEIGHT, c])
+        columns = cython.cast(cython.double, costs.reductions[group] if by_column == STEP else costs.charges[WIDTH, c])
+        exact = costs.charges[EXACT, c]
+        time = costs.base[c]
+        time *= _native_in_all(by_row, rows / costs.native_height, costs.rows, exact == ROWS_EXACT)
+        time *= _native_in_all(by_column, columns / costs.native_width, costs.columns, exact == COLUMNS_EXACT)
+        if group >= 0 and costs.charges[REDUCTION, c] != STEP and by_row != STEP and by_column != STEP:
+            time *= cython.cast(cython.double, costs.steps_of[group])
+        if costs.charges[BEGIN, c] == c:  # of an operator with several charges, the dearest
+            total += most
+            most = 0.0
+        most = max(most, time)
+    return total + most
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _least_traffic(costs: Costs) -> cython.double:
+    """Return the fewest elements that all tiles no larger than those that were set load and store.
+
+    Every tensor is loaded once; what passes by in several steps, in every tile, as in :func:`_passing`.
+    """
+    s: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    total: cython.double = cython.cast(cython.double, costs.height * costs.width * costs.stored)
+    for first in range(costs.loads.shape[1]):
+        if costs.loads[BEGIN, first] != first:
+            continue
+        end: cython.longlong = costs.loads[END, first]
+        once = cython.cast(
+            cython.double, costs.loads[HEIGHT, first] * costs.loads[WIDTH, first] * costs.loads[NUMBER, first]
+        )
+        most: cython.double = once
+        for s in range(first, end):
+            if costs.l_er[s] == FULL and costs.l_ec[s] == FULL:
+                most = once
+                break
+            if not _divided(costs, s):
+                continue
+            rows = _in_all(costs.loads[ROWS, s], cython.cast(cython.double, costs.loads[HEIGHT, s]), costs.rows)
+            columns = _in_all(costs.loads[COLUMNS, s], cython.cast(cython.double, costs.loads[WIDTH, s]), costs.columns)
+            size = rows * columns * costs.loads[NUMBER, s]
+            if end - first > 1:
+                if costs.loads[ROWS, s] == STEP:
+                    size -= 2.0 * costs.height * columns
+                else:
+                    size -= 2.0 * rows * costs.width
+            most = max(most, size)
+        total += most
+    return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _outline_block(
+    work: Exhaustion,
+    costs: Costs,
+    relaxed: Costs,
+    left: cython.longlong,
+    top: cython.longlong,
+    limit: cython.double,
+    values: cython.double[:, ::1],
+) -> cython.void:
+    """Write the bounds of a block of tiles, wider than ``left`` and higher than ``top``."""
+    right = min(left + BLOCK, work.w_most)
+    bottom = min(top + BLOCK, work.h_most)
+    settle(costs, right, bottom, work.k_most)
+    least = max(_least_compute(costs), _least_traffic(costs) / costs.bandwidth)
+    work.done += 1
+    w: cython.longlong
+    h: cython.longlong
+    for w in range(left + 1, right + 1):
+        for h in range(top + 1, bottom + 1):
+            values[w - 1, h - 1] = least
+            if least >= limit:
+                continue
+            work.done += 1
+            values[w - 1, h - 1] = INF
+            k = _least_depth(work, costs, w, h)
+            if k > work.k_most:
+                continue
+            settle(relaxed, w, h, k)
+            if peak_of(relaxed) > relaxed.capacity:
+                continue
+            settle(costs, w, h, work.k_most)
+            values[w - 1, h - 1] = _outline(costs)
+
+
+def outlines(work: Exhaustion, limit: cython.double, values: cython.double[:, ::1]) -> None:
+    """Write a lower bound on the latency for each width and height of a tile (from 1), infinite where nothing fits.
+
+    Tiles that take ``limit`` at least may get one bound together.
+    """
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
     with cython.nogil:
-        for w in range(1, work.w_most + 1):
-            for h in range(1, work.h_most + 1):
-                values[w - 1, h - 1] = INF
-                k = _least_depth(work, costs, w, h)
-                if k > work.k_most:
-                    continue
-                settle(relaxed, w, h, k)
-                if peak_of(relaxed) > relaxed.capacity:
-                    continue
-                settle(costs, w, h, work.k_most)
-                values[w - 1, h - 1] = _outline(costs)
+        for i in range((work.w_most + BLOCK - 1) // BLOCK):
+            for j in range((work.h_most + BLOCK - 1) // BLOCK):
+                _outline_block(work, work.costs, work.relaxed, i * BLOCK, j * BLOCK, limit, values)
 
 
 @cython.cfunc
@@ -335,4 +455,5 @@ def exhaust(
                         work.k = k
                 k -= 1
             place += 1
+        work.done += done
     return int(place)
