@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shorthaul.bridges.operator_network import NetworkOptions, network_of
 from shorthaul.core.arguments import public
-from shorthaul.core.document import read_bytes, save_json, write_text
+from shorthaul.core.document import decode_text, read_bytes, save_json, write_text
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
 
@@ -148,11 +148,21 @@ def _tree(source: Path, data: bytes, target: Path) -> None:
     save_tree(target, tree_from_file(source, data, forest=True))
 
 
+def _machine(source: Path, data: bytes, target: Path) -> None:
+    from shorthaul.core.machines.zigzag import machine_text_of_zigzag
+
+    try:
+        write_text(target, machine_text_of_zigzag(decode_text(data, file=source)))
+    except InputError as error:
+        raise error.in_file(source) from None
+
+
 _ONNX = "operator graph: an ONNX model to a problem of the tensor engine"
 _NETWORK = "operator graph: an ONNX model or a problem of the tensor engine to a streaming network"
 _TREES = (".nwk", ".newick", ".tree", ".npz", ".npy", ".parents")
 
 CONVERSIONS = (
+    Conversion("machine: an accelerator of zigzag to a machine file", (".yaml", ".yml"), (".yaml", ".yml"), _machine),
     Conversion("streaming network: SDF3 to an application document", (".xml",), (".json",), _from_sdf3),
     Conversion("streaming network: an application document to SDF3", (".json",), (".xml",), _to_sdf3),
     Conversion("tree: Newick, NumPy or a list of parents", _TREES, (".nwk", ".newick", ".npy", ".npz"), _tree),

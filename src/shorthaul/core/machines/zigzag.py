@@ -1,0 +1,168 @@
+"""Accelerators of zigzag (YAML) as machine files: its memories by operand become levels, registers go to the array."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from shorthaul.core.errors import InputError
+
+#: zigzag counts cycles; the figures of a machine file are per second.
+CLOCK_HZ: Final = 1e9
+_OPERANDS: Final = ("I1", "I2", "O")
+#: The operand that the array shares along each of its dimensions: output channels, input channels, places.
+_SHARED: Final = ("I1", "O", "I2")
+
+Positive = Annotated[float, Meta(gt=0)]
+Cost = Annotated[float, Meta(ge=0)]
+_Bits = Annotated[int, Meta(ge=1, le=128)]
+
+
+class _Port(Struct):
+    type: Literal["read", "write", "read_write"]
+    bandwidth_max: Positive
+    allocation: list[str] = []
+
+
+class _Memory(Struct):
+    size: Positive
+    operands: Annotated[list[Literal["I1", "I2", "O"]], Meta(min_length=1)]
+    ports: Annotated[list[_Port], Meta(min_length=1)]
+    served_dimensions: list[str]
+    r_cost: Cost | None = None
+    w_cost: Cost | None = None
+
+    def bandwidth(self, way: str, operand: str = "") -> float:
+        """Return the bits that pass in a cycle: of the widest port for this way, of an operand if that has one."""
+        fitting = [port for port in self.ports if port.type in {way, "read_write"}] or self.ports
+        end = "tl" if way == "read" else "fh"
+        own = [port for port in fitting if f"{operand},{end}" in (item.replace(" ", "") for item in port.allocation)]
+        return max(port.bandwidth_max for port in own or fitting)
+
+    def pj_per_byte(self, way: str, operand: str) -> float | None:
+        """Return picojoules per byte of an operand; a cost is that of all bits of a port."""
+        cost = self.r_cost if way == "read" else self.w_cost
+        return None if cost is None else cost * 8 / self.bandwidth(way, operand)
+
+
+class _Array(Struct):
+    dimensions: Annotated[list[str], Meta(min_length=1)]
+    sizes: list[Annotated[int, Meta(ge=1)]]
+    unit_energy: Cost | None = None
+    is_imc: bool = False
+    input_precision: tuple[_Bits, _Bits] = (8, 8)
+
+    def size(self, names: list[str]) -> int:
+        """Return how many units lie along dimensions."""
+        return math.prod(size for name, size in zip(self.dimensions, self.sizes, strict=True) if name in names)
+
+
+class _Accelerator(Struct):
+    memories: Annotated[dict[str, _Memory], Meta(min_length=2)]
+    operational_array: _Array
+    name: str = "accelerator"
+
+
+def is_zigzag(value: dict[Any, Any]) -> bool:
+    """Return whether a document is an accelerator of zigzag."""
+    return {"memories", "operational_array"} <= value.keys()
+
+
+def machine_of_zigzag(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an accelerator of zigzag as the document of a machine file; raises :class:`InputError`.
+
+    The last memory is the outermost level. The memory next to it of every operand is the level inside of that, the one
+    after them another level, if every operand has one. What the array reads and writes of the innermost memories goes
+    to the energy of its operations: an operand counts once where the array shares it. The dimensions of the array are
+    taken for output channels, input channels and places.
+
+    >>> port = {"type": "read_write", "bandwidth_max": 64}
+    >>> near = {"size": 8192, "operands": ["I1", "I2", "O"], "ports": [port], "served_dimensions": ["D1"]}
+    >>> array = {"dimensions": ["D1"], "sizes": [4]}
+    >>> found = machine_of_zigzag({"memories": {"near": near, "far": near}, "operational_array": array})
+    >>> [level["name"] for level in found["levels"]], found["levels"][1]["capacity_bytes"]
+    (['far', 'near'], 1024)
+    """
+    try:
+        found = msgspec.convert(value, _Accelerator)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$.")
+        raise InputError(f"{message} (an accelerator of zigzag)", place=path.rstrip("`")) from None
+    array = found.operational_array
+    if array.is_imc:
+        allowed = "an array beside its memories"
+        raise InputError("computes in memory", place="operational_array.is_imc", value=True, allowed=allowed)
+    if len(array.sizes) != len(array.dimensions):
+        allowed = f"{len(array.dimensions)} sizes, one per dimension"
+        raise InputError(
+            "has sizes that do not fit", place="operational_array.sizes", value=array.sizes, allowed=allowed
+        )
+    chains = {name: [key for key, memory in found.memories.items() if name in memory.operands] for name in _OPERANDS}
+    outer = list(found.memories)[-1]
+    for name, chain in chains.items():
+        if len(chain) < 2 or chain[-1] != outer:
+            allowed = f"in {outer}, the last one, and in a memory before"
+            raise InputError(f"has no place for the operand {name}", place="memories", value=chain, allowed=allowed)
+    levels = [_level(found, [outer], outermost=True)]
+    depths = (2, 3) if min(len(chain) for chain in chains.values()) > 2 else (2,)
+    levels += [_level(found, list(dict.fromkeys(chain[-depth] for chain in chains.values()))) for depth in depths]
+    rate, bits = 2 * array.size(array.dimensions), max(array.input_precision)
+    matrix: dict[str, Any] = {"operations_per_cycle": {bits: rate}}
+    each = _pj_per_multiplication(found, chains)
+    if each is not None:
+        matrix["pj_per_operation"] = {bits: each / 2}
+    vector = {**matrix, "operations_per_cycle": {bits: array.sizes[0]}}
+    compute = {"clock_hz": CLOCK_HZ, "matrix": matrix, "vector": vector}
+    return {"name": found.name, "source": "an accelerator of zigzag", "levels": levels, "compute": compute}
+
+
+def machine_text_of_zigzag(text: str) -> str:
+    """Return an accelerator file of zigzag as a machine file; raises :class:`InputError`."""
+    try:
+        value = msgspec.yaml.decode(text.encode())
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        raise InputError(f"is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(value, dict) or not is_zigzag(value):
+        raise InputError("is no accelerator of zigzag", allowed="a file with memories and operational_array")
+    return msgspec.yaml.encode(machine_of_zigzag(value)).decode()
+
+
+def _level(found: _Accelerator, names: list[str], *, outermost: bool = False) -> dict[str, Any]:
+    """Return memories side by side as one level: all their bytes and ports, and the mean of their energies."""
+    memories = [found.memories[name] for name in names]
+    array = found.operational_array
+    copies = [array.size([d for d in array.dimensions if d not in item.served_dimensions]) for item in memories]
+    moved = sum(item.bandwidth("read") * count for item, count in zip(memories, copies, strict=True))
+    level: dict[str, Any] = {"name": " + ".join(names), "bandwidth_bytes_per_s": moved / 8 * CLOCK_HZ}
+    if not outermost:
+        held = sum(item.size * count for item, count in zip(memories, copies, strict=True))
+        level["capacity_bytes"] = int(held // 8)
+    for way in ("read", "write"):
+        energies = [item.pj_per_byte(way, operand) for item in memories for operand in item.operands]
+        known = [energy for energy in energies if energy is not None]
+        if len(known) == len(energies):
+            level[f"{way}_pj_per_byte"] = sum(known) / len(known)
+    return level
+
+
+def _pj_per_multiplication(found: _Accelerator, chains: dict[str, list[str]]) -> float | None:
+    """Return the energy of a multiplication with what it reads and writes of the innermost memories."""
+    array = found.operational_array
+    if array.unit_energy is None:
+        return None
+    total = array.unit_energy
+    widths = dict(zip(("I1", "I2"), array.input_precision, strict=False))
+    for name, chain in chains.items():
+        memory = found.memories[chain[0]]
+        roles = dict(zip(array.dimensions, (_SHARED[min(at, 2)] for at in range(len(array.dimensions))), strict=True))
+        shared = array.size([dim for dim in memory.served_dimensions if roles.get(dim) == name])
+        bits = widths.get(name, 2 * max(array.input_precision))
+        for way in ("read", "write") if name == "O" else ("read",):
+            each = memory.pj_per_byte(way, name)
+            if each is None:
+                return None
+            total += each * bits / 8 / shared
+    return total
