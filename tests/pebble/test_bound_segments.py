@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tests.pebble.families import cholesky, fused_product, lu, shuffled, symmetric_product, triangular_solve
+from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -71,6 +72,90 @@ def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
     assert tight > 20
 
 
+def ends_of(inside: np.ndarray) -> int:
+    """How many nodes a set of a stencil's nodes, by row and cell, reads outside or leaves: outputs, or read outside."""
+    steps, cells = inside.shape
+    rows = np.zeros((steps + 2, cells + 2), bool)
+    rows[1:-1, 1:-1] = inside
+    read = rows[1:, :-2] | rows[1:, 1:-1] | rows[1:, 2:]
+    full = rows.copy()
+    full[:, [0, -1]] = True
+    whole = full[1:, :-2] & full[1:, 1:-1] & full[1:, 2:]
+    whole[-1] = False
+    here = rows[:-1, 1:-1]
+    return int((read & ~here).sum() + (here & ~whole).sum())
+
+
+def test_no_set_of_a_stencil_has_more_nodes_than_its_ends_let_it() -> None:
+    rng, cells, steps, tight = np.random.default_rng(3), 60, 40, 0
+    for turn in samples(3000):
+        # Rows of intervals that grow and shrink at random rates, at a wall or not, some of them with holes.
+        width, left = int(rng.integers(1, 30)), int(rng.choice([0, rng.integers(0, cells), cells]))
+        rates = rng.integers(-1, 2, 2) if turn % 2 else np.array([1, 1])
+        turning, end = np.sort(rng.integers(0, steps + 1, 2))
+        inside = np.zeros((steps, cells), bool)
+        right = left + width
+        for row in range(int(end)):
+            inside[row, max(0, left) : max(0, right)] = True
+            grown = rates if row < turning else -rates
+            left, right = left - grown[0], right + grown[1]
+        if turn % 3 == 0:
+            inside &= rng.random(inside.shape) < 0.97
+        ends = ends_of(inside)
+        found = known_networks.most_between(cells, steps, ends)
+        if found is not None:
+            edge = (cells - found[1] // steps) // 2
+            counted = int(inside[:, edge : cells - edge].sum())
+            assert counted <= found[0]
+            tight += counted > 0.8 * found[0]
+    assert tight > 5
+
+
+def test_stencils_with_ends_that_are_never_computed() -> None:
+    # As C programs have them: both ends of each of two arrays are read by every other row.
+    cells, steps, rng = 40, 25, np.random.default_rng(2)
+    inner = case(f"stencil:n={cells},t={steps},word=1").workload
+    sources, targets = inner.edge_arrays()
+    ends = [(inner.n + 2 * (row % 2) + side, (row + 1) * cells + side * (cells - 1)) for row in range(steps)
+            for side in range(2)]  # fmt: skip
+    more, read = np.array(ends).T
+    whole = build(np.ones(inner.n + 4, int), np.append(sources, more), np.append(targets, read))
+    for budget in (4, 6, 10):
+        cost = belady.plan(whole, budget).traffic(whole.weights) - whole.algorithmic_bound()
+        found = [segments.excess(graph, budget, recompute=False, search=Search()) for graph in
+                 (inner, whole, shuffled(whole, rng))]  # fmt: skip
+        assert 0 < found[0].excess == found[1].excess == found[2].excess <= cost
+        assert len(found[2].pieces[0][0]) == inner.n
+
+
+def test_the_most_of_all_sets_of_a_small_stencil_by_going_through_them() -> None:
+    cells, steps = 9, 4
+    masks = np.arange(2**cells)
+    wall = 2**cells - 1
+    ones = np.array([mask.bit_count() for mask in range(2**cells)])
+    read = (masks | masks << 1 | masks >> 1) & wall
+    whole = masks & (masks << 1 | 1) & (masks >> 1 | 1 << cells - 1)
+    edge = 3
+    inner = ones[masks & (wall >> 2 * edge) << edge]
+    far = 10**6
+    least = np.full((2**cells, steps * (cells - 2 * edge) + 1), far)  # by the last row and the nodes counted
+    least[0, 0] = 0
+    closed = least.min(axis=0)
+    for _ in range(steps):
+        after = np.full_like(least, far)
+        for mask in range(2**cells):
+            cost = ones[read[mask] & ~masks] + ones[masks & ~whole[mask]]
+            count = int(inner[mask])
+            after[mask, count:] = (least + cost[:, None]).min(axis=0)[: least.shape[1] - count]
+        least = after
+        closed = np.minimum(closed, (least + ones[:, None]).min(axis=0))
+    most, counted = known_networks.most_between(cells, steps, 15)
+    assert counted == steps * (cells - 2 * edge)
+    assert np.flatnonzero(closed <= 15).max() <= most
+    assert known_networks.most_between(cells, steps, 16) is None
+    assert np.flatnonzero(closed <= 2 * cells).max() == steps * (cells - 2 * edge)  # all, in full rows
+
+
 @pytest.mark.parametrize(
     ("make", "terms"),
     [
@@ -96,7 +181,7 @@ def test_terms_have_as_many_operands_and_sums_as_the_inequality_says(make: Calla
             assert len(chosen) <= math.sqrt(one.duplicates * a * b * c) + 1e-9
 
 
-@pytest.mark.parametrize("text", [*KERNELS, "stencil:n=20,t=12,word=1", "pyramid:n=24,word=1", "fft:n=32,word=1"])
+@pytest.mark.parametrize("text", [*KERNELS, "stencil:n=40,t=25,word=1", "pyramid:n=24,word=1", "fft:n=32,word=1"])
 def test_no_bound_exceeds_a_plan(text: str) -> None:
     cdag = case(text).workload
     least = cdag.least_budget()

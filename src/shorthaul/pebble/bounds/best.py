@@ -45,7 +45,8 @@ _PROOFS = {
         "products, of which it is known how many values a given number of words can compute. Cut a schedule into "
         "segments of T loaded words each, from its end. What a segment computes depends on the words in fast memory at "
         "its start and the T loaded ones; so each computes at most M values, the first with its fewer loads fewer in "
-        "proportion, and T N / M words are loaded for N values (Hong and Kung; Loomis and Whitney for products)."
+        "proportion, and T N / M words are loaded for N values (Hong and Kung; Loomis and Whitney for products). Of a "
+        "stencil, segments of T words loaded or stored read and leave at most two budgets and T words together."
     ),
     "parts": (
         "Every input is loaded and every output stored at least once. Beyond that: strike the moves of all nodes "

@@ -7,21 +7,24 @@ loaded in it: D words dominate them. How many nodes D words dominate is known fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import network_numbering
-from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 #: Loads per segment that are tried, in budgets.
-_LENGTHS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0)
+_LENGTHS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0)
 _ROUNDING = 1e-9
+#: From so many nodes read and left on, rows of single cells are no better than others in :func:`most_between`.
+_FEWEST_ENDS = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,12 +32,15 @@ class Network:
     """A recognised network: ``most(D)`` of the nodes that ``counted(D)`` counts are dominated by D words.
 
     ``most`` grows at least linearly from 0. ``is_reversible`` tells that it holds with all edges turned round too.
+    ``between(K)`` is how many of how many nodes counted a set has at most that, with K nodes in all, reads others and
+    leaves nodes that are outputs or read by others; None where nothing is known.
     """
 
     name: str
     most: Callable[[int], float]
     counted: Callable[[int], int]
     is_reversible: bool
+    between: Callable[[int], tuple[float, int] | None] = lambda _: None
 
 
 def recognised(cdag: Cdag, *, search: Search) -> Network | None:
@@ -64,8 +70,35 @@ def recognised(cdag: Cdag, *, search: Search) -> Network | None:
     ):
         return Network("pyramid", lambda d: d * (d - 1) / 2, lambda _: computed, is_reversible=False)
     if rest == 0 and _is_network(cdag, kernels_as_graphs.stencil(n=inputs, t=steps), partial(row, shared=2), search):
-        return Network("stencil", lambda d: d * d / 4, lambda d: steps * inner_cells(inputs, d), is_reversible=True)
+        return Network(
+            "stencil", lambda d: d * d / 4, lambda d: steps * inner_cells(inputs, d), is_reversible=True,
+            between=partial(most_between, inputs, steps),
+        )  # fmt: skip
     return None
+
+
+def with_and_without_walls(cdag: Cdag) -> Iterator[tuple[Cdag, IntArray]]:
+    """Yield the graph, and that without inputs that deeper levels read, as the ends of a row that are never computed.
+
+    Each with its nodes, numbered as in ``cdag``. What they move, they move without the others as well.
+
+    >>> from shorthaul.pebble.model import from_pairs
+    >>> rows = from_pairs([1] * 6, [(0, 2), (1, 2), (0, 3), (1, 3), (2, 4), (0, 4), (3, 5)])
+    >>> [nodes.tolist() for _, nodes in with_and_without_walls(rows)]
+    [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5]]
+    """
+    yield cdag, np.arange(cdag.n)
+    sources, targets = cdag.edge_arrays()
+    level = layers(cdag.children, cdag.order)
+    wall = np.zeros(cdag.n, np.bool_)
+    wall[sources[level[targets] > 1]] = True
+    wall &= cdag.is_input()
+    if not wall.any():
+        return
+    nodes = np.flatnonzero(~wall)
+    number = np.cumsum(~wall) - 1
+    inner = ~wall[sources]
+    yield build(cdag.weights[nodes], number[sources[inner]], number[targets[inner]], given=cdag.given[nodes]), nodes
 
 
 def inner_cells(cells: int, dominators: int) -> int:
@@ -80,6 +113,21 @@ def inner_cells(cells: int, dominators: int) -> int:
     if dominators >= cells:
         return 0
     return max(0, cells - 2 * math.ceil(dominators * (1 - math.sqrt(0.5))))
+
+
+def most_between(cells: int, steps: int, ends: int) -> tuple[float, int] | None:
+    """Return how many of how many inner nodes of a stencil a set has at most that reads and leaves K nodes in all.
+
+    A row b of the set and the row a below it have |N(b) - a| + |a - I(b)| of these nodes, where N(b) is what b reads,
+    and all that reads I(b) is in b: 2 |b|' where rows grow by no more than b' cells, one more for every cell beyond.
+    There b' is 2, or 1 where b is an interval at a wall, as the set meets at most K / 2 < cells - 1 columns. The first
+    and the last row cost their cells, too. So rows of the sizes of a hexagon are best, K^2 / 24 in all; rows at a wall
+    are cheaper, but if K / 6 of their cells do not count, nothing is gained.
+    """
+    ends = max(ends, _FEWEST_ENDS)
+    if ends >= 2 * (cells - 1):
+        return None
+    return ends * ends / 24 + 0.5, steps * max(0, cells - 2 * -(-ends // 6))
 
 
 def _is_network(
@@ -113,9 +161,10 @@ def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> int:
     Segments of T loads, cut from the end, compute at most most(budget + T) nodes each, the first one, with r < T loads
     and an empty memory, at most most(r) <= most(budget + T) r / T. Without ``recompute`` the stores are bounded in the
     same way with all edges turned round: what a segment computes and does not store or keep is dominated from above.
+    Loads and stores together are bounded by what segments read and leave.
     """
     least, widest = int(cdag.weights.min()), int(cdag.weights.max())
-    loads = stores = 0.0
+    loads = stores = moved = 0.0
     for length in _LENGTHS:
         words = max(1, int(length * budget))
         dominators = (budget + words + widest - 1) // least
@@ -123,6 +172,21 @@ def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> int:
         loads = max(loads, words * counted / max(most, 1.0))
         if found.is_reversible and not recompute:
             stores = max(stores, words * counted / (most + dominators))
+        if not recompute:
+            reach = 2 * budget + words + widest - 1
+            moved = max(moved, words * _full_segments(found, reach // least, (reach - budget) // least))
     inputs, outputs = (int(cdag.weights[chosen].sum()) for chosen in (cdag.is_input(), cdag.is_output()))
-    beyond = [math.ceil(moved * (1 - _ROUNDING) - base) for moved, base in ((loads, inputs), (stores, outputs))]
-    return sum(max(0, one) for one in beyond)
+    beyond = [math.ceil(one * (1 - _ROUNDING) - base) for one, base in ((loads, inputs), (stores, outputs))]
+    return max(sum(max(0, one) for one in beyond), math.ceil(moved) - inputs - outputs)
+
+
+def _full_segments(found: Network, ends: int, fewer: int) -> int:
+    """Return how many segments of so many words moved there are at least, beside one that moves fewer.
+
+    What a segment reads was in fast memory at its start, or loaded; what it leaves is there at its end, or stored:
+    ``ends`` nodes at most, ``fewer`` of the first and of the last segment, which begin or end with an empty memory.
+    """
+    most, outer = found.between(ends), found.between(fewer)
+    if most is None or outer is None or most[1] <= 2 * most[0]:
+        return 0
+    return math.ceil((most[1] - 2 * outer[0]) / most[0] * (1 - _ROUNDING)) + 1

@@ -47,10 +47,11 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     >>> excess(matmul(m=16, n=16, k=16, word=1), 16, recompute=False, search=Search()).excess
     991
     """
-    network = known_networks.recognised(cdag, search=search)
-    if network is not None:
-        value = known_networks.excess(cdag, network, budget, recompute=recompute)
-        return Found(value, ((np.arange(cdag.n), value),) if value else ())
+    for graph, nodes in known_networks.with_and_without_walls(cdag):
+        network = known_networks.recognised(graph, search=search)
+        if network is not None:
+            value = known_networks.excess(graph, network, budget, recompute=recompute)
+            return Found(value, ((nodes, value),) if value else ())
     if cdag.n > tuning.MOST_FOR_PRODUCTS:
         return Found(0, ())
     pieces, failures = [], 0
