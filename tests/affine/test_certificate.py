@@ -117,6 +117,8 @@ def missed(name: str, step: int) -> list[tuple[Any, ...]]:
             ("adi", 53),
             ("deriche", 37),
             ("durbin", 37),
+            ("gramschmidt", 61),
+            ("symm", 41),
         ],
         [("trisolv", 11), ("atax", 67)],
     ),

@@ -17,6 +17,7 @@ import sympy
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.bounds.partition.candidates import empty_union, usable_paths
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition
+from shorthaul.affine.bounds.partition.partition_certificate import hourglass_certificate
 from shorthaul.affine.bounds.partition.partition_steps import facts_of, projections_of
 from shorthaul.affine.bounds.partition.parts import Part, sets_of
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
@@ -41,6 +42,8 @@ class Hourglass:
     places: tuple[int, ...]
     columns: tuple[int, ...]
     width: isl.Set
+    stride: int  #: how far one step is from the next
+    ancestors: isl.UnionMap
 
     @property
     def spill(self) -> isl.UnionSet:
@@ -89,7 +92,8 @@ def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None
     domain = _of_equal_width(chain.domain.intersect(other.domain), places)
     if domain.is_empty() or not _without_gaps(domain, time[0], places):
         return None
-    through = _next_steps(domain, time[0], chain.delta[time[0]], columns)
+    stride = chain.delta[time[0]]
+    through = _next_steps(domain, time[0], stride, columns)
     ancestors = reach.ancestors(name)
     if not isl.UnionMap.from_map(through.reverse()).is_subset(ancestors):
         return None
@@ -99,7 +103,8 @@ def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None
         return None
     if not made.parts[0].domain.is_equal(domain):  # trimmed: no product any more
         return None
-    return Hourglass(made, time[0], places, columns, _only(domain, places).gist_params(domain.params()))
+    width = _only(domain, places).gist_params(domain.params())
+    return Hourglass(made, time[0], places, columns, width, stride, ancestors)
 
 
 def _axes(kernel: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
@@ -195,6 +200,15 @@ def sub_bound(item: Hourglass, flow: DataFlow) -> SubBound:
         f"Any T will do; chosen: T = {T}, K = {K}, so that U = (S + 2 W)^2 / W.",
         "Lemma (segments): value = T floor(|D|/U) - sources.",
     )
+    facts = {"|D|": size, "W": W, "K": K, "T": T, "sources": sources}
+    neck = {
+        "time": item.time,
+        "stride": item.stride,
+        "places": list(item.places),
+        "columns": list(item.columns),
+        "width": str(W),
+        "ancestors": str(item.ancestors),
+    }
     return SubBound(
         "hourglass",
         item.statements,
@@ -202,8 +216,9 @@ def sub_bound(item: Hourglass, flow: DataFlow) -> SubBound:
         value,
         item.spill,
         set_text(item.spill, flow.program),
-        {"|D|": size, "W": W, "K": K, "T": T, "sources": sources},
+        facts,
         steps,
         (SEGMENTS, CUTS, HOURGLASS),
         tuple(replace(found, exponent=None, weight=None) for found in projections_of(item.argument, flow)),
+        certificate=hourglass_certificate(item.argument, facts, neck),
     )

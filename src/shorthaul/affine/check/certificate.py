@@ -21,6 +21,7 @@ from shorthaul.affine.check.formulas import Number, as_decimal, floor, is_same, 
 from shorthaul.affine.check.lifetime_argument import KINDS, waiting_of, wrong_relations
 from shorthaul.affine.check.lifetime_points import Graph, wrong_in, wrong_sum
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
+from shorthaul.affine.check.partition_inequalities import wrong_mirror, wrong_neck
 from shorthaul.affine.check.partition_points import counted, operands_of, wrong_at, wrong_counts
 from shorthaul.affine.check.stencil_argument import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.model import Program
@@ -113,7 +114,10 @@ def _samples(program: Program, seed: int) -> _Samples:
 def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = argument_of(part, reads)
     yield from wrong_for_all_sizes(item, reads)
-    yield from wrong_numbers(item)
+    if item.given["hourglass"] is not None:
+        yield from wrong_neck(item, reads)
+    else:
+        yield from wrong_mirror(item) if item.given["mirrored"] else wrong_numbers(item)
     for sizes, graph in samples.executed:
         yield from wrong_at(item, graph.operands, sizes, _CAPACITIES)
     for sizes in samples.counted:

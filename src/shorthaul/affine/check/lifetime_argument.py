@@ -70,13 +70,13 @@ def wrong_relations(item: Waiting, reads: Reads) -> Iterator[str]:
 
 def _wrong_ancestry(item: Waiting, reads: Reads) -> Iterator[str]:
     """Yield where what is said to be ancestors and descendants does not follow from reads, one by one."""
-    if not _follows(item.relation("ancestors"), reads.all):
+    if not follows(item.relation("ancestors"), reads.all):
         yield "the ancestors do not follow from reads"
-    if not _follows(item.relation("descendants"), reads.all.reverse()):
+    if not follows(item.relation("descendants"), reads.all.reverse()):
         yield "the descendants do not follow from reads"
 
 
-def _follows(reached: isl.UnionMap, step: isl.UnionMap) -> bool:
+def follows(reached: isl.UnionMap, step: isl.UnionMap) -> bool:
     """True if every pair of a relation is a step or leads on from another pair by one."""
     return bool(reached.is_subset(step.union(reached.apply_range(step))))
 
@@ -110,10 +110,10 @@ def _wrong_intervals(item: Waiting, reads: Reads) -> Iterator[str]:
     if not last.is_single_valued() or not last.is_subset(later) or not later.domain().is_subset(last.domain()):
         yield "a line has not one last vertex"
     inside = last.reverse().apply_range(later).subtract(last.range().identity())
-    if not _follows(inside, reads.all):
+    if not follows(inside, reads.all):
         yield "a vertex of a line is no ancestor of its last one"
     earlier = ancestors.apply_range(last.reverse())
-    if not _follows(before, earlier):
+    if not follows(before, earlier):
         yield "the order of lines does not follow from ancestors"
     families = [isl.UnionMap(str(text)) for text in item.given["families"]]
     together = empty_map()
@@ -134,7 +134,7 @@ def _wrong_layers(item: Waiting, reads: Reads) -> Iterator[str]:
     back = isl.UnionMap(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : y0 = x0 - 1 }}")
     back = back.intersect_domain(domain).intersect_range(domain)
     ancestors, ends = item.relation("ancestors"), one.alive.range()
-    if not _follows(ancestors, reads.all) or not back.is_subset(ancestors):
+    if not follows(ancestors, reads.all) or not back.is_subset(ancestors):
         yield "a vertex of a layer is no descendant of the whole layer before"
     layer = isl.UnionMap(f"{{ layer[x0] -> {name}[{', '.join(x)}] }}")
     if not one.alive.is_subset(layer) or not ends.is_subset(domain) or one.times > 1 or one.less:
@@ -210,7 +210,7 @@ def _wrong_crossing(item: Waiting, reads: Reads) -> Iterator[str]:
 def _scans(back: isl.UnionMap, step: isl.UnionMap) -> bool:
     """True if vertex -> earlier vertices of its scan follows from reads, of one another or by way of one vertex."""
     between = back.union(back.domain().identity()).apply_range(step)
-    return _follows(back.union(between), step)
+    return follows(back.union(between), step)
 
 
 def _not_in_use(
@@ -239,7 +239,7 @@ def _not_in_use(
 def _wrong_phases(item: Waiting, reads: Reads) -> Iterator[str]:
     """Yield where an interval of time is none, or more intervals that share a vertex overlap than it counts for."""
     ancestors, order = item.relation("ancestors"), item.relation("order")
-    if not _follows(ancestors, reads.all):
+    if not follows(ancestors, reads.all):
         yield "the ancestors do not follow from reads"
     x, _ = _coordinates(reads.program, item.names[0])
     begins, finishes, vertices, classes = empty_map(), empty_map(), empty_map(), empty_map()
@@ -259,7 +259,7 @@ def _wrong_phases(item: Waiting, reads: Reads) -> Iterator[str]:
         ):
             yield "an interval is in none of the classes"
     ended = begins.apply_range(ancestors.union(begins.range().identity())).apply_range(finishes.reverse())
-    if not _follows(order, ended):
+    if not follows(order, ended):
         yield "the order of intervals does not follow from ancestors"
     sharing = vertices.apply_range(vertices.reverse())
     if not sharing.is_subset(classes.apply_range(isl.UnionMap("{ [t, c] -> [t, d] }")).apply_range(classes.reverse())):
@@ -318,7 +318,7 @@ def _wrong_interval(item: _Interval, one: Sum, ancestors: isl.UnionMap, reads: R
             yield "an interval does not begin and finish at one event each"
     if one.less or not one.alive.is_equal(item.begins.apply_range(item.ends)):
         yield "what waits is not the ends of the paths"
-    if not _follows(item.between, reads.all.reverse()):
+    if not follows(item.between, reads.all.reverse()):
         yield "what is between two events does not follow from reads"
     if item.finishes is not None:
         until = item.finishes.apply_range(ancestors.union(item.finishes.range().identity()))

@@ -16,8 +16,9 @@ import islpy as isl
 import numpy as np
 
 from shorthaul.affine.check.execution import Execution, contains, evaluate, fixed
-from shorthaul.affine.check.formulas import combined, floor, is_same, value_of
+from shorthaul.affine.check.formulas import combined, floor, is_same, power, value_of
 from shorthaul.affine.check.partition_argument import Argument, Part, most_instances
+from shorthaul.affine.check.partition_inequalities import most_by_columns, weight_of_mirrored, wrong_width
 from shorthaul.affine.model import Program
 
 Vertex = tuple[str, tuple[int, ...]]
@@ -156,16 +157,24 @@ def wrong_counts(
                 alone = alone.project_out(isl.dim_type.set, at, 1)
             if int(alone.count_val().to_python()) > value_of(str(few["points"]), sizes):
                 yield "the coordinates of few values take more of them"
+    if item.given["hourglass"] is not None and instances:
+        yield from wrong_width(item, sizes)
     for capacity in capacities:
         here = {**sizes, "S": capacity}
         events = value_of(str(item.given["events"]), here)
         if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
             yield "the events of a segment are no whole number"
             return
-        U = most_instances(item, here, events)
-        if not is_same(U, value_of(str(item.given["most_instances"]), here)):
-            yield "U does not follow from exponents and weights"
-        segments = floor(combined(ast.Div, Fraction(instances), U))
+        if item.given["mirrored"]:
+            U = power((capacity + events) / 3, Fraction(3, 2))
+        elif item.given["hourglass"] is not None:
+            U = most_by_columns(item, here, events)
+        else:
+            U = most_instances(item, here, events)
+            if not is_same(U, value_of(str(item.given["most_instances"]), here)):
+                yield "U does not follow from exponents and weights"
+        size = weight_of_mirrored(item, here, events) if item.given["mirrored"] else Fraction(instances)
+        segments = floor(combined(ast.Div, size, U)) if instances else Fraction(0)
         if not is_same(
             combined(ast.Sub, Fraction(events * segments), counted), value_of(str(item.given["value"]), here)
         ):
