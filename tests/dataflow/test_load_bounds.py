@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 
 import pytest
@@ -11,7 +12,7 @@ from tests.dataflow.small import small_problem
 
 from shorthaul.core.errors import ShorthaulError
 from shorthaul.core.search import Search
-from shorthaul.dataflow.bounds.load_model import refined
+from shorthaul.dataflow.bounds.load_model import least_load, refined
 from shorthaul.dataflow.bounds.period import bounds_on_all
 from shorthaul.dataflow.exploration.decoders import decoder_for
 from shorthaul.dataflow.mapping.arrays import build, genes
@@ -77,6 +78,45 @@ def test_no_mapping_is_below_at_length() -> None:
     points, met, _ = hunt(range(1000, 1150), 400)
     assert points > 10_000
     assert met > 150
+
+
+def compare_with_least_loads(seeds: range, budgets: int) -> tuple[int, int]:
+    """Assert that no bound is above the least load at its core cost; return how many were compared, and are equal."""
+    compared = equal = 0
+    for seed in seeds:
+        problem = small_problem(seed, most_actors=5)
+        strategy = ("mrb-explore", "reference", "mrb-always")[seed % 3]
+        try:
+            simple = bounds_on_all(problem.application, problem.platform, strategy)
+        except ShorthaulError:
+            continue
+        for budget, bound in simple.period_at_cost[:budgets]:
+            found, cost = least_load(problem.application, problem.platform, strategy, (budget, 0), Search(effort=5))
+            if cost < math.inf:
+                assert bound <= found, (seed, budget)
+                compared += 1
+                equal += bound == found
+    return compared, equal
+
+
+def test_bounds_are_not_above_least_loads() -> None:
+    compared, equal = compare_with_least_loads(range(5), 2)
+    assert compared > equal > 0
+
+
+@pytest.mark.slow
+def test_bounds_are_not_above_least_loads_at_length() -> None:
+    compared, equal = compare_with_least_loads(range(2000, 2150), 6)
+    assert compared > 500
+    assert equal > 50
+
+
+def test_a_core_holds_few_buffers() -> None:
+    """One core holds one frame at a time, not one of every actor's."""
+    application, platform = generators.sobel4(), generators.platform24()
+    (budget, bound), *_ = bounds_on_all(application, platform, "mrb-explore").period_at_cost
+    found, _ = least_load(application, platform, "mrb-explore", (budget, 0), Search(effort=5))
+    assert (bound, found) == (56_917, 57_115)
 
 
 def test_sobel_meets_its_bounds() -> None:

@@ -25,7 +25,7 @@ def least_firings(
     its buffer is in the core's own memory; the buffers of one actor that do not fit there together are accessed through
     the crossbar of the tile, at least. Which ones stay outside is relaxed: parts of buffers may.
     """
-    roots = _roots(application)
+    roots = roots_of(application)
     seen: dict[str, dict[str, _Buffer]] = {name: {} for name in actors}
     for channel in application.channels:
         root = roots[channel.id]
@@ -109,7 +109,7 @@ def _outside(application: Application, buffers: Mapping[str, _Buffer], core: Cor
     return total - saved
 
 
-def _roots(application: Application) -> dict[str, Channel]:
+def roots_of(application: Application) -> dict[str, Channel]:
     """Return, per channel, the channel whose buffer it shares once all multicasts are replaced."""
     multicasts = set(application.multicasts)
     feeding = {channel.dst: channel for channel in application.channels if channel.dst in multicasts}

@@ -38,13 +38,13 @@ def refined(
         least = max(least, known)
         if budget < settled and not search.expired():
             part = search.part(1 / (number + 1))
-            least, cost = _least_load(application, platform, strategy, (budget, least), part)
+            least, cost = least_load(application, platform, strategy, (budget, least), part)
             settled = min(settled, cost)
         curve.append((budget, least))
     return dataclasses.replace(bounds, period_at_cost=tuple(reversed(curve)))
 
 
-def _least_load(
+def least_load(
     application: Application, platform: Platform, strategy: str, known: tuple[float, int], search: Search
 ) -> tuple[int, float]:
     """Return a lower bound on the period at a core cost, and what a mapping of that load costs (infinity: none known).

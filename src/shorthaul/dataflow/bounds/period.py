@@ -14,6 +14,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.bounds.firings import least_accesses, least_executions, least_firings
+from shorthaul.dataflow.bounds.period_at_cost import period_at_cost
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
@@ -21,9 +22,6 @@ from shorthaul.dataflow.plan import FrontBounds
 from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
-_MOST_BUDGETS = 200
-#: Room for the rounding of sums.
-_MARGIN = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +209,7 @@ def front_bound(
         _any_period(application, platform, strategy, firing, quick=quick),
         _footprint(network),
         _core_cost(platform, firing),
-        _period_at_cost(platform, firing),
+        period_at_cost(application, platform, firing),
     )
 
 
@@ -308,38 +306,3 @@ def _core_cost(platform: Platform, tau: dict[str, dict[str, int]]) -> Bound:
         )
     proof = "the cheapest choice of core types, one core each, on which every actor can run"
     return Bound("core_cost", float(value), "type cover", proof)
-
-
-def _period_at_cost(platform: Platform, firing: dict[str, dict[str, int]]) -> tuple[tuple[float, int], ...]:
-    """Work times cost: in a tick, cores of total cost K do work of at most that cost, on cores that are fast enough.
-
-    A firing takes no longer than the period, so that a short one leaves each actor only the faster core types.
-    """
-    cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
-    unit = min((price for price in cost.values() if price > 0), default=0.0)
-    if unit == 0:
-        return ()
-    kinds = list(cost)
-    ticks = np.array([[times.get(kind, np.inf) for kind in kinds] for times in firing.values()], np.float64)
-    price = ticks * np.array([cost[kind] for kind in kinds])
-    price[np.isinf(ticks)] = np.inf
-    slowest = int(ticks.min(axis=1).max())
-
-    def is_out(period: int, budget: float) -> bool:
-        work = np.where(ticks <= period, price, np.inf).min(axis=1).sum()
-        return bool(work > budget * period * _MARGIN)
-
-    total = sum(cost[core.type] for core in platform.cores)
-    longest = max(slowest, int(ticks[np.isfinite(ticks)].max()))
-    curve = []
-    for step in range(1, min(_MOST_BUDGETS, int(total / unit)) + 1):
-        budget = unit * step
-        low, high = slowest - 1, max(longest, int(price.min(axis=1).sum() / budget) + 1)
-        while high - low > 1:  # out at low, not at high
-            middle = (low + high) // 2
-            if is_out(middle, budget):
-                low = middle
-            else:
-                high = middle
-        curve.append((float(budget), high))
-    return tuple(curve)
