@@ -87,7 +87,10 @@ def test_all_tiles_and_sizes_are_legal(name: str, tmp_path: Path) -> None:
 
 
 def random_nest(draw: random.Random) -> str:
-    """Return three loops whose statement reads what other iterations of any direction write."""
+    """Return three loops whose statements read what other iterations of any direction write.
+
+    Some have statements before or after the innermost loop.
+    """
 
     def access(array: str) -> str:
         names = draw.sample("ijk", 2)
@@ -96,12 +99,28 @@ def random_nest(draw: random.Random) -> str:
     target = access("A") if draw.random() < 0.4 else draw.choice(("B[i][j]", "B[i][k]", "B[j][i]", "B[k][0]"))
     arrays = ", ".join(f"double {name}[n + 3][n + 3]" for name in "ABC")
     value = " + ".join([f"0.125 * {access(draw.choice('ACCC'))}" for _ in range(draw.randint(1, 2))])
+    sides = [
+        side and draw.choice(("", f"{side};", f"if (i > 2) {side};")) for side in SIDES[draw.randrange(len(SIDES))]
+    ]
     return f"""void f(int n, {arrays}) {{
 #pragma scop
-  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < {draw.choice(("n", "j + 1"))}; k++)
-    {target} = 0.5 * {target} + {value};
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {{
+    {sides[0]}
+    for (int k = 0; k < {draw.choice(("n", "j + 1"))}; k++) {target} = 0.5 * {target} + {value};
+    {sides[1]}
+  }}
 #pragma endscop
 }}"""
+
+
+#: What stands before and after the innermost loop: nothing, the first and last values of sums, what others wait for.
+SIDES = (
+    ("", ""),
+    ("B[i][j] = 0.25 * B[i][j]", "B[i][j] = 0.5 * B[i][j]"),
+    ("C[i][j] = 0.5 * B[i][j]", "B[i][j] = 0.5 * C[i][j]"),
+    ("B[i][j] = 0", "C[i + 1][j] = 0.25 * B[i][j]"),
+    ("A[i][j + 1] = 0.5 * A[i][j]", "B[i][j] = 0.5 * A[i + 1][j]"),
+)
 
 
 @needs_compiler

@@ -149,31 +149,70 @@ class _Printer:
 
     def _stripped(self, node: Any, walked: frozenset[int]) -> list[str] | None:
         """Return the body of a loop for a whole strip; None if that of another loop is better, or none is legal."""
-        chain = self._chain(node)
+        before, chain, after = self._jammed(node)
         if self.strips is None or len(chain) < 2:
             return None
         users = _users(chain[-1].for_get_body()) or []
         named = [(self.parts[name], values) for name, values in map(self._given, users)]
+        parts = [part for part, _ in named]
         entries = [_entry(item, self.letter) for item in chain]
-        best, carried = 0, None
+        best, carried = (0, 0), None
         for at, loop in enumerate(chain[:-1]):
             name = _name(loop)
             if any(re.search(rf"\b{name}\b", text) for item in chain[at + 1 :] for text in _bounds(item)):
                 continue
-            gain = sum(self.strips.gain(part, values, name) for part, values in named)
-            if gain > best:
-                found = self.strips.carried([part for part, _ in named], entries[at], entries[at + 1 :])
+            gains = [self.strips.gain(part, values, name) for part, values in named]
+            gain = sum(kept for kept, _ in gains), sum(rows for _, rows in gains)
+            if gain[0] and gain > best:
+                every = [*parts, *(self.parts[name] for item in (*before, *after) for name in _executed(item))]
+                inside = entries[at + 1 :] if at else [*self._between(every, *entries[:2]), *entries[1:]]
+                found = self.strips.carried(parts if at else every, entries[at], inside)
                 if found is not None:
                     best, carried = gain, found if at == 0 else None
         if carried is None:
             return None
         calls = [line for item in users for line in self._call(item, walked | {*entries}).lines]
-        lines = [moved(line, _name(node), at) for at in range(STRIP) for line in calls]
+        lines = self._for_strip(node, calls)
         for loop in reversed(chain[1:]):
-            before = ["VECTOR"] if loop is chain[-1] and not carried else []
+            head = ["VECTOR"] if loop is chain[-1] and not carried else []
             first, condition, step = _bounds(loop)
-            lines = [*_head(_name(loop), first, condition, step, before), *_indented(lines), "}"]
-        return lines
+            lines = [*_head(_name(loop), first, condition, step, head), *_indented(lines), "}"]
+        around = [
+            [
+                line
+                for item in items
+                for line in self._for_strip(node, self._node(item, walked | {entries[0]}, parallel=True).lines)
+            ]
+            for items in (before, after)
+        ]
+        return [*around[0], *lines, *around[1]]
+
+    def _for_strip(self, loop: Any, lines: Sequence[str]) -> list[str]:
+        """Return what a loop executes for all iterations of a strip, one after the other."""
+        return [moved(line, _name(loop), at) for at in range(STRIP) for line in lines]
+
+    def _between(self, parts: Sequence[Part], first: int, last: int) -> list[int]:
+        """Return the entries of time vectors between two that tell ``parts`` apart: constants of each."""
+        ranges = [item.time.range() for item in parts]
+        ends = [[(times.dim_min_val(at), times.dim_max_val(at)) for times in ranges] for at in range(first + 1, last)]
+        return [first + 1 + at for at, found in enumerate(ends) if all(low.eq(high) for low, high in found)]
+
+    def _jammed(self, node: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return a chain of loops, and the single statements before and after the second of them in the first."""
+        body = node.for_get_body()
+        if body.get_type() != isl.ast_node_type.block:
+            return [], self._chain(node), []
+        children = body.block_get_children()
+        items = [children.get_at(at) for at in range(children.n_ast_node())]
+        loops = [at for at, item in enumerate(items) if item.get_type() == isl.ast_node_type.for_]
+        tiled = any(_entry(node, self.letter) in self.parts[name].tiles for name in _executed(node))
+        if len(loops) != 1 or tiled or node.for_is_degenerate():
+            return [], [], []
+        before, after = items[: loops[0]], items[loops[0] + 1 :]
+        chain = self._chain(items[loops[0]])
+        if not chain or not all(_is_single(item) for item in (*before, *after)):
+            return [], [], []
+        return before, [node, *chain], after
 
     def _chain(self, node: Any) -> list[Any]:
         """Return loops that hold nothing but the next one, to the innermost; none where there is a tile or a choice."""
@@ -226,6 +265,13 @@ def _users(node: Any) -> list[Any] | None:
     children = node.block_get_children()
     found = [children.get_at(at) for at in range(children.n_ast_node())]
     return found if all(item.get_type() == isl.ast_node_type.user for item in found) else None
+
+
+def _is_single(node: Any) -> bool:
+    """True for one statement, with conditions or without."""
+    while node.get_type() == isl.ast_node_type.if_ and not node.if_has_else_node():
+        node = node.if_get_then_node()
+    return bool(node.get_type() == isl.ast_node_type.user)
 
 
 def _name(loop: Any) -> str:

@@ -47,20 +47,21 @@ class Strips:
             self._known[key] = None if None in found else any(found)
         return self._known[key]
 
-    def gain(self, part: Part, values: Sequence[str], name: str) -> int:
-        """Return how many accesses are to one element in a strip of the loop ``name``, writes counted twice.
+    def gain(self, part: Part, values: Sequence[str], name: str) -> tuple[int, int]:
+        """Return how many accesses are to one element in a strip of the loop ``name``, and how many along a row.
 
-        ``values`` are the iterators of the part in the names of loops.
+        Writes count twice; ``values`` are the iterators of the part in the names of loops.
         """
         statement = self.program.by_name[part.statement]
         moves = [re.search(rf"\b{name}\b", value) is not None for value in values]
-        total = 0
+        kept = along = 0
         for item in (*statement.reads, statement.write, statement.write):
             rows = function_rows(item.relation)
-            total += rows is not None and not any(
-                factor and move for row in rows for factor, move in zip(row.factors, moves, strict=True)
-            )
-        return total
+            if rows is not None:
+                steps = [sum(abs(f) for f, move in zip(row.factors, moves, strict=True) if move) for row in rows]
+                kept += not any(steps)
+                along += steps[-1:] == [1] and not any(steps[:-1])
+        return kept, along
 
 
 def _carried(
