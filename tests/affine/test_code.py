@@ -96,7 +96,9 @@ def random_nest(draw: random.Random) -> str:
         names = draw.sample("ijk", 2)
         return array + "".join(f"[{name} + {draw.randint(0, 2)}]" for name in names)
 
-    target = access("A") if draw.random() < 0.4 else draw.choice(("B[i][j]", "B[i][k]", "B[j][i]", "B[k][0]"))
+    target = (
+        access("A") if draw.random() < 0.4 else draw.choice(("B[i][j]", "B[i][k]", "B[j][i]", "B[k][0]", "B[j + 1][k]"))
+    )
     arrays = ", ".join(f"double {name}[n + 3][n + 3]" for name in "ABC")
     value = " + ".join([f"0.125 * {access(draw.choice('ACCC'))}" for _ in range(draw.randint(1, 2))])
     sides = [
@@ -119,6 +121,7 @@ SIDES = (
     ("B[i][j] = 0.25 * B[i][j]", "B[i][j] = 0.5 * B[i][j]"),
     ("C[i][j] = 0.5 * B[i][j]", "B[i][j] = 0.5 * C[i][j]"),
     ("B[i][j] = 0", "C[i + 1][j] = 0.25 * B[i][j]"),
+    ("C[i][j] = 0.5 * B[j][0]", ""),
     ("A[i][j + 1] = 0.5 * A[i][j]", "B[i][j] = 0.5 * A[i + 1][j]"),
 )
 
@@ -133,6 +136,20 @@ def test_strips_keep_every_dependence(seed: int, tmp_path: Path) -> None:
 def test_a_sum_is_kept_in_registers() -> None:
     found = made("gemm", "NI=100,NJ=100,NK=100,S=900")["code"]
     assert re.search(r"S1\(c\d+, \(c\d+ \+ 7\), c\d+\);", found)  # one element of C for eight values of k
+
+
+@needs_compiler
+def test_a_strip_keeps_what_stands_before_a_sum(tmp_path: Path) -> None:
+    """The first value of j + 1 is what the loop over k of j made last: eight of them do not come first."""
+    source = """void f(int n, double A[n][n], double B[n + 1][n], double C[n][n], double D[n]) {
+#pragma scop
+      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
+        C[i][j] = 0.5 * B[j][0];
+        for (int k = 0; k < n; k++) B[j + 1][k] = 0.5 * B[j + 1][k] + D[k] * A[i][k];
+      }
+#pragma endscop
+    }"""
+    assert_agrees(run(made(source, "n=21,S=400")["code"], tmp_path, *SANITIZED))
 
 
 @needs_compiler

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import islpy as isl
@@ -164,9 +165,9 @@ class _Printer:
             gains = [self.strips.gain(part, values, name) for part, values in named]
             gain = sum(kept for kept, _ in gains), sum(rows for _, rows in gains)
             if gain[0] and gain > best:
-                every = [*parts, *(self.parts[name] for item in (*before, *after) for name in _executed(item))]
-                inside = entries[at + 1 :] if at else [*self._between(every, *entries[:2]), *entries[1:]]
-                found = self.strips.carried(parts if at else every, entries[at], inside)
+                found = self.strips.carried(parts, entries[at], entries[at + 1 :])
+                if at == 0 and found is not None and self._mixed(before, chain, after):
+                    found = None
                 if found is not None:
                     best, carried = gain, found if at == 0 else None
         if carried is None:
@@ -177,25 +178,28 @@ class _Printer:
             head = ["VECTOR"] if loop is chain[-1] and not carried else []
             first, condition, step = _bounds(loop)
             lines = [*_head(_name(loop), first, condition, step, head), *_indented(lines), "}"]
-        around = [
-            [
-                line
-                for item in items
-                for line in self._for_strip(node, self._node(item, walked | {entries[0]}, parallel=True).lines)
-            ]
-            for items in (before, after)
-        ]
-        return [*around[0], *lines, *around[1]]
+        for item in reversed(before):
+            lines = [*self._for_strip(node, self._single(item, walked, entries[0])), *lines]
+        for item in after:
+            lines += self._for_strip(node, self._single(item, walked, entries[0]))
+        return lines
+
+    def _single(self, node: Any, walked: frozenset[int], at: int) -> tuple[str, ...]:
+        """Return the lines of one statement within the loop for entry ``at``."""
+        return self._node(node, walked | {at}, parallel=True).lines
 
     def _for_strip(self, loop: Any, lines: Sequence[str]) -> list[str]:
         """Return what a loop executes for all iterations of a strip, one after the other."""
         return [moved(line, _name(loop), at) for at in range(STRIP) for line in lines]
 
-    def _between(self, parts: Sequence[Part], first: int, last: int) -> list[int]:
-        """Return the entries of time vectors between two that tell ``parts`` apart: constants of each."""
-        ranges = [item.time.range() for item in parts]
-        ends = [[(times.dim_min_val(at), times.dim_max_val(at)) for times in ranges] for at in range(first + 1, last)]
-        return [first + 1 + at for at, found in enumerate(ends) if all(low.eq(high) for low, high in found)]
+    def _mixed(self, before: Sequence[Any], chain: Sequence[Any], after: Sequence[Any]) -> bool:
+        """True if what stands around a chain cannot run for a whole strip at once."""
+        assert self.strips is not None
+        strip = _entry(chain[0], self.letter)
+        items = [[self.parts[name] for name in _executed(item)] for item in (*before, chain[1], *after)]
+        return any(
+            self.strips.returns(a, b, strip) for first, last in combinations(items, 2) for a in last for b in first
+        )
 
     def _jammed(self, node: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return a chain of loops, and the single statements before and after the second of them in the first."""

@@ -47,6 +47,17 @@ class Strips:
             self._known[key] = None if None in found else any(found)
         return self._known[key]
 
+    def returns(self, a: Part, b: Part, strip: int) -> bool:
+        """True if ``a`` has to come before ``b`` of a later iteration in one strip of the loop for entry ``strip``."""
+        key = "returns", a.name, b.name, strip
+        if key not in self._known:
+            self._known[key] = any(
+                not rest.intersect(apart(rest, strip, None, back=False)).is_empty()
+                for _, _, pairs in self.conflicts.between(a.statement, b.statement)
+                for rest in [_in_strip(lifted(a, b, pairs, self.tiles), strip)]
+            )
+        return bool(self._known[key])
+
     def gain(self, part: Part, values: Sequence[str], name: str) -> tuple[int, int]:
         """Return how many accesses are to one element in a strip of the loop ``name``, and how many along a row.
 
@@ -72,18 +83,22 @@ def _carried(
     Entries between that are no loops follow from the loops, so they do not count; what has equal loops stays in order.
     """
     effort.step()
-    rest, carried = lifted(a, b, pairs, tiles), False
-    for at in range(strip):
-        rest = rest.equate(_IN, at, _OUT, at)
-    near = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(rest.get_space()))
-    near = near.set_coefficient_val(_IN, strip, isl.Val(1)).set_coefficient_val(_OUT, strip, isl.Val(-1))
-    rest = rest.add_constraint(near.set_constant_val(isl.Val(STRIP - 1)))
+    rest, carried = _in_strip(lifted(a, b, pairs, tiles), strip), False
     for at in inside:
         if not rest.intersect(apart(rest, at, None, back=True)).is_empty():
             return None
         carried = not rest.intersect(apart(rest, at, None, back=False)).is_empty()
         rest = rest.equate(_IN, at, _OUT, at)
     return carried
+
+
+def _in_strip(pairs: isl.Map, strip: int) -> isl.Map:
+    """Return the pairs of time vectors of which the second is no later than in the same strip."""
+    for at in range(strip):
+        pairs = pairs.equate(_IN, at, _OUT, at)
+    near = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(pairs.get_space()))
+    near = near.set_coefficient_val(_IN, strip, isl.Val(1)).set_coefficient_val(_OUT, strip, isl.Val(-1))
+    return pairs.add_constraint(near.set_constant_val(isl.Val(STRIP - 1)))
 
 
 def strip_heads(name: str, first: str, condition: str) -> tuple[str, str] | None:
