@@ -51,6 +51,16 @@ def test_values_are_cut_to_a_line() -> None:
     assert "deeply nested" in show_value(nested)
 
 
+class _Shy:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_values_that_cannot_be_shown_hide_no_error() -> None:
+    assert show_value([_Shy()]) == "a list that cannot be shown"
+    assert nearest_name("op_type", [1, "op_types"]) == "op_types"  # type: ignore[list-item]
+
+
 def test_names_far_away_are_not_suggested() -> None:
     assert nearest_name("zzz", ["hilbert"]) is None
     assert unknown_name("curve", "zzz", ["hilbert"]).nearest is None

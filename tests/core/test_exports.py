@@ -91,7 +91,7 @@ def test_a_result_is_taken_away(result: Any, tmp_path: Path) -> None:
     assert sorted((e["ts"], e["dur"]) for e in events if e["ph"] == "X") == sorted(
         (b.start, b.stop - b.start) for b in bars
     )
-    with pytest.raises(InputError, match="is not a path"):
+    with pytest.raises(InputError, match="text or a path"):
         result.to_csv(5)
 
 
@@ -197,3 +197,10 @@ def test_a_notebook_shows_numbers_and_a_drawing() -> None:
     assert shown.count("<svg ") == 1
     assert "Occupancy" in shown
     assert "<td>passed</td>" in shown
+
+
+@pytest.mark.parametrize("method", ["save", "to_csv", "to_svg", "to_dot", "to_perfetto"])
+def test_a_path_is_asked_for(result: Any, method: str) -> None:
+    for wrong in ((), (None,), (3,), (b"a.csv",), ("a.csv", "b", "c"), ("a.csv", object())):
+        with pytest.raises(InputError, match=r"allowed|do:"):
+            getattr(result, method)(*wrong)

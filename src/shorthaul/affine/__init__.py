@@ -1,6 +1,6 @@
 """Data-movement lower bounds for C loop nests, with their proof.
 
-shorthaul.affine.bound(shorthaul.affine.case("kernel.c").workload, size="N=1000,S=512")
+shorthaul.affine.bound("kernel.c", size="N=1000,S=512")
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from shorthaul.affine.verbs.coding import code
     from shorthaul.affine.verbs.planning import cdag, check, plan
     from shorthaul.affine.verbs.sweep import sweep
-    from shorthaul.affine.workloads.cases import case
+    from shorthaul.affine.workloads.cases import case, cases
 
 _NAMES = {
-    "case": "shorthaul.affine.workloads.cases",
+    **dict.fromkeys(("case", "cases"), "shorthaul.affine.workloads.cases"),
     **dict.fromkeys(("ConcreteCdag", "concrete_cdag"), "shorthaul.affine.replay.cdag"),
     "card": "shorthaul.affine.integer_sets.counting",
     **dict.fromkeys(("DataFlow", "flow_dependences"), "shorthaul.affine.integer_sets.dependences"),
@@ -68,6 +68,7 @@ __all__ = [
     "bound",
     "card",
     "case",
+    "cases",
     "cdag",
     "check",
     "code",

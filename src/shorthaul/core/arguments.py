@@ -46,7 +46,7 @@ def public(function: FunctionT) -> FunctionT:
             bound = signature.bind(*positional, **keywords)
         except TypeError as error:
             allowed = ", ".join(str(item) for name, item in signature.parameters.items() if name not in _OWN)
-            raise InputError(str(error), place=place, allowed=allowed) from None
+            raise InputError(str(error), place=place, allowed=allowed or "no arguments") from None
         kinds = _kinds(function)
         for name, value in bound.arguments.items():
             kind = kinds.get(name, Any)

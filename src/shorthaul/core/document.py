@@ -60,7 +60,9 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
             raise InputError("is too large", file=path, value=f"{size} bytes", allowed=f"up to {largest} bytes")
         return _unpacked(path.read_bytes(), path)
     except FileNotFoundError:
-        raise InputError("no such file", file=path, nearest=_nearest_file(path)) from None
+        nearest = _nearest_file(path)
+        cure = "" if nearest else "name a file that is there, or '-' and pipe it in"
+        raise InputError("no such file", file=path, nearest=nearest, cure=cure) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
     except ValueError as error:  # a null byte in the name

@@ -198,7 +198,8 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     >>> nearest_name("hilbrt", ["gilbert", "hilbert", "snake"])
     'hilbert'
     """
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    texts = [item for item in known if isinstance(item, str)]  # a mapping of a user's may have any keys
+    matches = difflib.get_close_matches(name, texts, n=1, cutoff=0.6)
     return matches[0] if matches else None
 
 
@@ -232,4 +233,6 @@ def show_value(value: object) -> str:
         return f"a deeply nested {type(value).__name__}"
     except ValueError:  # an integer too long to print inside a list
         return f"a {type(value).__name__} with an integer of thousands of digits"
+    except Exception:  # the object's own, which would hide what is wrong with it
+        return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."

@@ -95,7 +95,7 @@ def typed_value(field: dataclasses.Field[Any], value: Any) -> Any:
 
 def _listed(value: Any) -> str | None:
     if isinstance(value, Iterable) and not isinstance(value, Mapping | Set | bytes):
-        items = [item.item() if type(item).__module__ == "numpy" else item for item in value]
+        items = [item.item() if getattr(item, "ndim", None) == 0 else item for item in value]
         if items and all(isinstance(item, int | str) and not isinstance(item, bool) for item in items):
             return ",".join(map(str, items))
     return None

@@ -15,6 +15,7 @@ from typing import Any, Generic, cast
 from typing_extensions import TypeVar
 
 from shorthaul.core.amounts import Bound, Cost, gap
+from shorthaul.core.arguments import public
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import digest, read_bytes, save_json, write_text
 from shorthaul.core.drawing.exports import (
@@ -114,6 +115,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         form = self.plan_file
         return self.document(None if form is None or self.plan is None else form.document(self.plan, form.workload))
 
+    @public
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result document; a plan of more than 10^5 entries to ``PATH.npz``, which the document names.
 
@@ -130,6 +132,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
             document["plan"] = {**kept, **written, "file": columns.name}
         save_json(target, document)
 
+    @public
     def figure(self, which: str | int | None = None) -> Any:
         """Return a figure as a ``plotly.graph_objects.Figure``: the one with this title or number, else the first.
 
@@ -146,6 +149,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         made = chosen(self.figures, which, DRAWN, "a drawing")
         return go.Figure(plotly_figure(made)).update_layout(title_text=made.title, margin_t=60)
 
+    @public
     def to_dataframe(self, which: str | int | None = None) -> Any:
         """Return a figure as a pandas data frame: the one with this title or number, else the first.
 
@@ -160,6 +164,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         columns, rows = table(chosen(with_answer(self.figures, self.document()), which, TABULAR, "a table"))
         return frames.DataFrame(rows, columns=list(columns))
 
+    @public
     def to_csv(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
         """Write a figure as CSV: the one with this title or number, else the first, else the answer as one row.
 
@@ -167,6 +172,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         """
         write_text(_path(path), csv_text(chosen(with_answer(self.figures, self.document()), which, TABULAR, "a table")))
 
+    @public
     def to_svg(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
         """Write a drawing as SVG: the one with this title or number, else the first.
 
@@ -177,10 +183,12 @@ class Result(Generic[PlanT_co, ExtraT_co]):
 
         write_text(_path(path), svg_file(chosen(self.figures, which, DRAWN, "a drawing")))
 
+    @public
     def to_dot(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
         """Write a graph among the figures as DOT; raises :class:`InputError` if there is none."""
         write_text(_path(path), dot_text(chosen(self.figures, which, (Network,), "a graph")) + "\n")
 
+    @public
     def to_perfetto(self, path: str | os.PathLike[str]) -> None:
         """Write all timelines as one trace for ui.perfetto.dev; raises :class:`InputError` if there is none."""
         save_json(_path(path), trace_document(timelines(self.figures)), indent=None)
@@ -225,6 +233,4 @@ def _known(value: float, form: str) -> str:
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise InputError("is not a path", place="path", value=path, allowed="text or a path")
     return Path(os.fsdecode(path))

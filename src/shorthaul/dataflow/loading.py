@@ -56,6 +56,7 @@ def case(text: str) -> Source[Problem]:
     return resolve(text, CASES, load_problem)
 
 
+@public
 def cases() -> tuple[Case[Problem], ...]:
     """Return the built-in applications.
 

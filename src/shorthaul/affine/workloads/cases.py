@@ -54,6 +54,23 @@ CASES: tuple[Case[Program], ...] = _cases()
 
 
 @public
+def cases() -> tuple[Case[Program], ...]:
+    """Return the built-in kernels.
+
+    Returns
+    -------
+    tuple[Case[Program], ...]
+        The cases by name, with their parameters.
+
+    Examples
+    --------
+    >>> "gemm" in [case.name for case in cases()]
+    True
+    """
+    return CASES
+
+
+@public
 def case(text: str, function: str | None = None) -> Source[Program]:
     """Return the program that ``text`` names, a C file or a built-in kernel, with its source.
 

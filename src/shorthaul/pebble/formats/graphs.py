@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.model import BoolArray, Cdag, build
 
@@ -174,6 +175,7 @@ def _attribute(graph: Any, key: str, default: int | None) -> dict[Any, Any]:
     return {node: value.item() if hasattr(value, "item") else value for node, value in values.items()}
 
 
+@public
 def from_dependencies(
     tasks: Mapping[str, object] | Mapping[int, object],
     *,

@@ -75,6 +75,7 @@ def case(text: str) -> Source[Cdag]:
     return CDAGS.source(text)
 
 
+@public
 def cases() -> tuple[Case[Cdag], ...]:
     """Return the built-in workloads.
 

@@ -95,6 +95,7 @@ def case(text: str, *, forest: bool = False, search: Search | None = None) -> So
     return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=forest, search=search))
 
 
+@public
 def cases() -> tuple[Case[Tree], ...]:
     """Return the built-in trees.
 

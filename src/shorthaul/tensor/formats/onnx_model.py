@@ -91,7 +91,8 @@ def problem_from_onnx(data: bytes, machine: Machine, *, file: Path | None = None
     try:
         model = onnx.shape_inference.infer_shapes(onnx.load_model_from_string(data), data_prop=True)
     except (DecodeError, onnx.shape_inference.InferenceError, ValueError) as error:
-        raise InputError(f"is not an ONNX model: {str(error).splitlines()[0]}", file=file) from None
+        problem = f"is not an ONNX model: {str(error).splitlines()[0]}"
+        raise InputError(problem, file=file, cure="write it with onnx.save") from None
     try:
         return _problem(model.graph, machine)
     except InputError as error:

@@ -77,6 +77,7 @@ def case(text: str) -> Source[Problem]:
     return Source(of_the_contest(found.workload), found.name, found.digest)
 
 
+@public
 def cases() -> tuple[Case[Problem], ...]:
     """Return the built-in operator graphs.
 

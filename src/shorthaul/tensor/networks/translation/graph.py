@@ -85,7 +85,7 @@ def graph_from_onnx(data: bytes, dims: Mapping[str, int], folder: Path | None = 
     try:
         model = onnx.load_model_from_string(data)
     except (DecodeError, ValueError, RuntimeError) as error:
-        raise InputError(f"is not an ONNX model: {_first_line(error)}") from None
+        raise InputError(f"is not an ONNX model: {_first_line(error)}", cure="write it with onnx.save") from None
     if not model.graph.node:
         raise InputError("has no operator", place="graph", allowed="one node at least")
     for tensor in model.graph.initializer:
