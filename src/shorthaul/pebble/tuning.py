@@ -275,11 +275,11 @@ TREE_CUTS_GROWTH: Final = 10.0
 MODULE_UNLIMITED: Final = 2.0
 #: Modules compared per effort when those of one shape are looked for.
 MODULES_RATE: Final = 1e4
-#: Decompositions whose modules are planned: the best ones as they stand. *
+#: Decompositions whose modules are planned: the best ones as they stand. One alone is 2 % better at an effort of 0.4,
+#: on 18 problems, but 31 % worse at 2.5, on five of them.
 MODULES_PLANNED: Final = 3
-#: Modules of more nodes than this keep their order. *
-LARGEST_MODULE: Final = 2000
-#: The share of the search that plans modules; what is left is for the replays of the whole. *
+#: The share of the search that plans modules; what is left is for the replays of the whole. On seven structured graphs
+#: half as much is 2 % worse on one, all of it the same.
 MODULES_SHARE: Final = 0.8
 
 # the game with prices

@@ -146,7 +146,7 @@ def _planned(cdag: Cdag, budget: int, draft: _Draft, search: Search, planner: Mo
     for shape in shapes:
         if search.expired():
             break
-        if 2 < shape.members.shape[1] <= tuning.LARGEST_MODULE:
+        if shape.members.shape[1] > 2:
             part = search.part(shape.members.size / total, unlimited=tuning.MODULE_UNLIMITED)
             found = planner(shape.part, budget, part)
             first = place[shape.members].min(axis=1, keepdims=True)
