@@ -37,6 +37,9 @@ WINDOW_EFFORT: Final = 1.0
 #: Effort that a unit of CP-SAT's deterministic time takes (measured: 3.9 to 5.3 s of processor time).
 EFFORT_PER_SOLVER_TIME: Final = 4.5
 
+#: Arcs of the diagram of all groups per effort (60 to 110 us each), and constraints of an integer program (19 us).
+ARCS_PER_EFFORT: Final = 15_000
+CONSTRAINTS_PER_EFFORT: Final = 50_000
 #: Potentials followed along an arc per effort, where groups in the making are judged box by box.
 COMPLETIONS_PER_EFFORT: Final = 500_000_000
 #: Groups in the making that pricing meets per effort; granularities evaluated, and tiles outlined, to prove the least

@@ -146,7 +146,6 @@ class Program:
         self.problem = problem
         self.rules = rules
         self.diagram = Diagram(problem, rules, search, MOST_NODES, later)
-        search.spend(self.diagram.nodes / LABELS_PER_EFFORT)
         self.columns: dict[Column, float] = {}
         self.value = math.inf  #: of the linear program with the columns so far
         self._granularities = Granularities(problem.machine, rules)

@@ -21,6 +21,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.pieces import Boxes, Demand, Load, Work
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, NO_REDUCTION, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules, Tensor
+from shorthaul.tensor.tuning import ARCS_PER_EFFORT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -162,6 +163,7 @@ class Diagram:
             if self.nodes > most or search.expired():
                 self.is_complete = False
                 return
+            arcs = len(self._arcs.target)
             known: dict[tuple[Tensor, tuple[Open, ...]], int] = {}
             self.layers.append(layer)
             output = self.problem.operators[operator].output
@@ -181,6 +183,7 @@ class Diagram:
             self._include(-1, place, self.problem.tensors[output], {}, known)
             self.starts.append(range(begin, len(self._arcs.target)))
             layer = list(known.values())
+            search.spend((len(self._arcs.target) - arcs) / ARCS_PER_EFFORT)
         self.layers.append(layer)
 
     def _include(

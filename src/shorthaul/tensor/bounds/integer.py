@@ -10,7 +10,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import Program
 from shorthaul.tensor.bounds.pricing import Column
 from shorthaul.tensor.model import Problem
-from shorthaul.tensor.tuning import EFFORT_PER_SOLVER_TIME
+from shorthaul.tensor.tuning import CONSTRAINTS_PER_EFFORT, EFFORT_PER_SOLVER_TIME
 
 #: Costs are whole numbers, this many for the cost of all columns of a plan.
 _GRAINS: Final = 10**7
@@ -27,6 +27,7 @@ def chosen_groups(program: Program, search: Search) -> list[tuple[int, ...]] | N
     if not program.columns or search.expired():
         return None
     choice = _Choice(program)
+    search.spend(len(choice.model.proto.constraints) / CONSTRAINTS_PER_EFFORT)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = search.seed % 2**31
