@@ -127,16 +127,21 @@ def main() -> None:
         for line in done.stdout.splitlines():
             if line.startswith("{"):
                 row = json.loads(line)
-                rows.append({**row, **planned(LAYERS[row["layer"]], row.pop("file"))})
-                rows[-1].pop("file", None)
+                hardware = row.pop("file")
+                rows.append({**row, **planned(LAYERS[row["layer"]], hardware)})
                 show(rows[-1])
+        if options.write:
+            write(rows)
     for key, mine in (("cycles", "our_cycles"), ("inner_cycles", "our_cycles"), ("pj", "our_pj")):
         near = sum(abs(row[mine] / row[key] - 1) <= 0.1 for row in rows)
         print(f"{key}: {near} of {len(rows)} within 10 %")
-    if options.write:
-        known = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-        kept = {(row["machine"], row["layer"]): row for row in [*known, *rows]}
-        RESULTS.write_text(json.dumps({"rows": list(kept.values())}, indent=1) + "\n")
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    """Put rows into the file of results, in place of older ones of the same layers and machines."""
+    known = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
+    kept = {(row["machine"], row["layer"]): row for row in [*known, *rows]}
+    RESULTS.write_text(json.dumps({"rows": list(kept.values())}, indent=1) + "\n")
 
 
 def show(row: dict[str, Any]) -> None:

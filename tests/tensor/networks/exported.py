@@ -134,6 +134,15 @@ def masked_attention_operator() -> Any:
 
 
 @named
+def half_attention_with_a_mask() -> Any:
+    """Numbers of 16 bits and a mask that is an input: constants of one element are read as they are and converted."""
+    net = Net("half_attention_with_a_mask", opset=23, filled=True, kind=TensorProto.FLOAT16)
+    q, k, v = (net.input(1, 2, 5, 8) for _ in range(3))
+    mask = net.input(5, 5, kind=TensorProto.BOOL)
+    return net.model(net.op("Attention", q, k, v, mask, softcap=2.0))
+
+
+@named
 def like_the_input() -> Any:
     """Constants in the type of the input, as functions of ONNX write them; a scale that is used twice."""
     net = Net("like_the_input", filled=True)

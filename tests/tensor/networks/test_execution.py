@@ -46,6 +46,7 @@ ALWAYS = {
         "masked_attention_operator",
         "like_the_input",
         "quantised_in_blocks",
+        "half_attention_with_a_mask",
     ),
 }
 

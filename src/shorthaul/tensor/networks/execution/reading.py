@@ -74,6 +74,8 @@ class Reader:
 
     def take(self, name: str, index: Index) -> Array:
         """Return elements of a tensor."""
+        if name in self.constants and self.constants[name].size == 1:  # it stays in a register
+            return np.asarray(self.constants[name][index])
         if name in self.number:
             number = self.number[name]
             return self.fetch(number, _regrouped(index, self.shape(name), self.stored_shape[number]))

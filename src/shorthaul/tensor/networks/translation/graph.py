@@ -314,7 +314,9 @@ class _Reader:
             result = evaluator.run(None, {name: self.values[name] for name in node.input if name})
         except Exception:  # the reference lacks an operator, or the node is wrong, which inference tells better
             return None
-        return [np.asarray(value) for value in result]
+        made = [np.asarray(value) for value in result]
+        # What is rounded to 16 bits here would not be so in double precision.
+        return None if any(value.dtype.name in {"float16", "bfloat16"} for value in made) else made
 
     def _assume_shapes(self) -> bool:
         """Give what has no shape one: first what is known of operators, otherwise that of one operator's input.
