@@ -72,8 +72,9 @@ def _nodes(items: list[Any], kind: type) -> list[Any]:
 
 def _replaced(node: Any, name: str, by: str) -> Any:
     """Replace an identifier by an expression."""
-    if isinstance(node, c_ast.ID) and node.name == name:
-        return c_ast.ID(by)
+    if isinstance(node, c_ast.ID):  # its text is an expression where a loop further in was changed before
+        text = re.sub(rf"\b{name}\b", by, node.name)
+        return node if text == node.name else c_ast.ID(text)
     for where, child in node.children():
         made = _replaced(child, name, by)
         if made is not child:

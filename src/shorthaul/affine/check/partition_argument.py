@@ -25,12 +25,34 @@ from shorthaul.core.errors import InputError
 
 @dataclass(frozen=True)
 class Part:
-    """Instances of one statement, and per family the functions from them to the vertices of its path."""
+    """Instances of one statement, and per family the functions from them to the vertices of its path.
+
+    Vertices of the statements ``own`` are on the paths of one instance each.
+    """
 
     statement: str
     domain: isl.Set
     order: tuple[int, ...]
     families: tuple[tuple[isl.UnionMap, ...], ...]
+    own: frozenset[str]
+
+    @cached_property
+    def levels(self) -> tuple[tuple[isl.UnionMap, ...], ...]:
+        """The families without levels of own vertices."""
+        return tuple(
+            (*(level for level in levels[:-1] if not _names(level.range()) <= self.own), levels[-1])
+            for levels in self.families
+        )
+
+    @cached_property
+    def inner(self) -> isl.UnionMap:
+        """Own vertex -> the instances on whose paths it is, not at their ends."""
+        found = empty_map()
+        for level in itertools.chain.from_iterable(levels[:-1] for levels in self.families):
+            for item in _sets(level.range()):
+                if item.get_tuple_name() in self.own:
+                    found = found.union(level.intersect_range(isl.UnionSet.from_set(item)).reverse())
+        return found
 
     @cached_property
     def points(self) -> isl.UnionSet:
@@ -39,8 +61,8 @@ class Part:
 
     def vertices(self, family: int) -> isl.UnionSet:
         """Return every vertex of the family's paths."""
-        found = self.families[family][0].range()
-        for level in self.families[family][1:]:
+        found = isl.UnionSet("{ }")
+        for level in self.levels[family]:
             found = found.union(level.range())
         return found
 
@@ -86,7 +108,7 @@ class Argument:
 def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
     """Return the argument in a certificate; raises :class:`InputError` where it does not fit the program."""
     try:
-        parts = tuple(_part(item, reads) for item in given["parts"])
+        parts = tuple(_part(item, frozenset(map(str, given["own"])), reads) for item in given["parts"])
         kernels = tuple(spanned([[int(value) for value in row] for row in rows]) for rows in given["kernels"])
         made = Argument(
             parts,
@@ -110,16 +132,15 @@ def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
     return made
 
 
-def _part(given: Mapping[str, Any], reads: Reads) -> Part:
+def _part(given: Mapping[str, Any], own: frozenset[str], reads: Reads) -> Part:
     name, domain, order = str(given["statement"]), isl.Set(str(given["domain"])), tuple(map(int, given["order"]))
     whole = reads.program.by_name[name].domain
     if sorted(order) != list(range(len(order))) or domain.dim(isl.dim_type.set) != len(order):
         raise ValueError("the order is no permutation of the loops")
     if domain.get_tuple_name() != name or not domain.is_subset(whole):
         raise ValueError(f"the domain has instances that {name} has not")
-    return Part(
-        name, domain, order, tuple(tuple(isl.UnionMap(str(level)) for level in item) for item in given["families"])
-    )
+    families = tuple(tuple(isl.UnionMap(str(level)) for level in item) for item in given["families"])
+    return Part(name, domain, order, families, own)
 
 
 def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
@@ -133,6 +154,14 @@ def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
     everything = item.vertices(0)
     for family in range(1, len(item.chains)):
         everything = everything.union(item.vertices(family))
+    kept = empty_map()
+    for part in item.parts:
+        kept = kept.union(part.inner)
+    everything = everything.union(kept.domain())
+    if not kept.is_single_valued():
+        yield "an own vertex is on the paths of two instances"
+    if not kept.domain().intersect(item.sources.union(needed)).is_empty():
+        yield "an own vertex is a source"
     if not needed.is_subset(item.sources):
         yield "a path ends at a vertex that is not among the sources"
     if not everything.is_subset(item.spill.union(item.sources)) or not item.spill.is_subset(everything):
@@ -174,6 +203,10 @@ def _wrong_path(item: Argument, part: Part, family: int, reads: Reads) -> Iterat
             yield f"{place}: a chain leads into another class"
 
 
+def _names(points: isl.UnionSet) -> set[str]:
+    return {item.get_tuple_name() for item in _sets(points)}
+
+
 def _sets(points: isl.UnionSet) -> list[isl.Set]:
     found: list[isl.Set] = []
     points.foreach_set(found.append)
@@ -185,7 +218,7 @@ def _wrong_classes(item: Argument, family: int) -> Iterator[str]:
     together = empty_map()
     for part in item.parts:
         classes, own = part.placed(item.classes(family)), empty_map()
-        for level in part.families[family]:
+        for level in part.levels[family]:
             own = own.union(level.reverse().apply_range(classes))
         if not own.is_single_valued():
             yield f"family {family}: a vertex is on paths of two classes of {part.statement}"
@@ -293,7 +326,7 @@ def _wrong_symmetry(item: Argument) -> Iterator[str]:
     symmetry = item.given["symmetry"]
     chain, pairs = int(symmetry["chain"]), [tuple(map(int, pair)) for pair in symmetry["pairs"]]
     part = item.parts[0]
-    if len(item.parts) > 1 or any(fold != 1 for fold in item.folds) or any(len(levels) > 1 for levels in part.families):
+    if len(item.parts) > 1 or any(fold != 1 for fold in item.folds) or any(len(levels) > 1 for levels in part.levels):
         yield "mirrored reads need one statement and direct reads"
         return
     sums = {spanned([*item.kernels[a], *item.kernels[b]]) for a, b in pairs}
@@ -308,7 +341,7 @@ def _wrong_symmetry(item: Argument) -> Iterator[str]:
     for a, b in pairs:
         if meeting(item.kernels[a], item.kernels[b], item.width):
             yield f"families {a} and {b} do not determine an instance"
-        crossed = part.families[a][0].apply_range(part.families[b][0].reverse())
+        crossed = part.levels[a][0].apply_range(part.levels[b][0].reverse())
         if not crossed.intersect(crossed.reverse()).is_empty():
             yield f"two instances read the same pair of vertices as families {a} and {b}"
         if not crossed.is_subset(same):
@@ -318,6 +351,12 @@ def _wrong_symmetry(item: Argument) -> Iterator[str]:
 def most_instances(item: Argument, sizes: Mapping[str, int], events: Fraction) -> Number:
     """Return U: the most instances in one segment of so many events."""
     K: Number = sizes["S"] + events
+    most = _most_without_own(item, sizes, K)
+    return combined(ast.Add, most, K) if item.parts[0].own else most
+
+
+def _most_without_own(item: Argument, sizes: Mapping[str, int], K: Number) -> Number:
+    """Return the most instances of which no own vertex is a cut, for K vertices."""
     symmetry = item.given["symmetry"]
     if symmetry is not None:
         part = combined(ast.Div, K, Fraction(3))

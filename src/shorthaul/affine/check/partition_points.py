@@ -67,6 +67,7 @@ def wrong_at(
     sources, spill = points_of(item.sources, known, sizes), points_of(item.spill, known, sizes)
     owners: list[set[Vertex]] = [set() for _ in item.chains]
     classes: list[dict[Vertex, set[tuple[int, ...]]]] = [defaultdict(set) for _ in item.chains]
+    inner: set[tuple[Vertex, Vertex]] = set()
     total = 0
     for part in item.parts:
         inside = sorted(points_of(part.points, known, sizes))
@@ -84,8 +85,10 @@ def wrong_at(
                     after in operands[before] for before, after in steps if before in operands and after != vertex
                 ):
                     yield f"the path of family {family} that ends in {vertex} does not follow reads"
-                owners[family].update(path)
-                for one in path:
+                inner.update((one, vertex) for one in path[:-1] if one[0] in part.own)
+                kept = [one for one in path if one[0] not in part.own]
+                owners[family].update(kept)
+                for one in kept:
                     classes[family][one].add(of_class[vertex])
                 last = path[-1] if path else vertex
                 own = item.chains[family] and last in members and last != vertex
@@ -97,7 +100,10 @@ def wrong_at(
         if any(len(values) > item.folds[family] for values in found.values()):
             yield f"a vertex of family {family} is on paths of too many classes"
     yield from _meeting(item, owners)
-    if set().union(*owners) - sources != spill - sources:
+    alone = {one for one, _ in inner}
+    if len(alone) < len(inner) or alone & sources:
+        yield "an own vertex is on the paths of two instances, or a source"
+    if alone.union(*owners) - sources != spill - sources:
         yield "the may-spill set is not that of the vertices of the paths"
     yield from wrong_counts(item, total, len(sources), sizes, capacities)
 

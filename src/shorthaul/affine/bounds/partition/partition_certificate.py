@@ -15,15 +15,11 @@ _UNUSED: Final = {
 }
 
 
-def partition_certificate(argument: Partition, facts: dict[str, sympy.Expr]) -> dict[str, Any] | None:
-    """Return the certificate of an argument with the numbers ``facts``; None where none is known.
-
-    These are instances with vertices of their own.
+def partition_certificate(argument: Partition, facts: dict[str, sympy.Expr]) -> dict[str, Any]:
+    """Return the certificate of an argument with the numbers ``facts``.
 
     Sets and relations are isl's texts, numbers exact fractions, formulas SymPy's texts.
     """
-    if argument.has_own:
-        return None
     if argument.far:
         return {**_families(argument, facts), **_UNUSED, "cliques": [[0, 1, 2]], "mirrored": True}
     symmetric = argument.symmetry is not None
@@ -66,10 +62,11 @@ def _families(argument: Partition, facts: dict[str, sympy.Expr]) -> dict[str, An
                 "statement": part.statement,
                 "domain": str(part.domain),
                 "order": list(part.order),
-                "families": [[str(level) for level in levels] for levels in part.levels],
+                "families": [[str(level) for level in levels] for levels in part.all_levels],
             }
             for part in argument.parts
         ],
+        "own": sorted(frozenset[str]().union(*(part.own for part in argument.parts))),
         "chains": [path.is_chain for path in argument.parts[0].paths],
         "kernels": [[list(row) for row in space] for space in argument.kernels],
         "folds": list(argument.folds),
