@@ -18,8 +18,8 @@ COMMANDS = (
     "pebble sweep fft:n=64,word=1 --points 8 --effort 24",
     "affine sweep lu --size N=2000 --points 8",
     "tensor sweep transformer-block:layers=4 --points 12 --effort 24",
-    "dataflow sweep sobel4 --seeds 4 --generations 60",
-    "spatial sweep yule --sizes 65536,131072,262144,524288",
+    "dataflow sweep sobel4 --seeds 4 --generations 150",
+    "spatial sweep yule --sizes 2^16..2^21",
 )
 
 

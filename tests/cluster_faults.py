@@ -21,7 +21,7 @@ from typing import Any
 COMMANDS = (
     ("pebble", "sweep", "fft:n=16", "--points", "6", "--effort", "6"),
     ("pebble", "plan", "fft:n=16", "--budget", "160", "--restarts", "5", "--effort", "6"),
-    ("affine", "sweep", "lu", "--size", "N=500", "--points", "6"),
+    ("affine", "sweep", "lu", "--size", "N=200", "--points", "6"),
     ("tensor", "plan", "transformer-block", "--restarts", "6", "--effort", "6"),
     ("tensor", "sweep", "example-5", "--points", "6", "--effort", "6"),
     ("dataflow", "plan", "sobel", "--generations", "60", "--restarts", "5", "--polish-effort", "1"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, Final
 
 from shorthaul.core.search import Search
 
@@ -10,6 +11,8 @@ from shorthaul.core.search import Search
 _TIME_PER_EFFORT = 0.3
 #: CP-SAT's limit in seconds where there is none.
 _NO_LIMIT_S = 1e7
+#: How often a search is asked whether it was stopped, in seconds.
+_LOOK_S: Final = 0.05
 
 
 def solve_model(model: Any, search: Search) -> tuple[int, Any]:
@@ -21,6 +24,26 @@ def solve_model(model: Any, search: Search) -> tuple[int, Any]:
     solver.parameters.max_time_in_seconds = min(_NO_LIMIT_S, max(0.01, search.remaining_s()))
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
-    status = solver.solve(model)
+    status = run_solver(solver, model, search)
     search.spend(solver.response_proto.deterministic_time / _TIME_PER_EFFORT)
     return status, solver
+
+
+def run_solver(solver: Any, model: Any, search: Search) -> int:
+    """Return the status of a solver of CP-SAT, which ends with what it has when ``search`` is stopped.
+
+    It runs beside this thread, which only so hears of signals and of memory that runs out.
+    """
+    solver.parameters.catch_sigint_signal = False  # the search would not know of it, and go on
+    with ThreadPoolExecutor(1) as beside:
+        solving = beside.submit(solver.solve, model)
+        try:
+            while not wait([solving], _LOOK_S).done:
+                if search.interrupted:
+                    solver.stop_search()
+        finally:
+            while not wait([solving], 0).done:  # it may not have begun: then it does not hear
+                solver.stop_search()
+                wait([solving], _LOOK_S)
+    status: int = solving.result()
+    return status

@@ -91,10 +91,9 @@ def shown(amount: int) -> str:
 def used_bytes() -> int | None:
     """Return what this process and those that it started use, shared pages once; None where nothing tells."""
     try:
-        own = _resident(os.getpid())
+        return _resident(os.getpid()) + _of_others()
     except (OSError, ValueError, IndexError):
         return None
-    return own + sum(_share(pid) for pid in _descendants())
 
 
 def free_bytes() -> int | None:
@@ -106,6 +105,12 @@ def free_bytes() -> int | None:
 
 def _resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _of_others() -> int:
+    """Return what the processes that this one started use beside it; pages that they share with it belong to it."""
+    others, own = _descendants(), os.getpid()
+    return sum(map(_share, others)) - (_resident(own) - _share(own)) if others else 0
 
 
 def _share(pid: int) -> int:
@@ -202,7 +207,7 @@ class Watch:
 
     def _look(self, now: float) -> None:
         if now >= self._next_look:
-            self._others = sum(map(_share, _descendants()))
+            self._others = _of_others()
             self._next_look = now + max(0.25, 20 * (time.monotonic() - now))
         used = _resident(os.getpid()) + self._others
         if used < _SEARCHES * self.limit:

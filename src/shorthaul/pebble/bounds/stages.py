@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.core.searching.cp_sat import run_solver
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, Terms
 
@@ -175,7 +176,7 @@ class _Program:
         solver.parameters.linearization_level = 2  # at 1 some training graphs stay at the trivial bound
         solver.parameters.max_deterministic_time = min(search.left(), tuning.STAGED_EFFORT) * tuning.STAGED_TIME
         solver.parameters.max_time_in_seconds = max(0.01, min(search.remaining_s(), 1e6))
-        status = solver.solve(self.model)
+        status = run_solver(solver, self.model, search)
         search.spend(solver.response_proto.deterministic_time / tuning.STAGED_TIME)
         if status == cp_model.INFEASIBLE:
             return limit

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from ortools.sat.python import cp_model
 
 from shorthaul.core.search import Search
+from shorthaul.core.searching.cp_sat import run_solver
 from shorthaul.tensor.bounds.columns import Program
 from shorthaul.tensor.bounds.pricing import Column
 from shorthaul.tensor.model import Problem
@@ -33,7 +34,7 @@ def chosen_groups(program: Program, search: Search) -> list[tuple[int, ...]] | N
     solver.parameters.random_seed = search.seed % 2**31
     solver.parameters.max_deterministic_time = min(search.left() / EFFORT_PER_SOLVER_TIME, _LONGEST)
     solver.parameters.max_time_in_seconds = max(0.01, min(search.remaining_s(), 1e6))
-    status = solver.solve(choice.model)
+    status = run_solver(solver, choice.model, search)
     search.spend(solver.response_proto.deterministic_time * EFFORT_PER_SOLVER_TIME)
     return choice.groups(solver) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
 
