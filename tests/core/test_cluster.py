@@ -15,6 +15,7 @@ from tests.commands import shorthaul, shorthaul_json
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.core.searching import cluster as subject
+from shorthaul.core.searching.signals import Allowance
 from shorthaul.core.searching.tasks import run_tasks
 
 SEARCH = ("tensor", "plan", "transformer-block", "--restarts", "3", "--effort", "0.3")
@@ -132,3 +133,39 @@ def test_control_c_in_a_search_on_processes_of_a_cluster(tmp_path: Path) -> None
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert tmp_path.joinpath("plan.json").exists()
+
+
+def test_plans_reach_the_search_before_a_task_ends(address: str) -> None:
+    search = Search(cluster=address, time_limit=30)
+    search.begin()
+    for _ in run_tasks(keeping, [5, 3], search=search):
+        break
+    assert search.kept is not None
+    assert search.kept[0] in {3, 5}
+
+
+def keeping(value: int, search: Search) -> int:
+    search.keep(value, f"plan {value}")
+    if value == 5:
+        while search.remaining_s() > 25:  # the other has ended by then
+            search.report(best=value)
+            time.sleep(0.05)
+    return value
+
+
+def test_what_was_cut_off_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unreachable:
+        def __init__(self, _: str) -> None: ...
+
+        def is_set(self) -> bool:
+            raise TimeoutError
+
+    monkeypatch.setattr("distributed.Event", Unreachable)
+    with pytest.raises(ConnectionError):
+        subject._run(cut_off, None, Allowance(None, None, 0), "search", 0)
+
+
+def cut_off(_: None, search: Search) -> bool:
+    while not search.expired():
+        time.sleep(0.01)
+    return True

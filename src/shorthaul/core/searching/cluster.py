@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import socket
 import time
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.core.searching.signals import Allowance, TaskSearch
+from shorthaul.core.searching.signals import Allowance, TaskSearch, Told
 from shorthaul.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _POLL_S: Final = 0.5
 _LOOK_S: Final = 0.1
 #: How long the scheduler may take to answer, in seconds.
 _CONNECT_S: Final = 5
+#: How long its first worker may take to come, in seconds: those of a job start after their scheduler.
+_FIRST_WORKER_S: Final = 30
 #: How long a cluster may be without any worker while tasks are left, in seconds.
 _ALONE_S: Final = 10.0
 
@@ -45,8 +48,10 @@ class _Remote:
     """The signals of a task on a worker of a cluster."""
 
     name: str
+    index: int
     event: Any
     stopped: bool = False
+    is_lost: bool = False
     next_poll: float = 0.0
 
     def is_stopped(self) -> bool:
@@ -56,7 +61,7 @@ class _Remote:
             try:
                 self.stopped = bool(self.event.is_set())
             except Exception:
-                self.stopped = True
+                self.stopped = self.is_lost = True
             self.next_poll = time.monotonic() + _POLL_S
         return self.stopped
 
@@ -65,13 +70,26 @@ class _Remote:
 
     def tell(self, best: float) -> None:
         """Send the best cost so far."""
+        self._send(best, has_plan=False)
+
+    def keep(self, cost: float, plan: Any) -> None:
+        """Leave a plan at the scheduler, in place of the one before, and say so."""
+        from distributed import Variable
+
+        with suppress(Exception):
+            Variable(_shelf(self.name, self.index)).set(pickle.dumps((cost, plan)))
+            self._send(cost, has_plan=True)
+
+    def _send(self, cost: float, *, has_plan: bool) -> None:
         from distributed import get_worker
 
         with suppress(Exception):
-            get_worker().log_event(self.name, best)
+            get_worker().log_event(self.name, (cost, self.index, has_plan))
 
-    def keep(self, cost: float, plan: Any) -> None:
-        """Nothing: plans come with the answers of tasks."""
+
+def _shelf(name: str, index: int) -> str:
+    """Return the name of the variable that holds the best plan of a task."""
+    return f"{name}-{index}"
 
 
 @dataclass(slots=True)
@@ -82,6 +100,9 @@ class _Run:
     address: str
     name: str = field(default_factory=lambda: f"shorthaul-{uuid.uuid4().hex}")
     running: dict[Any, int] = field(default_factory=dict)
+    #: The best cost that tasks told, and those that left a plan since it was asked for.
+    told: float = float("inf")
+    shelves: set[int] = field(default_factory=set)
     alone_since: float | None = None
 
     def threads(self) -> int:
@@ -94,6 +115,21 @@ class _Run:
         if self.alone_since is not None and now - self.alone_since > _ALONE_S:
             raise ClusterLostError(f"the cluster at {self.address} has no workers left")
         return count
+
+    def hear(self, cost: float, index: int, has_plan: bool) -> None:
+        """Take in what a task told, in the thread of the client."""
+        self.told = min(self.told, cost)
+        if has_plan:
+            self.shelves.add(index)
+
+    def plans(self) -> Iterator[Told]:
+        """Yield the plans that tasks left."""
+        from distributed import Variable
+
+        while self.shelves:
+            shelf = Variable(_shelf(self.name, self.shelves.pop()), client=self.client)
+            with suppress(Exception):
+                yield Told(*pickle.loads(shelf.get(timeout=_CONNECT_S)))
 
     def answers(self) -> Iterator[tuple[int, Any]]:
         """Yield what is done as (number, (answer, effort)), None for a task that was lost."""
@@ -141,15 +177,14 @@ def _handed_out(work: Work[TaskT, AnswerT], run: _Run) -> Iterator[tuple[int, An
     from distributed import Event
 
     stop = Event(run.name, client=run.client)
-    told: list[float] = []
-    run.client.subscribe_topic(run.name, lambda event: told.append(event[1]))
+    run.client.subscribe_topic(run.name, lambda event: run.hear(*event[1]))
     is_stopping = False
     try:
         while True:
             count = run.threads()
             while len(run.running) < count and (taken := work.take(count, len(run.running))) is not None:
                 index, allowed = taken
-                future = run.client.submit(_run, work.function, work.tasks[index], allowed, run.name, pure=False)
+                future = run.client.submit(_run, work.function, work.tasks[index], allowed, run.name, index, pure=False)
                 run.running[future] = index
             if not run.running and not work.waiting:
                 return
@@ -163,7 +198,9 @@ def _handed_out(work: Work[TaskT, AnswerT], run: _Run) -> Iterator[tuple[int, An
             if work.is_over() and not is_stopping:
                 is_stopping = True
                 stop.set()
-            work.watch(min(told, default=float("inf")))
+            for told in run.plans():
+                work.hear(told)
+            work.watch(run.told)
     finally:
         if run.client.status == "running":
             with suppress(Exception):
@@ -172,13 +209,20 @@ def _handed_out(work: Work[TaskT, AnswerT], run: _Run) -> Iterator[tuple[int, An
 
 
 def _run(
-    function: Callable[[TaskT, Search], AnswerT], task: TaskT, allowed: Allowance, name: str
+    function: Callable[[TaskT, Search], AnswerT], task: TaskT, allowed: Allowance, name: str, index: int
 ) -> tuple[AnswerT, float]:
-    """Run one task on a worker; return its answer and the effort it took."""
+    """Run one task on a worker; return its answer and the effort it took.
+
+    Raises ConnectionError if it ended early since it did not reach the scheduler: it is but a part of an answer.
+    """
     from distributed import Event
 
-    search = TaskSearch(allowed, _Remote(name, Event(name)))
-    return function(task, search), search.work()
+    remote = _Remote(name, index, Event(name))
+    search = TaskSearch(allowed, remote)
+    answer = function(task, search)
+    if remote.is_lost:
+        raise ConnectionError("the scheduler was not reached")
+    return answer, search.work()
 
 
 def threads(search: Search) -> int:
@@ -221,6 +265,8 @@ def connected(address: str, workers: int) -> Any:
             value=address,
             allowed="the address of a Dask scheduler, such as tcp://host:8786, or local",
         ) from None
+    with suppress(TimeoutError):
+        client.wait_for_workers(1, timeout=_FIRST_WORKER_S)
     _expect_same_version(client, address)
     return client
 
@@ -248,7 +294,8 @@ def _expect_same_version(client: Any, address: str) -> None:
     except ImportError:
         found = {"none"}
     if not found:
-        raise InputError("has no workers", place="--cluster", value=address, cure="start some with 'dask worker'")
+        waited = f"has no workers, and none came within {_FIRST_WORKER_S} s"
+        raise InputError(waited, place="--cluster", value=address, cure="start some with 'dask worker'")
     if found != {VERSION}:
         raise InputError(
             f"the workers have shorthaul {', '.join(sorted(found))}",
