@@ -197,8 +197,6 @@ def _wrong_path(item: Argument, part: Part, family: int, reads: Reads) -> Iterat
     if item.chains[family]:
         back = levels[-1].intersect_range(part.points).subtract(part.points.identity())
         classes = part.placed(item.classes(family))
-        if back.is_empty():
-            yield f"{place}: a chain never leads back to an instance"
         if not back.is_subset(classes.apply_range(classes.reverse())):
             yield f"{place}: a chain leads into another class"
 
