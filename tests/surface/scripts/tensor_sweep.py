@@ -7,7 +7,7 @@ from shorthaul.tensor import Problem
 def curve(problem: Problem) -> list[float | None]:
     result = shorthaul.tensor.sweep(problem, over="capacity", least=1024.0, most=4096, points=3, rules="spec", effort=1)
     bound = shorthaul.tensor.bound(problem, rules="contest").bound
-    return [point["latency"] for point in result.extra["points"]] + ([] if bound is None else [bound.value])
+    return [point.get("latency") for point in result.extra["points"]] + ([] if bound is None else [bound.value])
 
 
 workload = shorthaul.tensor.case("example-1").workload
