@@ -7,6 +7,7 @@ once. So the answers do not either: searches that exchange what they found do so
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +45,8 @@ class Work(Generic[TaskT, AnswerT]):
     waiting: list[int] = field(init=False)
     #: The first task whose answer is enough: those behind it need not be run.
     needed: int = field(init=False)
-    spent: float = 0.0
+    #: The effort that each answer took.
+    spent: list[float] = field(default_factory=list)
     has_answer: bool = False
     began: float = field(default_factory=time.monotonic)
 
@@ -82,7 +84,7 @@ class Work(Generic[TaskT, AnswerT]):
     def note(self, index: int, answer: AnswerT, spent: float) -> None:
         """Take in an answer, and the effort that it took."""
         self.has_answer = self.search.has_part = True
-        self.spent += spent
+        self.spent.append(spent)
         if self.enough(answer):
             self.needed = min(self.needed, index)
 
@@ -162,7 +164,7 @@ def _run(work: Work[TaskT, AnswerT]) -> Iterator[tuple[int, AnswerT]]:
                 yield from run_on_processes(work, workers)
         yield from _run_here(work)
     finally:
-        search.spend(work.spent)
+        search.spend(math.fsum(work.spent))  # exact: the same in whatever order tasks have ended
 
 
 def with_its_cluster(search: Search) -> Search:
