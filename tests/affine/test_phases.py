@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import islpy as isl
 import numpy as np
 import pytest
@@ -9,10 +11,12 @@ from tests.affine.derived import flow_of, quick
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.lifetime.phases import meeting, phases
+from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.cdag import ConcreteCdag, IntArray, concrete_cdag
+from shorthaul.affine.verbs.bound import bound_of as as_bound
 from shorthaul.affine.workloads.cases import kernel
 from shorthaul.graphs.replay import belady_loads, least_loads
 
@@ -139,3 +143,47 @@ def test_paths_of_one_family_that_meet() -> None:
     assert meeting(levels[:1], isl.UnionSet("{ S0[0]; S0[5] }")).is_empty()
     found = meeting(levels, ends)
     assert found.is_equal(isl.UnionMap("{ S0[i] -> S0[j] : 0 <= i, j < 9 and j != i and -2 <= i - j <= 2 }"))
+
+
+STEPS = (
+    "void f(int T, int N, double x[N], double s[T + 1], double W[T + 1][N]) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
+)
+STEP = "{ s[t + 1] = 0.0; for (int i = 0; i < N; i++) s[t + 1] += %s * s[t]; }"
+#: Which steps there are, what they read, and how many times the N values at S = 8 and T = 21, N = 40 at least.
+GAPS = {
+    "halves": ("if (t != 10)", "x[i]", 8),
+    "a short side behind": ("if (t < T - 7 || t > T - 5)", "x[i]", 10),
+    "a short side before": ("if (t < 3 || t > 5)", "x[i]", 11),
+    "many gaps": ("if (t % 4 < 3)", "x[i]", 1),
+    "halves that share nothing": ("if (t != 10)", "(W[t][i] + W[t + 1][i])", 24),
+    "no gap": ("", "x[i]", 15),
+}
+
+
+@pytest.mark.parametrize("name", quick(GAPS, ("halves",)))
+def test_events_on_both_sides_of_a_gap(name: str) -> None:
+    """Steps behind a gap need nothing of those before it: played side by side, both use one load of a value."""
+    where, read, least = GAPS[name]
+    program = program_from_text(STEPS % f"for (int t = 0; t < T; t++) {where} {STEP % read}")
+    flow = flow_dependences(program)
+    sizes = {"T": 21, "N": 40}
+    bound, cdag = lower_bound(program, flow=flow), concrete_cdag(program, sizes, flow)
+    orders = (cdag.program_order, side_by_side(cdag))
+    for capacity in (6, 8, 12, 20):
+        loads = [int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum()) for order in orders]
+        assert bound.value({**sizes, "S": capacity}) <= min(loads), capacity
+    assert bound.value({**sizes, "S": 8}) >= least * 40
+    document = as_bound(program, bound, {**sizes, "S": 8}, flow).document()
+    assert not verify(program, json.loads(json.dumps(document)), {**sizes, "S": 8})[0]
+
+
+def side_by_side(cdag: ConcreteCdag) -> IntArray:
+    """Return an order with the first steps of all runs together, i by i, then the second ones, and so on."""
+    steps, inner = cdag.coordinates[:, 0], cdag.coordinates[:, 1]
+    run = np.zeros(cdag.n, dtype=np.int64)
+    for vertex in cdag.program_order:
+        read = cdag.operands[cdag.starts[vertex] : cdag.starts[vertex + 1]]
+        read = read[read >= cdag.inputs]
+        run[vertex] = (run[read] + (steps[read] != steps[vertex])).max(initial=0)
+    order = np.lexsort((np.arange(cdag.n), inner, run))
+    return order[order >= cdag.inputs]

@@ -8,9 +8,10 @@ the next vertex of the path, or w. It has to be in fast memory then, and beside 
     loads in (b, b']  >=  n(b) - S + 1,
 
 none of them the first load of an input. Over a sequence b_1, b_2, ... in which each event is an ancestor of the next
-the intervals are disjoint in time, and the loads add up. Sequences of different lines add up if no vertex is on paths
-of two of them (checked). Intervals from each event to the next but one cover every moment twice at most: half of what
-they load adds up, beside the loads of other vertices.
+the intervals are disjoint in time, and the loads add up. Where the domain has a gap, the events behind it need not
+follow from those before: both sides add up if no vertex is on paths of both, as do sequences of different lines
+(checked); otherwise one side is taken. Intervals from each event to the next but one cover every moment twice at most:
+half of what they load adds up, beside the loads of other vertices.
 
 The events are instances of one statement, or the last vertices of its chains, in steps of one of the loops around.
 Between two of them one more may be put, in the middle of a chain that lies between them: each half
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import islpy as isl
@@ -29,6 +30,7 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.routes import routes
+from shorthaul.affine.bounds.lifetime.sequences import in_sequence, sharing_in_sequence, sides
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
 from shorthaul.affine.effort import limited, step, within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
@@ -58,7 +60,7 @@ class Phase:
 
     ``pieces`` count the paths, with floors replaced by what is below them; a load may be in ``times`` intervals.
     ``last``: the interval begins at b' and has no end. ``known`` are the ancestors of events from which it follows,
-    ``rests_on`` the other relations, as a certificate names them.
+    ``rests_on`` the other relations, as a certificate names them. ``order``: event -> those whose intervals end before.
     """
 
     pairs: isl.UnionMap
@@ -70,6 +72,7 @@ class Phase:
     rests_on: Mapping[str, Any]
     times: int = 1
     last: bool = False
+    order: isl.UnionMap = field(default_factory=lambda: _read("{ }"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,6 @@ class Phases:
     events: tuple[str, ...]
     kinds: tuple[Phase, ...]
     axis: int | None  #: the coordinate along which events follow one another
-    line: tuple[int, ...]  #: those that are the same for all events of a line
     apart: bool = False  #: the second event is of a statement of its own, not in the middle of a chain
 
     @property
@@ -130,14 +132,15 @@ def _of_events(flow: DataFlow, reach: Reachability, event: str, axis: int) -> It
     if once.is_empty() and line:
         exists = reach.ancestors(event, domain, steps=FURTHER_COMPOSITIONS)
         twice = _steps(event, width, domain, axis, free, 2).intersect(exists.reverse())
-        if not twice.is_empty():
-            yield from _of_steps(flow, reach, None, twice, exists, axis, line)
+        if not twice.is_empty() and twice.is_single_valued():
+            for some in sides(twice, exists, axis, line, 2):
+                yield from _of_steps(flow, reach, None, some, exists, axis, line)
     if once.is_empty():
         return
-    twice = once.apply_range(once)
-    yield from _of_steps(flow, reach, once, twice, exists, axis, line)
-    if axis == width - (1 if free is None else 2):
-        yield from _with_middles(flow, reach, once, exists, axis, line)
+    for some in sides(once, exists, axis, line):
+        yield from _of_steps(flow, reach, some, some.apply_range(some), exists, axis, line)
+        if axis == width - (1 if free is None else 2):
+            yield from _with_middles(flow, reach, some, exists, axis, line)
 
 
 def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | None, length: int) -> isl.UnionMap:
@@ -152,8 +155,6 @@ def _with_middles(
     flow: DataFlow, reach: Reachability, once: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int]
 ) -> Iterator[Phases]:
     """Yield what passes in two halves, before and after the middle of a chain that lies between two events."""
-    event = names_of(once.domain()).pop()
-    width = flow.program.by_name[event].domain.dim(_SET)
     for name, middle in _middles(reach, between_events(flow, reach, once)):
         first = phase_of(reach, once.domain().identity(), middle, exists, between_events(flow, reach, middle))
         later = middle.reverse().apply_range(once)
@@ -161,8 +162,24 @@ def _with_middles(
         known = known.union(reach.ancestors(name, middle.range(), steps=1))
         second = phase_of(reach, middle, later, known, between_events(flow, reach, later))
         kinds = [kind for kind in (first, second) if kind is not None]
-        if kinds and lines_apart(kinds, event, width, line):
-            yield Phases((event, name), tuple(kinds), axis, tuple(line))
+        kinds = _adding_up(kinds, once, exists, axis, line)
+        if kinds:
+            yield Phases((names_of(once.domain()).pop(), name), tuple(kinds), axis)
+
+
+def _adding_up(
+    kinds: Sequence[Phase], pairs: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int]
+) -> list[Phase]:
+    """Return kinds of intervals between ``pairs`` with their order, none if those that share a vertex may overlap."""
+    if not kinds:
+        return []
+    vertices, events, times = kinds[0].vertices, kinds[0].ends.domain(), kinds[0].times
+    for kind in kinds[1:]:
+        vertices, events = vertices.union(kind.vertices), events.union(kind.ends.domain())
+    order, _ = in_sequence(pairs.intersect_domain(events), exists, axis, line, times)
+    if not sharing_in_sequence(vertices, order, axis, line, times):
+        return []
+    return [replace(kind, order=order) for kind in kinds]
 
 
 def events_of(flow: DataFlow, reach: Reachability, name: str) -> tuple[isl.UnionSet, int | None]:
@@ -191,12 +208,13 @@ def _of_steps(
     if once is not None:
         same, between = once.domain().identity(), between_events(flow, reach, once)
         single = phase_of(reach, same, once, exists, between)
-        if line and (single is None or not lines_apart([single], event, width, line)):
+        kinds = _adding_up([single] if single else [], once, exists, axis, line)
+        if line and not kinds:
             near = _on_line(between, event, width, line)
             single = phase_of(reach, same, once, exists, near, traced=0, through=between)
-        if single is not None and lines_apart([single], event, width, line):
-            kinds = [single]
-            yield Phases((event,), (single,), axis, tuple(line))
+            kinds = _adding_up([single] if single else [], once, exists, axis, line)
+        if kinds:
+            yield Phases((event,), tuple(kinds), axis)
     if not line or twice.is_empty():
         return
     taken = kinds[0].vertices.range() if kinds else None
@@ -205,9 +223,9 @@ def _of_steps(
     alone = _on_line(between, event, width, line)
     same = twice.domain().identity()
     double = phase_of(reach, same, twice, exists, alone, traced=0, taken=taken, through=between)
-    if double is not None and lines_apart([*kinds, double], event, width, line):
-        kinds = [*kinds, replace(double, times=2)]
-        yield Phases((event,), tuple(kinds), axis, tuple(line))
+    doubled = _adding_up([replace(double, times=2)] if double else [], twice, exists, axis, line)
+    if doubled:
+        yield Phases((event,), (*kinds, *doubled), axis)
 
 
 def _on_line(between: isl.UnionMap, event: str, width: int, line: Sequence[int]) -> isl.UnionMap:
@@ -360,18 +378,6 @@ def phase_with(
     return Phase(pairs, ends, vertices, pieces, sums, known, rests_on, last=last)
 
 
-def lines_apart(kinds: Sequence[Phase], event: str, width: int, line: Sequence[int]) -> bool:
-    """True if no vertex is on paths of two lines of events, which the coordinates ``line`` tell apart."""
-    if not line:
-        return True
-    names = [f"x{at}" for at in range(width)]
-    classes = _read(f"{{ {event}[{', '.join(names)}] -> [{', '.join(names[at] for at in line)}] }}")
-    together = _read("{ }")
-    for kind in kinds:
-        together = together.union(kind.vertices.reverse().apply_range(classes))
-    return bool(together.is_single_valued())
-
-
 def sub_bound(item: Phases, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     program = flow.program
@@ -416,19 +422,16 @@ def _certificate(item: Phases, program: Program) -> dict[str, Any]:
 
 def _order(item: Phases, width: int) -> isl.UnionMap:
     """Return interval -> those that end before it on its line; those of kind 0 are k0[...], named by their events."""
-    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
-    axis, event, found = item.axis, item.events[0], _read("{ }")
+    x = ", ".join(f"x{at}" for at in range(width))
+    found = _read("{ }")
     for (one, later), (other, sooner) in itertools.product(enumerate(item.kinds), repeat=2):
-        if (axis is None and other >= one) or later.times != sooner.times:
+        if later.times != sooner.times:
             continue
-        where = [f"x{at} = y{at}" for at in item.line]
-        if axis is not None:
-            where.append(f"y{axis} {'<=' if other < one else '<'} x{axis}")
-            where.append(f"(x{axis} - y{axis}) mod {later.times} = 0")
-        pair = _read(f"{{ k{one}[{', '.join(x)}] -> k{other}[{', '.join(y)}] : {' and '.join(where)} }}")
-        names = [_read(f"{{ {event}[{', '.join(x)}] -> k{at}[{', '.join(x)}] }}") for at in (one, other)]
-        ends = [kind.ends.domain().apply(name) for kind, name in zip((later, sooner), names, strict=True)]
-        found = found.union(pair.intersect_domain(ends[0]).intersect_range(ends[1]))
+        order = later.order.union(later.ends.domain().identity()) if other < one else later.order
+        names = [_read(f"{{ k{at}[{x}] -> {item.events[0]}[{x}] }}") for at in (one, other)]
+        ends = [kind.ends.domain() for kind in (later, sooner)]
+        order = order.intersect_domain(ends[0]).intersect_range(ends[1])
+        found = found.union(names[0].apply_range(order).apply_range(names[1].reverse()))
     return found.coalesce()
 
 
@@ -476,6 +479,7 @@ def _last_steps(item: Phases) -> Iterator[str]:
         return
     halved = "; those of double length count half, beside vertices of their own" if item.doubled else ""
     yield (
-        f"Lemma (phases): at least n - S + 1 loads of path vertices in each interval, and the intervals add up{halved};"
+        f"Lemma (phases): at least n - S + 1 loads of path vertices in each interval, and the intervals add up{halved}:"
     )
-    yield "lines of events (by the outer loops) share no path vertex, so they add up as well."
+    yield "of two that share a vertex, one ends at the event at which the other begins or an ancestor of it (checked)."
+    yield "Lines of events (by the outer loops) share no path vertex, so they add up as well."

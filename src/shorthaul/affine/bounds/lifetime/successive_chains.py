@@ -17,7 +17,6 @@ from shorthaul.affine.bounds.lifetime.phases import (
     Phases,
     between_events,
     events_of,
-    lines_apart,
     phase_of,
     phase_with,
 )
@@ -58,7 +57,6 @@ def _of_pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> I
     pairs = _pairs(flow, reach, first, second)
     if pairs is None:
         return
-    width = flow.program.by_name[first].domain.dim(_SET)
     same = pairs.domain().identity()
     between = phase_of(reach, same, pairs, reach.ancestors(first), between_events(flow, reach, pairs))
     if between is None:
@@ -79,5 +77,5 @@ def _of_pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> I
             "paths": [{"ends": str(pairs.reverse().apply_range(ends)), "levels": []}],
         }
         rest: Phase = phase_with(reach, pairs, ends, ends, known.intersect_domain(pairs.range()), rests_on, last=True)
-        if lines_apart([between, rest], first, width, range(width)):
-            yield Phases((first, second), (between, rest), None, tuple(range(width)), apart=True)
+        if between.vertices.union(rest.vertices).reverse().is_single_valued():
+            yield Phases((first, second), (between, rest), None, apart=True)
