@@ -96,12 +96,7 @@ class _File:
             "UNUSED": "\n".join(f"  (void){name};" for name in self.arguments),
             "LOCALS": "\n".join(f"  {item}" for item in self.code.locals),
             "BODY": self.code.body,
-            "PRIVATE": "\n".join(
-                [
-                    *private,
-                    *(f"  (void){name};" for name in self.code.private if "[" not in self.code.declarations[name]),
-                ]
-            ),
+            "PRIVATE": "\n".join([*private, *(f"  (void){name};" for name in self.code.private)]),
             "STATEMENTS": self._statements(),
             "BUFFERS": self._buffers(),
             "LOOPS": "\n".join(

@@ -54,13 +54,30 @@ static inline void *sh_room(long count, size_t size) {
 
 @GLOBALS@
 
+/* Programs may compare numbers with and without a sign. */
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#endif
+
 #ifndef NO_DRIVER
-/* The program as written. */
+/* The program as written; it may have empty bodies, branches without braces, and variables that nothing reads. */
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdangling-else"
+#pragma GCC diagnostic ignored "-Wempty-body"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wunused-value"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#endif
 static void @NAME@_original(@SIGNATURE@) {
 @UNUSED@
 @LOCALS@
 @BODY@
 }
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 @STATEMENTS@
