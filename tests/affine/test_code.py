@@ -138,6 +138,34 @@ def test_a_sum_is_kept_in_registers() -> None:
     assert re.search(r"S1\(c\d+, \(c\d+ \+ 7\), c\d+\);", found)  # one element of C for eight values of k
 
 
+def test_a_strip_gathers_no_column() -> None:
+    """Eight of C's row at once would take eight rows of B; eight of its column share one."""
+    source = """void f(int n, double A[n][n], double B[n][n], double C[n][n]) {
+#pragma scop
+      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) C[i][j] += A[i][k] * B[j][k];
+#pragma endscop
+    }"""
+    found = made(source, "n=100,S=900")["code"]
+    assert re.search(r"S0\(\(c\d+ \+ 7\), c\d+, c\d+\);", found)
+
+
+@needs_compiler
+def test_what_a_program_leaves_empty_or_unused_is_no_warning(tmp_path: Path) -> None:
+    source = """void f(int n, unsigned A[n], int B[n]) {
+#pragma scop
+      int t; double T[n]; double U[n];
+      for (int i = 0; i < n; i++) {
+        if (i > 2) ;
+        if (i > 2) if (i < 9) B[i] = A[i]; else B[i] = 2 * A[i];
+        if (i < 3) A[i] = A[i] < B[i] ? i : B[i]; else ;
+        i + 1;
+        T[i] = A[i] >= 0 ? 1 : 0;
+      }
+#pragma endscop
+    }"""
+    assert_agrees(run(made(source, "n=21,S=8")["code"], tmp_path, *SANITIZED))
+
+
 @needs_compiler
 def test_a_strip_keeps_what_stands_before_a_sum(tmp_path: Path) -> None:
     """The first value of j + 1 is what the loop over k of j made last: eight of them do not come first."""

@@ -61,18 +61,20 @@ class Strips:
     def gain(self, part: Part, values: Sequence[str], name: str) -> tuple[int, int]:
         """Return how many accesses are to one element in a strip of the loop ``name``, and how many along a row.
 
-        Writes count twice; ``values`` are the iterators of the part in the names of loops.
+        Writes count twice; ``values`` are the iterators of the part in the names of loops. Rows do not count where an
+        access is neither: its elements have to be gathered one by one (benchmarks/affine_code.py, attention).
         """
         statement = self.program.by_name[part.statement]
         moves = [re.search(rf"\b{name}\b", value) is not None for value in values]
+        accesses = (*statement.reads, statement.write, statement.write)
         kept = along = 0
-        for item in (*statement.reads, statement.write, statement.write):
+        for item in accesses:
             rows = function_rows(item.relation)
             if rows is not None:
                 steps = [sum(abs(f) for f, move in zip(row.factors, moves, strict=True) if move) for row in rows]
                 kept += not any(steps)
                 along += steps[-1:] == [1] and not any(steps[:-1])
-        return kept, along
+        return kept, along if kept + along == len(accesses) else 0
 
 
 def _carried(
