@@ -77,6 +77,7 @@ def convert(
     >>> convert("model.onnx", "model.png")
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: model.onnx: no such file
+      do:      name a file that is there, or '-' and pipe it in
     """
     source, target = Path(os.fsdecode(source)), Path(os.fsdecode(target))
     accelerator = AcceleratorOptions(capacity, bandwidth, native)

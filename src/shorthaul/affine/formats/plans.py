@@ -126,6 +126,7 @@ def load_plan(path: str | Path, program: Program) -> Plan:
     >>> load_plan("no.json", kernel("gemm"))
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: no.json: no such file
+      do:      name a file that is there, or '-' and pipe it in
     """
     path = Path(path)
     try:

@@ -203,6 +203,7 @@ def load_points(path: Path) -> tuple[Point, ...]:
     >>> load_points(Path("no.json"))
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: no.json: no such file
+      do:      name a file that is there, or '-' and pipe it in
     """
     return points_from(load_json(path), file=path)
 

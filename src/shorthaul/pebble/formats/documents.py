@@ -330,6 +330,7 @@ def load_plan(path: str | Path, cdag: Cdag) -> Plan:
     >>> load_plan("no.json", load_cdag("fir.dot", b"digraph { a -> c; b -> c }"))
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: no.json: no such file
+      do:      name a file that is there, or '-' and pipe it in
     """
     path = Path(path)
     try:

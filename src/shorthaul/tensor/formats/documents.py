@@ -86,6 +86,7 @@ def load_problem(path: str | Path, data: bytes | None = None) -> Problem:
     >>> load_problem("no.json")
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: no.json: no such file
+      do:      name a file that is there, or '-' and pipe it in
     """
     data = read_bytes(path) if data is None else data
     try:
@@ -123,6 +124,7 @@ def load_plan(path: str | Path, problem: Problem) -> Plan:
     >>> load_plan("no.json", example_3())
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: no.json: no such file
+      do:      name a file that is there, or '-' and pipe it in
     """
     return plan_from_bytes(Path(path), read_bytes(path), problem)
 
