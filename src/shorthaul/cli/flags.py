@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -148,7 +147,7 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
         shown = has_default and field.default not in {None, False}
         number = next((kind for kind in (int, float) if hints[field.name] in {kind, kind | None}), None)
         metavar = "<str>" if adds_up else "<path>" if _synonyms(field) else f"<{number.__name__}>" if number else None
-        read = None if number is None else partial(_number, number)
+        read = None if number is None else _reader(number)
         info = typer.Option(*names, help=text, show_default=shown, metavar=metavar, parser=read)
         parameters.append(
             inspect.Parameter(
@@ -161,12 +160,16 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
     return parameters
 
 
-def _number(kind: type[float], given: object) -> object:
-    """Return a number, or the text where it is none: the option says what is allowed."""
-    try:
-        return kind(given)  # type: ignore[arg-type]
-    except ValueError:
-        return given
+def _reader(kind: type[float]) -> Callable[[object], object]:
+    """Return what reads a number, and leaves a text that is none: the option says what is allowed."""
+
+    def number(given: object) -> object:
+        try:
+            return kind(given)  # type: ignore[arg-type]
+        except ValueError:
+            return given
+
+    return number
 
 
 def _synonyms(field: dataclasses.Field[Any]) -> list[str]:
