@@ -56,7 +56,7 @@ fuzz: kernels
 	touch $@
 
 test-lowest: kernels .venv-lowest/ready
-	PYTHONPATH=src .venv-lowest/bin/python -m pytest -n 2 --dist worksteal
+	PYTHONPATH=$(CURDIR)/src .venv-lowest/bin/python -m pytest -n 2 --dist worksteal
 
 # All of .venv from the lock file, every package by its hash.
 locked: requirements/dev.txt | .venv/bin/python
