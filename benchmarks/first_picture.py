@@ -1,4 +1,4 @@
-"""Milliseconds from opening a page to its first drawing on the screen, in headless Chromium, at two widths.
+"""Milliseconds from opening a page to its first drawing on the screen, in headless Chromium, 1,280 pixels wide.
 
 ``python benchmarks/first_picture.py [PAGE]`` needs Chromium on PATH; without a page it takes the one of the demo.
 """
@@ -27,9 +27,8 @@ def main() -> None:
     if not page.is_file():
         sys.exit(f"there is no {page}: make it with 'shorthaul demo'")
     text = page.read_text(encoding="utf-8")
-    for size in ((1280, 900), (390, 844)):
-        taken = sorted(int(found_in(text, MEASURE, size)) for _ in range(3))
-        print(f"{size[0]} pixels wide: {taken[1]} ms to the first drawing ({taken[0]} to {taken[-1]})")
+    taken = sorted(int(found_in(text, MEASURE)) for _ in range(3))
+    print(f"{taken[1]} ms to the first drawing ({taken[0]} to {taken[-1]})")
 
 
 if __name__ == "__main__":
