@@ -39,7 +39,7 @@ def main() -> None:
         ratios.append(found.cost["latency"] / found.bound.value)
         print(
             f"{seed:>5} {STYLES[seed % len(STYLES)].__name__:<10}{len(problem.operators):>10}"
-            f"{found.cost['latency']:>14,.0f}{found.bound.value:>14,.0f}{ratios[-1] - 1:>9.2%}{taken:>8.1f}  "
+            f"{found.cost['latency']:>14,.0f}{found.bound.value:>14,.0f}{found.gap or 0.0:>9.2%}{taken:>8.1f}  "
             f"{found.bound.method}",
             flush=True,
         )

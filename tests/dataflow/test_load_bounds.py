@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+from collections.abc import Iterator
 
 import pytest
 from tests.commands import shorthaul_json
@@ -13,7 +14,7 @@ from tests.dataflow.small import small_problem
 from shorthaul.core.errors import ShorthaulError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.load_model import least_load, refined
-from shorthaul.dataflow.bounds.period import bounds_on_all
+from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.exploration.decoders import decoder_for
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.model import DECISIONS, Decisions, Problem
@@ -44,16 +45,22 @@ def least_at(curve: tuple[tuple[float, int], ...], cost: float) -> int:
     return next((least for budget, least in curve if budget >= cost), 0)
 
 
+def bounded(seeds: range, most_actors: int) -> Iterator[tuple[int, Problem, str, FrontBound]]:
+    """Yield seed, problem, strategy and bounds on all points, where there are points."""
+    for seed in seeds:
+        problem = small_problem(seed, most_actors=most_actors)
+        strategy = ("mrb-explore", "reference", "mrb-always")[seed % 3]
+        try:
+            bounds = bounds_on_all(problem.application, problem.platform, strategy)
+        except ShorthaulError:
+            continue
+        yield seed, problem, strategy, bounds
+
+
 def hunt(seeds: range, count: int) -> tuple[int, int, int]:
     """Assert that no point is below; return points, and how many bounds were met and raised."""
     points, met, raised = 0, set(), 0
-    for seed in seeds:
-        problem = small_problem(seed, most_actors=4)
-        strategy = ("mrb-explore", "reference", "mrb-always")[seed % 3]
-        try:
-            simple = bounds_on_all(problem.application, problem.platform, strategy)
-        except ShorthaulError:
-            continue
+    for seed, problem, strategy, simple in bounded(seeds, 4):
         curve = refined(problem.application, problem.platform, strategy, simple, Search(effort=5)).period_at_cost
         raised += sum(new > old for (_, new), (_, old) in zip(curve, simple.period_at_cost, strict=True))
         assert all(new >= old for (_, new), (_, old) in zip(curve, simple.period_at_cost, strict=True))
@@ -83,13 +90,7 @@ def test_no_mapping_is_below_at_length() -> None:
 def compare_with_least_loads(seeds: range, budgets: int) -> tuple[int, int]:
     """Assert that no bound is above the least load at its core cost; return how many were compared, and are equal."""
     compared = equal = 0
-    for seed in seeds:
-        problem = small_problem(seed, most_actors=5)
-        strategy = ("mrb-explore", "reference", "mrb-always")[seed % 3]
-        try:
-            simple = bounds_on_all(problem.application, problem.platform, strategy)
-        except ShorthaulError:
-            continue
+    for seed, problem, strategy, simple in bounded(seeds, 5):
         for budget, bound in simple.period_at_cost[:budgets]:
             found, cost = least_load(problem.application, problem.platform, strategy, (budget, 0), Search(effort=5))
             if cost < math.inf:
