@@ -17,8 +17,8 @@ import pytest
 from tests.commands import shorthaul
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted(ROOT.joinpath("docs").glob("*.md"))]
-TASKS = ROOT / "docs" / "tasks.md"  # its commands do what those of the other pages do, and are slow
+TASKS = sorted(path for path in ROOT.joinpath("docs", "tasks").glob("*.md") if path.stem != "index")
+PAGES = [ROOT / "README.md", *sorted(ROOT.joinpath("docs").glob("*.md")), ROOT / "docs" / "tasks" / "index.md", *TASKS]
 HEADINGS = ["Problem", "Model", "Call", "Answer", "Method", "Limits"]
 PLACE = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
 ENGINES = {"tensor", "pebble", "affine", "dataflow", "spatial"}
@@ -43,32 +43,21 @@ def run_python(page: Path) -> None:
             exec(compile(block, f"{page.name} python block {number + 1}", "exec"), namespace)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, id=page.stem, marks=pytest.mark.slow if page == TASKS else ()) for page in PAGES],
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with_files(page, tmp_path)
     for block in blocks(page, "console"):
-        for line in block.splitlines():
-            if line.startswith("$ shorthaul"):
-                command, _, comment = line[2:].partition("  # exit ")
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, *answer = part.splitlines()
+            if line.startswith("shorthaul"):
+                command, _, comment = line.partition("  # exit ")
                 done = shorthaul(*shlex.split(command)[1:], cwd=tmp_path)
                 assert done.returncode == int(comment or 0), f"{line}\n{done.stderr}"
+                if answer:  # a page may leave the answer out, but not show another one
+                    printed = [row.split() for row in done.stdout.splitlines() if not row.startswith("time")]
+                    assert printed == [row.split() for row in answer], line
     run_python(page)
-
-
-def test_tasks_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with_files(TASKS, tmp_path)
-    run_python(TASKS)
-
-
-def test_the_answer_of_the_first_screen_is_what_is_printed(tmp_path: Path) -> None:
-    command, *answer = blocks(PAGES[0], "console")[0].splitlines()
-    printed = shorthaul(*shlex.split(command)[2:], cwd=tmp_path).stdout.splitlines()
-    assert [line.split() for line in printed if not line.startswith("time")] == [line.split() for line in answer]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem in ENGINES], ids=lambda page: page.stem)
@@ -152,13 +141,14 @@ def numbers(titles: str, kind: str) -> set[int]:
 
 
 def test_a_task_takes_two_commands_and_five_lines() -> None:
-    tasks = re.split(r"^## ", TASKS.read_text(), flags=re.MULTILINE)[1:]
-    assert len(tasks) == 12
-    for task in tasks:
-        (commands,) = re.findall(r"^```console\n(.*?)^```", task, re.DOTALL | re.MULTILINE)
-        (code,) = re.findall(r"^```python\n(.*?)^```", task, re.DOTALL | re.MULTILINE)
-        assert 1 <= len(commands.splitlines()) <= 2, task
-        assert 1 <= len([line for line in code.splitlines() if line and line != "import shorthaul"]) <= 5, task
+    assert len(TASKS) == 12
+    index = (ROOT / "docs" / "tasks" / "index.md").read_text()
+    for page in TASKS:
+        assert f"({page.name})" in index
+        (commands,) = blocks(page, "console")
+        (code,) = blocks(page, "python")
+        assert 1 <= commands.count("$ ") <= 2, page
+        assert 1 <= len([line for line in code.splitlines() if line and line != "import shorthaul"]) <= 5, page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -161,7 +161,7 @@ def trace_document(charts: Sequence[Bars]) -> dict[str, Any]:
 
 
 def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None) -> str:
-    """Write a figure in the format that the suffix of ``path`` names; return its title.
+    """Write a figure in the format that the suffix of ``path`` names; say what was written.
 
     ``.csv`` is a table, ``.dot`` a graph, ``.svg`` a drawing, ``.json`` a trace of all timelines. Raises
     :class:`InputError`.
@@ -181,5 +181,6 @@ def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None
     if path.suffix == ".json":
         charts = timelines(figures, which)
         save_json(path, trace_document(charts), indent=None)
-        return ", ".join(chart.title for chart in charts)
+        first, last = charts[0].title, charts[-1].title
+        return first if len(charts) == 1 else f"{len(charts):,} timelines, {first} to {last}"
     raise InputError("is of no known format", file=path, value=path.suffix, allowed=".csv, .dot, .svg, .json")
