@@ -14,6 +14,7 @@ from tests.affine import test_phases as phases
 from tests.affine import test_successive as successive
 from tests.affine.derived import bound_of, flow_of, kernel, quick
 from tests.commands import shorthaul_json
+from tests.reference.affine_programs import random_program
 from tests.reference.affine_rewritings import split
 from tests.reference.falsified import at, changed_numbers, put
 
@@ -69,6 +70,14 @@ def test_bounds_with_own_vertices_are_verified(name: str) -> None:
 @pytest.mark.parametrize("name", quick(IN_STEPS, ("batch norm",)))
 def test_bounds_in_steps_are_verified(name: str) -> None:
     assert_is_verified(program_from_text(IN_STEPS[name]))
+
+
+@pytest.mark.parametrize("seed", quick((700_003, 700_030, 700_066, 700_083, 91_041), (700_003,)))
+def test_bounds_of_random_programs_are_verified(seed: int) -> None:
+    """Thirds among the shares, inputs of which some are counted, a chain that leads to a source in another class."""
+    program = program_from_text(random_program(seed))
+    document = as_bound(program, lower_bound(program), None, flow_dependences(program)).document()
+    assert not verify(program, json.loads(json.dumps(document)), None)[0]
 
 
 def assert_is_verified(program: Program) -> None:

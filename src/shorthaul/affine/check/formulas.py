@@ -110,7 +110,7 @@ def _value(node: ast.AST, sizes: Mapping[str, int]) -> Any:
     if isinstance(node, ast.Name):
         return Fraction(sizes[node.id])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, sizes)
+        return combined(ast.Sub, Fraction(0), _value(node.operand, sizes))
     if isinstance(node, ast.BinOp):
         return _binary(node, sizes)
     if isinstance(node, ast.Compare):
@@ -157,7 +157,7 @@ def _called(name: str, arguments: list[ast.expr], sizes: Mapping[str, int]) -> A
     if name == "floor":
         return floor(only)
     if name == "ceiling":
-        return -floor(-only)
+        return -floor(combined(ast.Sub, Fraction(0), only))
     if name == "sqrt":
         return power(only, Fraction(1, 2))
     raise ValueError(f"{name} is not known")

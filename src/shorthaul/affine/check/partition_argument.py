@@ -195,7 +195,10 @@ def _wrong_path(item: Argument, part: Part, family: int, reads: Reads) -> Iterat
             yield f"{place}: level {number} is not what is read there"
         before = level
     if item.chains[family]:
-        back = levels[-1].intersect_range(part.points).subtract(part.points.identity())
+        # Lemma on cuts, for an instance whose chain leads to a source in another class: if the stretch computes that
+        # source, this is an event and the source is the cut, else the source was in memory or is loaded. It is on
+        # paths of one class only (verified below), so it stands for no other class.
+        back = levels[-1].intersect_range(part.points.subtract(item.sources)).subtract(part.points.identity())
         classes = part.placed(item.classes(family))
         if not back.is_subset(classes.apply_range(classes.reverse())):
             yield f"{place}: a chain leads into another class"

@@ -92,7 +92,7 @@ def wrong_at(
                     classes[family][one].add(of_class[vertex])
                 last = path[-1] if path else vertex
                 own = item.chains[family] and last in members and last != vertex
-                if own and of_class[last] != of_class[vertex]:
+                if own and last not in sources and of_class[last] != of_class[vertex]:
                     yield f"the chain of family {family} that ends in {vertex} leads into another class"
                 if not own and last not in sources:
                     yield f"the path of family {family} that ends in {vertex} begins outside of the sources"
