@@ -191,6 +191,21 @@ def test_a_convolution_is_held() -> None:
     assert "boxes of" in orders_text(here)
 
 
+def test_of_every_second_element_only_those_read_are_held() -> None:
+    """A 1x1 convolution with stride 2 loads no more than one without, on a smaller image; the filter has extent 1."""
+    found = []
+    for stride in (1, 2):
+        text = f"""void f(int K, int C, int H, int R, double I[C][2 * H + R][2 * H + R], double F[K][C][R][R], double O[K][H][H]) {{
+        for (int k = 0; k < K; k++) for (int h = 0; h < H; h++) for (int w = 0; w < H; w++)
+          for (int c = 0; c < C; c++) for (int r = 0; r < R; r++) for (int q = 0; q < R; q++)
+            O[k][h][w] += I[c][{stride} * h + r][{stride} * w + q] * F[k][c][r][q];
+        }}"""
+        flow = flow_dependences(program_from_text(text))
+        sizes = {"K": 30, "C": 20, "H": 14, "R": 1, "S": 300}
+        found.append(at_sizes(upper_bound(flow.program, flow=flow), flow, sizes).value(sizes))
+    assert found[0] == found[1]
+
+
 def test_two_sweeps_over_a_row_are_one_box() -> None:
     sizes = {"M": 1900, "N": 2100, "S": 32768}
     assert at_sizes(upper_of("atax"), flow_of("atax"), sizes).value(sizes) <= 1.01 * 1900 * 2100

@@ -8,13 +8,10 @@ from dataclasses import replace
 from itertools import combinations, permutations, product
 from math import inf
 
-import islpy as isl
-
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.grouping import Grouping
-from shorthaul.affine.orders.boxes.regions import union
 from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_of
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
 from shorthaul.affine.orders.boxes.storage import Storage
@@ -27,7 +24,6 @@ from shorthaul.affine.orders.placement import (
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.tuning import MOST_BOX_ROUNDS, MOST_EDGES_NEAR, WIDEST_FREE_ORDER
 
-_SET = isl.dim_type.set
 #: Loops that run one by one outside, and those that may be tiled.
 Band = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -53,11 +49,8 @@ def boxed(
         return None
     placement = step.phase.placement
     grouping = Grouping(storage or Storage(flow), step, placement, sizes, stepped=stepped)
-    places = union(grouping.image(name, flow.program.by_name[name].domain) for name in placement)
-    if places.is_empty():
-        return None
-    first, extents = _ranges(places)
-    cells = grouping.cells(_box(first, extents))
+    first, extents = grouping.first, grouping.extents
+    cells = grouping.cells() if grouping.extents else None
     if cells is None:
         return None
     alone = {
@@ -150,20 +143,6 @@ def _near(step: BoxStep) -> Iterator[BoxStep]:
 
 def _value(found: Found) -> float:
     return found.value
-
-
-def _ranges(places: isl.Set) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the least value and the extent of every coordinate."""
-    ends = [(places.dim_min_val(at).to_python(), places.dim_max_val(at).to_python()) for at in range(places.dim(_SET))]
-    return tuple(low for low, _ in ends), tuple(high - low + 1 for low, high in ends)
-
-
-def _box(first: Sequence[int], extents: Sequence[int]) -> isl.Set:
-    names = [f"y{at}" for at in range(len(first))]
-    text = " and ".join(
-        f"{low} <= {name} < {low + extent}" for name, low, extent in zip(names, first, extents, strict=True)
-    )
-    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {text or 'true'} }}")
 
 
 def signs_by_array(conflicts: Conflicts, placement: Placement) -> dict[str, frozenset[Signs]]:

@@ -15,6 +15,8 @@ from shorthaul.affine.orders.boxes.regions import IntArray, Region
 FloatArray = npt.NDArray[np.float64]
 
 
+#: Step and rest of every subscript.
+Lattice = tuple[tuple[int, int], ...]
 #: The source of values that are there before a step of the outer loop begins.
 BEFORE = "an earlier step"
 
@@ -26,7 +28,8 @@ class Cells:
     The least of the constants are ``least``.
     ``fresh`` is the number of cells whose first access is a write: none or all. ``where`` are the regions of the
     accesses, without constraints where they fill a box. ``source`` is the statement of another phase whose values they
-    read, or says what they are: these are not what the array holds now.
+    read, or says what they are: these are not what the array holds now. Subscripts are counted on their ``lattice``:
+    every one is a step times what ``factors`` and constants say, and a rest.
     """
 
     array: str
@@ -36,6 +39,7 @@ class Cells:
     where: tuple[Region, ...] = (Region(()),)
     least: tuple[int, ...] = ()
     source: str | None = None
+    lattice: Lattice = ()
 
     @property
     def name(self) -> str:

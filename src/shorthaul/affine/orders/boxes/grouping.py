@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 
 import islpy as isl
 
@@ -11,7 +12,7 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Flow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Reference
-from shorthaul.affine.orders.boxes.cells import BEFORE, Cells
+from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Lattice
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import (
@@ -24,8 +25,11 @@ from shorthaul.affine.orders.placement import (
 )
 from shorthaul.affine.orders.tile_steps import Step
 
-#: Array, the statement of another phase that the values are from, and factors of the coordinates by subscript.
-_Key = tuple[str, str | None, tuple[tuple[int, ...], ...]]
+_SET = isl.dim_type.set
+#: Factors of the coordinates by subscript, on a lattice.
+_Lines = tuple[tuple[tuple[int, ...], ...], Lattice]
+#: Array, the statement of another phase that the values are from, and the subscripts.
+_Key = tuple[str, str | None, _Lines]
 
 
 @dataclass
@@ -39,7 +43,7 @@ class _Group:
 
 
 class Grouping:
-    """Groups the reads of ``step``; None instead where one has no affine form in the coordinates.
+    """Groups the reads of ``step``, whose coordinates begin at ``first`` and have ``extents``.
 
     Writes need no room and load nothing: what is computed is there. They count where a group gets all its values from
     them, so that the first visit of every cell is a write. Values of other phases are counted one by one: they need
@@ -53,6 +57,10 @@ class Grouping:
         self.stepped = stepped
         self.storage, self.flow, self.step, self.placement, self.sizes = storage, storage.flow, step, placement, sizes
         self.groups: dict[_Key, _Group] = {}
+        program = self.flow.program
+        ends = _ends(union(self.image(name, program.by_name[name].domain) for name in placement))
+        self.first = tuple(low for low, _ in ends)
+        self.extents = tuple(high - low + 1 for low, high in ends)
 
     def image(self, name: str, points: isl.Set) -> isl.Set:
         """Return where instances of a statement are placed."""
@@ -60,8 +68,9 @@ class Grouping:
         place = placement_map(name, width, self.placement[name], self.flow.program.parameters)
         return at_sizes(points.apply(place), self.sizes)
 
-    def cells(self, box: isl.Set) -> tuple[Cells, ...] | None:
-        """Return the groups; ``box`` is around everything."""
+    def cells(self) -> tuple[Cells, ...] | None:
+        """Return the groups; None instead where a read has no affine form in the coordinates."""
+        box = _box(self.first, self.extents)
         names = set(self.step.names)
         writes = {name: self._key(name, self.flow.program.by_name[name].write) for name in names}
         for item in self.flow.flows:
@@ -129,18 +138,16 @@ class Grouping:
         return signs_of(distances) <= {(0,)}
 
     def _made(self, key: _Key, group: _Group, places: isl.Set, box: isl.Set) -> Cells:
-        array, source, factors = key
+        array, source, (factors, lattice) = key
         ends = [(min(values), max(values)) for values in zip(*group.constants, strict=True)]
         fresh = card(union(group.elements)).at({}) if group.is_fresh else 0
         where = (Region(()),) if box.is_equal(places) else regions(places)
         spread, least = tuple(high - low for low, high in ends), tuple(low for low, _ in ends)
-        return Cells(array, factors, spread, fresh, where, least, source)
+        return Cells(array, factors, spread, fresh, where, least, source, lattice)
 
-    def _in_coordinates(
-        self, name: str, own: Sequence[Row]
-    ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]] | None:
+    def _in_coordinates(self, name: str, own: Sequence[Row]) -> tuple[_Lines, tuple[int, ...]] | None:
         """Return functions of the iterators as (factors, constants) of the coordinates, parameters as numbers."""
-        rows, factors, constants = self.placement[name], [], []
+        rows, factors, constants, lattice = self.placement[name], [], [], []
         for row in own:
             weights = integer_solution(tuple(line.factors for line in rows), row.factors) if rows else ()
             if weights is None:
@@ -148,9 +155,30 @@ class Grouping:
             constant = row.constant + sum(factor * self.sizes[key] for key, factor in row.parameters)
             for weight, line in zip(weights, rows, strict=True):
                 constant -= weight * (line.constant + sum(factor * self.sizes[key] for key, factor in line.parameters))
-            factors.append(weights)
+            # a coordinate with one value is a constant, and of every second element only half are held
+            constant += sum(weights[at] * self.first[at] for at, extent in enumerate(self.extents) if extent == 1)
+            weights = tuple(weight if extent > 1 else 0 for weight, extent in zip(weights, self.extents, strict=True))
+            step = gcd(*weights) or 1
+            constant, rest = divmod(constant, step)
+            factors.append(tuple(weight // step for weight in weights))
             constants.append(constant)
+            lattice.append((step, rest))
         if self.stepped:
             factors.insert(0, (1, *(0,) * (len(rows) - 1)))
             constants.insert(0, 0)
-        return tuple(factors), tuple(constants)
+            lattice.insert(0, (1, 0))
+        return (tuple(factors), tuple(lattice)), tuple(constants)
+
+
+def _ends(places: isl.Set) -> list[tuple[int, int]]:
+    """Return the least and the largest value of every coordinate."""
+    count = 0 if places.is_empty() else places.dim(_SET)
+    return [(places.dim_min_val(at).to_python(), places.dim_max_val(at).to_python()) for at in range(count)]
+
+
+def _box(first: Sequence[int], extents: Sequence[int]) -> isl.Set:
+    names = [f"y{at}" for at in range(len(first))]
+    text = " and ".join(
+        f"{low} <= {name} < {low + extent}" for name, low, extent in zip(names, first, extents, strict=True)
+    )
+    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {text or 'true'} }}")

@@ -125,7 +125,7 @@ def _holds(other: Cells, cells: Cells, loops: tuple[int, ...], last: int) -> boo
 
     Its cells stay all the time, or come and go in the same boxes. Of two such groups the first holds.
     """
-    if other is cells or other.name != cells.name or other.fresh or cells.fresh:
+    if other is cells or other.name != cells.name or other.lattice != cells.lattice or other.fresh or cells.fresh:
         return False
     if not (other.fill_boxes and cells.fill_boxes):
         return False
