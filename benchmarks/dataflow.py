@@ -32,7 +32,6 @@ from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.annealing_kernels import improve
 from shorthaul.dataflow.modulo.branching_kernels import Tree, branch
-from shorthaul.dataflow.modulo.cp_model import start_at
 from shorthaul.dataflow.modulo.disjunctive_graph import (
     disjunctive_graph,
     fixed_differences,
@@ -232,10 +231,6 @@ def rates() -> None:
             used = cpu()
             branch(tree, at, on, nodes, 10**12, np.zeros(len(graph.names), np.int64))
             row["BRANCHING_STEPS"] = at.steps / (cpu() - used)
-        solver = Search(effort=1.0)
-        used = cpu()
-        start_at(net, period - period // 50, solver, point.starts)
-        row["CP_SAT_TIME"] = solver.spent() * tuning.CP_SAT_TIME / (cpu() - used)
         population = PlanOptions(generations=50, population=400, polish_effort=0)
         used, exploring = cpu(), Search(workers=1)
         explore(instance, decoder, population, exploring, lower=(0, 0, 0))

@@ -32,7 +32,7 @@ DECODED_AT_ONCE = 16
 #: Orders that the multi-start decoder tries. Not measured: more than 23 were not tried.
 ORDERS_TRIED = 23
 #: Share of the effort, or of the time limit, for polishing.
-POLISH_SHARE = 0.75
+POLISH_SHARE = 0.9
 #: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
 LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
 #: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.

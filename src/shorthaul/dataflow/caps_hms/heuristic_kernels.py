@@ -24,6 +24,9 @@ from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import (
 INF = cython.declare(cython.double, float("inf"))
 #: Rounds of Algorithm 4: buffers that grow may move channels to other memories.
 ROUNDS = cython.declare(cython.longlong, 12)
+#: The first step up from the bound is this part of it, and to this tolerance periods are sought while buffers grow.
+FIRST_STEP = cython.declare(cython.longlong, 16)
+COARSE = cython.declare(cython.double, 1 / 64)
 NO_MEMORY = cython.declare(cython.longlong, -1)
 NO_SCHEDULE = cython.declare(cython.longlong, -2)
 
@@ -100,16 +103,21 @@ def _decode(problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule
     find_consumers(problem, rules, mapping)
     for c in range(mapping.root.shape[0]):
         mapping.capacity[c] = max(1, problem.delay[c])
+    period: cython.longlong = 0
+    schedule.failed = 0
     for _ in range(ROUNDS):
         if not bind_channels(problem, mapping):
             return NO_MEMORY
         lay_out(problem, mapping)
-        period = _least_period(problem, rules, mapping, schedule)
+        period = _some_period(problem, rules, mapping, schedule, period)
         if period < 0:
             return NO_SCHEDULE
         _fill_needs(problem, rules, mapping, schedule, period)
         if _fits(problem, mapping, schedule):
-            return period
+            period = _bisected(problem, rules, mapping, schedule, period, rules.tolerance)
+            _fill_needs(problem, rules, mapping, schedule, period)
+            if _fits(problem, mapping, schedule):
+                return period
         for c in range(mapping.root.shape[0]):
             if mapping.root[c] == c:
                 mapping.capacity[c] = max(mapping.capacity[c], schedule.need[c])
@@ -189,35 +197,63 @@ def _drop_least(schedule: Schedule, count: cython.Py_ssize_t) -> cython.Py_ssize
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _least_period(problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule) -> cython.longlong:
-    """Return the least period that Algorithm 5 was seen to schedule (galloping, then bisection), -1 without one."""
-    failed: cython.longlong = 0
+def _some_period(
+    problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule, guess: cython.longlong
+) -> cython.longlong:
+    """Return a period that Algorithm 5 was seen to schedule, -1 if none was found.
+
+    Galloping up from the bound, or from ``guess`` where that is more; ``failed`` is the last that failed.
+    """
     ceiling: cython.longlong = 1
-    step: cython.longlong = 1
-    found: cython.longlong = -1
+    step: cython.longlong = 0
+    tried: cython.longlong
     for i in range(mapping.load.shape[0]):
-        failed = max(failed, mapping.load[i] - 1)
+        schedule.failed = max(schedule.failed, mapping.load[i] - 1)
     for i in range(mapping.live.shape[0]):
         if mapping.live[i]:
             ceiling += mapping.total[i]
-    ceiling = max(ceiling, failed + 1)
-    tried = failed + 1
-    while True:
-        if found >= 0:
-            if found - failed <= max(1, cython.cast(cython.longlong, rules.tolerance * failed)):
-                return found
-            tried = failed + (found - failed) // 2
-        if schedules(problem, rules, mapping, schedule, tried):
+    tried = max(guess, schedule.failed + 1)
+    ceiling = max(ceiling, tried)
+    while not _tries(problem, rules, mapping, schedule, tried):
+        if tried >= 4 * ceiling:
+            return -1
+        step = max(2 * step, 1, tried // FIRST_STEP)
+        tried += step
+    return tried
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _tries(
+    problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule, period: cython.longlong
+) -> cython.bint:
+    """Try to schedule at a period: keep the starts, or take the period for one that failed."""
+    if not schedules(problem, rules, mapping, schedule, period):
+        schedule.failed = period
+        return False
+    for i in range(schedule.start.shape[0]):
+        schedule.start[i] = schedule.tried[i]
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _bisected(
+    problem: Problem,
+    rules: Rules,
+    mapping: Mapping,
+    schedule: Schedule,
+    found: cython.longlong,
+    tolerance: cython.double,
+) -> cython.longlong:
+    """Return a period that was seen to be schedulable between the one that failed and ``found``, which is."""
+    while found - schedule.failed > max(1, cython.cast(cython.longlong, tolerance * schedule.failed)):
+        tried = schedule.failed + (found - schedule.failed) // 2
+        if _tries(problem, rules, mapping, schedule, tried):
             found = tried
-            for i in range(schedule.start.shape[0]):
-                schedule.start[i] = schedule.tried[i]
-        else:
-            failed = tried
-            if found < 0:
-                if tried >= 4 * ceiling:
-                    return -1
-                step = max(2 * step, tried // 64)
-                tried += step
+    return found
 
 
 @cython.cfunc

@@ -3,11 +3,17 @@ from shorthaul.dataflow.mapping.mapping_kernels cimport Mapping, Problem, Rules
 cdef class Schedule:
     cdef readonly long long[::1] start
     cdef readonly long long[::1] need
+    cdef long long failed
     cdef readonly long long steps
     cdef long long[::1] tried
     cdef long long[::1] busy
     cdef long long[:, ::1] busy_from
     cdef long long[:, ::1] busy_to
+    cdef long long[::1] held
+    cdef long long[::1] held_from
+    cdef long long[::1] held_ticks
+    cdef long long[::1] interval
+    cdef long long[::1] turned
     cdef long long[::1] sequence
     cdef Py_ssize_t actors
     cdef long long[::1] actor_of

@@ -19,11 +19,17 @@ class Schedule:
 
     start: cython.longlong[::1]  # per actor, the start of its first read
     need: cython.longlong[::1]  # tokens per buffer
+    failed: cython.longlong  # the largest period that could not be scheduled
     steps: cython.longlong  # searches in busy intervals so far: the work
     tried: cython.longlong[::1]  # starts at the period that is tried
     busy: cython.longlong[::1]  # intervals per resource, sorted
     busy_from: cython.longlong[:, ::1]
     busy_to: cython.longlong[:, ::1]
+    held: cython.longlong[::1]  # what the firing to place holds: its resources, the busiest first
+    held_from: cython.longlong[::1]  # from when in the firing
+    held_ticks: cython.longlong[::1]
+    interval: cython.longlong[::1]  # the first busy one that ends later, and in which period that is
+    turned: cython.longlong[::1]
     sequence: cython.longlong[::1]  # the actors in the order in which they are placed
     actors: cython.Py_ssize_t
     actor_of: cython.longlong[::1]  # by rank
@@ -38,11 +44,18 @@ class Schedule:
         width = 2 * channels + actors + 4
         self.start = np.zeros(actors, np.int64)
         self.need = np.zeros(channels, np.int64)
+        self.failed = 0
         self.steps = 0
         self.tried = np.zeros(actors, np.int64)
         self.busy = np.zeros(resources, np.int64)
         self.busy_from = np.empty((resources, width), np.int64)
         self.busy_to = np.empty((resources, width), np.int64)
+        most = 6 * channels + 2  # as many blocks as a mapping has, and a core
+        self.held = np.zeros(most, np.int64)
+        self.held_from = np.zeros(most, np.int64)
+        self.held_ticks = np.zeros(most, np.int64)
+        self.interval = np.zeros(most, np.int64)
+        self.turned = np.zeros(most, np.int64)
         self.sequence = np.zeros(actors, np.int64)
         self.actors = 0
         self.actor_of = np.zeros(actors, np.int64)
@@ -191,71 +204,113 @@ def _place(
     latest: cython.longlong,
 ) -> cython.bint:
     """Start actor ``a`` where its core and its blocks are free; False if there is no such place up to ``latest``."""
-    core: cython.longlong = mapping.binding[a]
-    first: cython.longlong = mapping.blocks[a]
-    stop: cython.longlong = mapping.blocks[a + 1]
     at: cython.longlong = earliest
-    free: cython.longlong = 0
-    steps: cython.longlong = 0
-    k: cython.longlong = first - 1
-    # the core and the blocks in turn, until all have been free since the last move
-    while free <= stop - first:
-        if k < first:
-            step = _wait(schedule, core, at, mapping.total[a], period)
-        else:
-            step = _wait(
-                schedule, mapping.block_resource[k], at + mapping.block_offset[k], mapping.block_ticks[k], period
-            )
-        steps += 1
-        if step:
-            at += step
-            if at >= earliest + period or at > latest:
-                schedule.steps += steps
-                return False
-            free = 0
-        else:
-            free += 1
-            k = k + 1 if k + 1 < stop else first - 1
-    schedule.steps += steps
+    count: cython.Py_ssize_t = 0
+    last: cython.Py_ssize_t = -1
+    i: cython.Py_ssize_t = 0
+    k: cython.longlong
+    if mapping.total[a]:
+        count = _hold(schedule, mapping.binding[a], 0, mapping.total[a], count)
+    for k in range(mapping.blocks[a], mapping.blocks[a + 1]):
+        if mapping.block_ticks[k]:
+            count = _hold(schedule, mapping.block_resource[k], mapping.block_offset[k], mapping.block_ticks[k], count)
+    for i in range(count):
+        _seek(schedule, i, earliest, period)
+    # from the busiest resource down, and from there again after every move: the start in the end is the same
+    i = 0
+    while i < count:
+        if i != last:
+            step = _wait(schedule, i, at, period, earliest)
+            schedule.steps += 1
+            if step:
+                at += step
+                if at >= earliest + period or at > latest:
+                    return False
+                last = i
+                i = 0
+                continue
+        i += 1
     if at > latest:
         return False
     schedule.tried[a] = at
-    _occupy_wrapped(schedule, core, at, mapping.total[a], period)
-    for k in range(first, stop):
-        _occupy_wrapped(
-            schedule, mapping.block_resource[k], at + mapping.block_offset[k], mapping.block_ticks[k], period
-        )
+    for i in range(count):
+        _occupy_wrapped(schedule, schedule.held[i], at + schedule.held_from[i], schedule.held_ticks[i], period)
     return True
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _wait(
-    schedule: Schedule, r: cython.longlong, at: cython.longlong, length: cython.longlong, period: cython.longlong
-) -> cython.longlong:
-    """Return the least d for which [at + d, at + d + length) modulo the period is free; the period if none is."""
-    count: cython.longlong = schedule.busy[r]
+def _hold(
+    schedule: Schedule,
+    r: cython.longlong,
+    begin: cython.longlong,
+    ticks: cython.longlong,
+    count: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Add what a firing holds of a resource to ``count`` others, those with more busy intervals first."""
+    place: cython.Py_ssize_t = count
+    while place and schedule.busy[schedule.held[place - 1]] < schedule.busy[r]:
+        schedule.held[place] = schedule.held[place - 1]
+        schedule.held_from[place] = schedule.held_from[place - 1]
+        schedule.held_ticks[place] = schedule.held_ticks[place - 1]
+        place -= 1
+    schedule.held[place] = r
+    schedule.held_from[place] = begin
+    schedule.held_ticks[place] = ticks
+    return count + 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _seek(
+    schedule: Schedule, i: cython.Py_ssize_t, at: cython.longlong, period: cython.longlong
+) -> cython.void:  # fmt: skip
+    """Find the first busy interval that ends after what the firing holds as number ``i`` would begin."""
+    r: cython.longlong = schedule.held[i]
+    begin: cython.longlong = at + schedule.held_from[i]
+    within: cython.longlong = begin % period
     low: cython.longlong = 0
-    high: cython.longlong = count
-    turned: cython.longlong = 0
-    if length == 0 or count == 0:
+    left: cython.longlong = schedule.busy[r]
+    half: cython.longlong
+    while left:  # without a branch on what is found, which no processor foresees
+        half = (left + 1) >> 1
+        low += half * (schedule.busy_to[r, low + half - 1] <= within)
+        left -= half
+    schedule.interval[i] = low
+    schedule.turned[i] = begin - within
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _wait(
+    schedule: Schedule, i: cython.Py_ssize_t, at: cython.longlong, period: cython.longlong, earliest: cython.longlong
+) -> cython.longlong:
+    """Return the least d for which number ``i`` of what a firing holds is free from its start at ``at`` + d on.
+
+    A whole period or more if there is none. The search goes on where the last one for this number ended.
+    """
+    r: cython.longlong = schedule.held[i]
+    count: cython.longlong = schedule.busy[r]
+    low: cython.longlong = schedule.interval[i]
+    turned: cython.longlong = schedule.turned[i]
+    begin: cython.longlong = at + schedule.held_from[i]
+    length: cython.longlong = schedule.held_ticks[i]
+    place: cython.longlong = begin
+    end: cython.longlong = earliest + schedule.held_from[i] + period
+    if count == 0:
         return 0
-    at %= period
-    while low < high:  # the first interval that ends after ``at``
-        middle = (low + high) >> 1
-        if schedule.busy_to[r, middle] > at:
-            high = middle
-        else:
-            low = middle + 1
-    place = at
-    while place < at + period:
+    while place < end:
         if low == count:
             low = 0
             turned += period
         if schedule.busy_from[r, low] + turned >= place + length:
-            return place - at
-        place = schedule.busy_to[r, low] + turned
+            schedule.interval[i] = low
+            schedule.turned[i] = turned
+            return place - begin
+        place = max(place, schedule.busy_to[r, low] + turned)
         low += 1
     return period
 
@@ -267,8 +322,6 @@ def _occupy_wrapped(
     schedule: Schedule, r: cython.longlong, at: cython.longlong, length: cython.longlong, period: cython.longlong
 ) -> cython.void:
     """Insert [at, at + length) modulo the period."""
-    if length == 0:
-        return
     at %= period
     if at + length <= period:
         _occupy(schedule, r, at, at + length)
@@ -284,15 +337,14 @@ def _occupy(schedule: Schedule, r: cython.longlong, low: cython.longlong, high: 
     """Insert [low, high), which is free, into the sorted intervals of a resource, merging neighbours."""
     count: cython.longlong = schedule.busy[r]
     place: cython.longlong = 0
-    above: cython.longlong = count
+    left: cython.longlong = count
+    half: cython.longlong
     joins_before: cython.bint
     joins_after: cython.bint
-    while place < above:  # the first interval that starts at ``low`` or later
-        middle = (place + above) >> 1
-        if schedule.busy_from[r, middle] < low:
-            place = middle + 1
-        else:
-            above = middle
+    while left:  # the first interval that starts at ``low`` or later
+        half = (left + 1) >> 1
+        place += half * (schedule.busy_from[r, place + half - 1] < low)
+        left -= half
     joins_before = place > 0 and schedule.busy_to[r, place - 1] == low
     joins_after = place < count and schedule.busy_from[r, place] == high
     if joins_before and joins_after:
