@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations as combinations_of
 
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds import hourglass
+from shorthaul.affine.bounds import finished_sums, hourglass
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations
 from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.lifetime import crossing_scans, intervals, layers, phases, successive_chains, wavefront
 from shorthaul.affine.bounds.partition import convex_body, stencil_levels
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, empty_union, instances
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.bounds.reassociated import reassociated
@@ -56,6 +56,7 @@ class AffineBound:
     proof: Proof
     small: tuple[str, ...] = ()
     general: sympy.Expr | None = None  #: ``formula`` without arguments made for given sizes, if it has any
+    argued: tuple[tuple[Graph, range], ...] = field(default=(), repr=False, compare=False)  #: graphs, and their parts
 
     @cached_property
     def leading(self) -> sympy.Expr:
@@ -136,9 +137,11 @@ def lower_bound(
         known = until_out_of_effort(more for item in own for more in graphs(item)) if options.profile == "best" else own
     parts: list[SubBound] = []
     sums: list[tuple[int, ...]] = []
+    argued: list[tuple[Graph, range]] = []
     for at, graph in enumerate(known):
         found, added = _argued(graph, options, small, search.part(1 / (len(known) - at)), _added(parts, sums))
         sums += [tuple(len(parts) + number for number in item) for item in added]
+        argued.append((graph, range(len(parts), len(parts) + len(found))))
         parts += found
     sums = [item for item in sums if item] or [()]
     formula = inputs + _largest(_added(parts, sums))
@@ -150,7 +153,7 @@ def lower_bound(
     read = tuple(f"{name}: {set_text(flow.inputs[name], program)}" for name in sorted(flow.inputs))
     model = REASSOCIATED_MODEL if options.reassociate else MODEL
     proof = Proof(inputs, tuple(parts), tuple(sums), formula, listed, read, model)
-    general = AffineBound(program, formula, inputs, operations, proof, small)
+    general = AffineBound(program, formula, inputs, operations, proof, small, argued=tuple(argued))
     return general if sizes is None or options.profile != "best" else fitted(general, sizes, search)
 
 
@@ -158,7 +161,9 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     """Return the bound with the arguments that can be made for ``sizes`` (S among them) beside those for all sizes."""
     sums = found.proof.sums
     with charged_to(search):
-        parts, tuned = _tuned(found.proof.parts, sums, sizes)
+        parts, tuned, instead = _tuned(found.proof.parts, sums, sizes)
+        for graph, own in found.argued if found.proof.model is MODEL else ():
+            tuned += _with_finished_sums(graph, [instead.get(at, at) for at in own], parts, [*sums, *tuned], sizes)
     if not tuned:
         return found
     formula = found.inputs + _largest(_added(parts, [*sums, *tuned]))
@@ -210,21 +215,20 @@ def _argued(
             parts, sums = [parts[number] for number in used], [tuple(map(used.index, item)) for item in sums]
     if graph.is_whole:
         return parts, sums
-    return (
-        [
-            replace(
-                item,
-                value=graph.times * item.value,
-                steps=(*graph.notes, *item.steps),
-                lemmas=(*graph.lemmas, *item.lemmas),
-                points=None,
-                sources=None,
-                certificate=None,
-                tuned=None,
-            )
-            for item in parts
-        ],
-        sums,
+    return [_in_program(item, graph) for item in parts], sums
+
+
+def _in_program(item: SubBound, graph: Graph) -> SubBound:
+    """Return what an argument on a graph that stands for the program's says of the program."""
+    return replace(
+        item,
+        value=graph.times * item.value,
+        steps=(*graph.notes, *item.steps),
+        lemmas=(*graph.lemmas, *item.lemmas),
+        points=None,
+        sources=None,
+        certificate=None,
+        tuned=None,
     )
 
 
@@ -239,8 +243,11 @@ def _is_larger(value: sympy.Expr, others: Sequence[sympy.Expr], where: Sequence[
 
 def _tuned(
     parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]], sizes: Mapping[str, int]
-) -> tuple[list[SubBound], list[tuple[int, ...]]]:
-    """Return the parts and those made for ``sizes`` behind them, and the sums in which these take the others' place."""
+) -> tuple[list[SubBound], list[tuple[int, ...]], dict[int, int]]:
+    """Return the parts and those made for ``sizes`` behind them, the sums in which these take the others' place, and
+
+    which take whose place.
+    """
     made: dict[int, int] = {}
     every = list(parts)
     with suppress(OutOfEffortError):
@@ -249,7 +256,38 @@ def _tuned(
             if better is not None:
                 made[at] = len(every)
                 every.append(better)
-    return every, [tuple(made.get(at, at) for at in item) for item in sums if made.keys() & set(item)]
+    return every, [tuple(made.get(at, at) for at in item) for item in sums if made.keys() & set(item)], made
+
+
+def _with_finished_sums(
+    graph: Graph, own: Sequence[int], parts: list[SubBound], sums: Sequence[tuple[int, ...]], sizes: Mapping[str, int]
+) -> list[tuple[int, ...]]:
+    """Return the sum of arguments on one graph that is best at ``sizes``, if it has some on finished sums.
+
+    These are put behind ``parts``. Nothing where it is hardly better than the ``sums`` known.
+    """
+    at = {symbol(name): value for name, value in sizes.items()}
+
+    def worth(item: SubBound) -> float:
+        return max(0.0, float(item.value.subs(at)))
+
+    found = until_out_of_effort(finished_sums.finished_sums(graph.flow))
+    made = [finished_sums.sub_bound(item, graph.flow, sizes) for item in found]
+    made = [item if graph.is_whole else _in_program(item, graph) for item in made]
+    pool = [*((worth(item), None, item) for item in made), *((worth(parts[k]), k, parts[k]) for k in own)]
+    taken, chosen = empty_union(), []
+    for value, number, item in sorted(pool, key=lambda row: -row[0]):
+        if value > 0 and item.spill.intersect(taken).is_empty():
+            taken = taken.union(item.spill).coalesce()
+            chosen.append((value, number, item))
+    known = max(sum(worth(parts[k]) for k in item) for item in sums)
+    if all(number is not None for _, number, _ in chosen) or sum(row[0] for row in chosen) <= LEAST_GAIN * known:
+        return []
+    places = []
+    for _, number, item in chosen:
+        places.append(len(parts) if number is None else number)
+        parts += [item] if number is None else []
+    return [tuple(sorted(places))]
 
 
 def _pool(

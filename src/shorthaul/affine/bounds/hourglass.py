@@ -8,7 +8,7 @@ needs all of another column for that (hourglass dependences; Eyraud-Dubois, Ioos
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -82,14 +82,14 @@ def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None
     step()
     name = chain.statement
     dimensions = chain.domain.dim(_SET)
-    time = _axes(chain.kernel)
-    columns = _axes(other.kernel)
+    time = axes(chain.kernel)
+    columns = axes(other.kernel)
     if time is None or columns is None or len(time) != 1 or set(time) & set(columns) or chain.delta is None:
         return None
     places = tuple(at for at in range(dimensions) if at not in {*time, *columns})
     if not places or abs(chain.delta[time[0]]) != 1:
         return None
-    domain = _of_equal_width(chain.domain.intersect(other.domain), places)
+    domain = of_equal_width(chain.domain.intersect(other.domain), places)
     if domain.is_empty() or not _without_gaps(domain, time[0], places):
         return None
     stride = chain.delta[time[0]]
@@ -103,11 +103,11 @@ def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None
         return None
     if not made.parts[0].domain.is_equal(domain):  # trimmed: no product any more
         return None
-    width = _only(domain, places).gist_params(domain.params())
+    width = only(domain, places).gist_params(domain.params())
     return Hourglass(made, time[0], places, columns, width, stride, ancestors)
 
 
-def _axes(kernel: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
+def axes(kernel: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
     """Return the coordinates that span a kernel, None if it is not spanned by coordinates."""
     found = []
     for row in kernel:
@@ -118,7 +118,7 @@ def _axes(kernel: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
     return tuple(sorted(found))
 
 
-def _only(domain: isl.Set, kept: tuple[int, ...]) -> isl.Set:
+def only(domain: isl.Set, kept: tuple[int, ...]) -> isl.Set:
     """Return the values of some coordinates."""
     for at in reversed(range(domain.dim(_SET))):
         if at not in kept:
@@ -134,13 +134,13 @@ def _spread(values: isl.Set, kept: tuple[int, ...], dimensions: int, name: str) 
     return values.set_tuple_name(name)
 
 
-def _of_equal_width(domain: isl.Set, places: tuple[int, ...]) -> isl.Set:
+def of_equal_width(domain: isl.Set, places: tuple[int, ...]) -> isl.Set:
     """Return the instances at the places that occur with all steps and columns."""
     dimensions, name = domain.dim(_SET), domain.get_tuple_name()
     others = tuple(at for at in range(dimensions) if at not in places)
-    pairs = _spread(_only(domain, others), others, dimensions, name)
-    every = _spread(_only(domain, places), places, dimensions, name).intersect(pairs)
-    missing = _spread(_only(every.subtract(domain), places), places, dimensions, name)
+    pairs = _spread(only(domain, others), others, dimensions, name)
+    every = _spread(only(domain, places), places, dimensions, name).intersect(pairs)
+    missing = _spread(only(every.subtract(domain), places), places, dimensions, name)
     return domain.subtract(missing).coalesce()
 
 
@@ -148,30 +148,26 @@ def _without_gaps(domain: isl.Set, time: int, places: tuple[int, ...]) -> bool:
     """True if a column that occurs in two steps occurs in all between, and every place in each of them."""
     dimensions, name = domain.dim(_SET), domain.get_tuple_name()
     others = tuple(at for at in range(dimensions) if at not in places)
-    product = _spread(_only(domain, others), others, dimensions, name)
-    product = product.intersect(_spread(_only(domain, places), places, dimensions, name))
+    product = _spread(only(domain, others), others, dimensions, name)
+    product = product.intersect(_spread(only(domain, places), places, dimensions, name))
     if not product.is_equal(domain):
         return False
-    names = [f"{letter}{at}" for letter in "xy" for at in range(dimensions)]
-    same = [f"x{at} = y{at}" for at in range(dimensions) if at != time]
-    text = (
-        f"{{ {name}[{', '.join(names[:dimensions])}] -> {name}[{', '.join(names[dimensions:])}] : "
-        f"{' and '.join([*same, f'x{time} < y{time}'])} }}"
-    )
-    later = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+    same = [at for at in range(dimensions) if at != time]
+    later = same_coordinates(name, dimensions, same, f"x{time} < y{time}")
     return bool(domain.apply(later).intersect(domain.apply(later.reverse())).is_subset(domain))
+
+
+def same_coordinates(name: str, width: int, kept: Sequence[int], where: str = "true") -> isl.Map:
+    """Return the pairs x, y of instances with some equal coordinates, of which ``where`` holds."""
+    x, y = (", ".join(f"{letter}{at}" for at in range(width)) for letter in "xy")
+    same = " and ".join([*(f"x{at} = y{at}" for at in kept), where])
+    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {name}[{x}] -> {name}[{y}] : {same} }}")
 
 
 def _next_steps(domain: isl.Set, time: int, stride: int, columns: tuple[int, ...]) -> isl.Map:
     """Return instance -> all instances of the same column one step later."""
     dimensions, name = domain.dim(_SET), domain.get_tuple_name()
-    names = [f"{letter}{at}" for letter in "xy" for at in range(dimensions)]
-    same = [f"x{at} = y{at}" for at in columns]
-    text = (
-        f"{{ {name}[{', '.join(names[:dimensions])}] -> {name}[{', '.join(names[dimensions:])}] : "
-        f"{' and '.join([*same, f'y{time} = x{time} + {stride}'])} }}"
-    )
-    found = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+    found = same_coordinates(name, dimensions, columns, f"y{time} = x{time} + {stride}")
     return found.intersect_domain(domain).intersect_range(domain)
 
 

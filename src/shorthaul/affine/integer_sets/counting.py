@@ -101,7 +101,7 @@ class Cardinality:
 
     def _joined(self) -> tuple[Piece, ...]:
         names = sorted({name for piece in self.pieces for name in piece.where.get_var_names(_PARAM)})
-        box = _at_least(names, 1)
+        box = at_least(names, 1)
         kept = [Piece(piece.where.intersect(box), piece.value) for piece in self.pieces]
         kept = [piece for piece in kept if not piece.where.is_empty()]
         rest = box
@@ -138,7 +138,7 @@ class Cardinality:
         """
         kept = []
         for piece in self.pieces:
-            box = _at_least(piece.where.get_var_names(_PARAM), least)
+            box = at_least(piece.where.get_var_names(_PARAM), least)
             if not piece.where.intersect(box).is_empty():
                 kept.append(Piece(piece.where.gist(box), piece.value))
         return Cardinality(tuple(kept), self.disjoint).expression()
@@ -164,7 +164,7 @@ def most_formula(points: isl.Set, context: isl.Set) -> sympy.Expr:
         return count_formula(card(points.remove_divs(), context, most=MOST_CONTRIBUTIONS))
 
 
-def _at_least(names: Sequence[str], least: int) -> isl.Set:
+def at_least(names: Sequence[str], least: int) -> isl.Set:
     """Return the parameters that are all ``least`` or more."""
     bounds = " and ".join(f"{name} >= {least}" for name in names) or "0 = 0"
     return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(names)}] -> {{ : {bounds} }}")

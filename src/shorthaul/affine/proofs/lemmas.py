@@ -88,6 +88,29 @@ The first inequality is the theorem cited. The second is its largest value under
 of the product is concave, and Lagrange's condition s_q / |phi_q| = m w_q gives |phi_q| = s_q K / (sigma w_q).""",
 )
 
+FINISHED_SUMS = Lemma(
+    "finished sums",
+    """\
+As in the lemma on cuts, let D have families phi_0, ..., phi_m with exponents s_q of sum sigma; but every path of
+phi_0 ends at the last of the L terms of a sum, one sum for each class. A sum has a term at each of L positions,
+each an operand of the next one. Let terms read along families psi_1, ..., psi_k, and let terms of different
+positions be of different classes. Of w terms at one position let w <= product of |psi_i|^(t_i), tau = sum of t_i
+>= 1. Let the vertices of the phi, those of phi_0 with all terms of its sums, and those of the psi be disjoint,
+and each on paths of one class. The ends of phi_0 are no sources. If a stretch with r events computes the
+instances P of D, K = S + r, then |P| is at most the larger one of (K / sigma)^sigma product of s_q^(s_q) and,
+with e = tau s_0, f = sigma - s_0 and c = product of (t_i / tau)^(t_i),
+  c^(s_0) (e / L)^e (K / (e + f))^(e + f) product over q > 0 of s_q^(s_q).""",
+    """\
+For a class of phi_0 go back along its path, then from term to term. Either a vertex is found that the stretch
+does not compute, but whose reader it computes: it was in memory at the beginning or is loaded. Let x classes have
+one. Or all L terms of the sum are computed. Let there be w sums of this kind, and let y be the number of classes
+that their terms have in all psi. Terms of different positions have different classes, so at one position there
+are at most y / L, and w <= c (y / L)^tau. With v classes of the other phi, v + x + y <= S + r by the lemma on
+cuts, and |P| <= (x + w)^(s_0) product of s_q^(s_q) (v / f)^f over q > 0. For given x + y, the right side of x + w
+<= x + c (y / L)^tau is convex in y, so largest at y = 0 or x = 0. The two numbers are the largest values in these
+two cases.""",
+)
+
 SYMMETRIC = Lemma(
     "symmetric Loomis-Whitney",
     """\

@@ -128,10 +128,10 @@ def partition(
     folds = []
     for family in range(count):
         step()
-        fold = _fold(trimmed, family)
-        if fold is None:
+        known = fold(trimmed, family)
+        if known is None:
             return None
-        folds.append(fold)
+        folds.append(known)
     vertices = [vertices_of(trimmed, family) for family in range(count)]
     apart = {
         (a, b) for a, b in itertools.combinations(range(count), 2) if vertices[a].intersect(vertices[b]).is_empty()
@@ -140,7 +140,7 @@ def partition(
     exponents = best_exponents(kernels, len(parts[0].order), cliques, limited_by)
     if exponents is None:
         return None
-    weights = tuple(b / fold for b, fold in zip(exponents.beta, folds, strict=True))
+    weights = tuple(b / most for b, most in zip(exponents.beta, folds, strict=True))
     exponents = replace(exponents, beta=weights)
     sources, kept = sources_and_spill(trimmed, vertices)
     spill = united([kept, *(part.own_vertices for part in trimmed)])
@@ -233,7 +233,7 @@ def _separating(parts: Sequence[Part], kernels: Sequence[Subspace]) -> int | Non
     return None
 
 
-def _fold(parts: Sequence[Part], family: int) -> int | None:
+def fold(parts: Sequence[Part], family: int) -> int | None:
     """Return how many classes of the projection one vertex of the family may belong to; None if that is not known."""
     rows = kernel(_placed(parts[0], family), len(parts[0].order))
     classes = []

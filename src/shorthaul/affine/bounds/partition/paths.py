@@ -98,7 +98,7 @@ def paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int =
                 if path is not None:
                     found.append(path)
                 elif last.source is not None and last.source != statement and last.source not in visited:
-                    matrix = _affine_piece(composed)
+                    matrix = affine_piece(composed)
                     if matrix is not None and not kernel(matrix[0], domain.dim(isl.dim_type.set)):
                         following.append(
                             (
@@ -118,7 +118,7 @@ def paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int =
 def _sums(flow: DataFlow, name: str) -> Iterator[Path]:
     """Yield the chains of sums over several loops: all instances that add to one element are one line."""
     statement = flow.program.by_name[name]
-    written = _affine_piece(statement.write.relation)
+    written = affine_piece(statement.write.relation)
     if written is None:
         return
     space = kernel(written[0], statement.domain.dim(isl.dim_type.set)) if written[0] else ()
@@ -138,7 +138,7 @@ def _ended(
     levels: tuple[isl.Map, ...],
     references: tuple[str, ...],
 ) -> Path | None:
-    affine = _affine_piece(composed)
+    affine = affine_piece(composed)
     if affine is None:
         return None
     matrix, shift = affine
@@ -215,7 +215,7 @@ def _pieces(flow: Flow) -> list[Step]:
     return result
 
 
-def _affine_piece(relation: isl.Map) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...] | None] | None:
+def affine_piece(relation: isl.Map) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...] | None] | None:
     """Return matrix and shift of a function that is affine on its domain; None if it is affine only by pieces."""
     pieces: list[tuple[isl.Set, isl.MultiAff]] = []
     isl.PwMultiAff.from_map(relation).coalesce().foreach_piece(lambda where, value: pieces.append((where, value)))

@@ -1,0 +1,72 @@
+"""Values that are sums, of which a part of a play may compute many whole ones: attention, products one after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.affine.derived import bound_of, quick
+
+from shorthaul.affine import program_from_text
+from shorthaul.affine.bounds.best import fitted
+from shorthaul.affine.bounds.finished_sums import finished_sums, sub_bound
+from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.core.search import Search
+from shorthaul.graphs.replay import belady_loads
+
+HEAD = "void f(int N, int L, double A[N][N], double B[N][N], double V[N][N], double P[N][N], double O[N][N]) {\n#pragma scop\n%s\n#pragma endscop\n}"
+SUM = "P[i][j] = 0.0; for (int k = 0; k < L; k++) P[i][j] += A[i][k] * B[j][k];"
+PAIRS = "for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) { %s }"
+#: One loop nest with nothing that waits; of each what is computed out of a pair's sum.
+PROGRAMS = {
+    "outer product of sums": PAIRS % SUM,
+    "second product": PAIRS % (SUM + " for (int k = 0; k < L; k++) O[i][k] += P[i][j] * V[j][k];"),
+    "by way of a value": PAIRS % (SUM + " P[i][j] = P[i][j] * 2.0; for (int k = 0; k < L; k++) O[i][k] += P[i][j] * V[j][k];"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("features", [64, 128])
+@pytest.mark.parametrize("capacity", [16_384, 65_536])
+def test_attention_beside_blocks_of_rows(features: int, capacity: int) -> None:
+    """Blocks of rows of Q and O stay, K and V pass by once for each block."""
+    tokens, rows = 8_192, capacity // (2 * features + 4)
+    loads = 2 * tokens * features * (1 + -(-tokens // rows))
+    size = {"N": tokens, "D": features, "S": capacity}
+    value = fitted(bound_of("attention"), size, Search()).value(size)
+    assert loads / 4 < value < loads
+
+
+@pytest.mark.parametrize("text", [
+    SUM.replace("= 0.0", "+= A[0][j]").replace("A[i][k]", "A[0][k]"),  # nothing is shared
+    SUM.replace("B[j][k]", "A[j][k]"),  # both factors of one array
+    "P[0][0] += A[i][j];",
+])  # fmt: skip
+def test_what_has_no_such_sums(text: str) -> None:
+    assert not list(finished_sums(flow_dependences(program_from_text(HEAD % (PAIRS % text)))))
+
+
+def in_blocks(cdag: ConcreteCdag, rows: int) -> np.ndarray:
+    """Return the order in which ``rows`` rows of pairs take their turns, column by column."""
+    computed = cdag.program_order
+    i, j, k = cdag.coordinates[computed, :3].T
+    return computed[np.lexsort((k, cdag.owner[computed], i, j, i // rows))]
+
+
+@pytest.mark.parametrize(("name", "n", "terms"), quick(
+    [(name, n, terms) for name in PROGRAMS for n in (8, 24, 36) for terms in (1, 2, 3)], [("second product", 24, 2)]
+))  # fmt: skip
+def test_no_order_in_blocks_beats_it(name: str, n: int, terms: int) -> None:
+    program = program_from_text(HEAD % PROGRAMS[name])
+    flow = flow_dependences(program)
+    cdag = concrete_cdag(program, {"N": n, "L": terms}, flow)
+    active = 0
+    for capacity in (8, 16, 30, 60):
+        sizes = {"N": n, "L": terms, "S": capacity}
+        loads = [belady_loads(in_blocks(cdag, rows), cdag.starts, cdag.operands, capacity) for rows in range(1, 13)]
+        least = min(int(item.sum()) for item in loads)
+        for item in finished_sums(flow):
+            value = sub_bound(item, flow, sizes).value
+            value = float(value.subs({name: sizes[str(name)] for name in value.free_symbols}))
+            assert cdag.inputs + value <= least
+            active += value > 0
+    assert active or n < 20
