@@ -52,6 +52,22 @@ def test_memories_next_to_the_outermost_are_one_level() -> None:
     assert found.compute.matrix.pj_per_operation == {8: pytest.approx(each / 2)}
 
 
+def test_registers_say_what_lies_along_the_array() -> None:
+    assert spreads(SMALL) == [(16, ["columns"]), (8, ["reduction"])]
+    larger = copy.deepcopy(SMALL)
+    larger["operational_array"] = {**ARRAY, "dimensions": ["D1", "D2", "D3"], "sizes": [4, 8, 2]}
+    for name in ("buffer", "far"):
+        larger["memories"][name]["served_dimensions"] = ["D1", "D2", "D3"]  # type: ignore[index]
+    larger["memories"]["registers"]["served_dimensions"] = ["D1"]  # type: ignore[index]
+    assert spreads(larger) == [(4, ["rows"]), (8, ["columns"]), (2, ["reduction"])]
+
+
+def spreads(accelerator: dict[str, Any]) -> list[tuple[int, list[str]]]:
+    found = machine_file(msgspec.yaml.encode(accelerator).decode(), "compute").compute
+    assert found is not None
+    return [(side.size, list(side.spreads)) for side in found.array]
+
+
 def test_three_levels_where_every_operand_has_them() -> None:
     deeper = copy.deepcopy(SMALL)
     inner = {"local": memory(2, ["I1", "O"], port(8), served=[], pj=0.1)}

@@ -25,6 +25,7 @@ from shorthaul.core.machines.files import machine_file
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
+from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.bound import bound, least
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.inner import largest_regions, region_network
@@ -40,10 +41,18 @@ def read(model: Any, dims: dict[str, int] | None = None) -> Network:
     return network_from_onnx(model.SerializeToString(), dims)
 
 
-def machine(capacity: int, *, double: bool = True, bandwidth: float = 1e9) -> Machine:
+#: Arrays of matrix units: one that spreads everything, a systolic one.
+ARRAYS = (
+    "[{size: 3, spreads: [rows, batch]}, {size: 4, spreads: [columns]}, {size: 2, spreads: [reduction, taps]}]",
+    "[{size: 16, spreads: [columns]}, {size: 8, spreads: [reduction]}]",
+)
+
+
+def machine(capacity: int, *, double: bool = True, bandwidth: float = 1e9, array: str = "[]") -> Machine:
     text = f"""{{name: test, levels: [{{name: far, bandwidth_bytes_per_s: {bandwidth}}},
       {{name: near, capacity_bytes: {capacity}, bandwidth_bytes_per_s: 1.0, double_buffered: {str(double).lower()}}}],
-      compute: {{clock_hz: 1.0e9, matrix: {{operations_per_cycle: {{32: 64}}}}, vector: {{operations_per_cycle: {{32: 8}}}}}}}}"""
+      compute: {{clock_hz: 1.0e9, matrix: {{operations_per_cycle: {{32: 64}}}}, vector: {{operations_per_cycle: {{32: 8}}}},
+      array: {array}}}}}"""
     return machine_of(machine_file(text, "levels", "compute"))
 
 
@@ -116,16 +125,18 @@ def prices_agree(network: Network, on: Machine) -> None:
     level, *inner = [(float(level.capacity_bytes or 0), level.double_buffered) for level in on.levels[1:]]
     tiled = fuse(network, on, Search(), level[0])
     plan = NetworkPlan(tuple(item.group for item in tiled))
-    replayed = replay_network(network, plan, level[0], double_buffered=level[1])
+    widths = [spread(operator, on.array) for operator in network.operators]
+    replayed = replay_network(network, plan, level[0], double_buffered=level[1], widths=widths)
     assert not replayed.violations
     assert not list(replay_inner(network, plan, replayed.groups, inner))
     for mine, seen in zip(tiled, replayed.groups, strict=True):
         seconds = {"matrix": 0.0, "vector": 0.0}
-        for number, operations in seen.operations.items():
+        for number, operations in seen.filled.items():
+            assert operations >= seen.operations[number]
             unit = network.operators[number].unit
             seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(number))
-        found = (seen.loads_bytes, seen.stores_bytes, seconds["matrix"], seconds["vector"])
-        assert (mine.loads, mine.stores, mine.matrix_s, mine.vector_s) == pytest.approx(found)
+        found = (seen.loads_bytes, seen.stores_bytes, seconds["matrix"], seconds["vector"], seen.ends_bytes)
+        assert (mine.loads, mine.stores, mine.matrix_s, mine.vector_s, mine.ends) == pytest.approx(found)
         assert mine.peak <= seen.peak_bytes
     assert sum(item.latency_s for item in tiled) >= bound(network, on).value * (1 - 1e-9)
 
@@ -133,6 +144,12 @@ def prices_agree(network: Network, on: Machine) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_the_search_prices_what_the_replay_finds(name: str) -> None:
     prices_agree(SMALL[name], machine(4000, double=name in {"attention", "strides", "mlp"}))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_search_prices_what_lies_on_an_array(name: str) -> None:
+    for array in ARRAYS:
+        prices_agree(SMALL[name], machine(2000, array=array))
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -198,20 +215,23 @@ def test_no_random_plan_of_odd_sizes_beats_the_bound(name: str) -> None:
 def test_no_random_plan_beats_the_bound(name: str) -> None:
     network, rng = SMALL[name] if name in SMALL else read(ODD[name]()), np.random.default_rng(5)
     valid = 0
-    for _ in range(20):
-        plan = random_plan(network, rng)
+    for number in range(20):
+        plan, array = random_plan(network, rng), ("[]", *ARRAYS)[number % 3]
         peak = max(group.peak_bytes for group in replay_network(network, plan, 1e12, double_buffered=False).groups)
-        on = machine(max(1, int(np.ceil(peak))), double=True, bandwidth=float(rng.choice([1e6, 1e9, 1e12])))
-        replayed = replay_network(network, plan, peak, double_buffered=False)
+        on = machine(
+            max(1, int(np.ceil(peak))), double=True, bandwidth=float(rng.choice([1e6, 1e9, 1e12])), array=array
+        )
+        widths = [spread(operator, on.array) for operator in network.operators]
+        replayed = replay_network(network, plan, peak, double_buffered=False, widths=widths)
         if replayed.violations:
             continue
         valid += 1
         total = 0.0
         for group in replayed.groups:
             seconds = {"matrix": 0.0, "vector": 0.0}
-            for number, operations in group.operations.items():
-                unit = network.operators[number].unit
-                seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(number))
+            for member, operations in group.filled.items():
+                unit = network.operators[member].unit
+                seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(member))
             memory = (group.loads_bytes + group.stores_bytes) / on.levels[0].bandwidth_bytes_per_s
             total += max(*seconds.values(), memory)
         assert total >= bound(network, on).value * (1 - 1e-9)
@@ -398,7 +418,7 @@ def test_sweeps_and_journals(tmp_path: Path) -> None:
     assert len(further.plan.groups) < len(first.plan.groups)
     assert further.cost["latency_s"] <= first.cost["latency_s"]
     last = surface.tensor.plan(network, machine=on, effort=1e-6, resume=tmp_path / "plans")
-    assert last.cost == further.cost
+    assert last.cost["latency_s"] <= further.cost["latency_s"]
 
 
 @pytest.mark.parametrize(

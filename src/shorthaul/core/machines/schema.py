@@ -99,12 +99,26 @@ class UnitSection(Struct, forbid_unknown_fields=True, frozen=True):
     ] = {}
 
 
+class ArraySide(Struct, forbid_unknown_fields=True, frozen=True):
+    """One side of the array of the matrix unit."""
+
+    size: Annotated[int, Meta(ge=1, le=2**20, description="Multipliers along this side.")]
+    spreads: Annotated[
+        list[Literal["rows", "columns", "batch", "reduction", "taps"]],
+        Meta(min_length=1, description="Which dimensions of a product or convolution can lie along it."),
+    ]
+
+
 class ComputeSection(Struct, forbid_unknown_fields=True, frozen=True):
     """What computes, all cores together."""
 
     clock_hz: Annotated[Rate, Meta(description="Cycles per second.")]
     matrix: Annotated[UnitSection, Meta(description="Products and convolutions.")]
     vector: Annotated[UnitSection, Meta(description="All other operations.")]
+    array: Annotated[
+        list[ArraySide],
+        Meta(max_length=6, description="The sides of the matrix unit; without them every operator fills it."),
+    ] = []
 
 
 class CoreTypeSection(Struct, forbid_unknown_fields=True, frozen=True):

@@ -13,8 +13,8 @@ from shorthaul.core.errors import InputError
 #: zigzag counts cycles; the figures of a machine file are per second.
 CLOCK_HZ: Final = 1e9
 _OPERANDS: Final = ("I1", "I2", "O")
-#: The operand that the array shares along each of its dimensions: output channels, input channels, places.
-_SHARED: Final = ("I1", "O", "I2")
+#: What lies along a dimension of the array along which an operand is shared, where nothing else says it in this order.
+_ROLES: Final = {"I1": "columns", "O": "reduction", "I2": "rows"}
 
 Positive = Annotated[float, Meta(gt=0)]
 Cost = Annotated[float, Meta(ge=0)]
@@ -76,8 +76,8 @@ def machine_of_zigzag(value: dict[str, Any]) -> dict[str, Any]:
 
     The last memory is the outermost level. The memory next to it of every operand is the level inside of that, the one
     after them another level, if every operand has one. What the array reads and writes of the innermost memories goes
-    to the energy of its operations: an operand counts once where the array shares it. The dimensions of the array are
-    taken for output channels, input channels and places.
+    to the energy of its operations: an operand counts once where the array shares it. What lies along a dimension of
+    the array is told by the registers that serve it: those of sums the reduction, those of weights the places.
 
     >>> port = {"type": "read_write", "bandwidth_max": 64}
     >>> near = {"size": 8192, "operands": ["I1", "I2", "O"], "ports": [port], "served_dimensions": ["D1"]}
@@ -115,7 +115,12 @@ def machine_of_zigzag(value: dict[str, Any]) -> dict[str, Any]:
     if each is not None:
         matrix["pj_per_operation"] = {bits: each / 2}
     vector = {**matrix, "operations_per_cycle": {bits: array.sizes[0]}}
-    compute = {"clock_hz": CLOCK_HZ, "matrix": matrix, "vector": vector}
+    shared = _shared_operands(found, chains)
+    sides = [
+        {"size": size, "spreads": [_ROLES[shared[name]]]}
+        for name, size in zip(array.dimensions, array.sizes, strict=True)
+    ]
+    compute = {"clock_hz": CLOCK_HZ, "matrix": matrix, "vector": vector, "array": sides}
     return {"name": found.name, "source": "an accelerator of zigzag", "levels": levels, "compute": compute}
 
 
@@ -148,6 +153,25 @@ def _level(found: _Accelerator, names: list[str], *, outermost: bool = False) ->
     return level
 
 
+def _shared_operands(found: _Accelerator, chains: dict[str, list[str]]) -> dict[str, str]:
+    """Return, by dimension of the array, the operand that its units along it have in common.
+
+    A memory next to the array that serves some dimensions, and not all, says so of its operand. Of what is left the
+    first dimension is taken for output channels, the next for input channels, further ones for places.
+    """
+    names = found.operational_array.dimensions
+    known: dict[str, str] = {}
+    for operand in ("O", "I2", "I1"):
+        served = found.memories[chains[operand][0]].served_dimensions
+        if not set(names) <= set(served):
+            known |= {name: operand for name in served if name in names and name not in known}
+    left = [operand for operand in ("I1", "O") if operand not in known.values()]
+    for name in names:
+        if name not in known:
+            known[name] = left.pop(0) if left else "I2"
+    return known
+
+
 def _pj_per_multiplication(found: _Accelerator, chains: dict[str, list[str]]) -> float | None:
     """Return the energy of a multiplication with what it reads and writes of the innermost memories."""
     array = found.operational_array
@@ -157,8 +181,8 @@ def _pj_per_multiplication(found: _Accelerator, chains: dict[str, list[str]]) ->
     widths = dict(zip(("I1", "I2"), array.input_precision, strict=False))
     for name, chain in chains.items():
         memory = found.memories[chain[0]]
-        roles = dict(zip(array.dimensions, (_SHARED[min(at, 2)] for at in range(len(array.dimensions))), strict=True))
-        shared = array.size([dim for dim in memory.served_dimensions if roles.get(dim) == name])
+        along = _shared_operands(found, chains)
+        shared = array.size([dim for dim in memory.served_dimensions if along.get(dim) == name])
         bits = widths.get(name, 2 * max(array.input_precision))
         for way in ("read", "write") if name == "O" else ("read",):
             each = memory.pj_per_byte(way, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,13 +28,17 @@ _AT_ONCE = 2**16
 class GroupReplay:
     """What a group moves between the outermost memory and the next, computes and holds.
 
-    ``extents`` are the most positions of each dimension of an operator in a step, ``inner_bytes`` what is loaded from
-    and stored to the level outside, for every level further inside.
+    ``filled`` are the operations of as many passes as the array takes, all of it counted in each; ``ends_bytes`` what
+    is loaded for the first step and stored after the last one. ``extents`` are the most positions of each dimension of
+    an operator in a step, ``inner_bytes`` what is loaded from and stored to the level outside, for every level further
+    inside.
     """
 
     loads_bytes: float = 0.0
     stores_bytes: float = 0.0
     operations: dict[int, float] = field(default_factory=dict)
+    filled: dict[int, float] = field(default_factory=dict)
+    ends_bytes: float = 0.0
     peak_bytes: float = 0.0
     steps: int = 1
     extents: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -49,8 +53,18 @@ class NetworkReplay:
     groups: list[GroupReplay]
 
 
-def replay_network(network: Network, plan: NetworkPlan, capacity: float, *, double_buffered: bool) -> NetworkReplay:
-    """Return what a replay finds of ``plan`` with ``capacity`` bytes next to the outermost memory."""
+def replay_network(
+    network: Network,
+    plan: NetworkPlan,
+    capacity: float,
+    *,
+    double_buffered: bool,
+    widths: Sequence[Sequence[int]] | None = None,
+) -> NetworkReplay:
+    """Return what a replay finds of ``plan`` with ``capacity`` bytes next to the outermost memory.
+
+    ``widths`` are, by operator, how many positions of each dimension the machine computes at once; one each without.
+    """
     wrong = list(_order_faults(network, plan))
     near = _residents(network, plan, wrong)
     groups = []
@@ -60,7 +74,8 @@ def replay_network(network: Network, plan: NetworkPlan, capacity: float, *, doub
         if faults:
             groups.append(GroupReplay())
             continue
-        seen = GroupRun(network, group, near[number], double_buffered=double_buffered)
+        wide = {} if widths is None else {member: widths[member] for member in group.operators}
+        seen = GroupRun(network, group, near[number], double_buffered=double_buffered, widths=wide)
         done = seen.run()
         done.peak_bytes += sum(network.tensors[tensor].bytes for tensor in near[number])
         if done.peak_bytes > capacity:
@@ -175,8 +190,17 @@ def _reduced(item: Operator) -> set[int]:
 class GroupRun:
     """The steps of one group, in pieces; what the step before had is known from piece to piece."""
 
-    def __init__(self, network: Network, group: Group, near: set[int], *, double_buffered: bool) -> None:
+    def __init__(
+        self,
+        network: Network,
+        group: Group,
+        near: set[int],
+        *,
+        double_buffered: bool,
+        widths: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
         self.network, self.group, self.near, self.double = network, group, near, double_buffered
+        self.widths = {f"work {number}": width for number, width in (widths or {}).items() if set(width) - {1}}
         self.items = {number: network.operators[number] for number in group.operators}
         self.inside = {access.tensor for item in self.items.values() for access in item.writes}
         self.uncovered: list[int] = []
@@ -184,6 +208,8 @@ class GroupRun:
         self.moved: dict[str, float] = {}
         self.same: dict[str, float] = {}
         self.most: dict[str, float] = {}
+        self.filled: dict[str, float] = {}
+        self.first: dict[str, float] = {}
         self.trails: dict[str, Any] = {}
         self.tensor: dict[str, int] = {}
         self.changes: dict[str, bool] = {}
@@ -258,23 +284,33 @@ class GroupRun:
     def _follow(self, name: str, box: Sequence[Range], count: int) -> None:
         """Add up what each step of a piece needs of a box that the step before did not have."""
         volume, common = np.ones(count), np.ones(count)
+        passes, spared = np.ones(count), np.ones(count)
         ends = self.last.get(name)
         now, extents = [], []
         for axis, ranges in enumerate(box):
             low, high = _full(ranges, count)
             before_low, before_high = np.roll(low, 1), np.roll(high, 1)
             before_low[0], before_high[0] = (0, -1) if ends is None else ends[axis]
-            volume *= np.maximum(high - low + 1, 0)
-            common *= np.maximum(np.minimum(high, before_high) - np.maximum(low, before_low) + 1, 0)
+            length = np.maximum(high - low + 1, 0)
+            again = np.maximum(np.minimum(high, before_high) - np.maximum(low, before_low) + 1, 0)
+            volume *= length
+            common *= again
+            if name in self.widths:  # a part of a pass takes as long as all of it
+                width = self.widths[name][axis]
+                passes *= np.ceil(length / width) * width
+                spared *= np.where(again == length, np.ceil(length / width), again // width) * width
             now.append((int(low[-1]), int(high[-1])))
             extents.append(int((high - low).max()) + 1)
         changed = volume > common
         if ends is None:
-            common[0], changed[0] = 0.0, False
+            common[0], spared[0], changed[0] = 0.0, 0.0, False
+            self.first[name] = float(volume[0])
         self.last[name] = now
         known = self.extents.get(name, tuple(extents))
         self.extents[name] = tuple(max(a, b) for a, b in zip(known, extents, strict=True))
         self.moved[name] = self.moved.get(name, 0.0) + float((volume - common).sum())
+        new = passes - spared if name in self.widths else volume - common
+        self.filled[name] = self.filled.get(name, 0.0) + float(new.sum())
         self.same[name] = self.same.get(name, 0.0) + float(common.sum())
         self.most[name] = max(self.most.get(name, 0.0), float(volume.max()))
         self.changes[name] = self.changes.get(name, False) or bool(changed.any())
@@ -292,6 +328,7 @@ class GroupRun:
             if name.startswith("work"):
                 number = int(name.removeprefix("work "))
                 result.operations[number] = self.moved[name] * self.items[number].work
+                result.filled[number] = self.filled[name] * self.items[number].work
                 result.extents[number] = self.extents[name]
                 continue
             tensor = self.tensor[name]
@@ -307,9 +344,11 @@ class GroupRun:
                     continue
                 seen.add(trail)
                 result.loads_bytes += self.moved[name] * size
+                result.ends_bytes += self.first[name] * size
                 held += buffer
             elif tensor in stored:
                 result.stores_bytes += self.moved[name] * size
+                result.ends_bytes += math.prod(high - low + 1 for low, high in self.last[name]) * size
                 if tensor == sink_tensor:  # partial sums come back
                     result.loads_bytes += (self.moved[name] - tensors[tensor].elements) * size
                 held += buffer
@@ -341,6 +380,7 @@ class GroupRun:
         return GroupReplay(
             float(sum(tensors[tensor].bytes for tensor in read)),
             float(sum(tensors[tensor].bytes for tensor in made)),
+            {number: item.work},
             {number: item.work},
         )
 

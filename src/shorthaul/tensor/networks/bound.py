@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
+from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.boxes import blocks
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Expand, Index, Network, Operator, Permute, Regroup, Stride
@@ -36,14 +37,18 @@ class Least:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What the outputs need of one operator: operations, and bytes of the tensors that it reads."""
+    """What the outputs need of one operator: operations, an array filled by each, and bytes of the tensors it reads."""
 
     operations: float
     read: dict[int, float]
 
 
-def demands(network: Network) -> dict[int, Demand]:
-    """Return, by operator that the outputs need, what they need of it."""
+def demands(network: Network, machine: Machine) -> dict[int, Demand]:
+    """Return, by operator that the outputs need, what they need of it.
+
+    Of a dimension that is needed whole, every ``width``-th position counts ``width`` times, where the array computes so
+    many at once: steps cannot take fewer passes, however they are cut, since none computes two of these in one pass.
+    """
     found = {}
     for number, dims in _needed(network).items():
         operator = network.operators[number]
@@ -51,7 +56,11 @@ def demands(network: Network) -> dict[int, Demand]:
         for access in operator.reads:
             amount = _elements(network, operator, access, dims) * network.tensors[access.tensor].bits / 8
             read[access.tensor] = max(read.get(access.tensor, 0.0), amount)
-        found[number] = Demand(_size(dims) * operator.work, read)
+        filled = 1
+        for mask, width in zip(dims, spread(operator, machine.array), strict=True):
+            count = int(mask.sum())
+            filled *= -(-count // width) * width if count == len(mask) else count
+        found[number] = Demand(filled * operator.work, read)
     return found
 
 
@@ -72,7 +81,7 @@ def together(
 def least(network: Network, machine: Machine) -> Least:
     """Return what every plan takes at least."""
     capacity = float(machine.levels[1].capacity_bytes or 0)
-    needed = demands(network)
+    needed = demands(network, machine)
     seconds, read = together(network, machine, needed)
     traffic = 0.0
     for number, tensor in enumerate(network.tensors):
@@ -94,7 +103,8 @@ def bound(network: Network, machine: Machine) -> Bound:
     method = max(terms, key=lambda name: terms[name])
     proof = (
         f"The outputs need {found.matrix_s:.6g} s of the matrix unit and {found.vector_s:.6g} s of the vector unit, "
-        f"each operation once. Inputs and constants that are needed are loaded once and outputs stored once, "
+        f"each operation once, by as few passes of an array as there can be. Inputs and constants that are needed are "
+        f"loaded once and outputs stored once, "
         f"{found.traffic_bytes:.6g} bytes; products of tensors that nobody makes, whose outputs are stored, move "
         f"{found.product_bytes:.6g} bytes more, since m n k multiplications with S words move "
         f"2 m n k / sqrt(S) - 2 S words at least (Smith et al. 2019). They pass {level.name} at "

@@ -28,7 +28,7 @@ class Tilings:
 
     def __init__(self, network: Network, machine: Machine, search: Search) -> None:
         self.network, self.machine, self.search = network, machine, search
-        self._demands = demands(network)
+        self._demands = demands(network, machine)
         self._known: dict[tuple[object, ...], Tiled | None] = {}
 
     def stored(self, operators: Sequence[int]) -> frozenset[int]:
@@ -84,8 +84,7 @@ class Tilings:
     def _renamed(known: Tiled, operators: tuple[int, ...]) -> Tiled:
         place = dict(zip(known.group.operators, operators, strict=True))
         loops = tuple(Loop(place[loop.operator], loop.dim, loop.tile) for loop in known.group.loops)
-        amounts = (known.latency_s, known.loads, known.stores, known.matrix_s, known.vector_s, known.peak)
-        return Tiled(Group(operators, loops), known.score, *amounts)
+        return replace(known, group=Group(operators, loops))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.files import load_machine_file
 from shorthaul.core.machines.memories import joules_per_byte, levels_of
-from shorthaul.core.machines.schema import LevelSection, MachineFile, UnitSection
+from shorthaul.core.machines.schema import ArraySide, LevelSection, MachineFile, UnitSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Machine:
     levels: tuple[LevelSection, ...]
     clock_hz: float
     units: dict[str, UnitSection]
+    array: tuple[ArraySide, ...] = ()
 
     def seconds_per_operation(self, unit: str, bits: int) -> float:
         """Return the time of one operation on operands of so many bits."""
@@ -29,7 +30,7 @@ class Machine:
 
     def inside(self, outer: int) -> Machine:
         """Return the machine whose outermost memory is the level ``outer``."""
-        return Machine(self.name, self.levels[outer:], self.clock_hz, self.units)
+        return Machine(self.name, self.levels[outer:], self.clock_hz, self.units, self.array)
 
     def joules_per_operation(self, unit: str, bits: int) -> float | None:
         """Return the energy of one operation, None where the machine file has none."""
@@ -60,4 +61,4 @@ def machine_of(file: MachineFile) -> Machine:
     assert file.compute is not None
     levels = levels_of(file)
     units = {"matrix": file.compute.matrix, "vector": file.compute.vector}
-    return Machine(file.name, levels, file.compute.clock_hz, units)
+    return Machine(file.name, levels, file.compute.clock_hz, units, tuple(file.compute.array))

@@ -7,6 +7,7 @@ step needs and the step before had is neither moved nor computed again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -14,6 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.boxes import Box, Key, Span, tiles, touched
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
@@ -31,6 +33,7 @@ class Factor:
     wrapped: Floats
     most: Floats
     first: Floats
+    last: Floats
 
     def chosen(self, numbers: Ints) -> Factor:
         """Return the sums for an array of tile sizes by number."""
@@ -47,6 +50,8 @@ class Part:
     constant: float
     factors: dict[Key, Factor] = field(default_factory=dict)
     live: tuple[int, int] = (0, 0)
+    #: Of the region of an operator: how many positions of each dimension the array computes at once.
+    widths: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +65,31 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Amounts for many tilings of a group: bytes loaded and stored, seconds of compute, the peak in bytes."""
+    """Amounts for many tilings of a group: bytes loaded and stored, seconds of compute, the peak in bytes.
+
+    ``ends`` are the bytes loaded for the first step and stored after the last one, ``inner`` those that pass to the
+    next inner memory at least: what an operator touches in a step, once.
+    """
 
     loads: Floats
     stores: Floats
     matrix_s: Floats
     vector_s: Floats
     peak: Floats
+    ends: Floats
+    steps: Floats
+    inner: Floats
 
     def latency(self, machine: Machine) -> Floats:
-        """Return the seconds that each tiling takes."""
-        memory = (self.loads + self.stores) / machine.levels[0].bandwidth_bytes_per_s
+        """Return the seconds that each tiling takes: nothing overlaps the first load, nor the last store."""
+        rate = machine.levels[0].bandwidth_bytes_per_s
+        memory = (self.loads + self.stores) / rate
         compute = np.maximum(self.matrix_s, self.vector_s)
+        if len(machine.levels) > 2:
+            inner = self.inner / machine.levels[1].bandwidth_bytes_per_s
+            compute = np.maximum(compute, inner) if machine.levels[2].double_buffered else compute + inner
         overlap = machine.levels[1].double_buffered
-        return np.maximum(memory, compute) if overlap else memory + compute
+        return np.maximum(memory, compute + self.ends / rate) if overlap else memory + compute
 
 
 def loops_of(network: Network, operators: Sequence[int]) -> Shape:
@@ -185,11 +201,12 @@ class GroupPricer:
         for number in found.regions:
             operator = network.operators[number]
             seconds = self.machine.seconds_per_operation(operator.unit, network.bits(number))
-            self.parts.append(Part("work", number, operator.work * seconds, 1.0))
+            widths = spread(operator, self.machine.array)
+            self.parts.append(Part("work", number, operator.work * seconds, 1.0, widths=widths))
         for part, box in zip(self.parts, _boxes(found.read, found.made, found.regions), strict=True):
-            for span in box:
+            for span, width in zip(box, part.widths or (1,) * len(box), strict=True):
                 if not span.of:
-                    part.constant *= float(span.lengths()[0])
+                    part.constant *= float(_filled(span.lengths(), width)[0])
             if part.role == "stored":  # what others need has to be made whole
                 shape = network.tensors[part.number].shape
                 self.covers &= all(span.of or span.lengths()[0] == n for span, n in zip(box, shape, strict=True))
@@ -218,6 +235,16 @@ class GroupPricer:
         read = [access.tensor for access in self.network.operators[operator].reads]
         return [tensor for tensor in read if self.network.producer.get(tensor) not in self.operators]
 
+    def _touching(self, part: Part) -> list[int]:
+        """Return the operators that read or make what a part is."""
+        if part.role == "read":
+            return [part.number]
+        return [
+            n
+            for n in self.operators
+            if n == self.network.producer[part.number] or n in self.network.consumers[part.number]
+        ]
+
     def _alike(self) -> list[Part]:
         """Return the parts, where those that are read alike, as the pieces of a concatenation, are one."""
         found: dict[object, Part] = {}
@@ -225,7 +252,7 @@ class GroupPricer:
             like: object = number
             if part.role == "read":
                 sums = ((key, *(getattr(f, name).tobytes() for name in f.__slots__)) for key, f in part.factors.items())
-                like = (part.constant, frozenset(sums))
+                like = (part.number, part.constant, frozenset(sums))
             known = found.get(like)
             found[like] = part if known is None else replace(known, unit=known.unit + part.unit)
         return list(found.values())
@@ -245,10 +272,11 @@ class GroupPricer:
         found = touched(self.network, self.operators, {key: all_cuts})
         boxes = _boxes(found.read, found.made, found.regions)
         boxes = [box for number, box in enumerate(boxes) if number not in self.dropped]
-        known: dict[tuple[tuple[int, int], ...], Factor | None] = {}
+        known: dict[tuple[tuple[int, int, int], ...], Factor | None] = {}
         for part, box in zip(self.parts, boxes, strict=True):
-            spans = [span for span in box if key in span.of]
-            alike = tuple((id(span.low), id(span.high)) for span in spans)  # operators in a row pass arrays on
+            widths = part.widths or (1,) * len(box)
+            spans = [(span, width) for span, width in zip(box, widths, strict=True) if key in span.of]
+            alike = tuple((id(s.low), id(s.high), width) for s, width in spans)  # operators in a row pass arrays on
             if alike not in known:
                 known[alike] = _factor(spans, starts)
             factor = known[alike]
@@ -281,16 +309,22 @@ class GroupPricer:
         """Return the amounts with the loops in ``order``, for arrays of candidates by number."""
         count = len(next(iter(chosen.values()))) if chosen else 1
         trips = {key: self.trips[key][chosen[key]] for key in order}
-        loads, stores, kept_bytes = np.zeros(count), np.zeros(count), np.zeros(count)
+        loads, stores, kept_bytes, ends = (np.zeros(count) for _ in range(4))
+        steps = math.prod(trips.values(), start=np.ones(count))
         seconds = {"matrix": np.zeros(count), "vector": np.zeros(count)}
         live = np.zeros((len(self.operators), count))
         buffered = self.machine.levels[1].double_buffered
+        touched_bytes = {number: np.zeros(count) for number in self.operators}
+        regions: dict[int, Floats] = {}
         for part, factors, total, most, first in self._sums(chosen, count):
             shared = _shared(part.constant, order, factors, trips, count)
             moved = total - shared
             if part.role == "work":
                 seconds[self.network.operators[part.number].unit] += moved * part.unit
+                regions[part.number] = moved / most
                 continue
+            for number in self._touching(part):
+                touched_bytes[number] += most * part.unit
             if part.number in self.near and part.role != "read":
                 tensor = self.network.tensors[part.number]
                 stores += tensor.elements * part.unit if tensor.is_output else 0.0
@@ -299,8 +333,13 @@ class GroupPricer:
             changes = moved > first
             if part.role == "read":
                 loads += moved * part.unit
+                ends += first * part.unit
             elif part.role != "inner":
                 stores += moved * part.unit
+                last = np.full(count, part.constant)
+                for factor in factors.values():
+                    last = last * factor.last
+                ends += last * part.unit
             if part.role == "sink":
                 once = np.full(count, part.constant)
                 for factor in factors.values():
@@ -312,29 +351,45 @@ class GroupPricer:
                 live[part.live[0] : part.live[1] + 1] += np.where(stays, 0, size)
             else:
                 kept_bytes += np.where(changes & buffered, 2 * size, size)
-        return Prices(loads, stores, seconds["matrix"], seconds["vector"], kept_bytes + live.max(0))
+        inner = sum((regions[number] * amount for number, amount in touched_bytes.items()), np.zeros(count))
+        return Prices(loads, stores, seconds["matrix"], seconds["vector"], kept_bytes + live.max(0), ends, steps, inner)
 
 
 def _boxes(read: Sequence[tuple[int, int, Box]], made: dict[int, Box], regions: dict[int, Box]) -> list[Box]:
     return [*(box for _, _, box in read), *made.values(), *regions.values()]
 
 
-def _factor(spans: Sequence[Span], starts: Ints) -> Factor | None:
+def _filled(lengths: Ints, width: int) -> Ints:
+    """Return how many positions an array computes that takes ``width`` of them at once."""
+    found: Ints = -(-lengths // width) * width
+    return found
+
+
+def _kept(lengths: Ints, common: Ints, width: int) -> Ints:
+    """Return how many of the positions computed need not be computed again: whole widths of what is in common."""
+    common = np.maximum(common, 0)
+    found: Ints = np.where(common == lengths, _filled(lengths, width), common // width * width)
+    return found
+
+
+def _factor(spans: Sequence[tuple[Span, int]], starts: Ints) -> Factor | None:
     """Return the sums along a loop of the axes that follow it, None if no axis does; ``starts`` of each tile size."""
     if not spans:
         return None
-    count = max(len(span.low) for span in spans)
+    count = max(len(span.low) for span, _ in spans)
     extent, shared, wrapped = np.ones(count), np.ones(count), np.ones(len(starts))
     ends = np.append(starts[1:], count) - 1
-    for span in spans:
+    for span, width in spans:
         low, high = np.broadcast_to(span.low, (count,)), np.broadcast_to(span.high, (count,))
-        extent *= span.lengths()
-        shared[1:] *= np.maximum(np.minimum(high[1:], high[:-1]) - np.maximum(low[1:], low[:-1]) + 1, 0)
+        lengths = np.broadcast_to(span.lengths(), (count,))
+        extent *= _filled(lengths, width)
+        common = np.minimum(high[1:], high[:-1]) - np.maximum(low[1:], low[:-1]) + 1
+        shared[1:] *= _kept(lengths[1:], common, width)
         around = np.minimum(high[starts], high[ends]) - np.maximum(low[starts], low[ends]) + 1
-        wrapped *= np.maximum(around, 0)
+        wrapped *= _kept(lengths[starts], around, width)
     shared[starts] = 0
     total, most = np.add.reduceat(extent, starts), np.maximum.reduceat(extent, starts)
-    return Factor(total, np.add.reduceat(shared, starts), wrapped, most, extent[starts])
+    return Factor(total, np.add.reduceat(shared, starts), wrapped, most, extent[starts], extent[ends])
 
 
 def _covers(box: Box, key: Key, shape: Sequence[int], starts: Ints) -> bool:

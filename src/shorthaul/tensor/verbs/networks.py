@@ -19,6 +19,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import GroupReplay, NetworkReplay, replay_network
 from shorthaul.tensor.model import Problem
+from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.bound import bound as bound_of
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.machine import Machine, load_machine
@@ -176,7 +177,8 @@ def machine_of_options(options: MachineOptions) -> Machine:
 
 def _replayed(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkReplay:
     level, *inner = [(float(level.capacity_bytes or 0), level.double_buffered) for level in machine.levels[1:]]
-    replayed = replay_network(network, plan, level[0], double_buffered=level[1])
+    widths = [spread(operator, machine.array) for operator in network.operators]
+    replayed = replay_network(network, plan, level[0], double_buffered=level[1], widths=widths)
     if not replayed.violations:
         replayed.violations.extend(replay_inner(network, plan, replayed.groups, inner))
     return replayed
@@ -212,14 +214,17 @@ def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: Netwo
     rows = []
     for number, (group, seen) in enumerate(zip(plan.groups, replayed.groups, strict=True)):
         seconds = {"matrix": 0.0, "vector": 0.0}
-        for operator, operations in seen.operations.items():
+        for operator, operations in seen.filled.items():
             unit = network.operators[operator].unit
             seconds[unit] += operations * machine.seconds_per_operation(unit, network.bits(operator))
         memory = [sum(moved) / level.bandwidth_bytes_per_s for level, moved in _passes(machine, seen)]
         buffered = [level.double_buffered for level in machine.levels[1:]]
         together = [time for time, overlaps in zip(memory, buffered, strict=False) if overlaps]
         apart = sum(time for time, overlaps in zip(memory, buffered, strict=False) if not overlaps)
-        latency = max(*seconds.values(), *together) + apart
+        # Only what passes the outermost memory in between overlaps with the rest.
+        ends = seen.ends_bytes / machine.levels[0].bandwidth_bytes_per_s if buffered[0] else 0.0
+        inside = max(*seconds.values(), *(together[1:] if buffered[0] else together))
+        latency = max(inside + ends, memory[0] if buffered[0] else 0.0) + apart
         known = [number for number in group.operators if 0 <= number < len(network.operators)]
         names = tuple(network.operators[number].name for number in known)
         loops = " ".join(
@@ -377,7 +382,7 @@ def _operators(network: Network, machine: Machine, replayed: NetworkReplay) -> T
         for operator, operations in sorted(seen.operations.items()):
             item = network.operators[operator]
             extents = " ".join(f"{name}:{size}" for name, size in zip(item.dim_names, item.dims, strict=True))
-            seconds = operations * machine.seconds_per_operation(item.unit, network.bits(operator))
+            seconds = seen.filled[operator] * machine.seconds_per_operation(item.unit, network.bits(operator))
             again = operations / item.operations if item.operations else 1.0
             rows.append((item.name, item.kind, number, extents or "-", operations, round(again, 4), item.unit, seconds))
     columns = ("operator", "kind", "group", "extents", "operations", "times computed", "unit", "unit s")
