@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.bounds.period import maximum_cycle_ratio
-from shorthaul.dataflow.exploration.nsga2 import groups_of
+from shorthaul.dataflow.exploration.groups import groups_of
 from shorthaul.dataflow.graphs.expansion import marked_graph
 from shorthaul.dataflow.graphs.multirate import check_live, dependences, expand, repetition_vector
 from shorthaul.dataflow.mapping.arrays import build
@@ -213,17 +214,45 @@ def test_graphs_of_the_field(name: str) -> None:
     assert found.ratio == period
 
 
+def multirate(name: str, times: dict[str, int], *ends: tuple[str, int, str, int]) -> Application:
+    """Return a network whose actors fire one at a time."""
+    actors = tuple(Actor(actor, {"p": time}) for actor, time in times.items())
+    channels = tuple(Channel(f"c{i}", a, b, 1, 0, 1, p, c) for i, (a, p, b, c) in enumerate(ends))
+    turns = tuple(Channel(f"s{actor}", actor, actor, 1, 1) for actor in times)
+    return Application(name, actors, (*channels, *turns))
+
+
 def test_the_explorer_has_one_gene_per_expanded_actor() -> None:
-    rates = ((1, 1), (2, 3), (2, 7), (8, 7), (5, 1))
-    actors = tuple(Actor(name, {"p": time}) for name, time in zip("abcdef", (5, 2, 3, 1, 4, 6), strict=True))
-    channels = tuple(Channel(f"c{i}", actors[i].id, actors[i + 1].id, 1, 0, 1, p, c) for i, (p, c) in enumerate(rates))
-    turns = tuple(Channel(f"s{actor.id}", actor.id, actor.id, 1, 1) for actor in actors)
-    converter = Application("samplerate", actors, (*channels, *turns))
+    rates = (("a", 1, "b", 1), ("b", 2, "c", 3), ("c", 2, "d", 7), ("d", 8, "e", 7), ("e", 5, "f", 1))
+    converter = multirate("samplerate", dict(zip("abcdef", (5, 2, 3, 1, 4, 6), strict=True)), *rates)
     result = plan(converter, generations=2, population=14, offspring=4, front=1, workers=1)
     assert 960 == result.extra["front_bound"]["period"]["value"] <= result.cost["period"] < 1200
     (point,) = result.plan.front
     for actor in converter.actors:
-        assert len({core for name, core in point.binding.items() if name.partition("#")[0] == actor.id}) == 1
+        cores = [core for name, core in point.binding.items() if name.partition("#")[0] == actor.id]
+        assert 1 + sum(one != other for one, other in pairwise(cores)) == len(set(cores))
+
+
+def test_firings_in_runs_go_below_the_load_of_whole_actors() -> None:
+    ends = (("a", 1, "b", 4), ("b", 1, "q", 60), ("q", 60, "w", 1), ("b", 1, "v", 60), ("v", 60, "w", 1))
+    gathering = multirate("gathering", dict.fromkeys("abqvw", 1), *ends)
+    result = plan(gathering, generations=0, population=40, workers=1)
+    # where b is on one core it runs 60 ticks, and a's 240 tokens are read or written in a tick each, or a runs there too
+    assert result.extra["front_bound"]["period"]["value"] == 240 <= result.cost["period"] <= 250
+
+
+def test_places_of_firings_are_known_from_their_cores() -> None:
+    seen = set()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        counts = rng.integers(1, 9, 3).tolist()
+        actors = tuple(Actor(f"{a}#{k}", {"t1": 1, "t2": 2}) for a, n in enumerate(counts) for k in range(n))
+        groups = groups_of(build(Application("x", actors, ()), platform24(tiles=int(rng.integers(1, 3)))))
+        drawn = rng.random((30, 3)) * groups.able_count
+        places = groups.able[np.arange(3), drawn.astype(np.int64)]
+        assert (groups.places(groups.cores(places)) == places).all()
+        seen.update((places - groups.core_count + 2).ravel().tolist())
+    assert max(seen) >= 4
 
 
 def test_bound_firings_are_genes_of_their_own() -> None:

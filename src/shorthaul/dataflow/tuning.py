@@ -29,6 +29,10 @@ LOAD_MODEL_TERMS = 2e4
 DECODING_STEPS_AT_ONCE = 3_000_000
 #: Individuals of the first generation that are decoded between two looks at what is left.
 DECODED_AT_ONCE = 16
+#: Most cores on which the firings of an expanded actor are in runs. Not measured: more than 24 were not tried.
+MOST_RUNS = 24
+#: Orders in which CAPS-HMS takes firings of expanded actors while exploring: sources last, and sources first.
+ORDERS_OF_FIRINGS = 2
 #: Orders that the multi-start decoder tries. Not measured: more than 23 were not tried.
 ORDERS_TRIED = 23
 #: Share of the effort, or of the time limit, for polishing.

@@ -165,7 +165,7 @@ def phenotype(
 
     Channel decisions are the effective ones: where Algorithm 2 fell through to another memory, that memory's.
     """
-    cores = instance.platform.cores
+    cores, memories = instance.platform.cores, instance.memories
     names = [channel.id for channel in instance.application.channels]
     root, memory, need = (np.asarray(array).tolist() for array in (mapping.root, mapping.memory, schedule.need))
     buffers = [c for c in range(len(names)) if root[c] == c]
@@ -184,7 +184,7 @@ def phenotype(
         binding=decisions.binding,
         xi=decisions.xi,
         channel_decision=effective,
-        channel_binding={names[c]: instance.memories[memory[c]] for c in buffers},
+        channel_binding={names[c]: memories[memory[c]] for c in buffers},
         capacities={names[c]: need[c] for c in buffers},
         starts=starts,
         routes=routes,

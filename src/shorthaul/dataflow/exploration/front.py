@@ -17,15 +17,16 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
-from shorthaul.dataflow.exploration.decoders import decoder_for
+from shorthaul.dataflow.exploration.decoders import MultiStart, decoder_for
+from shorthaul.dataflow.exploration.groups import groups_of
 from shorthaul.dataflow.exploration.kept import Explored, expect_fit
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
+    GenotypeDecoder,
     IntArray,
     State,
     by_contribution,
     explore,
-    groups_of,
     hypervolume,
 )
 from shorthaul.dataflow.exploration.polishing import polish
@@ -59,9 +60,13 @@ def explore_front(
         random.bit_generator.state = state.random.bit_generator.state
         search.keep(-state.trace[-1], Explored(replace(state, trace=[*state.trace], random=random)))
 
-    decoder = decoder_for(instance, options, threads=search.workers if len(instance.tau) > 15 else 1, search=search)
+    threads, are_firings = search.workers if len(instance.tau) > 15 else 1, groups_of(instance).are_firings
+    if are_firings and options.decoder == "caps":
+        decoder: GenotypeDecoder = MultiStart(instance, options, threads=threads, orders=tuning.ORDERS_OF_FIRINGS)
+    else:
+        decoder = decoder_for(instance, options, threads=threads, search=search)
     polish_effort = options.polish_effort if options.decoder in {"caps", "multistart"} else 0.0
-    if polish_effort is None and groups_of(instance).are_firings and tasks > tuning.MOST_POLISHED_TASKS:
+    if polish_effort is None and are_firings and tasks > tuning.MOST_POLISHED_TASKS:
         polish_effort = 0.0  # which moves single firings
     left, spent = search.left(), search.spent()
     reserve = min(tuning.POLISH_SHARE * left, math.inf if polish_effort is None else polish_effort)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import nsga2_kernels as kernels
+from shorthaul.dataflow.exploration.groups import Groups, groups_of, mappings_of_firings
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.options import PlanOptions
@@ -181,64 +182,27 @@ def by_contribution(points: FloatArray, low: FloatArray, reference: FloatArray) 
     return np.array(list(dict.fromkeys([*points.argmin(axis=0).tolist(), *order.tolist()])))
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Genes that are one to the explorer, those of an expanded actor's firings: the first of each, and whose each is.
-
-    ``able`` holds the cores that can run each group of actors, ``able_count`` their number.
-    """
-
-    first: tuple[IntArray, IntArray, IntArray]  # of multicasts, channels and actors
-    of: tuple[IntArray, IntArray, IntArray]
-    able: IntArray
-    able_count: IntArray
-
-    @property
-    def are_firings(self) -> bool:
-        """True if some group has several members."""
-        return len(self.first[2]) < len(self.of[2])
-
-    def reduced(self, individuals: Individuals) -> Genotypes:
-        """Return the genotypes with one gene per group."""
-        xi, decision, binding = self.first
-        return Genotypes(
-            individuals.compact,
-            np.take(individuals.xi, xi, axis=1),
-            np.take(individuals.decision, decision, axis=1),
-            np.take(individuals.binding, binding, axis=1),
-        )
-
-    def expanded(self, compact: BitArray, xi: BitArray, decision: BitArray, binding: IntArray) -> Individuals:
-        """Return individuals with the genes of every firing."""
-        multicast, channel, actor = self.of
-        return Individuals(
-            compact,
-            np.take(xi, multicast, axis=1),
-            np.take(decision, channel, axis=1),
-            np.take(binding, actor, axis=1),
-            np.empty((len(compact), 3)),
-        )
-
-
-def groups_of(instance: Instance) -> Groups:
-    """Return the groups of an application: firings ``a#0``, ``a#1``, ... of one actor that run on the same cores."""
-    application = instance.application
-    able = [cores.tobytes() for cores in instance.able]
-    keys: tuple[list[object], ...] = (
-        [name.partition("#")[0] for name in application.multicasts],
-        [channel.id.partition("#")[0] for channel in application.channels],
-        [(actor.id.partition("#")[0], cores) for actor, cores in zip(application.actors, able, strict=True)],
+def _reduced(groups: Groups, individuals: Individuals) -> Genotypes:
+    """Return the genotypes with one gene per group."""
+    xi, decision, _ = groups.first
+    return Genotypes(
+        individuals.compact,
+        np.take(individuals.xi, xi, axis=1),
+        np.take(individuals.decision, decision, axis=1),
+        groups.places(individuals.binding),
     )
-    firsts, members = [], []
-    for names in keys:
-        number: dict[object, int] = {}
-        members.append(np.array([number.setdefault(name, len(number)) for name in names], np.int64))
-        firsts.append(np.array([names.index(name) for name in number], np.int64))
-    cores = np.zeros((len(firsts[2]), len(instance.core_tile)), np.int64)
-    for group, actor in enumerate(firsts[2]):
-        cores[group, : len(instance.able[actor])] = instance.able[actor]
-    count = np.array([len(instance.able[actor]) for actor in firsts[2]], np.int64)
-    return Groups((firsts[0], firsts[1], firsts[2]), (members[0], members[1], members[2]), cores, count)
+
+
+def _expanded(groups: Groups, compact: BitArray, xi: BitArray, decision: BitArray, places: IntArray) -> Individuals:
+    """Return individuals with the genes of every firing."""
+    multicast, channel, _ = groups.of
+    return Individuals(
+        compact,
+        np.take(xi, multicast, axis=1),
+        np.take(decision, channel, axis=1),
+        groups.cores(places),
+        np.empty((len(compact), 3)),
+    )
 
 
 def _initial(instance: Instance, options: PlanOptions, random: np.random.Generator) -> Individuals:
@@ -268,56 +232,14 @@ def _initial(instance: Instance, options: PlanOptions, random: np.random.Generat
     decision = random.integers(0, 5, (n, channels)).astype(np.int8)
     if groups.are_firings:  # an actor's firings exchange most tokens with one another and a few other actors
         decision[::2] = 0
-        parts = _parts(instance, groups)[: n // 2]
-        binding[2 : 2 * len(parts) + 2 : 2] = parts[: len(binding[2::2])]
+        mappings, local = mappings_of_firings(instance, groups, len(binding[2::2]))
+        binding[2 : 2 * len(mappings) + 2 : 2] = mappings
+        decision[2 : 2 * len(mappings) + 2 : 2] = local[:, None]
     compact = random.integers(0, 2, n).astype(np.int8)
     compact[:2] = 1
     if options.start != "evolve":
         compact[:] = options.start == "compact"
-    return groups.expanded(compact, xi, decision, binding)
-
-
-def _parts(instance: Instance, groups: Groups) -> IntArray:
-    """Return mappings of expanded actors to 2, 3, ... cores: runs of actors along the channels, of about the same work.
-
-    Each is on cores in the order of the platform, and from the dearest down.
-    """
-    actors = instance.application.actors
-    edges = {(groups.of[2][a], groups.of[2][b]) for a, b in zip(instance.src, instance.dst, strict=True)}
-    order = _along(len(groups.first[2]), sorted((int(a), int(b)) for a, b in edges if a != b))
-    work = np.zeros(len(order))
-    for group, actor in zip(groups.of[2], actors, strict=True):
-        work[group] += min(actor.ticks.values())
-    ends = np.cumsum(work[order])
-    cores = np.arange(len(instance.core_tile))
-    found = []
-    for count in range(2, len(cores) + 1):
-        part = np.minimum(((ends - work[order] / 2) * count / max(ends[-1], 1)).astype(np.int64), count - 1)
-        for ranking in (cores, np.argsort(-instance.core_cost, kind="stable")):
-            mapping = np.empty(len(order), np.int64)
-            mapping[order] = ranking[part]
-            for group, actor in enumerate(groups.first[2]):
-                if mapping[group] not in instance.able[actor]:
-                    mapping[group] = instance.able[actor][0]
-            found.append(mapping)
-    return np.array(found).reshape(-1, len(order))
-
-
-def _along(n: int, edges: Sequence[tuple[int, int]]) -> IntArray:
-    """Return the nodes depth first, each after what leads to it where there is no cycle."""
-    into: dict[int, list[int]] = {}
-    for source, target in edges:
-        into.setdefault(target, []).append(source)
-    order: dict[int, None] = {}
-    for root in range(n):
-        path = [root]
-        while path:
-            above = next((a for a in into.get(path[-1], ()) if a not in order and a not in path), None)
-            if above is None:
-                order.setdefault(path.pop())
-            else:
-                path.append(above)
-    return np.array(list(order), np.int64)
+    return _expanded(groups, compact, xi, decision, binding)
 
 
 def _decode(population: Individuals, decoder: GenotypeDecoder, search: Search) -> bool:
@@ -344,7 +266,7 @@ def _ranked(individuals: Individuals) -> tuple[IntArray, FloatArray]:
 
 
 def _offspring(state: State, options: PlanOptions, groups: Groups) -> Individuals:
-    parents, n = groups.reduced(state.population), options.offspring
+    parents, n = _reduced(groups, state.population), options.offspring
     multicasts, channels, actors = map(len, groups.first)
     draws = state.random.random((n, 16 + 3 * (1 + multicasts + channels + actors)))
     genes = (
@@ -363,7 +285,7 @@ def _offspring(state: State, options: PlanOptions, groups: Groups) -> Individual
             groups.able_count,
         )
     )
-    children = groups.expanded(*genes)
+    children = _expanded(groups, *genes)
     if options.strategy != "mrb-explore":
         children.xi[:] = options.strategy == "mrb-always"
     if options.start != "evolve":
