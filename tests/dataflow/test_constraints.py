@@ -53,7 +53,7 @@ def test_what_some_mapping_keeps_is_not_refused(seed: int) -> None:
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        ({"deadline": 5000}, "a firing of gray takes 6930 ticks"),
+        ({"deadline": 5000}, "wherever gray is, the crossbar there carries"),
         ({"max_cost": 0.3}, "cheapest choice of core types"),
         ({"max_footprint": 1000}, "58024812"),
         ({"deadline": 9000, "max_cost": 3}, "period on cores of cost 3"),
@@ -71,7 +71,7 @@ def test_the_nearest_point_is_named_where_none_is_found() -> None:
     with pytest.raises(NoPlanError, match="nearest has a period of"):
         plan(generators.sobel(), generations=5, polish_effort=0, deadline=11_000, max_cost=3)
     with pytest.raises(NoPlanError, match="nearest has a period of"):
-        plan(generators.sobel(), generations=5, polish_effort=0.05, deadline=7000, max_cost=6)
+        plan(generators.sobel(), generations=5, polish_effort=0.05, deadline=7800, max_cost=6)
 
 
 @pytest.mark.parametrize("text", ["gray=p99", "gra=p1", "gray"])

@@ -13,11 +13,13 @@ from tests.dataflow.small import small_problem
 
 from shorthaul.core.errors import ShorthaulError
 from shorthaul.core.search import Search
+from shorthaul.dataflow.bounds.firings import busiest_crossbar
 from shorthaul.dataflow.bounds.load_model import least_load, refined
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.exploration.decoders import decoder_for
 from shorthaul.dataflow.mapping.arrays import build, genes
-from shorthaul.dataflow.model import DECISIONS, Decisions, Problem
+from shorthaul.dataflow.mapping.binding import mapped_point
+from shorthaul.dataflow.model import DECISIONS, Decisions, Problem, crossbar
 from shorthaul.dataflow.options import ScheduleOptions
 from shorthaul.dataflow.workloads import generators
 
@@ -85,6 +87,32 @@ def test_no_mapping_is_below_at_length() -> None:
     points, met, _ = hunt(range(1000, 1150), 400)
     assert points > 10_000
     assert met > 150
+
+
+def least_carried(problem: Problem, strategy: str, count: int) -> tuple[int, int, int]:
+    """Assert that no crossbar carries less than what is said; return that, the least found, and in how many points."""
+    application, platform = problem.application, problem.platform
+    actors = [actor.id for actor in application.actors if actor.kind == "actor" or strategy == "reference"]
+    busiest, least = busiest_crossbar(application, platform, actors)
+    found = []
+    for point in drawn_points(problem, strategy, count if least else 0):
+        tile = platform.tile_of[point.binding[busiest]]
+        loads = mapped_point(application, platform, point).resource_loads()
+        found.append(sum(loads.get(crossbar(tile.id), {}).values()))
+        assert found[-1] >= least, point
+    return least, min(found, default=0), len(found)
+
+
+def test_crossbars_carry_no_less() -> None:
+    assert least_carried(Problem(generators.sobel(), generators.platform24()), "mrb-explore", 300)[:2] == (7726, 7726)
+    assert sum(least_carried(problem, strategy, 20)[2] for _, problem, strategy, _ in bounded(range(40), 4)) > 100
+
+
+@pytest.mark.slow
+def test_crossbars_carry_no_less_at_length() -> None:
+    found = [least_carried(problem, strategy, 100) for _, problem, strategy, _ in bounded(range(3000, 6000), 4)]
+    assert sum(count for _, _, count in found) > 10_000
+    assert sum(least == carried > 0 for least, carried, _ in found) > 5
 
 
 def compare_with_least_loads(seeds: range, budgets: int) -> tuple[int, int]:

@@ -109,6 +109,52 @@ def _outside(application: Application, buffers: Mapping[str, _Buffer], core: Cor
     return total - saved
 
 
+def busiest_crossbar(
+    application: Application, platform: Platform, actors: Collection[str]
+) -> tuple[str, int]:  # fmt: skip
+    """Return the actor of ``actors`` whose tile's crossbar has most to carry in any mapping, and for how many ticks.
+
+    A buffer that fits no core's memory is accessed over crossbars. In the tile of one of its actors, that actor's
+    accesses and at least one of another actor cross the same crossbar; anywhere else, its own cross the network too.
+    """
+    roots = roots_of(application)
+    largest = max(core.local_bytes for core in platform.cores)
+    groups: dict[str, list[Channel]] = {}
+    for channel in application.channels:
+        groups.setdefault(roots[channel.id].id, []).append(channel)
+    carried: dict[str, list[tuple[int, int, int]]] = {name: [] for name in actors}  # bytes, accesses near, and far
+    for root, group in groups.items():
+        ends = [(channel, end) for channel in group for end in (channel.src, channel.dst) if end in carried]
+        own: dict[str, int] = {}
+        for channel, end in ends:
+            tokens = max(1, channel.delay) if channel.id == root else 1
+            own[end] = own.get(end, 0) + (tokens * channel.token_bytes > largest)
+        for name, accesses in own.items():
+            near = accesses + any(end != name for _, end in ends)
+            if accesses:
+                carried[name].append((group[0].token_bytes, near, accesses))
+    places = {(core.type, tile.crossbar_bytes_per_s) for tile in platform.tiles for core in tile.cores}
+    kinds = {actor.id: set(actor.ticks) for actor in application.actors}
+    ticks = {
+        name: min(
+            sum(_carried(application, platform, bandwidth, *buffer) for buffer in buffers)
+            for kind, bandwidth in places
+            if kind in kinds[name]
+        )
+        for name, buffers in carried.items()
+    }
+    return max(ticks.items(), key=lambda item: item[1])
+
+
+def _carried(
+    application: Application, platform: Platform, bandwidth: float, size: int, near: int, far: int
+) -> int:  # fmt: skip
+    """Return the least ticks that a crossbar carries accesses to one buffer: the near ones, or those far away."""
+    per_second = application.ticks_per_second
+    slower = min(bandwidth, platform.noc_bytes_per_s)
+    return min(near * ticks_for(size, bandwidth, per_second), far * ticks_for(size, slower, per_second))
+
+
 def roots_of(application: Application) -> dict[str, Channel]:
     """Return, per channel, the channel whose buffer it shares once all multicasts are replaced."""
     multicasts = set(application.multicasts)

@@ -13,7 +13,7 @@ import numpy as np
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.bounds.firings import least_accesses, least_executions, least_firings
+from shorthaul.dataflow.bounds.firings import busiest_crossbar, least_accesses, least_executions, least_firings
 from shorthaul.dataflow.bounds.period_at_cost import period_at_cost
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
 from shorthaul.dataflow.mapping.binding import MappedNetwork
@@ -205,20 +205,25 @@ def front_bound(
     """
     kept = {a.id for a in application.actors if a.kind == "actor" or strategy == "reference"}
     firing = least_firings(application, platform, kept)
+    busiest = busiest_crossbar(application, platform, kept)
     return FrontBound(
-        _any_period(application, platform, strategy, firing, quick=quick),
+        _any_period(application, platform, strategy, firing, busiest, quick=quick),
         _footprint(network),
         _core_cost(platform, firing),
-        period_at_cost(application, platform, firing),
+        period_at_cost(application, platform, firing, busiest[1]),
     )
 
 
 def _any_period(
-    application: Application, platform: Platform, strategy: str, tau: dict[str, dict[str, int]], *, quick: bool
-) -> Bound:
+    application: Application, platform: Platform, strategy: str, tau: dict[str, dict[str, int]],
+    busiest: tuple[str, int], *, quick: bool,
+) -> Bound:  # fmt: skip
     slowest = max(tau, key=lambda name: min(tau[name].values()))
     value, method = min(tau[slowest].values()), "slowest actor"
     proof = f"a firing of {slowest} takes {value} ticks where it is fastest, with the accesses that cannot be local"
+    if busiest[1] > value:
+        value, method = busiest[1], "crossbar of one tile"
+        proof = f"wherever {busiest[0]} is, the crossbar there carries tokens too large for any core for {value} ticks"
     work = 0 if quick else _fractional_load(platform, tau)
     if work > value:
         value, method = work, "fractional assignment"

@@ -31,9 +31,9 @@ class _Access:
 
 
 def period_at_cost(
-    application: Application, platform: Platform, firing: Mapping[str, Mapping[str, int]]
+    application: Application, platform: Platform, firing: Mapping[str, Mapping[str, int]], known: int
 ) -> tuple[tuple[float, int], ...]:
-    """Return pairs of core cost and a lower bound on the period at that cost or below.
+    """Return pairs of core cost and a lower bound on the period at that cost or below, ``known`` or more.
 
     In a tick, cores of total cost K do work of at most that cost, on cores that are fast enough: a firing, of at least
     ``firing`` ticks per core type, takes no longer than the period. Only buffers in memories of the cores in use are
@@ -47,7 +47,7 @@ def period_at_cost(
     kinds = list(cost)
     ticks = np.array([[times.get(kind, np.inf) for kind in kinds] for times in firing.values()], np.float64)
     relaxed = _relaxed(application, platform, firing, kinds)
-    slowest = int(ticks.min(axis=1).max())
+    slowest = max(known, int(ticks.min(axis=1).max()))
     longest = max(slowest, int(ticks[np.isfinite(ticks)].max()))
 
     def work(number: int, period: float, held: float) -> float:
