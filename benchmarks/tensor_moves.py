@@ -1,12 +1,13 @@
 """The tensor engine's search by parts: moves per second, the fused start, and its prices beside the replay's.
 
-    python benchmarks/tensor_moves.py [--moves 50000] [--groups 0]
+    python benchmarks/tensor_moves.py [--moves 50000] [--groups 0 [--first 0]]
     python benchmarks/tensor_moves.py --seeds 411 412 413 [--operators 2000] [--effort 60]
 
 Random operator graphs of 100 and of 2,000 operators, on one core: what one operator per group takes, what the greedy
 fusion leaves of that, what an annealing of so many moves leaves, and how many moves a second of processor time makes,
 pricing new groups included. ``--groups N`` compares the price of N random groups, in random states of fast memory, at
-random granularities and in random orders, with the replay: every one has to be equal. ``--seeds`` plans a random graph
+random granularities and in random orders, with the replay: every one has to be equal (``--first`` is the first seed, so
+that parts may be run beside one another). ``--seeds`` plans a random graph
 of each, without a bound, and replays the plan. Prints what it finds.
 """
 
@@ -97,11 +98,12 @@ def plan(seed: int, operators: int, effort: float) -> None:
     )
 
 
-def compare(groups: int) -> None:
-    """Compare so many prices with the replay."""
+def compare(groups: int, seed: int) -> None:
+    """Compare so many prices with the replay, on problems from this seed on."""
     from tests.tensor.random_plans import random_plan, random_problem
 
-    compared = mixed = seed = 0
+    compared = mixed = 0
+    first = seed
     while compared < groups:
         rng = np.random.default_rng(seed)
         rules = list(RULES.values())[seed % len(RULES)]
@@ -120,7 +122,10 @@ def compare(groups: int) -> None:
             compared += 1
             mixed += profile.is_mixed
         seed += 1
-    print(f"{compared:,} groups cost what the replay finds; in {mixed:,} of them slices coincide by chance")
+    print(
+        f"{compared:,} groups of seeds {first} to {seed - 1} cost what the replay finds; "
+        f"in {mixed:,} of them slices coincide by chance"
+    )
 
 
 def main() -> None:
@@ -128,12 +133,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--moves", type=int, default=50_000)
     parser.add_argument("--groups", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seeds", type=int, nargs="+", default=())
     parser.add_argument("--operators", type=int, default=2_000)
     parser.add_argument("--effort", type=float, default=60)
     options = parser.parse_args()
     if options.groups:
-        compare(options.groups)
+        compare(options.groups, options.first)
         return
     for seed in options.seeds:
         plan(seed, options.operators, options.effort)

@@ -41,7 +41,11 @@ def searched(problem: Problem, rules: Rules) -> float:
 
 def accepts(problem: Problem, rules: Rules, prices: Prices, scale: float = 1.0) -> bool:
     """Return whether the checker accepts the prices, all times ``scale``."""
-    certificate = {name: [[*row[:-1], row[-1] * scale] for row in rows] for name, rows in prices.document().items()}
+    given = prices.document()
+    certificate: dict[str, object] = {
+        name: [[*row[:-1], row[-1] * scale] for row in given[name]] for name in ("cover", "link", "hand_over")
+    }
+    certificate["order"] = given["order"]
     document = {"value": prices.value * scale, "certificate": certificate}
     return not verify(problem, rules, certificate_of(problem, document, "bound"))
 

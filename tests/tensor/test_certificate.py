@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -44,6 +46,24 @@ def test_certificates_hold(rules):
     assert verified > 15
 
 
+def test_the_order_of_a_certificate_decides_nothing():
+    """Without one, or with another than the bound's, the same prices hold, and the same raised ones do not."""
+    refused = 0
+    for seed in range(10):
+        problem = starved(seed, 6)
+        document = certified(problem, CONTEST)
+        if document is None:
+            continue
+        others = [None, [*reversed(problem.topological_order)]]
+        for rows, order in product((document, falsified(Random(seed), document)), others):
+            given = certificate_of(problem, rows, "bound")
+            changed = replace(given, order=order)
+            wrong = bool(verify(problem, CONTEST, given))
+            assert bool(verify(problem, CONTEST, changed)) == wrong
+            refused += wrong
+    assert refused > 5
+
+
 def test_parts_of_fast_memory_that_fit_exactly():
     for capacity in range(10, 20_000, 10):
         room = np.arange(11.0) * (capacity // 10)
@@ -64,8 +84,8 @@ def test_prices_raised_are_found_out():
         higher["value"] *= 1.001
         (violation,) = verify(problem, CONTEST, certificate_of(problem, higher, "bound"))
         assert violation.rule == "certificate-sum"
-        for rows in higher["certificate"].values():
-            for row in rows:
+        for name in ("cover", "link", "hand_over"):
+            for row in higher["certificate"][name]:
                 row[-1] *= 1.001
         higher["value"] *= 1 - 1e-12
         (violation,) = verify(problem, CONTEST, certificate_of(problem, higher, "bound"))
@@ -157,6 +177,12 @@ def test_what_is_no_certificate():
         wrong = copy.deepcopy(document)
         wrong["certificate"][name].append(row)
         with pytest.raises(InputError, match=f"certificate.{name}"):
+            certificate_of(problem, wrong, "bound")
+    order = document["certificate"]["order"]
+    for wrong_order in ("0", order[:-1], [*order, order[0]], [*order[:-1], -1], [*order[:-1], True], order[::-1]):
+        wrong = copy.deepcopy(document)
+        wrong["certificate"]["order"] = wrong_order
+        with pytest.raises(InputError, match=r"certificate\.order"):
             certificate_of(problem, wrong, "bound")
     with pytest.raises(InputError, match="holds no certificate"):
         certificate_of(problem, {"value": 1.0}, "bound")

@@ -113,6 +113,25 @@ def moves(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return walk.best, walk.best_sequence(), walk.steps, walk.accepted, made.total, made.evaluated, made.steps()
 
 
+def fronts(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    """A tree of operators, from the root up: operator i makes tensor i, which its parent takes; it takes an input too."""
+    count = int(rng.integers(2, 9))
+    parent = [int(rng.integers(i)) for i in range(1, count)]
+    takers = [[], *([user] for user in parent), *([user] for user in range(count))]
+    makers = [[child for child in range(1, count) if parent[child - 1] == user] for user in range(count)]
+    rows = []
+    for lists in (takers, makers):
+        rows.append(np.cumsum([0, *map(len, lists)]))
+        rows.append(np.array([item for items in lists for item in items], dtype=np.int64))
+    order = np.arange(count)
+    maker = np.append(np.arange(count), np.full(count, -1))
+    name = kernels.__name__.replace("tensor.bounds.front_kernels", "core.compiled.random_kernels")
+    random = importlib.import_module(name)
+    made = kernels.Fronts(*rows, maker, np.arange(count), rng.random(2 * count), order)
+    kernels.anneal(made, random.Random(int(rng.integers(1 << 40))), 60)
+    return order
+
+
 def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
     """Chains of arcs between few nodes, from the second layer to the end (node 0), with some boxes that do not fit."""
     layers, width, boxes = 4, 3, 7
@@ -142,10 +161,12 @@ def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
     found = []
     for first in (0, 3):
         kernels.prepare(made, rng.integers(0, 60, len(source)).astype(float), 0, first, 3)
-        before = rng.integers(0, 30, (4, 3)).astype(float)
-        for arc in range(len(source)):
-            after = np.empty_like(before)
-            found += [kernels.add(made, before, arc, float(rng.integers(0, 90)), after), after]
+        before = rng.integers(0, 30, (2, 4, 3)).astype(float)
+        arcs = np.arange(len(source))
+        after, hope = np.zeros((len(arcs), 4, 3)), np.empty(len(arcs))
+        worth = rng.integers(0, 90, len(arcs)).astype(float)
+        kernels.add(made, before, rng.integers(0, 2, len(arcs)), arcs, worth, after, hope)
+        found += [after, hope]
     return found
 
 
@@ -156,6 +177,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.cost_model.granularity_kernels", granularity),
     ("shorthaul.tensor.cost_model.exhaustion_kernels", exhaustion),
     ("shorthaul.tensor.bounds.completion_kernels", completions),
+    ("shorthaul.tensor.bounds.front_kernels", fronts),
     ("shorthaul.tensor.search.group_kernels", moves),
     ("shorthaul.tensor.search.sequence_kernels", moves),
     ("shorthaul.tensor.search.change_kernels", moves),

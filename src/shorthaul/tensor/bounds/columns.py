@@ -36,7 +36,6 @@ from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import (
     EXHAUSTED_PER_EFFORT,
     GRANULARITIES_PER_EFFORT,
-    LABELS_PER_EFFORT,
     MOST_LABELS,
     MOST_NODES,
 )
@@ -44,13 +43,14 @@ from shorthaul.tensor.tuning import (
 Floats = NDArray[np.float64]
 
 #: Columns that enter the linear program at once.
-_ENTERING: Final = 100
+_ENTERING: Final = 300
 #: Prices above a latency by this part are rounding.
 _ROUNDING: Final = 1e-9
 #: Where groups are judged box by box, prices are lowered by this part.
 _LESS: Final = 1e-10
-#: Groups in the making that go on at each node in the first pricings.
+#: Groups in the making that go on at each node in the first pricings, and in the first ones box by box.
 _WIDTH: Final = 8
+_WIDTH_BY_BOX: Final = 32
 #: The weight of the best prices so far against the last ones.
 _INERTIA: Final = 0.5
 #: The share of the effort in which columns are generated, and the parts of the last prices that are tried to be proven
@@ -70,11 +70,15 @@ def _better(best: Floats, point: Floats, ratio: float | None, asked: int) -> Flo
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dual prices: ``cover`` by operator, ``link`` by operator and tensor, ``hand_over`` by tensor. They add up."""
+    """Dual prices: ``cover`` by operator, ``link`` by operator and tensor, ``hand_over`` by tensor. They add up.
+
+    ``order`` are all operators, takers before makers: so decided, groups have few states.
+    """
 
     cover: dict[int, float]
     link: dict[tuple[int, int], float]
     hand_over: dict[int, float]
+    order: tuple[int, ...]
 
     @property
     def value(self) -> float:
@@ -87,6 +91,7 @@ class Prices:
             "cover": [[operator, price] for operator, price in self.cover.items()],
             "link": [[operator, tensor, price] for (operator, tensor), price in self.link.items()],
             "hand_over": [[tensor, price] for tensor, price in self.hand_over.items()],
+            "order": list(self.order),
         }
 
 
@@ -235,7 +240,8 @@ class Program:
         best, centre, last = np.zeros((3, self.diagram.rows.number))
         centre[: len(covers)] = covers
         most = search.part(_GENERATING)
-        width: int | None = _WIDTH
+        widths = self._widths()
+        width, is_by_box = widths.pop(0)
         inertia = _INERTIA
         while not most.expired():
             if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
@@ -243,43 +249,47 @@ class Program:
             value = self.value = self._solver.Objective().Value()
             last = np.maximum([row.dual_value() for row in self._rows], 0.0)
             point = inertia * centre + (1 - inertia) * last
-            found, ratio = self._generate(point, most, width, is_proven=is_proof and not inertia)
+            found, ratio = self._generate(point, most, width, is_by_box, is_proven=is_proof and not inertia)
             best = _better(best, point, ratio, asked)
             if best[:asked].sum() > centre[:asked].sum():
                 centre = best
             if value - best[:asked].sum() <= _CLOSE * value:
                 break
             if found:
-                inertia = 0.0 if width is None else _INERTIA
+                inertia = 0.0 if is_by_box else _INERTIA
             elif inertia:
                 inertia = 0.0
-            elif is_proof and ratio is None and width is not None:
-                width = None if width == MOST_LABELS or self.pricing.is_small else MOST_LABELS
+            elif is_proof and ratio is None and widths:
+                width, is_by_box = widths.pop(0)
             else:
                 break
-        width = None if self.pricing.is_small else MOST_LABELS
+        is_by_box = self.pricing.is_small
         for scale in _SCALES if is_proof else ():  # lower prices favour fewer groups
             if search.expired() or best[:asked].sum() >= scale * last[:asked].sum():
                 break
-            best = _better(best, scale * last, self._generate(scale * last, search, width, is_proven=True)[1], asked)
+            ratio = self._generate(scale * last, search, MOST_LABELS, is_by_box, is_proven=True)[1]
+            best = _better(best, scale * last, ratio, asked)
         return self._prices(best)
 
+    def _widths(self) -> list[tuple[int, bool]]:
+        """Return how many groups in the making go on at a node, one pricing after the other, and if box by box."""
+        if self.pricing.is_small:
+            return [(_WIDTH, False), (_WIDTH_BY_BOX, True), (MOST_LABELS, True)]
+        return [(_WIDTH, False), (MOST_LABELS, False), (MOST_LABELS, True)]
+
     def _generate(
-        self, duals: Floats, search: Search, width: int | None, *, is_proven: bool
+        self, duals: Floats, search: Search, width: int, is_by_box: bool, *, is_proven: bool
     ) -> tuple[int, float | None]:
         """Enter columns that the prices favour; return how many, and the largest ratio of a worth to a latency.
 
-        Of the groups in the making ``width`` go on at each node; with None all, judged box by box. If none are favoured
+        Of the groups in the making ``width`` go on at each node. If none are favoured
         and ``is_proven``, latencies are proven as far as the prices need it.
         """
-        before = self.pricing.labels
         lowered = 1.0
-        if width is None:
+        if is_by_box:
             lowered -= _LESS  # groups that are worth just what they take are many, and not favoured
-            found, is_complete = self.pricing.all_favoured(duals * lowered, search, MOST_LABELS)
-        else:
-            found, is_complete = self.pricing.favoured(duals, search, width=width, most=MOST_LABELS)
-        search.spend((self.pricing.labels - before) / LABELS_PER_EFFORT)
+        pricing = self.pricing.favoured_by_box if is_by_box else self.pricing.favoured
+        found, is_complete = pricing(duals * lowered, search, width=width, most=MOST_LABELS)
         found.sort(key=lambda item: self.pricing.least(item.profile) / item.worth)
         ratio, entered = 1.0, 0
         unsure = []
@@ -289,10 +299,10 @@ class Program:
                 if entered >= _ENTERING:
                     ratio = max(ratio, item.worth / max(self.pricing.least(item.profile), 1e-300))
                     continue
-                known = self._latency_of[item.profile] = self._latency(self.pricing.column(item.label), search)
+                known = self._latency_of[item.profile] = self._latency(self.pricing.column(item), search)
                 known.proven = max(known.proven, self.pricing.least(item.profile))
             if known.met < item.worth * (1 - _ROUNDING) and entered < _ENTERING:
-                self.enter(self.pricing.column(item.label), known.met)
+                self.enter(self.pricing.column(item), known.met)
                 entered += 1
             elif known.proven < item.worth * (1 - _ROUNDING):
                 unsure.append((item, known))
@@ -308,7 +318,7 @@ class Program:
             if known.proven < worth:
                 ratio = max(ratio, item.worth / max(known.proven, 1e-300))
                 if known.is_final or known.met < worth:
-                    self.enter(self.pricing.column(item.label), known.proven if known.is_final else known.met)
+                    self.enter(self.pricing.column(item), known.proven if known.is_final else known.met)
                     entered += 1
         return entered, ratio / lowered
 
@@ -318,4 +328,5 @@ class Program:
             {row: float(duals[row]) for row in rows.cover if duals[row] > 0},
             {link: float(duals[row]) for link, row in rows.link.items() if duals[row] > 0},
             {tensor: float(duals[row]) for tensor, row in rows.hand_over.items() if duals[row] > 0},
+            tuple(self.diagram.order),
         )

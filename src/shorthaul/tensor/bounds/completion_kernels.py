@@ -140,14 +140,15 @@ def _hope(
     made: Completions,
     node: cython.Py_ssize_t,
     box: cython.Py_ssize_t,
-    table: cython.double[:, ::1],
+    table: cython.double[:, :, ::1],
+    group: cython.Py_ssize_t,
     worth: cython.double,
 ) -> cython.double:
     """Return what a group gains at most from a node on in a box, at the weight that shows the least."""
     least: cython.double = INF
     step: cython.Py_ssize_t
     for step in range(2):
-        left: cython.double = made.capacity - table[HELD + step, box]
+        left: cython.double = made.capacity - table[group, HELD + step, box]
         if left < 0:
             return -INF
         room: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, floor(left / made.capacity * made.rooms))
@@ -156,8 +157,8 @@ def _hope(
             part: cython.double = made.weights[weight]
             hope: cython.double = (
                 worth
-                - part * table[TIME, box]
-                - (1.0 - part) * table[TRAFFIC, box]
+                - part * table[group, TIME, box]
+                - (1.0 - part) * table[group, TRAFFIC, box]
                 + made.potential[node, box, 2 * room + step, weight]
             )
             least = min(least, hope)
@@ -171,35 +172,60 @@ def _hope(
 @cython.exceptval(check=False)
 def _add(
     made: Completions,
-    before: cython.double[:, ::1],
+    before: cython.const_double[:, :, ::1],
+    row: cython.Py_ssize_t,
+    group: cython.Py_ssize_t,
     arc: cython.Py_ssize_t,
     worth: cython.double,
-    after: cython.double[:, ::1],
-) -> cython.bint:
+    after: cython.double[:, :, ::1],
+) -> cython.double:
+    """Return what the group may gain in the best box, 0 if nothing."""
     number = made.table[arc]
-    survives: cython.bint = False
+    most: cython.double = 0.0
     box: cython.Py_ssize_t
-    row: cython.Py_ssize_t
+    kind: cython.Py_ssize_t
     for box in range(made.boxes):
-        for row in range(4):
-            after[row, box] = before[row, box] + made.tables[number, row, made.first + box]
-        if after[TIME, box] == INF:
+        after[group, TIME, box] = before[row, TIME, box] + made.tables[number, TIME, made.first + box]
+        if after[group, TIME, box] == INF:
             continue
-        if _hope(made, made.target[arc], box, after, worth) > 0:
-            survives = True
-        else:
-            after[TIME, box] = INF
-    return survives
+        for kind in range(TRAFFIC, 4):
+            after[group, kind, box] = before[row, kind, box] + made.tables[number, kind, made.first + box]
+        hope: cython.double = _hope(made, made.target[arc], box, after, group, worth)
+        most = max(most, hope)
+        if hope <= 0:
+            after[group, TIME, box] = INF
+    return most
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_all(
+    made: Completions,
+    before: cython.const_double[:, :, ::1],
+    row: cython.const_longlong[::1],
+    arc: cython.const_longlong[::1],
+    worth: cython.const_double[::1],
+    after: cython.double[:, :, ::1],
+    hope: cython.double[::1],
+) -> cython.void:
+    group: cython.Py_ssize_t
+    for group in range(arc.shape[0]):
+        hope[group] = _add(made, before, row[group], group, arc[group], worth[group], after)
 
 
 def add(
     made: Completions,
-    before: cython.double[:, ::1],
-    arc: cython.longlong,
-    worth: cython.double,
-    after: cython.double[:, ::1],
-) -> bool:
-    """Write the table of a group with an arc added; boxes without hope get an infinite time. True if one is left."""
+    before: cython.const_double[:, :, ::1],
+    row: cython.const_longlong[::1],
+    arc: cython.const_longlong[::1],
+    worth: cython.const_double[::1],
+    after: cython.double[:, :, ::1],
+    hope: cython.double[::1],
+) -> None:
+    """Write the tables of groups, given by row, with an arc added each.
+
+    Boxes without hope get an infinite time; ``hope`` gets 0 for groups without any left.
+    """
     with cython.nogil:
-        survives = _add(made, before, arc, worth, after)
-    return bool(survives)
+        _add_all(made, before, row, arc, worth, after, hope)

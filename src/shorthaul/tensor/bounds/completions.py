@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds import completion_kernels
 from shorthaul.tensor.bounds.diagram import END, Addition, Diagram
+from shorthaul.tensor.bounds.walking import Judged
 from shorthaul.tensor.model import Tensor
-from shorthaul.tensor.tuning import COMPLETIONS_PER_EFFORT
+from shorthaul.tensor.tuning import BOXES_OF_LABELS_PER_EFFORT, COMPLETIONS_PER_EFFORT
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 #: The weights of compute against traffic, and the levels of room, that potentials are worked out for.
 _WEIGHTS: Final = np.array([1.0, 0.0, 0.5, 0.1, 0.9, 0.25])
@@ -28,9 +30,9 @@ _MOST_POTENTIALS: Final = 1 << 23
 
 
 class ByBox:
-    """The tables of all arcs of a diagram; ``grow`` returns the profile of a group with an arc added."""
+    """The tables of all arcs of a diagram; ``grow`` returns the profiles of groups with an arc added."""
 
-    def __init__(self, diagram: Diagram, grow: Callable[[int, int], int]) -> None:
+    def __init__(self, diagram: Diagram, grow: Callable[[Integers, Integers], Integers]) -> None:
         self._diagram = diagram
         self._grow = grow
         table, tables = _tables(diagram)
@@ -52,7 +54,7 @@ class ByBox:
             self._at_once,
         )
 
-    def chunks(self, gains: Floats, search: Search) -> Iterator[Judge]:
+    def chunks(self, gains: Floats, search: Search) -> Iterator[BoxJudge]:
         """Yield judges of some boxes each, of all together, at these gains of the arcs; ``search`` may end that."""
         for first in range(0, self._boxes, self._at_once):
             if search.expired():
@@ -60,23 +62,28 @@ class ByBox:
             boxes = min(self._at_once, self._boxes - first)
             completion_kernels.prepare(self._made, gains, END, first, boxes)
             search.spend(boxes * self._potentials * len(self._diagram.source) / COMPLETIONS_PER_EFFORT)
-            yield Judge(self._made, self._grow, boxes)
+            yield BoxJudge(self._made, self._grow, boxes)
 
 
-class Judge:
+class BoxJudge:
     """Bounds what groups in the making may gain in some boxes; each has a table of them, infinite without hope."""
 
-    def __init__(self, made: completion_kernels.Completions, grow: Callable[[int, int], int], boxes: int) -> None:
+    def __init__(
+        self, made: completion_kernels.Completions, grow: Callable[[Integers, Integers], Integers], boxes: int
+    ) -> None:
         self._made = made
         self._grow = grow
+        self.at_once = 512
+        self.labels_per_effort = BOXES_OF_LABELS_PER_EFFORT / boxes
         self.empty = np.zeros((4, boxes))  #: the table of a group with nothing in it
 
-    def judge(self, profile: int, table: Floats, arc: int, total: float) -> tuple[int, float, Floats] | None:
-        """Return the profile and the table of a group with an arc added; None if it can gain nothing."""
-        after = np.empty_like(table)
-        if not completion_kernels.add(self._made, table, arc, total, after):
-            return None
-        return self._grow(profile, arc), total, after
+    def judge(self, profile: Integers, states: Floats, row: Integers, arc: Integers, total: Floats) -> Judged:
+        """Judge groups with an arc added, all boxes of each."""
+        after = np.empty((len(arc), *self.empty.shape))
+        hope = np.empty(len(arc))
+        completion_kernels.add(self._made, states, row, arc, total, after, hope)
+        kept = np.flatnonzero(hope)
+        return Judged(kept, self._grow(profile[kept], arc[kept]), hope[kept], after[kept])
 
 
 def _tables(diagram: Diagram) -> tuple[NDArray[np.int64], Floats]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.pieces import Boxes, Demand, Load, Work
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, NO_REDUCTION, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules, Tensor
@@ -106,7 +107,7 @@ class _Arcs:
 class Diagram:
     """The diagram of a problem; ``is_complete`` is false if it would have more than ``most`` nodes.
 
-    Node ``n`` of layer ``l`` has the arcs from ``first_arc[n]`` on. ``starts`` are the arcs, by layer, that begin a
+    Node ``n`` has ``arcs_of[n]`` arcs from ``first_arc[n]`` on. ``starts`` are the arcs, by layer, that begin a
     group. ``compute`` and ``traffic`` of an arc are the least, over all granularities, that what it adds takes; they
     add up to no more than what any group takes. Operators ``later``, the last ones, are in no group: they stand for
     others that need what they take to be stored.
@@ -119,7 +120,7 @@ class Diagram:
         self.rules = rules
         self.later = later
         self.rows = Rows(problem, later)
-        self.order = [index for index in _order(problem) if index not in later]
+        self.order = [index for index in narrow_order(problem, search) if index not in later]
         self.additions: dict[Addition, int] = {Addition(): 0}
         self.boxes = Boxes(problem.machine)
         self._numbers: dict[Work | Load, int] = {}
@@ -139,6 +140,10 @@ class Diagram:
         self.row, self.sign = np.array(arcs.rows, np.int64), np.array(arcs.signs)
         self.row_end = np.array(arcs.row_end, np.int64)
         self.addition, self.choice = arcs.addition, arcs.choice
+        joined = self.source >= 0  # the other arcs begin a group
+        self.arcs_of = np.bincount(self.source[joined], minlength=self.nodes)
+        self.first_arc = np.zeros(self.nodes, dtype=np.int64)
+        self.first_arc[self.source[joined][::-1]] = np.flatnonzero(joined)[::-1]
 
     @property
     def nodes(self) -> int:
@@ -394,29 +399,3 @@ class Diagram:
         arcs.rows += [row for row, _ in signs]
         arcs.signs += [sign for _, sign in signs]
         arcs.row_end.append(len(arcs.rows))
-
-
-def _order(problem: Problem) -> list[int]:
-    """Return the operators, consumers before producers, short branches first: so few tensors are open at a time."""
-    count = len(problem.operators)
-    above = [0] * count
-    for index in problem.topological_order:
-        for tensor in problem.operators[index].inputs:
-            source = problem.producer[tensor]
-            if source is not None:
-                above[index] |= above[source] | 1 << source
-    missing = [len(problem.consumers[operator.output]) for operator in problem.operators]
-    pending = sorted((i for i in range(count) if not missing[i]), key=lambda i: -above[i].bit_count())
-    order = []
-    while pending:
-        index = pending.pop()
-        order.append(index)
-        fresh = []
-        for tensor in dict.fromkeys(problem.operators[index].inputs):
-            source = problem.producer[tensor]
-            if source is not None:
-                missing[source] -= 1
-                if not missing[source]:
-                    fresh.append(source)
-        pending += sorted(fresh, key=lambda i: -above[i].bit_count())
-    return order

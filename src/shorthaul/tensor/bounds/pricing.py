@@ -10,31 +10,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from operator import sub
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.completions import ByBox, Judge
+from shorthaul.tensor.bounds.completions import ByBox
 from shorthaul.tensor.bounds.diagram import END, Addition, Diagram
+from shorthaul.tensor.bounds.walking import Found, Judge, Judged, Walk
 from shorthaul.tensor.model import Tensor
+from shorthaul.tensor.tuning import LABELS_PER_EFFORT, PROFILES_PER_EFFORT
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 #: The weights of compute against traffic that bounds are made with.
 _WEIGHTS: Final = (1.0, 0.0, 0.1, 0.5, 0.9, 0.05, 0.25, 0.75, 0.95, 0.02, 0.075, 0.15, 0.35, 0.65, 0.85, 0.98)
 #: Arcs times boxes up to which groups in the making are judged box by box at once, rather than by weights before.
 _SMALL: Final = 4_000_000
-
-
-class Label(NamedTuple):
-    """A group in the making: what its prices add up to, and how it came to be."""
-
-    worth: float
-    before: Label | None
-    arc: int
 
 
 class Column(NamedTuple):
@@ -45,14 +39,6 @@ class Column(NamedTuple):
     retained: frozenset[int]
     rows: tuple[int, ...]
     signs: tuple[float, ...]
-
-
-class Found(NamedTuple):
-    """A group that its prices favour: its profile, by number, and what it decides."""
-
-    profile: int
-    worth: float
-    label: Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,33 +66,29 @@ class _Profile:
         )
 
 
-class Making(NamedTuple):
-    """A group in the making at a node: what it may gain in all, and what its judge knows of it."""
-
-    hope: float
-    label: Label
-    state: Any
-
-
 class _ByWeight:
     """Bounds what groups in the making may gain by the potentials of their nodes, for each weight."""
 
-    empty: Final = None
-
     def __init__(self, pricing: Pricing, potentials: Floats) -> None:
+        self.at_once = 1 << 14
+        self.labels_per_effort = LABELS_PER_EFFORT
+        self.empty = np.zeros(0)
         self._pricing = pricing
         # what a path may gain after an arc, less what the arc costs, by weight
-        self._after = (potentials[pricing.diagram.target] - pricing.costs).tolist()
-        self._potential = potentials.tolist()
+        self._after = potentials[pricing.diagram.target] - pricing.costs
+        self._potential = potentials
 
-    def judge(self, profile: int, _: None, arc: int, total: float) -> tuple[int, float, None] | None:
-        """Return the profile of a group with an arc added, and its hope; None if there is none."""
+    def judge(self, profile: Integers, states: Floats, row: Integers, arc: Integers, total: Floats) -> Judged:
+        """Judge groups with an arc added, before their profiles are worked out and after."""
         pricing = self._pricing
-        if total + min(map(sub, self._after[arc], pricing.costs_of[profile])) <= pricing.nothing:
-            return None
-        grown = pricing.grow(profile, arc)
-        hope = total + min(map(sub, self._potential[pricing.targets[arc]], pricing.costs_of[grown]))
-        return (grown, hope, None) if hope > pricing.nothing else None
+        hope = total + (self._after[arc] - pricing.costs_of[profile]).min(axis=1)
+        kept = np.flatnonzero(hope > pricing.nothing)
+        arc = arc[kept]
+        grown = pricing.grow(profile[kept], arc)
+        hope = total[kept] + (self._potential[pricing.diagram.target[arc]] - pricing.costs_of[grown]).min(axis=1)
+        has_hope = hope > pricing.nothing
+        kept = kept[has_hope]
+        return Judged(kept, grown[has_hope], hope[has_hope], states[row[kept]])
 
 
 class Pricing:
@@ -118,21 +100,24 @@ class Pricing:
         self.capacity = diagram.problem.machine.capacity
         self.layers = self._arcs_by_layer()
         self._profiles: list[_Profile] = []
-        self.costs_of: list[tuple[float, ...]] = []  # by profile, what its arcs cost at each weight
+        self.costs_of = np.empty((1, len(_WEIGHTS)))  # by profile, what its arcs cost at each weight
+        self.held = np.empty(1)
+        self.alike = np.empty(1, dtype=np.int64)
         self._number: dict[tuple[Tensor, _Profile], int] = {}
         self._grown: dict[tuple[int, int], int] = {}
-        self.additions = list(diagram.additions)
+        self._additions = list(diagram.additions)
+        self._addition = np.array(diagram.addition, dtype=np.int64)
         weights = np.array(_WEIGHTS)
         self._mix = np.stack([weights, 1 - weights], axis=1)
         self.costs = np.multiply.outer(diagram.compute, weights)
         self.costs += np.multiply.outer(diagram.traffic / self.bandwidth, 1 - weights)
-        self.targets = diagram.target.tolist()
         self._shapes: list[Tensor] = []
-        self._alike: list[int] = []  # by profile, the same number where only the amount held differs
-        self._arcs_of = self._arcs_by_node()
         self.labels = 0  #: groups in the making met so far
         self.nothing = 0.0  #: groups that may gain no more are given up
         self._by_box: ByBox | None = None
+        operators = diagram.problem.operators
+        shapes = [diagram.problem.tensors[operators[index].output] for index in diagram.order]
+        self._begin = [self._profile(shape, _Profile()) for shape in shapes]  # by layer, a group with nothing in it
 
     @property
     def is_small(self) -> bool:
@@ -148,15 +133,6 @@ class Pricing:
             found.append(slice(begin, starts.start))
             begin = starts.stop
         return found
-
-    def _arcs_by_node(self) -> list[range]:
-        source = self.diagram.source
-        begin = np.flatnonzero(np.diff(source, prepend=-2))
-        arcs = [range(0)] * self.diagram.nodes
-        for first, stop in zip(begin.tolist(), [*begin[1:].tolist(), len(source)], strict=True):
-            if source[first] >= 0:
-                arcs[source[first]] = range(first, stop)
-        return arcs
 
     def _gains(self, duals: Floats) -> Floats:
         """Return by arc what its rows are worth."""
@@ -187,11 +163,12 @@ class Pricing:
         """
         gains = self._gains(duals)
         found: dict[tuple[int, int], Found] = {}
-        is_complete = self._walk(found, gains, _ByWeight(self, self._potentials(gains)), search, width, most)
-        return list(found.values()), is_complete
+        walk = Walk(self.diagram, self, found, width)
+        self._run(walk, gains, _ByWeight(self, self._potentials(gains)), search, most)
+        return list(found.values()), walk.is_complete
 
-    def all_favoured(self, duals: Floats, search: Search, most: int) -> tuple[list[Found], bool]:
-        """Return what :meth:`favoured` returns, with nothing left out, as long as there are no more than ``most``.
+    def favoured_by_box(self, duals: Floats, search: Search, *, width: int, most: int) -> tuple[list[Found], bool]:
+        """Return what :meth:`favoured` returns, with fewer groups in the making.
 
         What a group may still gain is bounded box by box, with the room that is left in fast memory.
         """
@@ -199,98 +176,56 @@ class Pricing:
             self._by_box = ByBox(self.diagram, self.grow)
         gains = self._gains(duals)
         found: dict[tuple[int, int], Found] = {}
-        before = self.labels
-        for judge in self._by_box.chunks(gains, search):
-            if not self._walk(found, gains, judge, search, most, most - (self.labels - before)):
-                return list(found.values()), False
-        return list(found.values()), not search.expired()
-
-    def _walk(
-        self,
-        found: dict[tuple[int, int], Found],
-        gains: Floats,
-        judge: _ByWeight | Judge,
-        search: Search,
-        width: int,
-        most: int,
-    ) -> bool:
-        """Put the groups that may be favoured into ``found``; return whether nothing was left out."""
-        diagram = self.diagram
-        gain = gains.tolist()
-        making: dict[int, dict[int, Making]] = {}
         is_complete = True
-        before = self.labels
-        for place, starts in enumerate(diagram.starts):
-            if search.expired() or self.labels - before > most:
-                return False
-            begun: list[tuple[int, Label | None, Any, range]] = []
-            if starts:
-                shape = diagram.problem.tensors[diagram.problem.operators[diagram.order[place]].output]
-                begun.append((self.begin(shape), None, judge.empty, starts))
-            for node in diagram.layers[place]:
-                there = self._undominated(making.pop(node, {}))
-                if len(there) > width:
-                    is_complete = False
-                    there = sorted(there, key=lambda item: -item[1].hope)[:width]
-                begun += [(profile, one.label, one.state, self._arcs_of[node]) for profile, one in there]
-            for profile, label, state, arcs in begun:
-                worth = 0.0 if label is None else label.worth
-                for arc in arcs:
-                    total = worth + gain[arc]
-                    judged = judge.judge(profile, state, arc, total)
-                    if judged is None:
-                        continue
-                    grown, hope, after = judged
-                    self.labels += 1
-                    target = self.targets[arc]
-                    if target == END:
-                        if (grown, place) not in found or found[grown, place].worth < total:
-                            found[grown, place] = Found(grown, total, Label(total, label, arc))
-                        continue
-                    beside = making.setdefault(target, {})
-                    if grown not in beside or beside[grown].label.worth < total:
-                        beside[grown] = Making(hope, Label(total, label, arc), after)
-        return is_complete
+        for judge in self._by_box.chunks(gains, search):
+            walk = Walk(self.diagram, self, found, width)
+            self._run(walk, gains, judge, search, most)
+            most -= walk.labels
+            is_complete &= walk.is_complete
+            if most < 0:
+                break
+        return list(found.values()), is_complete and most >= 0 and not search.expired()
 
-    def _undominated(self, there: dict[int, Making]) -> list[tuple[int, Making]]:
-        """Return the groups in the making at a node, less those that hold more than another and are worth no more."""
-        best: dict[int, float] = {}
-        kept = []
-        for profile, one in sorted(there.items(), key=lambda item: self._profiles[item[0]].held):
-            alike = self._alike[profile]
-            if one.label.worth > best.get(alike, -math.inf):
-                best[alike] = one.label.worth
-                kept.append((profile, one))
-        return kept
+    def _run(self, walk: Walk, gains: Floats, judge: Judge, search: Search, most: int) -> None:
+        known = len(self._profiles)
+        walk.run(self._begin, gains, judge, search, most)
+        self.labels += walk.labels
+        search.spend(walk.labels / judge.labels_per_effort + (len(self._profiles) - known) / PROFILES_PER_EFFORT)
 
     def least(self, profile: int) -> float:
         """Return what a group of this profile takes at least."""
-        return max(self.costs_of[profile])
+        return float(self.costs_of[profile].max())
 
-    def grow(self, profile: int, arc: int) -> int:
-        """Return the profile with what an arc adds."""
-        key = (profile, self.diagram.addition[arc])
-        grown = self._grown.get(key, -1)
+    def grow(self, profile: Integers, arc: Integers) -> Integers:
+        """Return profiles with what arcs add."""
+        number = len(self._additions)
+        keys, places = np.unique(profile * number + self._addition[arc], return_inverse=True)
+        grown = np.array([self._grown_by(*divmod(key, number)) for key in keys.tolist()], dtype=np.int64)
+        numbers: Integers = grown[places.reshape(-1)]
+        return numbers
+
+    def _grown_by(self, profile: int, addition: int) -> int:
+        grown = self._grown.get((profile, addition), -1)
         if grown < 0:
-            more = self._profiles[profile].grown(self.additions[key[1]])
-            grown = self._profile(self._shapes[profile], more)
-            self._grown[key] = grown
+            more = self._profiles[profile].grown(self._additions[addition])
+            grown = self._grown[profile, addition] = self._profile(self._shapes[profile], more)
         return grown
-
-    def begin(self, shape: Tensor) -> int:
-        """Return the profile of a group with nothing in it."""
-        return self._profile(shape, _Profile())
 
     def _profile(self, shape: Tensor, profile: _Profile) -> int:
         number = self._number.setdefault((shape, profile), len(self._profiles))
         if number == len(self._profiles):
             self._profiles.append(profile)
-            self.costs_of.append(self._least_costs(shape, profile))
             self._shapes.append(shape)
-            self._alike.append(self._number.setdefault((shape, replace(profile, held=-1)), number))
+            if number == len(self.held):
+                self.held, self.alike, self.costs_of = (
+                    np.concatenate([known, np.empty_like(known)]) for known in (self.held, self.alike, self.costs_of)
+                )
+            self.costs_of[number] = self._least_costs(shape, profile)
+            self.held[number] = profile.held
+            self.alike[number] = self._number.setdefault((shape, replace(profile, held=-1)), number)
         return number
 
-    def _least_costs(self, shape: Tensor, profile: _Profile) -> tuple[float, ...]:
+    def _least_costs(self, shape: Tensor, profile: _Profile) -> Floats:
         """Return for each weight what a profile costs at least, infinite where no granularity is left."""
         boxes = self.diagram.boxes
         table = boxes.outputs(shape, profile.stored, profile.held)
@@ -299,24 +234,23 @@ class Pricing:
         fits = np.maximum(table[2], table[3]) <= self.capacity
         fits &= boxes.allowed(shape, profile.k_limit, profile.left_prologue, profile.right_prologue)
         if not fits.any():
-            return (math.inf,) * len(_WEIGHTS)
+            return np.full(len(_WEIGHTS), np.inf)
         table = table[:2, fits]
         table[1] /= self.bandwidth
-        return tuple((self._mix @ table).min(axis=1).tolist())
+        least: Floats = (self._mix @ table).min(axis=1)
+        return least
 
-    def column(self, label: Label) -> Column:
-        """Return the group that a label stands for."""
+    def column(self, found: Found) -> Column:
+        """Return the group that was found."""
         diagram = self.diagram
         choices = []
         rows: list[int] = []
         signs: list[float] = []
-        at: Label | None = label
-        while at is not None:
-            choices.append(diagram.choice[at.arc])
-            arc = slice(diagram.row_end[at.arc], diagram.row_end[at.arc + 1])
-            rows += diagram.row[arc].tolist()
-            signs += diagram.sign[arc].tolist()
-            at = at.before
+        for arc in found.trails.arcs(found.number):
+            choices.append(diagram.choice[arc])
+            served = slice(diagram.row_end[arc], diagram.row_end[arc + 1])
+            rows += diagram.row[served].tolist()
+            signs += diagram.sign[served].tolist()
         output = [operator.output for operator in diagram.problem.operators]
         return Column(
             frozenset(choice.operator for choice in choices if choice.operator >= 0),

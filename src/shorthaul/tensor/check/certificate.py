@@ -28,12 +28,16 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Prices of what every plan must do: cover operators, link takers to makers, hand over what is found resident."""
+    """Prices of what every plan must do: cover operators, link takers to makers, hand over what is found resident.
+
+    ``order``, takers before makers, is one in which groups have few states; where there is none, the checker finds one.
+    """
 
     value: float
     cover: Mapping[int, float]
     link: Mapping[tuple[int, int], float]
     hand_over: Mapping[int, float]
+    order: tuple[int, ...] | None = None
 
 
 def certificate_of(problem: Problem, bound: Mapping[str, Any], place: str) -> Certificate:
@@ -55,7 +59,22 @@ def certificate_of(problem: Problem, bound: Mapping[str, Any], place: str) -> Ce
         raise InputError("must be a number", place=f"{place}.value", value=value)
     by_operator = {operator: price for (operator,), price in cover.items()}
     by_tensor = {tensor: price for (tensor,), price in hand_over.items()}
-    return Certificate(float(value), by_operator, link, by_tensor)
+    return Certificate(float(value), by_operator, link, by_tensor, _order(problem, given.get("order"), place))
+
+
+def _order(problem: Problem, given: object, place: str) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    where = f"{place}.certificate.order"
+    if not isinstance(given, list) or any(isinstance(item, bool) or not isinstance(item, int) for item in given):
+        raise InputError("must be a list of operators", place=where, value=given)
+    if sorted(given) != list(range(len(problem.operators))):
+        raise InputError("must hold every operator once", place=where, allowed=f"0 to {len(problem.operators) - 1}")
+    turn = {operator: number for number, operator in enumerate(given)}
+    for operator, number in turn.items():
+        if any(turn[taker] > number for taker in problem.consumers[problem.operators[operator].output]):
+            raise InputError("must come after all operators that take its output", place=where, value=operator)
+    return tuple(given)
 
 
 def _table(given: dict[str, Any], name: str, ranges: tuple[range, ...], place: str) -> dict[Any, float]:
@@ -94,7 +113,7 @@ def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Vio
     prices = Prices(_lowered(certificate.cover), _lowered(certificate.link), _lowered(certificate.hand_over))
     worths: dict[Column, tuple[float, str]] = {}
     try:
-        for item, worth, name in _favoured(Groups(problem, rules, prices, _MOST_GROUPS)):
+        for item, worth, name in _favoured(Groups(problem, rules, prices, _MOST_GROUPS, certificate.order)):
             if worth > worths.get(item, (0.0, ""))[0]:
                 worths[item] = worth, name
     except TooManyError:

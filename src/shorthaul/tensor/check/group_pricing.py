@@ -97,9 +97,11 @@ class TooManyError(Exception):
 class Groups:
     """The states of all groups, and the steps between them."""
 
-    def __init__(self, problem: Problem, rules: Rules, prices: Prices, most: int) -> None:
+    def __init__(
+        self, problem: Problem, rules: Rules, prices: Prices, most: int, order: tuple[int, ...] | None = None
+    ) -> None:
         self.problem, self.rules, self.prices, self.most = problem, rules, prices, most
-        self.order = _takers_first(problem)
+        self.order = _takers_first(problem) if order is None else list(order)
         place = {operator: number for number, operator in enumerate(self.order)}
         self.last_taker = [max((place[user] for user in users), default=-1) for users in problem.consumers]
         self.boxes = Boxes(problem, rules)

@@ -1,0 +1,78 @@
+"""In which order the diagram of all groups decides the operators: its fronts are as narrow as an annealing makes them.
+
+A tensor is open from the first consumer decided to the producer (of a graph input: to the last consumer). The number of
+nodes grows with the ways in which groups may get the tensors that are open at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.core.compiled.random_kernels import Random
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds import front_kernels
+from shorthaul.tensor.model import Problem
+from shorthaul.tensor.tuning import ORDERING_MOVES_PER_OPERATOR, ORDERING_VISITS, ORDERING_VISITS_PER_EFFORT
+
+Integers = NDArray[np.int64]
+
+#: Ways in which a group gets a tensor that is open, or does not: one of the graph's inputs, and others.
+_WAYS: Final = (2.0, 2.5)
+
+
+def narrow_order(problem: Problem, search: Search) -> list[int]:
+    """Return the operators, consumers before producers, so that few tensors are open at a time."""
+    order = np.array(_depth_first(problem), dtype=np.int64)
+    producers = [
+        [source for t in dict.fromkeys(operator.inputs) if (source := problem.producer[t]) is not None]
+        for operator in problem.operators
+    ]
+    made = front_kernels.Fronts(
+        *_rows([list(users) for users in problem.consumers]),
+        *_rows(producers),
+        np.array([-1 if source is None else source for source in problem.producer], dtype=np.int64),
+        np.array([operator.output for operator in problem.operators], dtype=np.int64),
+        np.array([math.log(_WAYS[source is not None]) for source in problem.producer]),
+        order,
+    )
+    visits = len(problem.operators) + len(problem.tensors)  # of a move
+    moves = min(ORDERING_MOVES_PER_OPERATOR * len(problem.operators), ORDERING_VISITS // visits)
+    front_kernels.anneal(made, Random(0), moves)
+    search.spend(moves * visits / ORDERING_VISITS_PER_EFFORT)
+    return [int(index) for index in order]
+
+
+def _rows(lists: list[list[int]]) -> tuple[Integers, Integers]:
+    """Return where each list begins, and all of them one after the other."""
+    begin = np.cumsum([0, *map(len, lists)])
+    return begin.astype(np.int64), np.array([item for items in lists for item in items], dtype=np.int64)
+
+
+def _depth_first(problem: Problem) -> list[int]:
+    """Return the operators, consumers before producers, short branches first."""
+    count = len(problem.operators)
+    above = [0] * count
+    for index in problem.topological_order:
+        for tensor in problem.operators[index].inputs:
+            source = problem.producer[tensor]
+            if source is not None:
+                above[index] |= above[source] | 1 << source
+    missing = [len(problem.consumers[operator.output]) for operator in problem.operators]
+    pending = sorted((i for i in range(count) if not missing[i]), key=lambda i: -above[i].bit_count())
+    order = []
+    while pending:
+        index = pending.pop()
+        order.append(index)
+        fresh = []
+        for tensor in dict.fromkeys(problem.operators[index].inputs):
+            source = problem.producer[tensor]
+            if source is not None:
+                missing[source] -= 1
+                if not missing[source]:
+                    fresh.append(source)
+        pending += sorted(fresh, key=lambda i: -above[i].bit_count())
+    return order

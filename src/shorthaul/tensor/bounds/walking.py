@@ -1,0 +1,192 @@
+"""The walk through a diagram from layer to layer, with all groups in the making at once, as columns of arrays.
+
+Groups in the making at one node that have the same profile differ in their prices only: the best one goes on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.diagram import END, Diagram
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: A group in which nothing is decided yet.
+_NOTHING: Final = -1
+
+
+@dataclass(slots=True)
+class Trails:
+    """How groups in the making came to be: by number, the one before and the last arc."""
+
+    _begin: list[int] = field(default_factory=lambda: [0])
+    _before: list[Integers] = field(default_factory=list)
+    _arc: list[Integers] = field(default_factory=list)
+
+    def extend(self, before: Integers, arc: Integers) -> Integers:
+        """Note groups with an arc added; return their numbers."""
+        self._before.append(before)
+        self._arc.append(arc)
+        self._begin.append(self._begin[-1] + len(arc))
+        return np.arange(self._begin[-2], self._begin[-1])
+
+    def arcs(self, number: int) -> Iterator[int]:
+        """Yield the arcs of a group, the last one first."""
+        while number != _NOTHING:
+            chunk = bisect_right(self._begin, number) - 1
+            place = number - self._begin[chunk]
+            yield int(self._arc[chunk][place])
+            number = int(self._before[chunk][place])
+
+
+class Found(NamedTuple):
+    """A group that its prices favour: its profile, by number, what it is worth, and what it decides."""
+
+    profile: int
+    worth: float
+    trails: Trails
+    number: int
+
+
+class Judged(NamedTuple):
+    """Of groups with an arc added, those that may gain something, by place; their profiles, hopes and states."""
+
+    kept: Integers
+    profile: Integers
+    hope: Floats
+    state: Floats
+
+
+class Judge(Protocol):
+    """Bounds what groups in the making may gain; of each it may know a state, a row of an array."""
+
+    at_once: int  #: groups that are judged together
+    labels_per_effort: float  #: groups that may gain something
+    empty: Floats  #: the state of a group with nothing in it
+
+    def judge(self, profile: Integers, states: Floats, row: Integers, arc: Integers, total: Floats) -> Judged:
+        """Judge groups of these profiles, and states in these rows, with an arc added, worth ``total`` then."""
+
+
+class Profiles(Protocol):
+    """What of profiles matters here, by number: ``alike`` is the same where only the amount ``held`` differs."""
+
+    alike: Integers
+    held: Floats
+
+
+class _Making(NamedTuple):
+    """Groups in the making, and groups with an arc added (``node`` is where they are then, ``trail`` their number)."""
+
+    node: Integers
+    profile: Integers
+    worth: Floats
+    hope: Floats
+    trail: Integers
+    row: Integers  #: of its state
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> _Making:
+        return _Making._make(column[rows] for column in self)
+
+
+class Walk:
+    """One walk: ``found`` gets the best group of each profile and last operator; ``labels`` counts groups met.
+
+    ``is_complete`` turns false where of the groups at a node only the ``width`` best go on, and where it ended early.
+    """
+
+    def __init__(self, diagram: Diagram, profiles: Profiles, found: dict[tuple[int, int], Found], width: int) -> None:
+        self._diagram = diagram
+        self._profiles = profiles
+        self._found = found
+        self._width = width
+        self._trails = Trails()
+        self.labels = 0
+        self.is_complete = True
+
+    def run(self, begin: list[int], gains: Floats, judge: Judge, search: Search, most: int) -> None:
+        """Walk, until there are ``most`` groups; ``begin`` are the profiles of groups that begin, by layer."""
+        making = _Making._make(np.zeros(0, kind) for kind in (int, int, float, float, int, int))
+        states = judge.empty[None]
+        for place, starts in enumerate(self._diagram.starts):
+            if search.expired() or self.labels > most:
+                self.is_complete = False
+                return
+            making = self._best(making.take(self._undominated(making)))
+            none = np.zeros(1, np.int64)
+            nothing = _Making(none, none + begin[place], np.zeros(1), np.zeros(1), none + _NOTHING, none)
+            parts = [
+                *self._grown(nothing, judge.empty[None], none + starts.start, none + len(starts), gains, judge),
+                *self._grown(
+                    making,
+                    states,
+                    self._diagram.first_arc[making.node],
+                    self._diagram.arcs_of[making.node],
+                    gains,
+                    judge,
+                ),
+            ]
+            making, states = self._joined(place, parts)
+
+    def _grown(
+        self, making: _Making, states: Floats, first: Integers, count: Integers, gains: Floats, judge: Judge
+    ) -> Iterator[tuple[_Making, Floats]]:
+        """Yield the groups that have hope with one of ``count`` arcs from ``first`` on added, and their states."""
+        source = np.repeat(np.arange(len(count)), count)
+        arcs = np.arange(len(source)) + np.repeat(first - np.cumsum(count) + count, count)
+        for at in range(0, len(arcs), judge.at_once):
+            one, arc = making.take(source[at : at + judge.at_once]), arcs[at : at + judge.at_once]
+            total = one.worth + gains[arc]
+            kept, profile, hope, state = judge.judge(one.profile, states, one.row, arc, total)
+            trail = self._trails.extend(one.trail[kept], arc[kept])
+            yield _Making(self._diagram.target[arc[kept]], profile, total[kept], hope, trail, kept), state
+
+    def _joined(self, place: int, parts: list[tuple[_Making, Floats]]) -> tuple[_Making, Floats]:
+        """Return the groups in the making after a layer, the best of each profile at each node, and their states."""
+        after = _Making._make(map(np.concatenate, zip(*(grown for grown, _ in parts), strict=True)))
+        after = after._replace(row=np.arange(len(after.node)))
+        self.labels += len(after.node)
+        order = np.lexsort((-after.worth, after.profile, after.node))
+        node, profile = after.node[order], after.profile[order]
+        is_first = np.append(True, (np.diff(node) != 0) | (np.diff(profile) != 0))[: len(order)]
+        after = after.take(order[is_first])
+        self._note(place, after.take(after.node == END))
+        return after.take(after.node != END), np.concatenate([state for _, state in parts])
+
+    def _note(self, place: int, ended: _Making) -> None:
+        """Take note of groups that are complete."""
+        rows = zip(ended.profile.tolist(), ended.worth.tolist(), ended.trail.tolist(), strict=True)
+        for profile, worth, trail in rows:
+            known = self._found.get((profile, place))
+            if known is None or known.worth < worth:
+                self._found[profile, place] = Found(profile, worth, self._trails, trail)
+
+    def _undominated(self, making: _Making) -> Integers:
+        """Return the groups in the making, by place, less those that hold more than another and are worth no more."""
+        alike = self._profiles.alike[making.profile]
+        order = np.lexsort((-making.worth, self._profiles.held[making.profile], alike, making.node))
+        node, alike = making.node[order], alike[order]
+        ranks = np.unique(making.worth[order], return_inverse=True)[1].reshape(-1)
+        segment = np.cumsum(np.append(False, (np.diff(node) != 0) | (np.diff(alike) != 0))[: len(order)])
+        ranks = ranks + segment * (len(order) + 1)
+        before = np.append(-1, np.maximum.accumulate(ranks)[:-1])[: len(order)]
+        kept: Integers = order[ranks > before]
+        return kept
+
+    def _best(self, making: _Making) -> _Making:
+        """Return the ``width`` groups at each node with the highest hopes."""
+        order = np.lexsort((-making.hope, making.node))
+        node = making.node[order]
+        first = np.flatnonzero(np.append(True, np.diff(node) != 0)[: len(order)])
+        rank = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
+        if (rank >= self._width).any():
+            self.is_complete = False
+        return making.take(order[rank < self._width])
