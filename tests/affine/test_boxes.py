@@ -206,6 +206,40 @@ def test_of_every_second_element_only_those_read_are_held() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(
+    ("text", "sizes", "most"),
+    [
+        # a product of polynomials: sums along diagonals are held, 2 of 3 words per product are not
+        (
+            """void f(int n, double a[n], double b[n], double c[2 * n]) {
+            for (int i = 0; i < 2 * n; i++) c[i] = 0;
+            for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[i + j] += a[i] * b[j];
+            }""",
+            {"n": 40, "S": 12},
+            40 * 40 / 2,
+        ),
+        # stencils one after the other in columns: no row fits, but what each leaves for the next does
+        (
+            """void f(int n, double a[n][n], double b[n][n], double c[n][n]) {
+            for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++)
+              b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+            for (int i = 2; i < n - 2; i++) for (int j = 2; j < n - 2; j++)
+              c[i][j] = b[i - 1][j] + b[i + 1][j] + b[i][j - 1] + b[i][j + 1];
+            }""",
+            {"n": 40, "S": 80},
+            1.7 * 40 * 40,
+        ),
+    ],
+)
+def test_diagonals_and_stencils_in_a_row(text: str, sizes: dict[str, int], most: float) -> None:
+    flow = flow_dependences(program_from_text(text))
+    upper = upper_bound(flow.program, flow=flow)
+    here = at_sizes(upper, flow, sizes)
+    assert here.value(sizes) <= most
+    loads, exact = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes) or not exact
+
+
 def test_two_sweeps_over_a_row_are_one_box() -> None:
     sizes = {"M": 1900, "N": 2100, "S": 32768}
     assert at_sizes(upper_of("atax"), flow_of("atax"), sizes).value(sizes) <= 1.01 * 1900 * 2100

@@ -233,6 +233,7 @@ def placements(
     statements = [flow.program.by_name[name] for name in names]
     root = flow.program.by_name[start] if start else max(statements, key=lambda item: len(item.iterators))
     found: list[dict[str, tuple[Row, ...]]] = [{root.name: loops(root)}]
+    found += [item for rows in _by_subscripts(root) if wanted(item := {root.name: rows})]
     waiting = sorted((item for item in statements if item is not root), key=lambda item: -len(item.iterators))
     while waiting and found:
         linked = [item for item in waiting if _linked(item.name, found[0], reads)]
@@ -246,6 +247,16 @@ def placements(
     yield from found
     if len(names) > 1 and all(len(item.iterators) == len(root.iterators) > 0 for item in statements):
         yield levels(statements)
+
+
+def _by_subscripts(statement: Statement) -> Iterator[tuple[Row, ...]]:
+    """Yield the loops of a statement with one replaced by what it writes to: the diagonal of d[i + j] is one value."""
+    own = loops(statement)
+    for row in function_rows(statement.write.relation) or ():
+        linear = Row(row.factors)
+        for at in [at for at, factor in enumerate(row.factors) if abs(factor) == 1]:
+            if sum(map(bool, row.factors)) > 1:
+                yield (*own[:at], linear, *own[at + 1 :])
 
 
 def levels(statements: Sequence[Statement]) -> Placement:
@@ -272,9 +283,12 @@ def _options(
     drafts: list[list[Row | None]] = []
     for other, rows in partial.items():
         uses = [item for item in reads[other] if item.source == statement.name and item.rows is not None]
-        drafts += [[_anchor(row, use) for row in rows] for use in uses]
+        before = [[_anchor(row, use) for row in rows] for use in uses]
         known = [item for item in reads[statement.name] if item.rows is not None]
-        drafts += [[row.after(item.rows or ()) for row in rows] for item in known if item.source == other]
+        after: list[list[Row | None]] = [
+            [row.after(item.rows or ()) for row in rows] for item in known if item.source == other
+        ]
+        drafts += [*_beyond(before, min), *before, *_beyond(after, max), *after]
         drafts += [
             _beside(rows, shared, item.rows or ())
             for item in known
@@ -291,6 +305,18 @@ def _options(
         filled = _filled(flow, statement, draft, partial, own)
         if filled is not None and len(span([row.factors for row in filled])) == len(own):
             yield filled
+
+
+def _beyond(drafts: Sequence[Sequence[Row | None]], last: Callable[..., Row]) -> Iterator[list[Row | None]]:
+    """Yield the draft before or after all of ``drafts``, coordinate by coordinate, if they differ by constants only."""
+    result: list[Row | None] = []
+    for rows in zip(*drafts, strict=True):
+        known = [row for row in rows if row is not None]
+        if len(known) < len(rows) or len({(row.factors, row.parameters) for row in known}) > 1:
+            return
+        result.append(last(known, key=lambda row: row.constant))
+    if len(drafts) > 1 and result not in drafts:
+        yield result
 
 
 def _by_name(statement: Statement, partial: Placement, flow: DataFlow) -> list[Row | None]:
