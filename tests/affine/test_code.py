@@ -168,12 +168,15 @@ def test_what_a_program_leaves_empty_or_unused_is_no_warning(tmp_path: Path) -> 
 
 @needs_compiler
 def test_a_strip_keeps_what_stands_before_a_sum(tmp_path: Path) -> None:
-    """The first value of j + 1 is what the loop over k of j made last: eight of them do not come first."""
-    source = """void f(int n, double A[n][n], double B[n + 1][n], double C[n][n], double D[n]) {
+    """The first value of j + 1 is what the loop over k of j made last: eight of them do not come first.
+
+    Names are those of types and tiles in the file.
+    """
+    source = """void f(int n, double A[n][n], double B[n + 1][n], double t[n][n], double D[n]) {
 #pragma scop
-      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
-        C[i][j] = 0.5 * B[j][0];
-        for (int k = 0; k < n; k++) B[j + 1][k] = 0.5 * B[j + 1][k] + D[k] * A[i][k];
+      for (int T0_0 = 0; T0_0 < n; T0_0++) for (int j = 0; j < n; j++) {
+        t[T0_0][j] = 0.5 * B[j][0];
+        for (int k = 0; k < n; k++) B[j + 1][k] = 0.5 * B[j + 1][k] + D[k] * A[T0_0][k];
       }
 #pragma endscop
     }"""

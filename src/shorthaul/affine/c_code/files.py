@@ -243,18 +243,20 @@ class _File:
         scalars = [item for item in self.data if not item.is_array]
         for number, item in enumerate(arrays):
             count = _count(item, [*self.code.integers])
-            lines.append(f"  const long size_{item.name} = {count};")
-            for kind in ("", "first_"):
+            lines.append(f"  const long sh_size_{item.name} = {count};")
+            for kind in ("", "sh_first_"):
                 lines.append(
-                    f"  {item.element} *{kind}{item.name} = sh_room(size_{item.name}, sizeof *{kind}{item.name});"
+                    f"  {item.element} *{kind}{item.name} = sh_room(sh_size_{item.name}, sizeof *{kind}{item.name});"
                 )
             square = item.extents[-1] if len(item.extents) > 1 and item.extents[-1] == item.extents[-2] else "0"
             drawn = (
                 f"sh_value(sh_at, {square}, {number})" if item.element in _REAL else f"(sh_mixed(sh_at, {number}) & 3)"
             )
-            each = f"for (long sh_at = 0; sh_at < size_{item.name}; sh_at++)"
+            each = f"for (long sh_at = 0; sh_at < sh_size_{item.name}; sh_at++)"
             lines.append(f"  {each} {item.name}[sh_at] = ({item.element}){drawn};")
-            lines.append(f"  memcpy(first_{item.name}, {item.name}, (size_t)size_{item.name} * sizeof *{item.name});")
+            lines.append(
+                f"  memcpy(sh_first_{item.name}, {item.name}, (size_t)sh_size_{item.name} * sizeof *{item.name});"
+            )
         for item in scalars:
             target = item.name if item.is_global else f"{item.declaration}"
             lines.append(f"  {target} = ({item.element})0.25;")
@@ -268,13 +270,13 @@ class _File:
 
         lines += [
             "  double sh_start = sh_seconds();",
-            f"  {call('original', 'first_')};",
+            f"  {call('original', 'sh_first_')};",
             "  const double sh_original = sh_seconds() - sh_start;",
         ]
         written = [item for item in scalars if item.is_global]
         for item in written:
             lines += [
-                f"  const {item.element} first_{item.name} = {item.name};",
+                f"  const {item.element} sh_first_{item.name} = {item.name};",
                 f"  {item.name} = ({item.element})0.25;",
             ]
         lines += [
@@ -282,9 +284,9 @@ class _File:
             f"  {call('tiled', '')};",
             "  const double sh_tiled = sh_seconds() - sh_start;",
         ]
-        lines += [f"  COMPARE({item.name}, size_{item.name});" for item in arrays]
+        lines += [f"  COMPARE({item.name}, sh_size_{item.name});" for item in arrays]
         lines += [f"  COMPARE_SCALAR({item.name});" for item in written]
-        lines += [f"  free({item.name});\n  free(first_{item.name});" for item in arrays]
+        lines += [f"  free({item.name});\n  free(sh_first_{item.name});" for item in arrays]
         return "\n".join(lines)
 
 

@@ -108,7 +108,8 @@ class _Writer:
         self.sizes: dict[str, int] = {}
         self._tiles: dict[int, dict[int, str] | None] = {}
         self._boxes: dict[int, list[str | None]] = {}
-        self.taken = {*program.parameters, *program.arrays, *program.code.macros}
+        iterators = {name for item in program.statements for name in item.iterators}
+        self.taken = {*program.parameters, *program.arrays, *program.code.macros, *iterators}
 
     def nest(self, names: Sequence[str], drafts: Sequence[_Draft], remark: str = "") -> Nest:
         """Return the drafts as parts."""

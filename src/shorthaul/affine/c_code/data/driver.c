@@ -119,8 +119,8 @@ static double sh_difference(double a, double b) {
 }
 
 #define COMPARE(array, size)                                                               \
-  for (long sh_at = 0; sh_at < (size); sh_at++) COMPARE_ONE((double)(array)[sh_at], (double)first_##array[sh_at], sizeof *(array))
-#define COMPARE_SCALAR(name) COMPARE_ONE((double)(name), (double)first_##name, sizeof(name))
+  for (long sh_at = 0; sh_at < (size); sh_at++) COMPARE_ONE((double)(array)[sh_at], (double)sh_first_##array[sh_at], sizeof *(array))
+#define COMPARE_SCALAR(name) COMPARE_ONE((double)(name), (double)sh_first_##name, sizeof(name))
 #define COMPARE_ONE(a, b, bytes)                                                           \
   do {                                                                                     \
     const double sh_apart = sh_difference(a, b);                                                 \
