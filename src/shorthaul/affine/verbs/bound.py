@@ -26,6 +26,7 @@ from shorthaul.affine.plan import (
     UpperDocument,
 )
 from shorthaul.affine.sizes import FAST_MEMORY, assumption, sizes_text
+from shorthaul.affine.verbs.data_flow import drawn_data_flow
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced
@@ -119,6 +120,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         figures=(
             *views.of_bound(found.formula, found.leading),
             *drawing,
+            *drawn_data_flow(flow),
             *(() if document is None else (Text("Derived order", upper_text(document)),)),
         ),
     )

@@ -15,6 +15,7 @@ from shorthaul.affine.options import BoundOptions, CodeOptions
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.verbs.bound import KIND, bound_of, order_in_time, over_memory
+from shorthaul.affine.verbs.data_flow import drawn_data_flow
 from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced
@@ -96,7 +97,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         bound=least,
         provenance=provenance("affine code", options=options, source=source, search=search),
         extra=extra,
-        figures=(*drawing, *_tiles(extra["tiles"]), Text("Derived order as C", text)),
+        figures=(*drawing, *drawn_data_flow(flow), *_tiles(extra["tiles"]), Text("Derived order as C", text)),
     )
     return priced(result, on_machine(options), sizes, program)
 

@@ -32,6 +32,7 @@ from shorthaul.affine.verbs.bound import (
     upper_document_in_time,
 )
 from shorthaul.affine.verbs.certified import certified
+from shorthaul.affine.verbs.data_flow import drawn_data_flow
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
 from shorthaul.affine.verbs.levels import all_met, level_bounds, replayed_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced, require_fit
@@ -165,6 +166,7 @@ def _planned(
                 cdag.by_name(cdag.program_order, before),
             ),
             *views.of_bound(found.formula, found.leading),
+            *drawn_data_flow(flow),
         ),
     )
     return priced(result, on_machine(options), sizes, program)

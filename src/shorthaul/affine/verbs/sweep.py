@@ -29,6 +29,7 @@ from shorthaul.affine.verbs.bound import (
     upper_bound_in_time,
     upper_document_in_time,
 )
+from shorthaul.affine.verbs.data_flow import drawn_data_flow
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.affine.verbs.machines import on_machine
 from shorthaul.affine.verbs.room import lack_of_room
@@ -147,7 +148,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         status=None,
         provenance=provenance("affine sweep", options=options, source=source, search=search),
         extra=extra,
-        figures=views.of_sweep(points, options.balance, options.unit),
+        figures=(*views.of_sweep(points, options.balance, options.unit), *drawn_data_flow(flow)),
     )
 
 
