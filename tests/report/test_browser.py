@@ -58,13 +58,11 @@ def test_every_figure_is_drawn(dom: str) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
-def test_of_a_long_page_only_what_is_near_the_view_is_drawn(dom: str, tmp_path: Path) -> None:
-    seen, all_of_them = (text.count("js-plotly-plot") for text in (dom_of(tmp_path, height=600), dom))
+def test_a_short_window_in_the_dark(dom: str, tmp_path: Path) -> None:
+    """Only what is near the view is drawn, with light labels."""
+    dark = dom_of(tmp_path, "--blink-settings=preferredColorScheme=0", height=600)
+    seen, all_of_them = (text.count("js-plotly-plot") for text in (dark, dom))
     assert 0 < seen < all_of_them
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
-def test_labels_are_light_where_the_reader_wants_it_dark(dom: str, tmp_path: Path) -> None:
     labels = r'<text class="[xy]title"[^>]*fill: rgb\(([0-9, ]+)\)'
     assert set(re.findall(labels, dom)) == {"31, 41, 51"}
-    assert set(re.findall(labels, dom_of(tmp_path, "--blink-settings=preferredColorScheme=0"))) == {"228, 231, 235"}
+    assert set(re.findall(labels, dark)) == {"228, 231, 235"}
