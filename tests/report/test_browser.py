@@ -55,6 +55,9 @@ def test_every_figure_is_drawn(dom: str) -> None:
     assert [(point, bool(flag)) for point, flag in hidden] == [("p", False), ("q", True), ("q", True)]
     assert len(re.findall(r'class="plot js-plotly-plot"', dom)) == drawings
     assert dom.count('class="main-svg"') >= drawings
+    buttons = set(re.findall(r'class="modebar-btn[^>]*data-title="([^"]+)"', dom))
+    assert len(buttons) >= 5
+    assert not any(re.search("share|cloud|studio", button, re.IGNORECASE) for button in buttons)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
