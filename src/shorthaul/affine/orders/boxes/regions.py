@@ -26,6 +26,10 @@ class Region:
 
     constraints: tuple[tuple[int, ...], ...]
 
+    def coupled(self) -> Region:
+        """Return what is left to ask within a box that keeps to the constraints of one coordinate."""
+        return Region(tuple(line for line in self.constraints if sum(map(bool, line[:-1])) > 1))
+
     def narrowed(self, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
         """Return the ends of the coordinates within boxes, shape (boxes, coordinates); an empty box has low > high."""
         low, high = low.copy(), high.copy()
@@ -71,6 +75,7 @@ def boxes_in(
     start = np.array(first, np.int64)
     low = np.broadcast_to(start, (len(parts), 1, len(start)))
     low, high = _inside(parts, low, low + np.array(extents, np.int64) - 1)
+    parts = [part.coupled() for part in parts]
     for at, edge in loops:
         lows, highs = _hull(low, high)
         if ((highs[:, at] - lows[:, at]) // edge + 2).sum() > MOST_BOX_VISITS:
