@@ -16,7 +16,7 @@ def test_statements_stand_after_what_they_take_values_from() -> None:
     back = {edge for edge in graph.edges if at[edge[0]] >= at[edge[1]]}
     assert back == {("S3", "S1"), ("S3", "S2")}
     (hover,) = (node.hover for node in graph.nodes if node.id == "S1")
-    assert "takes values of earlier iterations from S3" in hover
+    assert "takes values of earlier iterations from S1, S3" in hover
 
 
 def test_too_many_statements_are_not_drawn() -> None:
