@@ -22,6 +22,7 @@ from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
 
 from shorthaul import tensor
 from shorthaul.core.errors import InfeasibleError
+from shorthaul.tensor.networks.machine import load_machine
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 RESULTS = Path(__file__).parent / "results" / "tensor_networks.json"
@@ -36,7 +37,7 @@ def measured(name: str, machine: str) -> dict[str, Any]:
     """Plan a network and check the plan; processor time includes reading the model."""
     model = ARCHITECTURES[name]().SerializeToString()
     began = time.process_time()
-    network = network_from_onnx(model, DIMS.get(name))
+    network = network_from_onnx(model, DIMS.get(name), most_row_bytes=load_machine(machine).most_row_bytes())
     found = tensor.plan(network, machine=machine)
     planned = time.process_time()
     checked = tensor.check(network, found.plan, machine=machine)

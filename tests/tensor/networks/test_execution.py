@@ -20,7 +20,7 @@ from tests.tensor.networks.single_operators import SINGLE
 from tests.tensor.networks.test_networks import machine, random_plan
 
 import shorthaul as surface
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.execution.arrays import fill, inputs_of, outputs_of
@@ -67,6 +67,49 @@ def agrees(network: Network, plan: NetworkPlan, capacity: float, *, double: bool
         assert (moved.loads_bytes, moved.stores_bytes) == (seen.loads_bytes, seen.stores_bytes)
         assert moved.operations == pytest.approx(seen.operations)
     return True
+
+
+def long_rows(kind: str, opset: int) -> Any:
+    """Return a network with rows of 400 or 1,600 elements between two other operators."""
+    net = Net(kind, opset=opset, filled=True)
+    x = net.op("Relu", net.input(3, 8, 10, 40))
+    if kind.endswith("Softmax"):
+        x = net.op(kind, net.reshape(x, 3, 8, 400), axis=-1)
+    elif kind == "LayerNormalization":
+        x = net.op(kind, x, net.weight(10, 40), net.weight(10, 40), axis=2)
+    elif kind == "RMSNormalization":
+        x = net.op(kind, net.reshape(x, 24, 400), net.weight(400), axis=-1)
+    elif kind == "InstanceNormalization":
+        x = net.reshape(x, 3, 2, 1600) if opset > 9 else x  # groups of channels
+        by = 2 if opset > 9 else 8
+        x = net.op(kind, x, net.weight(by), net.weight(by))
+    else:
+        by = 2 if opset < 21 else 8
+        x = net.op(kind, x, net.weight(by), net.weight(by), num_groups=2)
+    return net.model(net.op("Tanh", x))
+
+
+@pytest.mark.parametrize(
+    ("kind", "opset"),
+    [
+        *(("Softmax", 13), ("LogSoftmax", 18), ("LayerNormalization", 17), ("RMSNormalization", 23)),
+        *(
+            ("InstanceNormalization", 9),
+            ("InstanceNormalization", 18),
+            ("GroupNormalization", 18),
+            ("GroupNormalization", 21),
+        ),
+    ],
+)
+def test_rows_that_do_not_fit_take_several_passes(kind: str, opset: int) -> None:
+    model, on = long_rows(kind, opset).SerializeToString(), machine(3000)
+    whole = network_from_onnx(model)
+    with pytest.raises(InfeasibleError, match=kind):
+        fuse(whole, on, Search(), 3000)
+    network = network_from_onnx(model, most_row_bytes=on.most_row_bytes())
+    plan = NetworkPlan(tuple(item.group for item in fuse(network, on, Search(), 3000)))
+    assert agrees(network, plan, 3000, double=True)
+    assert network_from_onnx(model, most_row_bytes=machine(10**6).most_row_bytes()).operators == whole.operators
 
 
 @pytest.mark.parametrize("name", some(MODELS, ALWAYS))

@@ -28,6 +28,11 @@ class Machine:
         rate = rates[min(enough)] if enough else rates[max(rates)] * max(rates) / bits
         return 1.0 / (rate * self.clock_hz)
 
+    def most_row_bytes(self) -> float:
+        """Return the bytes of a row, read and written, that fits next to the outermost memory beside the next one."""
+        level = self.levels[1]
+        return float(level.capacity_bytes or 0) / (2 if level.double_buffered else 1)
+
     def inside(self, outer: int) -> Machine:
         """Return the machine whose outermost memory is the level ``outer``."""
         return Machine(self.name, self.levels[outer:], self.clock_hz, self.units, self.array)

@@ -117,10 +117,14 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The model that a network was made of, as a file or its bytes, and the sizes given to symbolic dimensions."""
+    """The model that a network was made of, as a file or its bytes, and the sizes given to symbolic dimensions.
+
+    Softmax and normalisations over rows of more than ``most_row_bytes`` were taken apart.
+    """
 
     model: Path | bytes
     dims: Mapping[str, int]
+    most_row_bytes: float = math.inf
 
 
 @dataclass(frozen=True)

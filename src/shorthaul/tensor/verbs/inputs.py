@@ -24,6 +24,7 @@ from shorthaul.tensor.networks.documents import (
     network_plan_document,
     save_network_plan,
 )
+from shorthaul.tensor.networks.machine import load_machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.networks.translation.network import network_from_onnx
@@ -49,7 +50,9 @@ PlanLike: TypeAlias = Plan | NetworkPlan | Result[Plan] | str | PathLike[str]
 def _load(path: Path, data: bytes, options: object) -> Problem | Network:
     if path.suffix.lower() == ".onnx":
         if isinstance(options, MachineOptions) and options.machine is not None:
-            return network_from_onnx(data, options.sizes(), file=path)
+            return network_from_onnx(
+                data, options.sizes(), file=path, most_row_bytes=load_machine(options.machine).most_row_bytes()
+            )
         return problem_from_onnx(data, AcceleratorOptions().machine(), file=path)
     return load_problem(path, data)
 
@@ -57,7 +60,11 @@ def _load(path: Path, data: bytes, options: object) -> Problem | Network:
 def _convert(workload: Any, options: object) -> Problem | Network | None:
     if comes_from(workload, "onnx") and hasattr(workload, "SerializeToString"):
         if isinstance(options, MachineOptions) and options.machine is not None:
-            return network_from_onnx(workload.SerializeToString(), options.sizes())
+            return network_from_onnx(
+                workload.SerializeToString(),
+                options.sizes(),
+                most_row_bytes=load_machine(options.machine).most_row_bytes(),
+            )
         return problem_from_onnx(workload.SerializeToString(), AcceleratorOptions().machine())
     return problem_from_document(workload) if isinstance(workload, Mapping) else None
 

@@ -42,7 +42,8 @@ def functions_of(plan: NetworkPlan, network: Network) -> Any:
     if origin is None:
         raise InputError("was not made of a model", place="network", cure="give the ONNX model")
     data = read_bytes(origin.model) if isinstance(origin.model, Path) else origin.model
-    translation = translated(data, origin.dims, file=origin.model if isinstance(origin.model, Path) else None)
+    file = origin.model if isinstance(origin.model, Path) else None
+    translation = translated(data, origin.dims, file=file, most_row_bytes=origin.most_row_bytes)
     original = onnx.load_model_from_string(data)
     return _Writer(translation, plan, original).model()
 

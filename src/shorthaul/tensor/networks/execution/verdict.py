@@ -44,7 +44,7 @@ def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Sea
         raise InputError("was not made of a model", place="network", cure="give the ONNX model")
     file = origin.model if isinstance(origin.model, Path) else None
     data = read_bytes(origin.model) if isinstance(origin.model, Path) else origin.model
-    translation = translated(data, origin.dims, file=file)
+    translation = translated(data, origin.dims, file=file, most_row_bytes=origin.most_row_bytes)
     model = onnx.load_model_from_string(data)
     missing = fill(model, None if file is None else file.parent, search.seed)
     given = inputs_of(translation.graph, model, inputs, search.seed)

@@ -31,9 +31,12 @@ class Dims:
 
 
 def chained(outer: tuple[Step, ...], inner: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return the steps one after the other; a part of a concatenation within another one is one step."""
+    """Return the steps one after the other; a part of a concatenation within another one is one step, as are shapes."""
     if outer and inner:
         last, first = outer[-1], inner[0]
+        if isinstance(last, Regroup) and isinstance(first, Regroup):
+            once = () if last.shape == first.source else (Regroup(last.shape, first.source),)
+            return chained(outer[:-1], (*once, *inner[1:]))
         if isinstance(last, Stride) and isinstance(first, Stride) and _is_part(last, first):
             start = tuple(a + b for a, b in zip(last.start, first.start, strict=True))
             return (*outer[:-1], Stride(start, last.step, first.source), *inner[1:])
@@ -94,7 +97,7 @@ class Builder:
         seen = steps[0].shape if steps and isinstance(steps[0], Regroup) else shape
         if len(axes) != len(seen):
             raise ValueError(f"{len(axes)} indices for a tensor of {len(seen)} axes")
-        return [Access(number, tuple(axes), seen, (*steps, *inner)) for number, inner in self.stored(name)]
+        return [Access(number, tuple(axes), seen, chained(steps, inner)) for number, inner in self.stored(name)]
 
     def broadcast(self, name: str, axes: Sequence[Index]) -> list[Access]:
         """Return the accesses to a tensor that is broadcast to an output with these axes."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.tensor.networks.translation.long_rows import taken_apart
 from shorthaul.tensor.networks.translation.rewriting import branch, captured, rewritten, shapes_of
 
 Array = npt.NDArray[Any]
@@ -65,10 +66,13 @@ class Graph:
     guessed: set[str] = field(default_factory=set)
 
 
-def graph_from_onnx(data: bytes, dims: Mapping[str, int], folder: Path | None = None) -> Graph:
+def graph_from_onnx(
+    data: bytes, dims: Mapping[str, int], folder: Path | None = None, most_row_bytes: float = math.inf
+) -> Graph:
     """Return the graph of an ONNX model with its symbolic dimensions bound to ``dims``.
 
-    Small constants that lie in files beside the model are read from ``folder``.
+    Small constants that lie in files beside the model are read from ``folder``. Softmax and normalisations over rows of
+    more than ``most_row_bytes``, read and written, are taken apart.
     Raises :class:`InputError` for what is no model, for dimensions that are not bound, all at once, and if the package
     ``onnx`` is not installed.
     """
@@ -100,7 +104,7 @@ def graph_from_onnx(data: bytes, dims: Mapping[str, int], folder: Path | None = 
     _bind(model.graph, dims)
     try:
         model = onnx.inliner.inline_local_functions(model) if model.functions else model
-        return _Reader(onnx, model).read()
+        return _Reader(onnx, model, most_row_bytes).read()
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, DecodeError) as error:
         raise InputError(f"has shapes or types that contradict each other: {_first_line(error)}") from None
 
@@ -169,8 +173,8 @@ def _fixed_shape(value: Any) -> Shape | None:
 class _Reader:
     """A model while its shapes are inferred and its constants are computed, in turn until nothing changes."""
 
-    def __init__(self, onnx: Any, model: Any) -> None:
-        self.onnx, self.model = onnx, model
+    def __init__(self, onnx: Any, model: Any, most_row_bytes: float) -> None:
+        self.onnx, self.model, self.most_row_bytes = onnx, model, most_row_bytes
         self.values: dict[str, Array] = {}
         self.constants: set[str] = set()
         self.shapes: dict[str, Shape] = {}
@@ -221,12 +225,18 @@ class _Reader:
         names = {name for node in graph.node for name in node.output} | {tensor.name for tensor in graph.initializer}
         names |= {value.name for value in graph.input}
         nodes, changed = [], False
+        before = {
+            node.output[0]: self.shapes.get(node.input[0], ()) for node in graph.node if node.op_type == "Reshape"
+        }
+        known = (self.shapes, self.types, before)
+        opset = max((item.version for item in self.model.opset_import if item.domain in {"", "ai.onnx"}), default=1)
         for number, node in enumerate(graph.node):
             name = node.name or f"{node.op_type}_{number}"
             if node.op_type == "If" and node.input[0] in self.values:
                 made = branch(node, bool(self.values[node.input[0]].all()), names, self.onnx)
             else:
                 made = rewritten(self.onnx, node, name, self.shapes, self.types)
+                made = made or taken_apart(self.onnx, node, name, known, opset, self.most_row_bytes)
             nodes += [node] if made is None else made[0]
             if made is not None:
                 changed = True

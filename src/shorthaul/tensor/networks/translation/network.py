@@ -25,20 +25,25 @@ class Translation:
     nodes: tuple[Node, ...]
 
 
-def network_from_onnx(data: bytes, dims: Mapping[str, int] | None = None, *, file: Path | None = None) -> Network:
+def network_from_onnx(
+    data: bytes, dims: Mapping[str, int] | None = None, *, file: Path | None = None, most_row_bytes: float = math.inf
+) -> Network:
     """Return the network of an ONNX model, its symbolic dimensions bound to ``dims``.
 
     Operators that are not known are barriers, listed in the remarks: they read their inputs and write their outputs
-    once. Raises :class:`InputError` for what is no model, and for dimensions without a size.
+    once. Softmax and normalisations over rows of more than ``most_row_bytes``, read and written, become several passes.
+    Raises :class:`InputError` for what is no model, and for dimensions without a size.
     """
-    return translated(data, dims, file=file).network
+    return translated(data, dims, file=file, most_row_bytes=most_row_bytes).network
 
 
-def translated(data: bytes, dims: Mapping[str, int] | None = None, *, file: Path | None = None) -> Translation:
+def translated(
+    data: bytes, dims: Mapping[str, int] | None = None, *, file: Path | None = None, most_row_bytes: float = math.inf
+) -> Translation:
     """Return the network of an ONNX model with the graph it was made of; see :func:`network_from_onnx`."""
     sizes = {} if dims is None else dict(dims)
     try:
-        graph = graph_from_onnx(data, sizes, None if file is None else file.parent)
+        graph = graph_from_onnx(data, sizes, None if file is None else file.parent, most_row_bytes)
         builder = Builder(graph)
         guessed = set(graph.guessed)
         for node in graph.nodes:
@@ -62,7 +67,7 @@ def translated(data: bytes, dims: Mapping[str, int] | None = None, *, file: Path
         for kind, names in builder.unknown.items()
     ]
     made = (tuple(builder.tensors), tuple(builder.operators), (*graph.remarks, *remarks))
-    origin = Origin(data if file is None else file, sizes)
+    origin = Origin(data if file is None else file, sizes, most_row_bytes)
     return Translation(Network(graph.name, *made, origin), graph, tuple(builder.nodes))
 
 

@@ -1,0 +1,158 @@
+"""Softmax and normalisations over rows too long for a memory: passes over the row, each of which can be cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from shorthaul.tensor.networks.translation.rewriting import Shape, Writer
+
+#: The version of ONNX from which on softmax takes one axis, and those from which on reductions are given their axes as
+#: a tensor, by kind.
+_ONE_AXIS: Final = 13
+_AXES_AS_INPUT: Final = {"ReduceSum": 13, "ReduceMean": 18, "ReduceMax": 18}
+#: Normalisations with a factor and a summand by channel or by group; of others these lie along the row.
+_BY_CHANNEL: Final = ("InstanceNormalization", "GroupNormalization")
+
+
+def taken_apart(
+    onnx: Any,
+    node: Any,
+    name: str,
+    known: tuple[Mapping[str, Shape], Mapping[str, int], Mapping[str, Shape]],
+    opset: int,
+    most_row_bytes: float,
+) -> tuple[list[Any], list[Any]] | None:
+    """Return nodes that compute what ``node`` does, pass after pass over its rows, and their constants.
+
+    None where it has no rows, or they take at most ``most_row_bytes`` as they are read and written, with the factors
+    along them. ``known`` are the shapes and types of tensors, and shapes before a ``Reshape``.
+    """
+    take = _TAKEN_APART.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
+    shapes, types, before = known
+    shape = shapes.get(node.input[0]) if take is not None else None
+    if take is None or not shape or node.input[0] not in types or any(node.output[1:]):
+        return None
+    rows = _Rows(Writer(onnx, node, name, shapes, types), shape, opset, before.get(node.input[0], shape))
+    width = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(types[node.input[0]])).itemsize
+    row = math.prod(rows.shape[axis] for axis in rows.axes)
+    factors = 0 if node.op_type in _BY_CHANNEL else row * len(node.input[1:])
+    fits = width * (2 * row + factors) <= most_row_bytes or math.prod(shape) == row
+    if fits or not take(rows):
+        return None
+    return rows.writer.nodes, rows.writer.constants
+
+
+class _Rows:
+    """The rows of a node: the axes along which they lie, and what is computed of each."""
+
+    def __init__(self, writer: Writer, shape: Shape, opset: int, before: Shape) -> None:
+        self.writer, self.shape, self.opset = writer, shape, opset
+        self.source, self.output = writer.inputs[0], writer.outputs[0]
+        rank = len(shape)
+        if writer.kind in _BY_CHANNEL:
+            self.axes = tuple(range(2, rank))
+        else:
+            axis = int(writer.values.get("axis", -1)) % rank
+            self.axes = (axis,) if "Softmax" in writer.kind else tuple(range(axis, rank))
+        # Groups of channels, named as such or by a view: the places of a channel are axes of their own.
+        groups = int(writer.values.get("num_groups", shape[1] if rank > 1 else 1))
+        channels = before if before[:1] == shape[:1] and len(before) > 1 and not before[1] % groups else shape
+        if writer.kind in _BY_CHANNEL and channels[1] != groups:
+            self.shape = (shape[0], groups, channels[1] // groups, *channels[2:])
+            self.axes = tuple(range(2, len(self.shape)))
+
+    def constant(self, values: Any) -> str:
+        """Return the name of a constant of integers."""
+        name = f"{self.writer.name}/constant{len(self.writer.constants)}"
+        self.writer.constants.append(self.writer.onnx.numpy_helper.from_array(np.array(values, np.int64), name))
+        return name
+
+    def reduced(self, kind: str, source: str) -> str:
+        """Return what a reduction makes of every row."""
+        if self.opset >= _AXES_AS_INPUT[kind]:
+            return self.writer.add(kind, source, self.constant(self.axes), keepdims=1)
+        return self.writer.add(kind, source, axes=self.axes, keepdims=1)
+
+    def reshaped(self, source: str, shape: Shape, output: str = "") -> str:
+        """Return a view under another shape."""
+        return self.writer.add("Reshape", source, self.constant(shape), output=output)
+
+    def deviation(self, squares: str) -> str:
+        """Return the square root of the mean of ``squares``, the least variance added."""
+        variance = self.reduced("ReduceMean", squares)
+        epsilon = self.writer.number(float(self.writer.values.get("epsilon", 1e-5)))
+        return self.writer.add("Sqrt", self.writer.add("Add", variance, epsilon))
+
+
+def _softmax(rows: _Rows, *, logarithm: bool) -> bool:
+    """The largest element, the sum of powers, and the row over it; powers are computed twice rather than kept."""
+    if rows.opset < _ONE_AXIS:
+        return False
+    writer = rows.writer
+    largest = rows.reduced("ReduceMax", rows.source)
+    total = rows.reduced("ReduceSum", writer.add("Exp", writer.add("Sub", rows.source, largest)))
+    below = writer.add("Sub", rows.source, largest)
+    if logarithm:
+        writer.add("Sub", below, writer.add("Log", total), output=rows.output)
+    else:
+        writer.add("Div", writer.add("Exp", below), total, output=rows.output)
+    return True
+
+
+def _mean_square(rows: _Rows) -> bool:
+    writer = rows.writer
+    root = rows.deviation(writer.add("Mul", rows.source, rows.source))
+    made = writer.add("Div", rows.source, root)
+    writer.add("Mul", made, writer.inputs[1], output=rows.output)
+    return True
+
+
+def _normalised(rows: _Rows, source: str) -> str:
+    """Return rows with the mean 0 and the variance 1; differences are computed twice rather than kept."""
+    writer = rows.writer
+    mean = rows.reduced("ReduceMean", source)
+    difference = writer.add("Sub", source, mean)
+    root = rows.deviation(writer.add("Mul", difference, difference))
+    return writer.add("Div", writer.add("Sub", source, mean), root)
+
+
+def _layer(rows: _Rows) -> bool:
+    writer, factors = rows.writer, [name for name in rows.writer.inputs[1:3] if name]
+    made = _normalised(rows, rows.source)
+    for kind, factor in zip(("Mul", "Add"), factors, strict=False):
+        made = writer.add(kind, made, factor, output=rows.output if factor == factors[-1] else "")
+    return bool(factors)
+
+
+def _channels(rows: _Rows) -> bool:
+    """Rows of a channel, or of a group of them, with a factor and a summand by channel or by group."""
+    writer, whole = rows.writer, rows.writer.shapes[rows.source]
+    made = rows.source if rows.shape == whole else rows.reshaped(rows.source, rows.shape)
+    made = _normalised(rows, made)
+    size = math.prod(writer.shapes.get(writer.inputs[1], ()))
+    by_group = rows.shape != whole and size == rows.shape[1]
+    if size != whole[1] and not by_group:
+        return False
+    if not by_group and rows.shape != whole:
+        made = rows.reshaped(made, whole)
+    ones = (1,) * (len(rows.shape if by_group else whole) - 2)
+    scale, shift = (rows.reshaped(name, (size, *ones)) for name in writer.inputs[1:3])
+    is_done = not (by_group and rows.shape != whole)
+    made = writer.add("Add", writer.add("Mul", made, scale), shift, output=rows.output if is_done else "")
+    if not is_done:
+        rows.reshaped(made, whole, rows.output)
+    return True
+
+
+_TAKEN_APART: Final[dict[str, Callable[[_Rows], bool]]] = {
+    "Softmax": partial(_softmax, logarithm=False),
+    "LogSoftmax": partial(_softmax, logarithm=True),
+    **dict.fromkeys(("RMSNormalization", "SimplifiedLayerNormalization"), _mean_square),
+    "LayerNormalization": _layer,
+    **dict.fromkeys(_BY_CHANNEL, _channels),
+}
