@@ -16,6 +16,7 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.firings import busiest_crossbar
 from shorthaul.dataflow.bounds.load_model import least_load, refined
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
+from shorthaul.dataflow.bounds.period_at_cost import crossbars_together
 from shorthaul.dataflow.exploration.decoders import decoder_for
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
@@ -98,13 +99,17 @@ def least_carried(problem: Problem, strategy: str, count: int) -> tuple[int, int
     for point in drawn_points(problem, strategy, count if least else 0):
         tile = platform.tile_of[point.binding[busiest]]
         loads = mapped_point(application, platform, point).resource_loads()
-        found.append(sum(loads.get(crossbar(tile.id), {}).values()))
+        carried = {tile.id: sum(loads.get(crossbar(tile.id), {}).values()) for tile in platform.tiles}
+        found.append(carried[tile.id])
         assert found[-1] >= least, point
+        assert max(carried.values()) >= crossbars_together(application, platform, actors, point.core_cost), point
     return least, min(found, default=0), len(found)
 
 
 def test_crossbars_carry_no_less() -> None:
     assert least_carried(Problem(generators.sobel(), generators.platform24()), "mrb-explore", 300)[:2] == (7726, 7726)
+    crowded = Problem(generators.random_graph(15, 1.0, 2, 2000, 3), generators.platform24(tiles=2))
+    assert least_carried(crowded, "mrb-explore", 60)[2] > 20
     assert sum(least_carried(problem, strategy, 20)[2] for _, problem, strategy, _ in bounded(range(40), 4)) > 100
 
 

@@ -117,13 +117,9 @@ def busiest_crossbar(
     A buffer that fits no core's memory is accessed over crossbars. In the tile of one of its actors, that actor's
     accesses and at least one of another actor cross the same crossbar; anywhere else, its own cross the network too.
     """
-    roots = roots_of(application)
     largest = max(core.local_bytes for core in platform.cores)
-    groups: dict[str, list[Channel]] = {}
-    for channel in application.channels:
-        groups.setdefault(roots[channel.id].id, []).append(channel)
     carried: dict[str, list[tuple[int, int, int]]] = {name: [] for name in actors}  # bytes, accesses near, and far
-    for root, group in groups.items():
+    for root, group in channels_together(application).items():
         ends = [(channel, end) for channel in group for end in (channel.src, channel.dst) if end in carried]
         own: dict[str, int] = {}
         for channel, end in ends:
@@ -166,3 +162,12 @@ def roots_of(application: Application) -> dict[str, Channel]:
             root = feeding[root.src]
         roots[channel.id] = root
     return roots
+
+
+def channels_together(application: Application) -> dict[str, list[Channel]]:
+    """Return the channels by the one whose buffer they share once all multicasts are replaced."""
+    roots = roots_of(application)
+    groups: dict[str, list[Channel]] = {}
+    for channel in application.channels:
+        groups.setdefault(roots[channel.id].id, []).append(channel)
+    return groups

@@ -14,7 +14,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.bounds.firings import busiest_crossbar, least_accesses, least_executions, least_firings
-from shorthaul.dataflow.bounds.period_at_cost import period_at_cost
+from shorthaul.dataflow.bounds.period_at_cost import crossbars_together, period_at_cost
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
@@ -224,6 +224,13 @@ def _any_period(
     if busiest[1] > value:
         value, method = busiest[1], "crossbar of one tile"
         proof = f"wherever {busiest[0]} is, the crossbar there carries tokens too large for any core for {value} ticks"
+    costs = (platform.core_types[core.type].cost for core in platform.cores)
+    together = crossbars_together(application, platform, tau, sum(costs))
+    if together > value:
+        value, method = together, "crossbars of all tiles"
+        proof = (
+            f"with as many buffers in memories of cores as there is room for, all crossbars are busy for {value} ticks"
+        )
     work = 0 if quick else _fractional_load(platform, tau)
     if work > value:
         value, method = work, "fractional assignment"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.dataflow.bounds.firings import roots_of
+from shorthaul.dataflow.bounds.firings import channels_together
 from shorthaul.dataflow.model import Application, Channel, Platform, ticks_for
 
 FloatArray = npt.NDArray[np.float64]
@@ -72,7 +73,8 @@ def period_at_cost(
         held = _most_bytes(platform, cost, budget)
         period = least(0, budget, held, slowest - 1)
         _, best = max((work(number, period, held), -number) for number in range(len(relaxed)))
-        curve.append((float(budget), least(-best, budget, held, period - 1)))
+        carried = crossbars_together(application, platform, firing, budget)
+        curve.append((float(budget), max(carried, least(-best, budget, held, period - 1))))
     return tuple(curve)
 
 
@@ -117,17 +119,47 @@ def _relaxed(
 
 def _accesses(application: Application, actors: Mapping[str, object]) -> dict[str, list[_Access]]:
     """Return the accesses of ``actors``; whatever multicasts are replaced, shares of one buffer add up to its bytes."""
-    roots = roots_of(application)
-    groups: dict[str, list[Channel]] = {}
-    for channel in application.channels:
-        groups.setdefault(roots[channel.id].id, []).append(channel)
     accesses: dict[str, list[_Access]] = {name: [] for name in actors}
-    for group in groups.values():
-        size = min(channel.token_bytes for channel in group) * (max(1, group[0].delay) if len(group) == 1 else 1)
+    for group in channels_together(application).values():
+        size = _least_bytes(group)
         ends = [(channel, end) for channel in group for end in (channel.src, channel.dst) if end in actors]
         for channel, end in ends:
             accesses[end].append(_Access(channel.token_bytes, size, size / len(ends)))
     return accesses
+
+
+def _least_bytes(group: Sequence[Channel]) -> int:
+    """Return the least bytes of a buffer, or of several, that channels share if their multicasts are replaced."""
+    return min(channel.token_bytes for channel in group) * (max(1, group[0].delay) if len(group) == 1 else 1)
+
+
+def crossbars_together(
+    application: Application, platform: Platform, actors: Collection[str], budget: float
+) -> int:  # fmt: skip
+    """Return the least period with which the crossbars of all tiles where cores are in use carry all accesses.
+
+    Those to buffers in the memories of cores in use that cost ``budget`` take no time, at most: a fractional knapsack.
+    """
+    cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
+    fastest = max(tile.crossbar_bytes_per_s for tile in platform.tiles)
+    largest = max(core.local_bytes for core in platform.cores)
+    total, items = 0, []
+    for group in channels_together(application).values():
+        accesses = sum(end in actors for channel in group for end in (channel.src, channel.dst))
+        ticks = accesses * ticks_for(group[0].token_bytes, fastest, application.ticks_per_second)
+        size = _least_bytes(group)
+        total += ticks
+        if size <= largest:
+            items.append((ticks / size, size))
+    held, saved = _most_bytes(platform, cost, budget), 0.0
+    for rate, size in sorted(items, reverse=True):
+        saved += rate * min(size, held)
+        held -= min(size, held)
+    tiles, left = 0, budget * (1 + _MARGIN)
+    for price in sorted(min(cost[core.type] for core in tile.cores) for tile in platform.tiles if tile.cores):
+        left -= price
+        tiles += left >= 0
+    return math.ceil((total - saved * (1 + _MARGIN)) / max(1, tiles))
 
 
 def _most_bytes(platform: Platform, cost: Mapping[str, float], budget: float) -> float:
