@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.bounds.period import maximum_cycle_ratio
 from shorthaul.dataflow.exploration.groups import groups_of
@@ -239,6 +239,12 @@ def test_firings_in_runs_go_below_the_load_of_whole_actors() -> None:
     result = plan(gathering, generations=0, population=40, workers=1)
     # where b is on one core it runs 60 ticks, and a's 240 tokens are read or written in a tick each, or a runs there too
     assert result.extra["front_bound"]["period"]["value"] == 240 <= result.cost["period"] <= 250
+
+
+def test_a_cycle_of_firings_is_told_in_few_words() -> None:
+    application = multirate("chain", {"a": 2, "b": 1}, ("a", 1, "b", 50))
+    with pytest.raises(InfeasibleError, match=r"one round of a#0 -> \.\.\. -> a#49 -> a#0 takes at least 100 ticks"):
+        plan(application, deadline=99)
 
 
 def test_places_of_firings_are_known_from_their_cores() -> None:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from shorthaul.dataflow.plan import FrontBounds
 from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
+_MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,16 @@ class Cycle:
 
     ratio: Fraction
     actors: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """The cycle in words: of firings of one actor in a row the first and the last, and no more than the start."""
+        shown: list[str] = []
+        for _, firings in groupby(self.actors, key=lambda name: name.partition("#")[0]):
+            row = [*firings]
+            shown += row if len(row) <= 2 else [row[0], "...", row[-1]]
+        shown = shown if len(shown) <= _MOST_SHOWN else [*shown[:_MOST_SHOWN], "..."]
+        return " -> ".join((*shown, self.actors[0]))
 
 
 def maximum_cycle_ratio(
@@ -141,7 +152,7 @@ def period_bound(net: MappedNetwork) -> Bound:
     cycle = maximum_cycle_ratio(net.network.actors, _edges(net), above=value)
     if cycle is not None:
         value, method = -(-cycle.ratio.numerator // cycle.ratio.denominator), "maximum cycle ratio"
-        path = " -> ".join((*cycle.actors, cycle.actors[0]))
+        path = cycle.path
         proof = f"one round of {path} takes {cycle.ratio} ticks per initial token on it"
         details = {"limited_by": path}
     return Bound("period", max(1, value), method, proof, details)
@@ -248,7 +259,7 @@ def _any_period(
         cycle = maximum_cycle_ratio([a.id for a in application.actors], edges, above=value)
     if cycle is not None:
         value, method = -(-cycle.ratio.numerator // cycle.ratio.denominator), "maximum cycle ratio"
-        path = " -> ".join((*cycle.actors, cycle.actors[0]))
+        path = cycle.path
         proof = f"one round of {path} takes at least {cycle.ratio} ticks per initial token on it"
     return Bound("period", max(1, value), method, proof)
 
