@@ -18,7 +18,7 @@ def test_treefix_of_given_values_into_a_file(tmp_path: Path) -> None:
     values = rng.integers(-9, 9, tree.n)
     np.save(tmp_path / "tree.npy", tree.parent)
     np.save(tmp_path / "values.npy", values)
-    arguments = ("treefix", "tree.npy", "--values", "values.npy", "--op", "max", "-o", "sums.npz")
+    arguments = ("treefix", "tree.npy", "--values", "values.npy", "--op", "max", "--refine", "0.1", "-o", "sums.npz")
     document = shorthaul_json("spatial", *arguments, cwd=tmp_path)
     expected = twins.subtree_fold(tree.parent.tolist(), values.tolist(), max)
     with np.load(tmp_path / "sums.npz") as found:
@@ -115,14 +115,14 @@ def test_kernels_give_the_same_as_plain_python(
 
 
 def test_people_see_the_baselines_and_what_a_run_held(tmp_path: Path) -> None:
-    planned = shorthaul("spatial", "plan", "star:n=63", cwd=tmp_path).stdout
+    planned = shorthaul("spatial", "plan", "star:n=63", "--refine", "0.1", cwd=tmp_path).stdout
     for row in ("this layout", "through the virtual tree", "dfs + hilbert", "bfs + hilbert", "random + hilbert"):
         assert row in planned
     # Relayed messages take less than direct ones have to: the virtual tree has a bound of its own.
-    document = shorthaul_json("spatial", "plan", "star:n=63", cwd=tmp_path)
+    document = shorthaul_json("spatial", "plan", "star:n=63", "--refine", "0.1", cwd=tmp_path)
     relayed = document["virtual_tree"]
     assert relayed["bound"] == 62 <= relayed["energy_hops"] < document["bound"]["value"]
-    run = shorthaul("spatial", "treefix", "star:n=63", cwd=tmp_path).stdout
+    run = shorthaul("spatial", "treefix", "star:n=63", "--refine", "0.1", cwd=tmp_path).stdout
     assert all(name in run for name in ("method", "rounds", "words_per_processor", "cycles"))
 
 

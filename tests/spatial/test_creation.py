@@ -26,7 +26,7 @@ def test_it_arrives_at_the_order() -> None:
 
 
 def test_from_the_command_line(tmp_path) -> None:
-    document = shorthaul_json("spatial", "plan", "yule:n=255", "--create", cwd=tmp_path)
+    document = shorthaul_json("spatial", "plan", "yule:n=255", "--create", "--refine", "0.1", cwd=tmp_path)
     found = document["creation"]
     assert found["energy_hops"] > found["depth"] > 0
 

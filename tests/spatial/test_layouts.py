@@ -161,7 +161,7 @@ def test_every_violation_is_found() -> None:
 
 
 def test_layouts_come_back_from_their_file() -> None:
-    layout = engine.plan(generators.yule(101, 1), grid="40x3").plan
+    layout = engine.plan(generators.yule(101, 1), grid="40x3", refine=0.1).plan
     again = layout_from_bytes(layout_bytes(layout))
     assert again.grid == layout.grid
     for name in ("parent", "x", "y"):

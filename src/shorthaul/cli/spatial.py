@@ -40,7 +40,9 @@ app = group("Trees on a grid of processors, and algorithms that run there.")
 
 TreeArgument = Annotated[
     str,
-    typer.Argument(metavar="TREE", help="Newick, .npy, .npz, .json or .txt file, or a built-in tree (yule:n=1024)."),
+    typer.Argument(
+        metavar="TREE", help="Newick, NEXUS, .npy, .npz, .json, .txt or .joblib file, or a built-in tree (yule:n=1024)."
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Files: trees as Newick text, NumPy arrays, JSON or plain integers; layouts as NumPy archives."""
+"""Files: trees as Newick or NEXUS text, NumPy arrays, JSON, plain integers or models; layouts as NumPy archives."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats import newick_constants as problems
+from shorthaul.spatial.formats.estimators import SUFFIXES, load_estimator
 from shorthaul.spatial.formats.newick_kernels import Reader, parse, write
+from shorthaul.spatial.formats.nexus import is_nexus, newick_of_nexus, renamed
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
 from shorthaul.spatial.plan import Layout, VertexTable
+from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
 
 #: A text file with one of these is Newick, whatever its suffix.
 _NEWICK_SIGNS = frozenset(b"();")
@@ -44,7 +47,9 @@ _PROBLEMS = {
 
 
 def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Search | None = None) -> Tree:
-    """Return the tree in ``data``, format detected from the content: Newick, .npy, .npz, JSON, or one parent a line.
+    """Return the tree in ``data``: Newick, NEXUS, .npy, .npz, JSON, one parent a line, or a model of scikit-learn.
+
+    The content tells the format, but for a model, which the suffix of ``path`` tells.
 
     Raises :class:`InputError` with the place of whatever is wrong, :class:`NoPlanError` if ``search`` ends before.
     """
@@ -52,6 +57,11 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
         head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
         if is_numpy(data, path):
             return tree_from_parents(array_from_bytes(data, "parent", file=path), forest=forest)
+        if path.suffix.lower() in SUFFIXES:
+            return tree_from_sklearn(load_estimator(data))
+        if is_nexus(data):
+            text, names = newick_of_nexus(data, search)
+            return renamed(tree_from_newick(text, forest=forest, search=search), names)
         newick = path.suffix.lower() in {".nwk", ".newick", ".tree", ".tre"} or _NEWICK_SIGNS & set(head)
         if path.suffix.lower() == ".json" or (head[:1] in {b"{", b"["} and not newick):
             return tree_from_parents(_json_parents(data, search), forest=forest)

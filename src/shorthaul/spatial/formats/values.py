@@ -121,10 +121,9 @@ def _from_text(data: bytes, file: Path, tree: Tree, words: int, search: Search |
         cells[vertex] = numbers[0] if words == 1 else numbers
         count += 1
     if count < tree.n:
-        missing = f"vertex {cells.index(None)}"
-        raise InputError(
-            "has too few values", file=file, place="values", value=f"none of {missing}", allowed=f"{tree.n}"
-        )
+        missing = f"none of vertex {cells.index(None)}"
+        cure = "" if names is None else "give vertices without a name by their numbers, as in `0,2.5`"
+        raise InputError("has too few values", file=file, place="values", value=missing, allowed=f"{tree.n}", cure=cure)
     try:
         return _exact(cells)
     except InputError as error:

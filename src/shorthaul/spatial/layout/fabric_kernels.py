@@ -185,8 +185,32 @@ def _clear(net: Net) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _search(net: Net, source: cython.longlong, wanted: cython.uchar[::1], missing: cython.longlong) -> cython.void:
-    """Find the hops from ``source`` to those marked as wanted, ``missing`` in number, and to all that are nearer."""
+def _ahead(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.longlong:
+    """Return the hops from a processor to another one if nothing is dead; 0 if there is no other one (-1)."""
+    axis: cython.Py_ssize_t
+    total: cython.longlong = 0
+    if goal < 0:
+        return 0
+    for axis in range(3):
+        here = cell // net.strides[axis] % net.sides[axis]
+        there = goal // net.strides[axis] % net.sides[axis]
+        if here != there:
+            hops = abs(net.at[net.first[axis] + there] - net.at[net.first[axis] + here])
+            total += min(hops, net.ring[axis] - hops) if net.ring[axis] > 0 else hops
+    return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _search(
+    net: Net, source: cython.longlong, wanted: cython.uchar[::1], missing: cython.longlong, goal: cython.longlong
+) -> cython.void:
+    """Find the hops from ``source`` to those marked as wanted, ``missing`` in number, and to all on the ways there.
+
+    If one is wanted it is the ``goal``, towards which the search is led: long ways are searched for in the rectangle
+    between their ends, not in all directions. Otherwise the goal is -1.
+    """
     way: cython.Py_ssize_t
     cell: cython.longlong
     key: cython.double
@@ -194,14 +218,16 @@ def _search(net: Net, source: cython.longlong, wanted: cython.uchar[::1], missin
     net.away[source] = 0
     net.reached[0] = source
     net.count = 1
-    net.heap.push(0.0, source)
+    net.heap.push(_ahead(net, source, goal), source)
     while net.heap.size > 0 and missing > 0:
         key = net.heap.keys[0]
         cell = net.heap.items[0]
+        if goal >= 0 and key > net.away[goal]:
+            break  # all that may be on a shortest way are known
         net.heap.pop()
-        if key > net.away[cell]:
+        if key > net.away[cell] + _ahead(net, cell, goal):
             continue
-        if wanted[cell]:
+        if goal < 0 and wanted[cell]:
             wanted[cell] = 0
             missing -= 1
         for way in range(6):
@@ -214,7 +240,7 @@ def _search(net: Net, source: cython.longlong, wanted: cython.uchar[::1], missin
                         net.reached[net.count] = there
                         net.count += 1
                     net.away[there] = away
-                    net.heap.push(away, there)
+                    net.heap.push(away + _ahead(net, there, goal), there)
 
 
 @cython.cfunc
@@ -225,8 +251,10 @@ def _route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: c
     j: cython.Py_ssize_t
     end: cython.Py_ssize_t
     source: cython.longlong
+    goal: cython.longlong
     missing: cython.longlong
     end = 0
+    goal = -1
     while end < order.shape[0]:
         k = end
         source = messages.source[order[k]]
@@ -240,9 +268,10 @@ def _route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: c
                 if wanted[messages.target[i]] == 0:
                     wanted[messages.target[i]] = 1
                     missing += 1
+                    goal = messages.target[i]
             end += 1
         if missing > 0:
-            _search(net, source, wanted, missing)
+            _search(net, source, wanted, missing, goal if missing == 1 else -1)
             for j in range(k, end):
                 i = order[j]
                 wanted[messages.target[i]] = 0

@@ -62,8 +62,8 @@ TREES = Workloads(
     Tree,
     CASES,
     lambda path, data, options: tree_from_file(path, data, forest=_is_forest(options)),
-    "a Tree, a built-in case, a parent array (-1 for the root), Newick text, the path of a Newick, .npy, .npz, .json "
-    "or .txt file, or a fitted tree or forest of scikit-learn",
+    "a Tree, a built-in case, a parent array (-1 for the root), Newick text, the path of a Newick, NEXUS, .npy, .npz, "
+    ".json, .txt or .joblib file, or a fitted tree or forest of scikit-learn",
     _convert,
 )
 

@@ -17,7 +17,8 @@ from shorthaul.spatial.model import Tree, tree_from_parents
 def tree_from_sklearn(estimator: object) -> Tree:
     """Return the tree of a fitted decision tree, or those of a fitted forest or boosting as one forest.
 
-    Vertices keep scikit-learn's node numbers, those of later trees follow.
+    Of a pipeline its last step is taken, of a search the best estimator. Vertices keep scikit-learn's node numbers,
+    those of later trees follow.
 
     Parameters
     ----------
@@ -52,16 +53,28 @@ def tree_from_sklearn(estimator: object) -> Tree:
 
 
 def _fitted(estimator: Any) -> Iterator[Any]:
-    if hasattr(estimator, "tree_"):
+    if isinstance(steps := getattr(estimator, "steps", None), list) and steps:
+        yield from _fitted(steps[-1][1])
+    elif hasattr(estimator, "best_estimator_"):
+        yield from _fitted(estimator.best_estimator_)
+    elif hasattr(estimator, "tree_"):
         yield estimator.tree_
     elif hasattr(estimator, "estimators_"):
         for inner in np.asarray(estimator.estimators_, dtype=object).ravel():
             yield from _fitted(inner)
+    elif hasattr(estimator, "_predictors"):  # boosting by histograms
+        for trees in estimator._predictors:
+            yield from trees
 
 
 def _parents(fitted: Any) -> npt.NDArray[np.int64]:
-    parent = np.full(int(fitted.node_count), -1, np.int64)
-    for side in (fitted.children_left, fitted.children_right):
+    if hasattr(fitted, "nodes"):
+        inside = ~fitted.nodes["is_leaf"].astype(np.bool_)
+        sides = [np.where(inside, fitted.nodes[side].astype(np.int64), -1) for side in ("left", "right")]
+    else:
+        sides = [fitted.children_left, fitted.children_right]
+    parent = np.full(len(sides[0]), -1, np.int64)
+    for side in sides:
         inner = np.flatnonzero(side >= 0)
         parent[side[inner]] = inner
     return parent
