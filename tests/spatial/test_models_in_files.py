@@ -13,8 +13,8 @@ import pytest
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InputError
+from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
 from shorthaul.spatial.formats.files import tree_from_file
-from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
 
 
 def fitted(name: str) -> Any:

@@ -9,12 +9,12 @@ from tests.reference import spatial_twins as twins
 from tests.samples import samples
 
 from shorthaul.core.errors import InputError
+from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
 from shorthaul.spatial.formats.files import newick_from_tree, tree_from_file, tree_from_newick
 from shorthaul.spatial.layout.orders import positions, sizes
 from shorthaul.spatial.model import tree_from_parents
 from shorthaul.spatial.workloads import generators
 from shorthaul.spatial.workloads.cases import CASES
-from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
 
 WOL = Path(__file__).parents[3] / "shared/data/spatial/wol_10575_astral_collapsed.nwk"
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shorthaul.spatial.computer.memory import MachineError
     from shorthaul.spatial.computer.operators import Operator
     from shorthaul.spatial.computer.registers import Nodes, Register, Selection, Values
+    from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
     from shorthaul.spatial.formats.files import newick_from_tree, tree_from_newick
     from shorthaul.spatial.model import Grid, Tree, tree_from_parents
     from shorthaul.spatial.options import PlanOptions
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from shorthaul.spatial.verbs.planning import bound, case, cases, check, plan
     from shorthaul.spatial.verbs.sweep import sweep
     from shorthaul.spatial.verbs.treefix import treefix
-    from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
 
 _NAMES = {
     **dict.fromkeys(("newick_from_tree", "tree_from_newick"), "shorthaul.spatial.formats.files"),
@@ -27,7 +27,7 @@ _NAMES = {
     "lca": "shorthaul.spatial.verbs.lca",
     "sweep": "shorthaul.spatial.verbs.sweep",
     "treefix": "shorthaul.spatial.verbs.treefix",
-    "tree_from_sklearn": "shorthaul.spatial.workloads.decision_trees",
+    "tree_from_sklearn": "shorthaul.spatial.formats.decision_trees",
     "Machine": "shorthaul.spatial.computer.machine",
     "Operator": "shorthaul.spatial.computer.operators",
     "MachineError": "shorthaul.spatial.computer.memory",

@@ -20,12 +20,12 @@ from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats import newick_constants as problems
+from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
 from shorthaul.spatial.formats.estimators import SUFFIXES, load_estimator
 from shorthaul.spatial.formats.newick_kernels import Reader, parse, write
 from shorthaul.spatial.formats.nexus import is_nexus, newick_of_nexus, renamed
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
 from shorthaul.spatial.plan import Layout, VertexTable
-from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
 
 #: A text file with one of these is Newick, whatever its suffix.
 _NEWICK_SIGNS = frozenset(b"();")

@@ -15,6 +15,7 @@ from shorthaul.core.document import write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
+from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
 from shorthaul.spatial.formats.files import (
     layout_bytes,
     layout_document,
@@ -29,7 +30,6 @@ from shorthaul.spatial.model import Tree, tree_from_parents
 from shorthaul.spatial.options import TreeOptions
 from shorthaul.spatial.plan import Layout, VertexTable
 from shorthaul.spatial.workloads.cases import CASES
-from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
 
 
 class Estimator(Protocol):
