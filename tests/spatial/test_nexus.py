@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import shorthaul_json
 from tests.samples import samples
 
 import shorthaul.spatial as engine
@@ -86,3 +87,19 @@ def test_values_and_queries_by_name(tmp_path: Path) -> None:
     asked = engine.lca(tmp_path / "apes.nex", queries=tmp_path / "pairs.csv", refine=0)
     assert asked.plan is not None
     assert asked.plan.arrays["ancestor"].tolist() == [1, 0]
+
+
+def test_branch_lengths_as_values(tmp_path: Path) -> None:
+    (tmp_path / "apes.nex").write_text(BEAST)
+    far = engine.treefix(tmp_path / "apes.nex", lengths=True, direction="down", refine=0)
+    assert far.plan is not None
+    assert far.plan.arrays["value"].tolist() == [0.0, 1.0, 1.5, 2.5, 3.0]  # from the root to every vertex
+    document = shorthaul_json("spatial", "treefix", "apes.nex", "--lengths", "--refine", "0", cwd=tmp_path)
+    assert document["plan"]["value"] == [6.0, 3.0, 0.5, 1.5, 3.0]  # branches in all
+    with pytest.raises(InputError, match="cannot be combined"):
+        engine.treefix(tmp_path / "apes.nex", [1] * 5, lengths=True)
+    (tmp_path / "apes.nex").write_text(BEAST.replace("3:1.5", "3"))
+    with pytest.raises(InputError, match="vertex 3 Pan: has no branch length"):
+        engine.treefix(tmp_path / "apes.nex", lengths=True)
+    with pytest.raises(InputError, match="2 of 3 vertices have none"):
+        engine.treefix([-1, 0, 0], lengths=True)

@@ -136,6 +136,7 @@ class TreefixOptions(MachineOptions):
     values: Path | None = option(
         None, "One number per vertex: NumPy file, or lines of text or CSV, as in `name,2.5` (default: all 1)."
     )
+    lengths: bool = option(False, "Take the branch lengths of the tree as values, 0 above a root.")
     csl: Path | None = option(None, _CSL + " For --method convergecast.", free=True)
 
 

@@ -114,7 +114,7 @@ class Selection:
     def __iter__(self) -> Any:
         raise MachineError("a selection cannot be listed: a processor does not know who else is in it")
 
-    __len__ = None
+    __len__ = __iter__
     __reduce__ = __copy__ = __deepcopy__ = None  # type: ignore[assignment]
 
     @property
@@ -134,7 +134,7 @@ class Selection:
 
     def where(self, condition: Values | Register) -> Selection:
         """Return the nodes whose own value of ``condition`` is true."""
-        held = as_values(condition, self)._data
+        held = np.asarray(_operand(condition, self))
         if held.dtype != np.bool_ or held.ndim != 1:
             raise MachineError("is not true or false", place="where", value=held.dtype)
         positions = held.nonzero()[0]

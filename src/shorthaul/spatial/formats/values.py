@@ -51,6 +51,25 @@ def read_values(
     return array if operator is None else _of_kind(array, operator, file)
 
 
+def branch_lengths(tree: Tree) -> npt.NDArray[np.float64]:
+    """Return the length of the branch above every vertex, 0 where a root has none.
+
+    Raises :class:`InputError` where another vertex has none.
+    """
+    found = np.full(tree.n, np.nan) if tree.labels is None else tree.labels.lengths()
+    roots = tree.roots()
+    found[roots] = np.nan_to_num(found[roots], nan=0.0)
+    missing = np.flatnonzero(np.isnan(found))
+    if len(missing):
+        name = tree.labels.names()[missing[0]] if tree.labels is not None else ""
+        allowed = "Newick or NEXUS text with a length for every vertex, as in ((a:1,b:2):0.5,c:3);"
+        shown = f"{len(missing)} of {tree.n} vertices have none"
+        raise InputError(
+            "has no branch length", place=f"vertex {missing[0]} {name}".strip(), value=shown, allowed=allowed
+        )
+    return found
+
+
 def _exact(values: object) -> Values:
     """Return an array of ``values``; integers stay exact where NumPy would round them."""
     array = as_array(values, "values")

@@ -147,6 +147,7 @@ class TreefixKeywords(TypedDict, total=False):
     direction: Literal["up", "down"]
     method: Literal["auto", "rake-compress", "convergecast", "heavy-path"]
     coins: Literal["local-maximum", "random-mate"]
+    lengths: bool
     csl: str | PathLike[str] | None
     forest: bool
     effort: float | None

@@ -34,7 +34,7 @@ from shorthaul.spatial.computer.network import Network
 from shorthaul.spatial.computer.operators import Operator, operator_named
 from shorthaul.spatial.computer.registers import Register
 from shorthaul.spatial.deadline import expect_time
-from shorthaul.spatial.formats.values import read_values
+from shorthaul.spatial.formats.values import branch_lengths, read_values
 from shorthaul.spatial.layout.middles import with_middles
 from shorthaul.spatial.layout.stored_tree import StoredTree, VirtualTree
 from shorthaul.spatial.model import Tree
@@ -255,6 +255,10 @@ def _given(
     """Return the values and the operator for their type; raises :class:`InputError` where a result would not fit."""
     own, built_in = expect(operator, Operator, "operator"), operator_named(options.op)
     file = None if options.values is None else Path(options.values)
+    if options.lengths:
+        if values is not None or file is not None:
+            raise InputError("cannot be combined with values", place="--lengths", cure="leave one of them out")
+        values = branch_lengths(tree)
     given = read_values(
         values, file, tree, None if own else options.op, own.words if own else built_in.words, search
     )  # fmt: skip
