@@ -38,6 +38,13 @@ def test_no_layout_undercuts_what_is_proven() -> None:
     assert met > 0
 
 
+def test_small_trees_are_solved_by_default() -> None:
+    found = engine.plan("uniform-binary:n=25,seed=7", baselines=False)
+    assert (found.bound.value, found.bound.method, found.status.value) == (25, "exact", "optimal")
+    searched = engine.plan("uniform-binary:n=25,seed=7", refine=0.05, baselines=False)
+    assert searched.bound.method == "edges"
+
+
 def test_what_the_other_bounds_do_not_see() -> None:
     # 10 vertices of a perfect binary tree of 15 are on even levels, and half of the 16 cells are black.
     tree = [-1, *(v // 2 for v in range(14))]

@@ -10,21 +10,20 @@ import numpy as np
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
-from shorthaul.spatial import tuning
 from shorthaul.spatial.bounds.energy import energy_bound, star_sums
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.model import Tree
 
 
-def solve(stored: StoredTree, search: Search) -> tuple[StoredTree, Bound]:
-    """Return the best layout known, and how much energy the search proves that every layout takes.
+def solve(stored: StoredTree, search: Search, effort: float) -> tuple[StoredTree, Bound]:
+    """Return the best layout that so much effort finds, and how much energy it proves that every layout takes.
 
     CP-SAT is asked for a layout of as many hops as the bound. If there is none the bound is one hop higher.
     """
     bound = energy_bound(Tree(stored.parent), stored.grid)
     least, best = int(bound.value), edge_energy(stored.parent, stored.x, stored.y)[0]
-    part = search.within(tuning.EXACT_EFFORT)
+    part = search.within(effort)
     while least < best and not part.expired():
         is_settled, found = _ask(_Model(stored, least), part)
         if not is_settled:

@@ -161,11 +161,13 @@ def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> Stor
 
 
 def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[StoredTree, Bound | None]:
-    if not options.exact:
+    nothing_asked = options.refine is None and options.objective == "energy" and search.is_unlimited
+    is_small = stored.n * stored.grid.cells <= tuning.SOLVED_BY_DEFAULT
+    if not options.exact and not (nothing_asked and is_small):
         return stored, None
     from shorthaul.spatial.bounds.exact import solve
 
-    return solve(stored, search)
+    return solve(stored, search, tuning.EXACT_EFFORT if options.exact else tuning.DEFAULT_EXACT_EFFORT)
 
 
 def _expect_solvable(tree: Tree, layout: Layout, options: PlanOptions) -> None:
