@@ -28,10 +28,10 @@ MOST_WORSE = 64
 MIDDLE_DEGREE = 5
 #: Reads per vertex where nothing limits the search, and the most effort then.
 DEFAULT_READS, DEFAULT_EFFORT = 4000, 16.0
-#: Reads of a small tree by default, at least, if it takes so many: 1.4 s. On ten trees of 255 vertices, ten times as
+#: Reads of a small tree by default, at least, if it takes so many: 1.4 s. On ten trees of 255 vertices, eight times as
 #: many as before ended 1.2 % lower (excess over the bound 12.6 to 11.3 %).
 SMALL_READS = 400e6
-#: Reads per vertex unless an effort is asked for. On a Yule tree of 255 vertices 10 times as many gained 1.5 % more.
+#: Reads per vertex unless an effort is asked for. On a Yule tree of 255 vertices 10 times as many gained 1.8 %.
 MOST_READS = 2_000_000
 
 #: With the longest edge as objective: a hop beyond the limit counts so many times more; the first temperature in hops,
@@ -82,5 +82,5 @@ MOST_EXACT = 10_000
 #: Effort for all questions together where nothing limits it.
 EXACT_EFFORT = 30.0
 #: Vertices times processors up to which trees are solved where nothing is asked for, and the effort then. Of random
-#: trees of 36, 41 and 49 vertices on the smallest square, 3, 3 and 2 of 4 were within 5 % of the bound, in 4 s at most.
+#: trees of 36, 41 and 49 vertices on the smallest square, 3, 4 and 2 of 4 were within 5 % of the bound, in 4 s at most.
 SOLVED_BY_DEFAULT, DEFAULT_EXACT_EFFORT = 2_401, 12.0
