@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -163,9 +164,11 @@ def rows_of_text(data: bytes, file: Path, search: Search | None) -> Iterator[tup
 def _number(cell: str) -> int | float | None:
     for kind in (int, float):
         try:
-            return kind(cell)
+            found = kind(cell)
         except ValueError:
             continue
+        # A number that no float holds is not infinity.
+        return None if found in {math.inf, -math.inf} and "inf" not in cell.lower() else found
     return None
 
 
