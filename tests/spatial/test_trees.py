@@ -8,6 +8,7 @@ import pytest
 from tests.reference import spatial_twins as twins
 from tests.samples import samples
 
+import shorthaul.spatial as engine
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
 from shorthaul.spatial.formats.files import newick_from_tree, tree_from_file, tree_from_newick
@@ -33,6 +34,37 @@ def test_newick_keeps_names_and_lengths() -> None:
 def test_newick_comes_back(text: str) -> None:
     tree = tree_from_newick(text)
     assert tree_from_newick(newick_from_tree(tree)).parent.tolist() == tree.parent.tolist()
+
+
+def test_directed_trees_of_networkx() -> None:
+    networkx = pytest.importorskip("networkx")
+    for seed in samples(20):
+        tree = generators.yule(41, seed)
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(f"it's {v}" for v in range(tree.n))
+        graph.add_edges_from(
+            (f"it's {tree.parent[v]}", f"it's {v}") for v in range(tree.n - 1, -1, -1) if tree.parent[v] >= 0
+        )
+        layout = engine.plan(graph, refine=0, baselines=False).plan
+        assert layout is not None
+        assert np.array_equal(layout.parent, tree.parent)
+    asked = engine.lca(networkx.DiGraph([("r", "b"), ("r", "c"), ("c", "a")]), [[1, 3]], refine=0)
+    assert asked.plan is not None
+    assert asked.plan.arrays["ancestor"].tolist() == [0]
+    both = networkx.DiGraph([(0, 2), (1, 2)])
+    circle = networkx.DiGraph([(0, 1), (1, 2), (2, 1)])
+    two = networkx.DiGraph([(0, 1), (2, 3)])
+    for wrong, says in (
+        (graph.to_undirected(), "not directed"),
+        (both, "two parents"),
+        (circle, "two parents|cycle"),
+        (two, "root"),
+    ):
+        with pytest.raises(InputError, match=says):
+            engine.plan(wrong, refine=0)
+    assert engine.plan(two, refine=0, forest=True).cost["energy_hops"] == 2
+    with pytest.raises(InputError):
+        engine.plan(networkx.DiGraph())
 
 
 def test_newick_of_random_trees_comes_back() -> None:

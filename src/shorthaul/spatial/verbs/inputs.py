@@ -25,6 +25,7 @@ from shorthaul.spatial.formats.files import (
     table_document,
     tree_from_file,
 )
+from shorthaul.spatial.formats.networkx_trees import tree_from_networkx
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.model import Tree, tree_from_parents
 from shorthaul.spatial.options import TreeOptions
@@ -40,15 +41,25 @@ class Estimator(Protocol):
         ...
 
 
+class DirectedGraph(Protocol):
+    """A ``networkx.DiGraph``."""
+
+    def is_directed(self) -> bool:
+        """Return whether edges lead from one node to the other."""
+        ...
+
+
 Parents: TypeAlias = Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
 Pairs: TypeAlias = Sequence[Sequence[int]] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
-Workload: TypeAlias = Tree | Source[Tree] | str | PathLike[str] | Parents | Estimator
+Workload: TypeAlias = Tree | Source[Tree] | str | PathLike[str] | Parents | Estimator | DirectedGraph
 LayoutLike: TypeAlias = Layout | Result[Layout] | str | PathLike[str]
 
 
 def _convert(workload: Any, options: object) -> Tree | None:
     if comes_from(workload, "sklearn"):
         return tree_from_sklearn(workload)
+    if comes_from(workload, "networkx") and hasattr(workload, "is_directed"):
+        return tree_from_networkx(workload, forest=_is_forest(options))
     if isinstance(workload, list | tuple) or hasattr(workload, "__array__"):
         return tree_from_parents(workload, forest=_is_forest(options))
     return None
@@ -63,7 +74,8 @@ TREES = Workloads(
     CASES,
     lambda path, data, options: tree_from_file(path, data, forest=_is_forest(options)),
     "a Tree, a built-in case, a parent array (-1 for the root), Newick text, the path of a Newick, NEXUS, .npy, .npz, "
-    ".json, .txt or .joblib file, or a fitted tree or forest of scikit-learn",
+    ".json, .txt or .joblib file, or a fitted tree or forest of scikit-learn, or a "
+    "networkx.DiGraph with edges from parents to children",
     _convert,
 )
 
