@@ -226,7 +226,7 @@ def test_no_placement_beats_the_bound() -> None:
             bound = machine_bound(tree, load, fabric, most).value
             assert bound <= least
             met += bound == least
-    assert met > 10
+    assert 4 * met > len(samples(40))
 
 
 def test_the_best_of_several_vertices_per_processor_counted_by_hand(tmp_path) -> None:
