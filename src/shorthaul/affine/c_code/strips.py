@@ -121,6 +121,15 @@ def strip_heads(name: str, first: str, condition: str) -> tuple[str, str] | None
     )
 
 
+def has_strips(text: str) -> bool:
+    """True if C has loops in strips.
+
+    >>> has_strips("for (long c1 = 0; c1 < (N) - 7; c1 += 8) {")
+    True
+    """
+    return f" += {STRIP}) {{" in text
+
+
 def moved(line: str, name: str, by: int) -> str:
     """Return a call ``by`` iterations of the loop ``name`` later.
 

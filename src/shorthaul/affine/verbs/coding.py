@@ -9,6 +9,7 @@ from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.c_code.files import c_file, remarks_of
 from shorthaul.affine.c_code.legal import legal_order
+from shorthaul.affine.c_code.strips import has_strips
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions, CodeOptions
@@ -28,6 +29,10 @@ from shorthaul.core.verbs import asked, verb
 
 if TYPE_CHECKING:
     from shorthaul.affine.verbs.keywords import CodeKeywords
+
+_IN_STRIPS = (
+    "eight iterations of a loop run together: the loads said are those of the order one by one, which takes less room"
+)
 
 
 @verb(CodeOptions, PROGRAMS)
@@ -80,6 +85,8 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE)
         least = bound_of(program, found, sizes, flow)
         derived = not any(nest.remark for nest in order.nests) and not order.storage.buffers
+        if derived and has_strips(text):
+            remarks.append(_IN_STRIPS)
         extra: CodeExtra = {
             "code": text,
             "sizes": sizes,
