@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.affine.derived import bound_of, quick
 
 from shorthaul.affine import program_from_text
-from shorthaul.affine.bounds.best import fitted
+from shorthaul.affine.bounds.best import fitted, lower_bound
 from shorthaul.affine.bounds.finished_sums import finished_sums, sub_bound
+from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.verbs.bound import bound_of as as_bound
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
@@ -70,3 +76,33 @@ def test_no_order_in_blocks_beats_it(name: str, n: int, terms: int) -> None:
             assert cdag.inputs + value <= least
             active += value > 0
     assert active or n < 20
+
+
+SIZES = {"N": 900, "L": 4, "S": 400}
+
+
+def certified(name: str) -> tuple[Program, dict[str, Any]]:
+    program = program_from_text(HEAD % PROGRAMS[name])
+    flow = flow_dependences(program)
+    found = lower_bound(program, flow=flow, sizes=SIZES)
+    return program, json.loads(json.dumps(as_bound(program, found, SIZES, flow).document()))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_certificate_is_verified(name: str) -> None:
+    program, document = certified(name)
+    violations, remarks = verify(program, document, SIZES)
+    assert not violations
+    assert remarks[-1].partition(":")[2] == " verified"
+    assert document["certificate"]["parts"][-1]["kind"] == "finished sums"
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("events", "401"), ("exponents", ["1", "1/2", "1/2"]), ("term_exponents", ["1", "1/2"]), ("length", "2*L"),
+    ("positions", [1]), ("before", "{ S1[i, j, k] -> S1[i, j, k - 2] }"), ("sources", "{ }"), ("spill", "{ }"),
+    ("most_instances", "S"), ("instances_count", "N**3"), ("sources_count", "0"),
+])  # fmt: skip
+def test_a_changed_certificate_is_found(key: str, value: object) -> None:
+    program, document = certified("second product")
+    document["certificate"]["parts"][-1][key] = value
+    assert verify(program, document, SIZES)[0]

@@ -79,8 +79,14 @@ class FinishedSums:
     family: int
     tail: tuple[isl.UnionMap, ...]
     sums: Sums
-    sources: isl.UnionSet
+    read: isl.UnionSet  #: sources of the families that D reads
+    factors: isl.UnionSet  #: sources of what terms read
     spill: isl.UnionSet
+
+    @property
+    def sources(self) -> isl.UnionSet:
+        """The vertices that count as available whenever they are computed, and inputs."""
+        return self.read.union(self.factors).coalesce()
 
 
 def finished_sums(flow: DataFlow) -> Iterator[FinishedSums]:
@@ -264,7 +270,7 @@ def _argument(
         return None
     sources, _ = sources_and_spill((sums.part,), sums.part.vertices)
     more, spill = sources_and_spill((rest,), vertices) if others else (empty_union(), united(vertices))
-    return FinishedSums(part, exponents, family, tail, sums, sources.union(more).coalesce(), spill)
+    return FinishedSums(part, exponents, family, tail, sums, more, sources, spill)
 
 
 def _unit(width: int) -> list[list[int]]:
@@ -297,7 +303,47 @@ def sub_bound(item: FinishedSums, flow: DataFlow, sizes: Mapping[str, int]) -> S
         {"|D|": size, "L": L, "K": K, "T": sympy.Integer(T), "U": U, "sources": sources},
         _steps(item, flow, (T, U, L)),
         (SEGMENTS, CUTS, FINISHED_SUMS, BRASCAMP_LIEB),
+        certificate=_certificate(
+            item, {"events": T, "length": L, "instances_count": size, "sources_count": sources, "most_instances": U}
+        ),
     )
+
+
+def _certificate(item: FinishedSums, numbers: Mapping[str, object]) -> dict[str, object]:
+    """Return the argument as data that a checker of its own verifies."""
+    others = [at for at in range(len(item.part.paths)) if at != item.family]
+    nothing = empty_union()
+    ending = [*item.part.all_levels[item.family], *item.tail]
+    read = [item.part.all_levels[at] for at in others]
+    terms = item.sums.part
+    return {
+        "kind": "finished sums",
+        "statements": [item.part.statement, item.sums.statement],
+        "reading": _families(item.part, others, read, item.read) if others else None,
+        "ending": _families(item.part, [item.family], [ending], nothing),
+        "terms": _families(terms, range(len(terms.paths)), terms.all_levels, item.factors),
+        "before": str(item.sums.before),
+        "positions": list(item.sums.positions),
+        "exponents": [str(item.exponents[at]) for at in (item.family, *others)],
+        "term_exponents": [str(value) for value in item.sums.exponents.s],
+        "sources": str(item.sources),
+        **{name: str(value) for name, value in numbers.items()},
+    }
+
+
+def _families(
+    part: Part, chosen: Sequence[int], levels: Sequence[Sequence[isl.UnionMap]], sources: isl.UnionSet
+) -> dict[str, object]:
+    """Return some families of paths as a certificate holds them."""
+    return {
+        "statement": part.statement,
+        "domain": str(part.domain),
+        "order": list(part.order),
+        "families": [[str(level) for level in item] for item in levels],
+        "chains": [part.paths[at].is_chain for at in chosen],
+        "kernels": [[list(row) for row in span(part.paths[at].kernel)] for at in chosen],
+        "sources": str(sources),
+    }
 
 
 def _most(item: FinishedSums, K: sympy.Expr, L: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:

@@ -22,7 +22,15 @@ from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor,
 from shorthaul.affine.check.lifetime_argument import KINDS, waiting_of, wrong_relations
 from shorthaul.affine.check.lifetime_points import Graph, wrong_in, wrong_sum
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
-from shorthaul.affine.check.partition_inequalities import wrong_mirror, wrong_neck
+from shorthaul.affine.check.partition_inequalities import (
+    finished_sums_of,
+    wrong_mirror,
+    wrong_neck,
+    wrong_sum_formulas,
+    wrong_sum_numbers,
+    wrong_sum_value,
+    wrong_sums,
+)
 from shorthaul.affine.check.partition_points import counted, operands_of, wrong_at, wrong_counts
 from shorthaul.affine.check.stencil_argument import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.model import Program
@@ -39,6 +47,8 @@ _SMALL_UPPER: Final = 7
 _UPPER: Final = 16
 _EQUAL: Final = 4
 _CAPACITIES: Final = (1, 2, 4, 7, 1_000)
+#: Values of all parameters at which only formulas are compared.
+_LARGE: Final = (9_973, 100_003)
 _RULE: Final = "certificate"
 
 
@@ -124,6 +134,21 @@ def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
     for sizes in samples.counted:
         instances = sum(counted(one.points, sizes) for one in item.parts)
         yield from wrong_counts(item, instances, counted(item.sources, sizes), sizes, _CAPACITIES[:1])
+    if item.given["hourglass"] is None and item.given["few_values"] is None and not item.given["mirrored"]:
+        for size in _LARGE:  # only the formulas: a segment of many events needs large sizes
+            at = dict.fromkeys(reads.program.parameters, size)
+            many, more = (Fraction(value_of(str(part[name]), at)) for name in ("instances_count", "sources_count"))
+            yield from wrong_counts(item, many, more, at, _CAPACITIES[-1:])
+
+
+def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = finished_sums_of(part, reads)
+    yield from wrong_sums(item, reads)
+    yield from wrong_sum_numbers(item)
+    for sizes in samples.counted:
+        yield from wrong_sum_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+    for size in _LARGE:  # a segment has many events there, so that only large sizes need several of them
+        yield from wrong_sum_formulas(item, {**dict.fromkeys(reads.program.parameters, size), "S": _CAPACITIES[-1]})
 
 
 def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -143,7 +168,12 @@ def _of_waiting(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Ite
 
 
 #: What is verified, by kind: what is wrong with one argument.
-_VERIFIED: Final = {"K-partition": _of_partition, "stencil": _of_stencil, **dict.fromkeys(KINDS, _of_waiting)}
+_VERIFIED: Final = {
+    "K-partition": _of_partition,
+    "finished sums": _of_finished_sums,
+    "stencil": _of_stencil,
+    **dict.fromkeys(KINDS, _of_waiting),
+}
 
 
 def _sums(

@@ -94,7 +94,7 @@ def floor(number: Number) -> Fraction:
     """Return the whole number below; what lies under one by rounding only counts as that one."""
     if isinstance(number, Fraction):
         return Fraction(math.floor(number))
-    return Fraction(math.floor(number + _ROUNDING * max(Decimal(1), abs(number))))
+    return Fraction(math.floor(_DIGITS.fma(_ROUNDING, max(Decimal(1), number.copy_abs()), number)))
 
 
 def combined(kind: type[ast.AST], a: Number, b: Number) -> Number:

@@ -146,7 +146,7 @@ def _part(given: Mapping[str, Any], own: frozenset[str], reads: Reads) -> Part:
 def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
     """Yield what does not hold of the sets and relations of an argument, as isl sees it."""
     for part, family in itertools.product(item.parts, range(len(item.chains))):
-        yield from _wrong_path(item, part, family, reads)
+        yield from wrong_path(item, part, family, reads)
     for family in range(len(item.chains)):
         yield from _wrong_classes(item, family)
     yield from _wrong_places(item)
@@ -174,7 +174,7 @@ def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
             yield f"families {one} and {other} have common vertices"
 
 
-def _wrong_path(item: Argument, part: Part, family: int, reads: Reads) -> Iterator[str]:
+def wrong_path(item: Argument, part: Part, family: int, reads: Reads) -> Iterator[str]:
     """Yield where a path does not follow reads from an instance of the domain to its source."""
     place = f"family {family} of {part.statement}"
     levels = part.families[family]

@@ -1,4 +1,4 @@
-"""Lemmas that take the place of exponents, verified from certificates: hourglasses, and triangles read from both sides.
+"""Lemmas that take the place of exponents, or go with them, verified: hourglasses, mirrored triangles, finished sums.
 
 Steps, places and columns have to be what the lemma says, and one instance has to follow on another; of a triangle, the
 statements lie on both sides of the diagonal, and what serves one instance serves the mirrored one of the other.
@@ -7,17 +7,22 @@ statements lie on both sides of the diagonal, and what serves one instance serve
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial, reduce
+from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import Reads, empty_map
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, power, value_of
 from shorthaul.affine.check.lifetime_argument import follows
-from shorthaul.affine.check.partition_argument import Argument, Part
-from shorthaul.affine.check.subspaces import spanned
+from shorthaul.affine.check.partition_argument import Argument, Part, argument_of, wrong_for_all_sizes, wrong_path
+from shorthaul.affine.check.subspaces import spanned, unmet
+from shorthaul.core.errors import InputError
 
 
 def wrong_neck(item: Argument, reads: Reads) -> Iterator[str]:
@@ -144,3 +149,204 @@ def weight_of_mirrored(item: Argument, sizes: Mapping[str, int], events: Fractio
             far, near = (far + 1, near) if distance >= width else (far, near + 1)
     half = combined(ast.Mult, power(Fraction(3), Fraction(1, 2)), Fraction(near, 2))
     return combined(ast.Add, Fraction(far), half)
+
+
+# -- sums that a part computes whole
+
+
+@dataclass(frozen=True)
+class FinishedSums:
+    """The certificate of an argument by the lemma on finished sums, read.
+
+    ``reading`` has the families of D but the one that ends at sums, ``ending`` that one, ``terms`` those of the terms.
+    """
+
+    reading: Argument | None
+    ending: Argument
+    terms: Argument
+    before: isl.UnionMap
+    positions: tuple[int, ...]
+    sources: isl.UnionSet
+    spill: isl.UnionSet
+    given: Mapping[str, Any]
+
+    @property
+    def same(self) -> isl.UnionMap:
+        """Term -> the terms of the same sum."""
+        kept = [at for at in range(self.terms.width) if at not in self.positions]
+        points = self.terms.parts[0].points
+        return isl.UnionMap.from_map(_equal(self.terms, kept)).intersect_domain(points).intersect_range(points)
+
+    @property
+    def ends(self) -> isl.UnionMap:
+        """Instance of D -> the last term of the sum that it needs."""
+        return self.ending.parts[0].families[0][-1]
+
+    def vertices(self) -> list[isl.UnionSet]:
+        """Return the vertices of every family, those of the one that ends at sums with all terms."""
+        found = [self.ending.vertices(0).union(self.ends.apply_range(self.same).range())]
+        for item in (self.reading, self.terms):
+            found += [] if item is None else [item.vertices(at) for at in range(len(item.chains))]
+        return found
+
+
+def finished_sums_of(given: Mapping[str, Any], reads: Reads) -> FinishedSums:
+    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the program."""
+    try:
+        reading = None if given["reading"] is None else argument_of(_as_argument(given["reading"], given), reads)
+        ending, terms = (argument_of(_as_argument(given[key], given), reads) for key in ("ending", "terms"))
+        before = isl.UnionMap(str(given["before"]))
+        positions = tuple(map(int, given["positions"]))
+        sources, spill = (isl.UnionSet(str(given[key])) for key in ("sources", "spill"))
+    except (KeyError, TypeError, ValueError, AttributeError, isl.Error) as error:
+        raise InputError(f"is no certificate of finished sums: {error}"[:200], place="part") from None
+    alone = not any(item.chains[at] for item in (ending, terms) for at in range(len(item.chains)))
+    like = reading is None or _places(reading) == _places(ending)
+    if not (alone and like and len(ending.chains) == 1 and set(positions) < set(range(terms.width))):
+        raise InputError("does not have families of the form of the lemma", place="part")
+    return FinishedSums(reading, ending, terms, before, positions, sources, spill, given)
+
+
+def _places(item: Argument) -> tuple[Any, ...]:
+    """Return what tells where the instances of an argument are."""
+    return tuple((part.statement, str(part.domain), part.order) for part in item.parts)
+
+
+def _as_argument(families: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return families of one statement as the certificate of an argument of their own."""
+    part = {key: families[key] for key in ("statement", "domain", "order", "families")}
+    count = len(families["families"])
+    fixed_parts = {"own": [], "folds": [1] * count, "moved": None, "symmetry": None, "cliques": [list(range(count))]}
+    return {
+        **fixed_parts,
+        "parts": [part],
+        **{key: families[key] for key in ("chains", "kernels", "sources")},
+        "spill": given["spill"],
+    }
+
+
+def wrong_sums(item: FinishedSums, reads: Reads) -> Iterator[str]:
+    """Yield what does not hold of the sets and relations of an argument on finished sums, for all sizes."""
+    every = item.vertices()
+    sources = item.terms.sources
+    for part in (one for one in (item.reading, item.terms) if one is not None):
+        own = isl.UnionSet("{ }")
+        for at in range(len(part.chains)):
+            own = own.union(part.vertices(at))
+        yield from wrong_for_all_sizes(replace(part, spill=own.intersect(item.spill)), reads)
+        sources = sources.union(part.sources)
+    ending = item.ending.parts[0]
+    if not item.ends.is_subset(ending.points.identity()):  # else D are the last terms themselves
+        yield from wrong_path(item.ending, ending, 0, reads)
+    if not item.ends.is_single_valued() or not item.ends.domain().is_equal(ending.points):
+        yield "an instance does not need the end of one sum"
+    if not item.sources.is_equal(sources):
+        yield "the sources are not those of the families"
+    for one, other in itertools.combinations(every, 2):
+        if not one.intersect(other).is_empty():
+            yield "two families have common vertices"
+    together = isl.UnionSet("{ }")
+    for one in every:
+        together = together.union(one)
+    if not together.is_subset(item.spill.union(item.sources)) or not item.spill.is_subset(together):
+        yield "the may-spill set is not that of the vertices of the paths"
+    spare = item.sources.subtract(item.spill)
+    levels = () if item.reading is None else itertools.chain.from_iterable(item.reading.parts[0].families)
+    for level in levels:
+        named = level.intersect_range(spare).domain()
+        if any(not named.intersect(one).is_empty() for one in (every[0], *every[-len(item.terms.chains) :])):
+            yield "an instance that stands for a source is a vertex of sums"
+    yield from _wrong_terms(item, reads)
+
+
+def _wrong_terms(item: FinishedSums, reads: Reads) -> Iterator[str]:
+    """Yield what does not hold of the terms of sums."""
+    part, same = item.terms.parts[0], item.same
+    points = part.points
+    if not item.before.is_subset(reads.all) or not item.before.is_subset(same):
+        yield "a term does not read the one before of its sum"
+    last = points.subtract(item.before.range())
+    if not item.ends.range().is_subset(last) or not same.intersect_domain(last).intersect_range(last).is_subset(
+        last.identity()
+    ):
+        yield "a path does not end at the only last term of a sum"
+    kept = [at for at in range(item.terms.width) if at not in item.positions]
+    product = part.domain.apply(_equal(item.terms, item.positions)).intersect(
+        part.domain.apply(_equal(item.terms, kept))
+    )
+    if not product.is_subset(part.domain):
+        yield "sums do not have terms at the same positions"
+    if any(row[at] for kernel in item.terms.kernels for row in kernel for at in item.positions):
+        yield "terms of different positions are in one class"
+    ending = item.ending.parts[0]
+    classes = ending.placed(item.ending.classes(0))
+    levels = [*ending.families[0], item.ends.apply_range(same)]
+    found = empty_map()
+    for level in levels:
+        found = found.union(level.reverse().apply_range(classes))
+    if not found.is_single_valued():
+        yield "a vertex of a sum is on paths of two classes"
+
+
+def wrong_sum_numbers(item: FinishedSums) -> Iterator[str]:
+    """Yield what does not hold of the exponents of an argument on finished sums."""
+    s, t = ([Fraction(value) for value in item.given[key]] for key in ("exponents", "term_exponents"))
+    kernels = [*item.ending.kernels, *(() if item.reading is None else item.reading.kernels)]
+    kept = [at for at in range(item.terms.width) if at not in item.positions]
+    slices = [spanned([[row[at] for at in kept] for row in kernel]) for kernel in item.terms.kernels]
+    for spaces, exponents, width in ((kernels, s, item.ending.width), (slices, t, len(kept))):
+        problem = unmet(spaces, exponents, width)
+        if problem is not None or len(spaces) != len(exponents):
+            yield problem or "there are not as many exponents as families"
+    if sum(t) < 1 or not s or s[0] <= 0:
+        yield "the exponents add up to less than 1"
+
+
+def wrong_sum_value(
+    item: FinishedSums, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
+) -> Iterator[str]:
+    """Yield formulas of an argument on finished sums that are not what ``counts`` counts, or do not follow."""
+    alone = fixed(item.terms.parts[0].domain, sizes)
+    for at in reversed(range(item.terms.width)):
+        if at not in item.positions:
+            alone = alone.project_out(isl.dim_type.set, at, 1)
+    length = Fraction(max(1, int(alone.count_val().to_python())))
+    size, sources = Fraction(counts(item.ending.parts[0].points)), Fraction(counts(item.sources))
+    for name, number in (("length", length), ("instances_count", size), ("sources_count", sources)):
+        if not is_same(value_of(str(item.given[name]), sizes), number):
+            yield f"{name} is not {number}, which is counted"
+    for capacity in capacities:
+        here = {**sizes, "S": capacity}
+        yield from wrong_sum_formulas(item, here)
+
+
+def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int]) -> Iterator[str]:
+    """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
+    events = value_of(str(item.given["events"]), here)
+    names = ("length", "instances_count", "sources_count")
+    length, size, sources = (value_of(str(item.given[name]), here) for name in names)
+    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1 or not isinstance(length, Fraction):
+        yield "the events of a segment are no whole number"
+        return
+    U = max(_most_with_sums(item, here["S"] + events, length), key=as_decimal)
+    if not is_same(U, value_of(str(item.given["most_instances"]), here)):
+        yield "U does not follow from the exponents"
+    value = combined(ast.Sub, events * floor(combined(ast.Div, size, U)), sources)
+    if not is_same(value, value_of(str(item.given["value"]), here)):
+        yield f"the value does not follow from the counts at {dict(here)}"
+
+
+def _most_with_sums(item: FinishedSums, K: Fraction, length: Fraction) -> tuple[Number, Number]:
+    """Return the two numbers of the lemma: no sum is whole, or all are."""
+    s, t = ([Fraction(value) for value in item.given[key]] for key in ("exponents", "term_exponents"))
+    own, others, tau = s[0], sum(s[1:], Fraction(0)), sum(t, Fraction(0))
+    product: Number = Fraction(1)
+    for value in (value for value in s[1:] if value):
+        product = combined(ast.Mult, product, power(value, value))
+    c: Number = Fraction(1)
+    for value in (value for value in t if value):
+        c = combined(ast.Mult, c, power(value / tau, value))
+    e, sigma = tau * own, own + others
+    plain = combined(ast.Mult, combined(ast.Mult, power(K / sigma, sigma), power(own, own)), product)
+    factors = (power(c, own), power(e / length, e), power(K / (e + others), e + others), product)
+    return plain, reduce(partial(combined, ast.Mult), factors)

@@ -144,7 +144,11 @@ def _meeting(item: Argument, owners: Sequence[set[Vertex]]) -> Iterator[str]:
 
 
 def wrong_counts(
-    item: Argument, instances: int, sources: int, sizes: Mapping[str, int], capacities: Sequence[int]
+    item: Argument,
+    instances: int | Fraction,
+    sources: int | Fraction,
+    sizes: Mapping[str, int],
+    capacities: Sequence[int],
 ) -> Iterator[str]:
     """Yield formulas of an argument that are not what is counted, or do not follow."""
     given = value_of(str(item.given["instances_count"]), sizes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -29,6 +29,18 @@ _CROSS: Final = {2: Fraction(8), 3: Fraction(36)}
 
 
 @dataclass(frozen=True)
+class Way:
+    """How a neighbour is read by way of temporaries: instance -> each of these, nearest first."""
+
+    shift: Vector
+    levels: tuple[isl.UnionMap, ...]
+
+    def temporaries(self) -> isl.UnionMap:
+        """Return instance -> all temporaries on the way."""
+        return _united(self.levels)
+
+
+@dataclass(frozen=True)
 class Stencil:
     """The certificate of one argument, read; ``shifts`` lead from an instance to what it reads, by statement."""
 
@@ -39,6 +51,7 @@ class Stencil:
     sources: isl.UnionSet
     ends: isl.UnionSet
     spill: isl.UnionSet
+    ways: tuple[tuple[Way, ...], ...]
     given: Mapping[str, Any]
 
     @property
@@ -54,13 +67,16 @@ class Stencil:
             found = found.union(isl.UnionSet.from_set(item))
         return found
 
-    def moves(self, at: int) -> Iterator[isl.UnionMap]:
-        """Yield, for every neighbour, instance of a statement -> what it reads there."""
+    def move(self, at: int, shift: Vector) -> isl.UnionMap:
+        """Return instance of a statement -> what it reads at some distance."""
         names = [f"x{k}" for k in range(len(self.covector))]
-        for shift in self.shifts[at]:
-            values = ", ".join(f"{name} + {by}" for name, by in zip(names, shift, strict=True))
-            text = f"{{ {self.names[at]}[{', '.join(names)}] -> {self.names[at - 1]}[{values}] }}"
-            yield isl.UnionMap(text)
+        values = ", ".join(f"{name} + {by}" for name, by in zip(names, shift, strict=True))
+        return isl.UnionMap(f"{{ {self.names[at]}[{', '.join(names)}] -> {self.names[at - 1]}[{values}] }}")
+
+    @property
+    def temporaries(self) -> isl.UnionSet:
+        """All temporaries by way of which neighbours are read."""
+        return _united(way.temporaries() for group in self.ways for way in group).range()
 
 
 def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
@@ -78,7 +94,22 @@ def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
         if domain.get_tuple_name() != name or not domain.is_subset(reads.program.by_name[name].domain):
             raise InputError(f"has instances that {name} has not", place="domains")
     sources, ends, spill = (isl.UnionSet(str(given[key])) for key in ("sources", "ends", "spill"))
-    return Stencil(names, domains, covector, shifts, sources, ends, spill, given)
+    ways = tuple(tuple(_way(item) for item in group) for group in given["ways"])
+    if len(ways) != len(names) or not isinstance(given["own"], bool) or (given["own"] and given["balanced"]):
+        raise InputError("does not say how statements read", place="ways")
+    return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, given)
+
+
+def _way(given: Mapping[str, Any]) -> Way:
+    levels = tuple(isl.UnionMap(str(level)) for level in given["levels"])
+    return Way(tuple(map(int, given["shift"])), levels)
+
+
+def _united(maps: Iterable[isl.UnionMap]) -> isl.UnionMap:
+    found = isl.UnionMap("{ }")
+    for item in maps:
+        found = found.union(item)
+    return found
 
 
 def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
@@ -96,21 +127,66 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
     read, ends = isl.UnionSet("{ }"), isl.UnionSet("{ }")
     for at, name in enumerate(item.names):
         points, after = isl.UnionSet.from_set(item.domains[at]), (at + 1) % len(item.names)
-        for move in item.moves(at):
-            taken = move.intersect_domain(points)
-            if not taken.is_subset(reads.of(name)):
+        for shift in item.shifts[at]:
+            taken = item.move(at, shift).intersect_domain(points)
+            by_way = _united(way.levels[-1] for way in item.ways[at] if way.shift == shift).domain()
+            if not taken.subtract_domain(by_way).is_subset(reads.of(name)):
                 yield f"an instance of {name} does not read all of its neighbours"
             read = read.union(taken.range())
-        for move in item.moves(after):
-            ends = ends.union(points.subtract(move.intersect_domain(inside).range()))
-    if not item.spill.is_equal(read):
+        for shift in item.shifts[after]:
+            ends = ends.union(points.subtract(item.move(after, shift).intersect_domain(inside).range()))
+        yield from _wrong_ways(item, at, reads)
+    if not item.spill.is_equal(read.union(item.temporaries)):
         yield "the may-spill set is not what the instances read"
+    yield from _wrong_temporaries(item, read)
     if not item.sources.is_equal(read.subtract(inside)) or not read.intersect(reads.inputs).is_empty():
         yield "the sources are not what is read and not among the instances"
     if not item.ends.is_equal(ends):
         yield "the ends are not the instances without all successors"
     if _constant(item) is None:
         yield "the neighbourhood does not have the shape that is named"
+
+
+def _wrong_ways(item: Stencil, at: int, reads: Reads) -> Iterator[str]:
+    """Yield where the ways to the neighbours of a statement do not follow reads."""
+    name, points = item.names[at], isl.UnionSet.from_set(item.domains[at])
+    for way in item.ways[at]:
+        if way.shift not in item.shifts[at] or not way.levels:
+            yield f"a way from {name} leads to no neighbour"
+            continue
+        before = points.identity()
+        last = item.move(at, way.shift).intersect_domain(way.levels[-1].domain())
+        for level in (*way.levels, last):
+            pairs = before.reverse().apply_range(level)
+            if not level.is_single_valued() or not level.domain().is_subset(before.domain()):
+                yield f"a way from {name} is no function on instances"
+            if not pairs.is_subset(reads.all):
+                yield f"a way from {name} does not follow reads"
+            before = level
+
+
+def _wrong_temporaries(item: Stencil, read: isl.UnionSet) -> Iterator[str]:
+    """Yield where temporaries are neighbours or instances, not of one instance, or stand for several neighbours."""
+    if not item.temporaries.intersect(read.union(item.points)).is_empty():
+        yield "a temporary is an instance or a neighbour"
+    if item.given["own"]:
+        readers = _united(way.temporaries() for group in item.ways for way in group).reverse()
+        if not readers.is_single_valued():
+            yield "a temporary is on the way of two instances"
+        return
+    reached, passed, themselves = (isl.UnionMap("{ }") for _ in range(3))
+    for at, group in enumerate(item.ways):
+        for way in group:
+            temporaries = way.temporaries()
+            passed = passed.union(temporaries)
+            to = item.move(at, way.shift).intersect_domain(way.levels[-1].domain())
+            reached = reached.union(temporaries.reverse().apply_range(to))
+        direct = (shift for shift in item.shifts[at] if shift not in {way.shift for way in group})
+        points = isl.UnionSet.from_set(item.domains[at])
+        themselves = themselves.union(_united(item.move(at, shift).intersect_domain(points) for shift in direct))
+    beyond = passed.apply_range(reached.domain_map().reverse()).uncurry()  # [instance -> temporary] -> neighbour
+    if not beyond.subtract(passed.domain_map().apply_range(themselves)).is_single_valued():
+        yield "a temporary stands for several neighbours"
 
 
 def _neighbourhood(shifts: Sequence[Vector]) -> frozenset[Vector]:
@@ -186,6 +262,8 @@ def wrong_value(
             return
         K, bulk = capacity + T, combined(ast.Div, Fraction(n, n + 1), c)
         U = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n)))
+        if item.given["own"]:
+            U = combined(ast.Add, U, K)
         value: Number = T * floor(combined(ast.Div, size, U)) - sources
         if item.given["balanced"] is not False:
             rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))

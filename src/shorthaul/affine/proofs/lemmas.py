@@ -193,6 +193,23 @@ memory at the beginning, or is loaded, or is a source that the stretch computes,
 K - x vertices outside of P, and at most |B| <= x in B.""",
 )
 
+SHARED_ROWS = Lemma(
+    "temporaries between rows",
+    """\
+Let instances of levels read neighbours N in the level below by way of temporaries too, which are no instances and
+no sources. Of the neighbours that are reached by way of one temporary, let each of the instances that read it
+read all but one without temporaries. Let loads of temporaries be events, and let P be the instances that a
+stretch with r events computes. Then In(P), the number of vertices outside of P that are neighbours of P, is at
+most S + r.""",
+    """\
+Let v be a neighbour of P and not in P. If an instance of P reads v itself, or on some way to v all temporaries are
+computed in the stretch, v was in memory at the beginning, or is loaded, or is a source that the stretch computes,
+an event. Else take a way from p in P to v and on it the first temporary, from p on, that the stretch does not
+compute: it was in memory at the beginning or is loaded, and stands for v. All neighbours reached by way of it but
+one are read by p itself, so v is that one, and the temporary stands for no other vertex. Different v have different
+vertices, at most S + r.""",
+)
+
 BALANCED = Lemma(
     "balanced rows",
     """\

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import islpy as isl
@@ -29,19 +29,18 @@ import sympy
 from shorthaul.affine.bounds.partition.candidates import best_events
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of
-from shorthaul.affine.bounds.partition.paths import affine_steps
+from shorthaul.affine.bounds.partition.stencil_reads import Read, direct_reads, own_reads, shared_reads, stands_for_one
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.proofs.lemmas import BALANCED, OWN_ROWS, ROWS, SEGMENTS
+from shorthaul.affine.proofs.lemmas import BALANCED, OWN_ROWS, ROWS, SEGMENTS, SHARED_ROWS, Lemma
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import (
     LARGEST_LEVEL_FACTOR,
     LEAST_GAIN,
-    LONGEST_LAYER_PATH,
     MOST_LEVEL_COVECTORS,
     WIDEST_SKEWED_STENCIL,
 )
@@ -66,6 +65,8 @@ class Stencil:
     sources: isl.UnionSet
     ends: isl.UnionSet
     own: isl.UnionSet  #: temporaries by way of which they read, of one instance each
+    between: isl.UnionSet  #: temporaries by way of which they read, each of which stands for one neighbour at most
+    ways: tuple[tuple[tuple[Offset, tuple[isl.Map, ...]], ...], ...]  #: how neighbours are read by way of temporaries
     complete: bool = False  #: all that the statements read of one another is among ``shifts``
 
     @property
@@ -76,57 +77,26 @@ class Stencil:
     @property
     def covers(self) -> bool:
         """True if no partition by projections is better: levels of the first coordinate, and all that is read."""
-        plain = self.own.is_empty() and self.complete
+        plain = self.own.is_empty() and self.between.is_empty() and self.complete
         return self.covector == _first(len(self.covector)) and self.shape.whole and plain
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What instances of a statement read of ``source`` at a fixed distance, by way of the temporaries ``by``."""
-
-    source: str
-    shift: Offset
-    where: isl.Set
-    by: tuple[isl.Map, ...] = ()
-
-
-def _reads_of(flow: DataFlow) -> dict[str, list[_Read]]:
-    """Return for every statement what it reads at a fixed distance, also by way of values that only one thing reads."""
-    readers = {name: flow.out_of(name) for name in flow.program.by_name}
-    once = {name for name, items in readers.items() if len(items) == 1 and items[0].relation.is_single_valued()}
-    direct: dict[str, list[tuple[str, Offset, isl.Map]]] = {}
-    for name in flow.program.by_name:
-        steps = affine_steps(flow, name)
-        kept = (item for item in steps if item.source is not None and item.matrix == _unit(len(item.matrix)))
-        direct[name] = [(str(item.source), item.shift, item.function) for item in kept if item.shift is not None]
-    found: dict[str, list[_Read]] = {}
-    for name, reads in direct.items():
-        found[name] = []
-        front = [_Read(source, shift, function.domain(), (function,)) for source, shift, function in reads]
-        while front:
-            item, *front = front
-            found[name].append(replace(item, by=item.by[:-1]))
-            last = item.by[-1]
-            visited = {name, *(level.get_tuple_name(isl.dim_type.out) for level in item.by[:-1])}
-            for source, shift, function in direct[item.source] if item.source in once - visited else ():
-                step()
-                composed = last.apply_range(function)
-                if len(item.by) < LONGEST_LAYER_PATH and len(shift) == len(item.shift) and not composed.is_empty():
-                    moved = tuple(a + b for a, b in zip(item.shift, shift, strict=True))
-                    front.append(_Read(source, moved, composed.domain(), (*item.by, composed)))
-    return found
 
 
 def stencils(flow: DataFlow) -> Iterator[Stencil]:
     """Yield the groups of up to three statements that form a stencil in levels."""
-    reads = _reads_of(flow)
+    direct = direct_reads(flow)
+    reads = own_reads(flow, direct)
     for group in _groups(flow, reads):
-        made = _stencil(flow, reads, group, _first(flow.program.by_name[group[0]].domain.dim(_SET)))
-        options = [item for item in (made, _skewed(flow, reads, group[0]) if len(group) == 1 else None) if item]
-        yield from sorted(options, key=lambda item: -float(item.constant))[:1]
+        first = _first(flow.program.by_name[group[0]].domain.dim(_SET))
+        options = [_stencil(flow, reads, group, first)]
+        if len(group) == 1:
+            shared = {group[0]: shared_reads(direct, group[0])}
+            by_way = any(item.by for item in shared[group[0]])
+            options += [_skewed(flow, reads, group[0]), _stencil(flow, shared, group, first) if by_way else None]
+        found = [item for item in options if item is not None]
+        yield from sorted(found, key=lambda item: (-float(item.constant), not item.own.is_empty()))[:1]
 
 
-def _groups(flow: DataFlow, reads: Mapping[str, Sequence[_Read]]) -> Iterator[tuple[str, ...]]:
+def _groups(flow: DataFlow, reads: Mapping[str, Sequence[Read]]) -> Iterator[tuple[str, ...]]:
     """Yield up to three statements of equal width of which each reads the one before, the first one the last.
 
     They need not stand side by side; the first one is the first in the program.
@@ -153,7 +123,7 @@ def _first(width: int) -> Offset:
     return (1, *(0,) * (width - 1))
 
 
-def _skewed(flow: DataFlow, reads: Mapping[str, Sequence[_Read]], name: str) -> Stencil | None:
+def _skewed(flow: DataFlow, reads: Mapping[str, Sequence[Read]], name: str) -> Stencil | None:
     """Return the stencil of one statement with the best levels that a small covector gives, if there is one."""
     shifts = {read.shift for read in reads[name] if read.source == name}
     width = flow.program.by_name[name].domain.dim(_SET)
@@ -176,12 +146,8 @@ def _level(covector: Offset, shift: Offset) -> int:
     return sum(a * b for a, b in zip(covector, shift, strict=True))
 
 
-def _unit(width: int) -> tuple[Offset, ...]:
-    return tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
-
-
 def _stencil(
-    flow: DataFlow, every: Mapping[str, Sequence[_Read]], names: Sequence[str], covector: Offset
+    flow: DataFlow, every: Mapping[str, Sequence[Read]], names: Sequence[str], covector: Offset
 ) -> Stencil | None:
     step()
     reads = [_neighbours(every, names, at, covector) for at in range(len(names))]
@@ -211,10 +177,14 @@ def _stencil(
             return None
         domains.append(domain.coalesce())
     spill, ends = _borders(names, domains, shifts)
-    own = union_of([])
+    own, ways = union_of([]), []
     for at, domain in enumerate(domains):
-        for level in (level for shift in shifts[at] for item in reads[at][shift] for level in item.by):
-            own = own.union(as_union(level.intersect_domain(domain).range()))
+        items = [(shift, item) for shift in shifts[at] for item in reads[at][shift] if item.by]
+        ways.append(tuple((shift, tuple(level.intersect_domain(domain) for level in item.by)) for shift, item in items))
+        own = own.union(union_of(level.range() for _, levels in ways[-1] for level in levels))
+    between = union_of([])
+    if all(_stand_for_one(reads[at], shifts[at]) for at in range(len(names))):
+        own, between = between, own
     sources = spill.subtract(union_of(domains)).coalesce()
     return Stencil(
         tuple(names),
@@ -222,17 +192,25 @@ def _stencil(
         covector,
         tuple(shifts),
         *rated,
-        spill.union(own).coalesce(),
+        spill.union(own).union(between).coalesce(),
         sources,
         ends.coalesce(),
         own,
+        between,
+        tuple(ways),
         _is_complete(every, names, shifts),
     )
 
 
-def _is_complete(
-    every: Mapping[str, Sequence[_Read]], names: Sequence[str], shifts: Sequence[Sequence[Offset]]
-) -> bool:
+def _stand_for_one(reads: Mapping[Offset, Sequence[Read]], shifts: Sequence[Offset]) -> bool:
+    """True if every temporary by way of which a statement reads stands for one neighbour at most."""
+    used = [item for shift in shifts for item in reads[shift]]
+    if any(item.by and not other.by for shift in shifts for item in reads[shift] for other in reads[shift]):
+        return False
+    return all(stands_for_one(used, place) for place in {place for item in used for place, _ in item.places})
+
+
+def _is_complete(every: Mapping[str, Sequence[Read]], names: Sequence[str], shifts: Sequence[Sequence[Offset]]) -> bool:
     """True if every read of one of the statements by another is one of the shifts, from the statement before."""
     for at, name in enumerate(names):
         for read in every[name]:
@@ -269,11 +247,11 @@ def _borders(
 
 
 def _neighbours(
-    every: Mapping[str, Sequence[_Read]], names: Sequence[str], at: int, covector: Offset
-) -> dict[Offset, list[_Read]]:
+    every: Mapping[str, Sequence[Read]], names: Sequence[str], at: int, covector: Offset
+) -> dict[Offset, list[Read]]:
     """Return for every shift to the level below how the instances of a statement read so."""
     before, down = (names[at - 1], 0) if at else (names[-1], -1)
-    result: dict[Offset, list[_Read]] = {}
+    result: dict[Offset, list[Read]] = {}
     for read in every[names[at]]:
         passed = {level.get_tuple_name(isl.dim_type.out) for level in read.by}
         if read.source == before and _level(covector, read.shift) == down and not passed & set(names):
@@ -338,13 +316,18 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         set_text(item.spill, flow.program),
         facts,
         tuple(steps),
-        (SEGMENTS, ROWS, *([BALANCED] if balanced else []), *([] if item.own.is_empty() else [OWN_ROWS])),
+        (SEGMENTS, ROWS, *([BALANCED] if balanced else []), *_lemmas(item)),
         (),
         union_of(item.domains),
         item.sources,
-        None if not item.own.is_empty() else _certificate(item, (size, sources, ends), T, balanced=balanced),
+        _certificate(item, (size, sources, ends), T, balanced=balanced),
         tuned=None if events is not None else partial(_tuned, item, flow, facts, value, balanced=balanced),
     )
+
+
+def _lemmas(item: Stencil) -> list[Lemma]:
+    """Return the lemmas on temporaries that the argument rests on."""
+    return [*([] if item.own.is_empty() else [OWN_ROWS]), *([] if item.between.is_empty() else [SHARED_ROWS])]
 
 
 def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, balanced: bool) -> dict[str, object]:
@@ -356,6 +339,11 @@ def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, 
         "domains": [str(domain) for domain in item.domains],
         "covector": list(item.covector),
         "shifts": [[list(shift) for shift in shifts] for shifts in item.shifts],
+        "ways": [
+            [{"shift": list(shift), "levels": [str(level) for level in levels]} for shift, levels in group]
+            for group in item.ways
+        ],
+        "own": not item.own.is_empty(),
         "shape": {
             "kind": shape.kind,
             "origin": list(shape.origin),
@@ -450,6 +438,12 @@ def _row_steps(item: Stencil, flow: DataFlow, U: sympy.Expr, T: sympy.Expr) -> l
             f"own vertices, by way of which D reads, each read once: {set_text(item.own, flow.program)}",
             f"{plain} - K for P - B in place of P, and |B| <= K (lemma on own vertices below rows). U = {U}.",
         ]
+    if not item.between.is_empty():
+        between = set_text(item.between, flow.program)
+        rows.insert(0, f"temporaries, by way of which D reads; each stands for one neighbour at most: {between}")
+        rows.insert(
+            1, "Lemma (temporaries between rows): with these, In(P) <= K for the neighbours as they were direct."
+        )
     return [
         (
             "Events: loads of the may-spill set, which is all that D reads, and computations of sources. Let "

@@ -1,0 +1,109 @@
+"""What instances read of one another at a fixed distance, itself or by way of temporaries, for stencils by levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from shorthaul.affine.bounds.partition.isoperimetry import Offset
+from shorthaul.affine.bounds.partition.paths import affine_steps
+from shorthaul.affine.effort import step
+from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATH_SETS
+
+Direct = Mapping[str, Sequence[tuple[str, Offset, isl.Map]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What instances of a statement read of ``source`` at a fixed distance, by way of the temporaries ``by``.
+
+    ``places`` are the names of these and how far they are from the instance.
+    """
+
+    source: str
+    shift: Offset
+    where: isl.Set
+    by: tuple[isl.Map, ...] = ()
+    places: tuple[tuple[str, Offset], ...] = ()
+
+
+def direct_reads(flow: DataFlow) -> dict[str, list[tuple[str, Offset, isl.Map]]]:
+    """Return for every statement source, distance and relation of what it reads itself at a fixed distance."""
+    found: dict[str, list[tuple[str, Offset, isl.Map]]] = {}
+    for name in flow.program.by_name:
+        steps = affine_steps(flow, name)
+        kept = (item for item in steps if item.source is not None and item.matrix == unit(len(item.matrix)))
+        found[name] = [(str(item.source), item.shift, item.function) for item in kept if item.shift is not None]
+    return found
+
+
+def unit(width: int) -> tuple[Offset, ...]:
+    """Return the rows of the identity."""
+    return tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
+
+
+def own_reads(flow: DataFlow, direct: Direct) -> dict[str, list[Read]]:
+    """Return for every statement what it reads, also by way of values that only one thing reads."""
+    readers = {name: flow.out_of(name) for name in flow.program.by_name}
+    once = {name for name, items in readers.items() if len(items) == 1 and items[0].relation.is_single_valued()}
+    return {name: _reads(direct, name, once.__contains__) for name in direct}
+
+
+def _reads(direct: Direct, name: str, passes: Callable[[str], bool], most: float = math.inf) -> list[Read]:
+    """Return up to ``most`` ways in which a statement reads, also by way of what ``passes``."""
+    found: list[Read] = []
+    front = [Read(source, shift, function.domain(), (function,)) for source, shift, function in direct[name]]
+    while front and len(found) < most:
+        item, *front = front
+        found.append(replace(item, by=item.by[:-1]))
+        last = item.by[-1]
+        visited = {name, *(place for place, _ in item.places)}
+        if item.source in visited or not passes(item.source):
+            continue
+        for source, shift, function in direct[item.source]:
+            step()
+            composed = last.apply_range(function)
+            if len(item.by) < LONGEST_LAYER_PATH and len(shift) == len(item.shift) and not composed.is_empty():
+                moved = tuple(a + b for a, b in zip(item.shift, shift, strict=True))
+                places = (*item.places, (item.source, item.shift))
+                front.append(Read(source, moved, composed.domain(), (*item.by, composed), places))
+    return found
+
+
+def shared_reads(direct: Direct, name: str) -> list[Read]:
+    """Return what a statement reads of its own instances one step before, by way of temporaries of which each stands
+
+    for one neighbour at most (see ``stands_for_one``).
+    """
+    reads = [
+        item
+        for item in _reads(direct, name, lambda _: True, 4 * MOST_PATH_SETS)
+        if item.source == name and item.shift[0] == -1
+    ]
+    themselves = {item.shift for item in reads if not item.by}
+    reads = [item for item in reads if not item.by or item.shift not in themselves]
+    while True:
+        bad = {place for item in reads for place, _ in item.places if not stands_for_one(reads, place)}
+        if not bad:
+            return reads
+        reads = [item for item in reads if not bad & {place for place, _ in item.places}]
+
+
+def stands_for_one(reads: Iterable[Read], place: str) -> bool:
+    """True if of what is read by way of a temporary every reader reads all but one itself.
+
+    So if the temporary is at hand and not computed, one neighbour less is needed at most.
+    """
+    reads = list(reads)
+    themselves = {item.shift for item in reads if not item.by}
+    ways = [(at, item.shift) for item in reads for name, at in item.places if name == place]
+    beyond = {tuple(a - b for a, b in zip(shift, at, strict=True)) for at, shift in ways}
+    for at in {at for at, _ in ways}:
+        reached = {tuple(a + b for a, b in zip(item, at, strict=True)) for item in beyond}
+        if len(reached - themselves) > 1:
+            return False
+    return True
