@@ -139,7 +139,9 @@ def _level(found: _Accelerator, names: list[str], *, outermost: bool = False) ->
     """Return memories side by side as one level: all their bytes and ports, and the mean of their energies."""
     memories = [found.memories[name] for name in names]
     array = found.operational_array
-    copies = [array.size([d for d in array.dimensions if d not in item.served_dimensions]) for item in memories]
+    # The outermost memory is there once, whatever it says it serves: zigzag has one port of it as well.
+    unserved = [[d for d in array.dimensions if d not in item.served_dimensions] for item in memories]
+    copies = [1 if outermost else array.size(names) for names in unserved]
     moved = sum(item.bandwidth("read") * count for item, count in zip(memories, copies, strict=True))
     level: dict[str, Any] = {"name": " + ".join(names), "bandwidth_bytes_per_s": moved / 8 * CLOCK_HZ}
     if not outermost:
