@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import pickle
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +91,14 @@ def test_functions_of_known_packages_are_refused_as_well(module: str) -> None:
 def test_what_is_no_model(data: bytes) -> None:
     with pytest.raises(InputError, match=r"model\.pkl"):
         tree_from_file(Path("model.pkl"), data)
+
+
+@pytest.mark.parametrize("pack", [zlib.compress, gzip.compress, bz2.compress, lzma.compress])
+def test_little_that_unpacks_to_much_is_refused(
+    pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shorthaul.spatial.formats.estimators.MOST_UNPACKED", 1000)
+    with pytest.raises(InputError, match="unpacks to too much"):
+        tree_from_file(Path("model.joblib"), pack(bytes(1001)))
+    with pytest.raises(InputError, match="is not a model"):
+        tree_from_file(Path("model.joblib"), pack(bytes(1000)))

@@ -86,7 +86,7 @@ def test_values_and_queries_by_name(tmp_path: Path) -> None:
     (tmp_path / "values.csv").write_text(text.replace(",5", ",1e999"))
     with pytest.raises(InputError, match="line 4: is no value"):  # no float holds it
         engine.treefix(tmp_path / "apes.nex", values=tmp_path / "values.csv", op="max", refine=0)
-    (tmp_path / "pairs.csv").write_text("Pan,Homo sapiens\nPan,Pongo; abelii\n")
+    (tmp_path / "pairs.csv").write_text("Pan,Homo_sapiens\nPan,Pongo; abelii\n")
     asked = engine.lca(tmp_path / "apes.nex", queries=tmp_path / "pairs.csv", refine=0)
     assert asked.plan is not None
     assert asked.plan.arrays["ancestor"].tolist() == [1, 0]

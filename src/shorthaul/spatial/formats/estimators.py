@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import inspect
 import io
 import lzma
@@ -13,10 +12,17 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import MOST_UNPACKED
 
 #: Files with these suffixes are read as models.
 SUFFIXES = frozenset({".joblib", ".pkl", ".pickle"})
-_COMPRESSED = {b"\x1f\x8b": gzip.decompress, b"BZ": bz2.decompress, b"\xfd7": lzma.decompress}
+#: How what begins so is unpacked, up to so many bytes.
+_COMPRESSED = {
+    b"\x1f\x8b": lambda data, most: zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, most),
+    b"BZ": lambda data, most: bz2.BZ2Decompressor().decompress(data, most),
+    b"\xfd7": lambda data, most: lzma.LZMADecompressor().decompress(data, most),
+    b"x": lambda data, most: zlib.decompressobj().decompress(data, most),
+}
 #: What a model may be made of beside classes of scikit-learn and types of NumPy, by package.
 _PARTS = {
     "builtins": "object list dict tuple set frozenset slice range complex bytearray int float str bool bytes",
@@ -70,6 +76,10 @@ def _is_part(found: Any, name: str) -> bool:
 
 
 def _decompressed(data: bytes) -> bytes:
-    if data[:1] == b"x":
-        return zlib.decompress(data)
-    return _COMPRESSED.get(data[:2], bytes)(data)
+    unpack = _COMPRESSED.get(data[:2]) or _COMPRESSED.get(data[:1])
+    if unpack is None:
+        return data
+    unpacked = unpack(data, MOST_UNPACKED + 1)
+    if len(unpacked) > MOST_UNPACKED:
+        raise InputError("unpacks to too much", allowed=f"up to {MOST_UNPACKED} bytes")
+    return unpacked

@@ -173,7 +173,10 @@ def _number(cell: str) -> int | float | None:
 
 
 def vertices_by_name(tree: Tree) -> dict[str, int]:
-    """Return the vertex of every number and of every name; names come first, and one that is shared means -1."""
+    """Return the vertex of every number and of every name; names come first, and one that is shared means -1.
+
+    A blank in a name may be written as an underscore.
+    """
     found = {str(v): v for v in range(tree.n)}
     if tree.labels is not None:
         names = tree.labels.names()
@@ -183,4 +186,6 @@ def vertices_by_name(tree: Tree) -> dict[str, int]:
             if name and name in seen:
                 found[name] = -1
             seen.add(name)
+        for name in seen - {""}:  # Newick writes blanks as underscores, and so will who copies names from a file
+            found.setdefault(name.replace(" ", "_"), found[name])
     return found
