@@ -276,7 +276,7 @@ def test_no_layout_beats_the_bound_on_the_link_load() -> None:
         bound = energy_bound(tree, grid).details["link_load"]
         assert bound <= least
         met += bound == least
-    assert met > 5
+    assert 4 * met > len(samples(20))
 
 
 def test_workers_do_not_change_a_layout() -> None:
