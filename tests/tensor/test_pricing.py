@@ -221,7 +221,7 @@ def test_prices_found_box_by_box_are_as_high_and_verified(rules, monkeypatch):
 def test_what_pieces_add_up_to_is_no_more_than_the_latency(rules):
     """Without prices every group is found; what its pieces take at least lies below its proven least latency."""
     seen = 0
-    for seed in samples(40):
+    for seed in samples(80):
         problem = starved(seed, 5)
         program = Program(problem, rules, Search())
         for profile, column in every_column(program):

@@ -51,12 +51,17 @@ _LESS: Final = 1e-10
 #: Groups in the making that go on at each node in the first pricings, and in the first ones box by box.
 _WIDTH: Final = 8
 _WIDTH_BY_BOX: Final = 32
-#: The weight of the best prices so far against the last ones.
+#: The weight of the best prices so far against the last ones, what is left of it where the prices between are proven,
+#: and the least.
 _INERTIA: Final = 0.5
+_INERTIA_LEFT: Final = 0.2
+_LEAST_INERTIA: Final = 0.01
 #: The share of the effort in which columns are generated, and the parts of the last prices that are tried to be proven
 #: in the rest where those themselves are not.
 _GENERATING: Final = 0.9
 _SCALES: Final = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7)
+#: While a bound gains this part of its program's value at a time, the inertia is kept.
+_GAINED: Final = 0.01
 #: A program whose bound is this near to its value is solved.
 _CLOSE: Final = 1e-7
 
@@ -249,18 +254,25 @@ class Program:
             value = self.value = self._solver.Objective().Value()
             last = np.maximum([row.dual_value() for row in self._rows], 0.0)
             point = inertia * centre + (1 - inertia) * last
-            found, ratio = self._generate(point, most, width, is_by_box, is_proven=is_proof and not inertia)
+            is_whole = width == MOST_LABELS
+            is_proven = is_proof and (is_whole or not inertia)
+            found, ratio = self._generate(point, most, width, is_by_box, is_proven=is_proven)
+            before = best
             best = _better(best, point, ratio, asked)
             if best[:asked].sum() > centre[:asked].sum():
                 centre = best
             if value - best[:asked].sum() <= _CLOSE * value:
                 break
             if found:
-                inertia = 0.0 if is_by_box else _INERTIA
+                inertia = _INERTIA if is_whole or not is_by_box else 0.0
             elif inertia:
-                inertia = 0.0
+                if not is_whole or inertia < _LEAST_INERTIA:
+                    inertia = 0.0
+                elif best[:asked].sum() - before[:asked].sum() < _GAINED * value:
+                    inertia *= _INERTIA_LEFT
             elif is_proof and ratio is None and widths:
                 width, is_by_box = widths.pop(0)
+                inertia = _INERTIA if width == MOST_LABELS else 0.0
             else:
                 break
         is_by_box = self.pricing.is_small

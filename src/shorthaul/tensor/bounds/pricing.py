@@ -187,10 +187,12 @@ class Pricing:
         return list(found.values()), is_complete and most >= 0 and not search.expired()
 
     def _run(self, walk: Walk, gains: Floats, judge: Judge, search: Search, most: int) -> None:
+        """Walk to the end, or until the effort is spent."""
         known = len(self._profiles)
-        walk.run(self._begin, gains, judge, search, most)
+        for labels in walk.run(self._begin, gains, judge, search, most):
+            search.spend(labels / judge.labels_per_effort + (len(self._profiles) - known) / PROFILES_PER_EFFORT)
+            known = len(self._profiles)
         self.labels += walk.labels
-        search.spend(walk.labels / judge.labels_per_effort + (len(self._profiles) - known) / PROFILES_PER_EFFORT)
 
     def least(self, profile: int) -> float:
         """Return what a group of this profile takes at least."""

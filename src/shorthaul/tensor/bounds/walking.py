@@ -112,8 +112,11 @@ class Walk:
         self.labels = 0
         self.is_complete = True
 
-    def run(self, begin: list[int], gains: Floats, judge: Judge, search: Search, most: int) -> None:
-        """Walk, until there are ``most`` groups; ``begin`` are the profiles of groups that begin, by layer."""
+    def run(self, begin: list[int], gains: Floats, judge: Judge, search: Search, most: int) -> Iterator[int]:
+        """Walk, until there are ``most`` groups, and yield how many each layer adds.
+
+        ``begin`` are the profiles of groups that begin, by layer.
+        """
         making = _Making._make(np.zeros(0, kind) for kind in (int, int, float, float, int, int))
         states = judge.empty[None]
         for place, starts in enumerate(self._diagram.starts):
@@ -134,7 +137,9 @@ class Walk:
                     judge,
                 ),
             ]
+            before = self.labels
             making, states = self._joined(place, parts)
+            yield self.labels - before
 
     def _grown(
         self, making: _Making, states: Floats, first: Integers, count: Integers, gains: Floats, judge: Judge

@@ -252,7 +252,8 @@ class Groups:
         mine = waits.pop(output, None)
         part = max((wait.part for wait in state.waits), default=0) + 1 if mine is None else mine.part
         takers = problem.consumers[output]
-        keeps = [False, True] if takers and problem.tensors[output] == state.shape else [False]
+        may_keep = takers and problem.tensors[output] == state.shape and size <= problem.machine.capacity
+        keeps = [False, True] if may_keep else [False]
         for is_kept in keeps:
             slices = set(mine.slices) if mine else set()
             gain = prices.cover.get(index, 0.0)
@@ -269,7 +270,7 @@ class Groups:
                 held=size if is_kept else 0,
                 deepest=problem.reduction(index) if operator.is_matmul else 1 << 60,
             )
-            for ways in product(*(self._ways(tensor, waits) for tensor in asked)):
+            for ways in product(*(self._ways(index, tensor, waits) for tensor in asked)):
                 step = _Step(gain, base, None, (f"{index}{'+' if is_kept else ''}",))
                 yield from self._taking(
                     place, state.shape, waits, step, dict(zip(asked, ways, strict=True)), part, asked
@@ -342,16 +343,21 @@ class Groups:
             state = State(shape, tuple(sorted(left)))
         yield step._replace(asks=step.asks._replace(pieces=tuple(sorted(pieces))), state=state)
 
-    def _ways(self, tensor: int, waits: Mapping[int, _Wait]) -> list[str]:
-        if tensor in waits:
-            return [waits[tensor].way]
-        if self.problem.producer[tensor] is None:
-            return [_LOADED]
+    def _ways(self, index: int, tensor: int, waits: Mapping[int, _Wait]) -> list[str]:
         ways = [_LOADED]
-        if self.problem.tensors[tensor].size <= self.problem.machine.capacity:
-            ways.append(_RESIDENT)
-        ways.append(_MADE)
-        return ways
+        if self.problem.producer[tensor] is not None:
+            if self.problem.tensors[tensor].size <= self.problem.machine.capacity:
+                ways.append(_RESIDENT)
+            if not self._is_prologue(index, tensor) or self._is_whole_somewhere(index, tensor):
+                ways.append(_MADE)
+        return [way for way in ways if tensor not in waits or way == waits[tensor].way]
+
+    def _is_whole_somewhere(self, index: int, tensor: int) -> bool:
+        """True if the rule on prologues lets a MatMul have ``tensor`` made in its group at some granularity."""
+        machine = self.problem.machine
+        longest = {0: machine.native_width, 1: max(machine.native_width, machine.native_height)}
+        sides = [side for side, taken in enumerate(self.problem.operators[index].inputs) if taken == tensor]
+        return all(self.problem.reduction(index) <= longest[side] for side in sides)
 
     def _is_prologue(self, index: int, tensor: int) -> bool:
         source = self.problem.producer[tensor]
