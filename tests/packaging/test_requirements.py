@@ -45,7 +45,13 @@ def test_the_lock_holds_everything_with_hashes() -> None:
 
 def test_tests_use_only_what_the_extra_installs() -> None:
     ours = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {"shorthaul", "tests", "benchmarks"}
-    known = {"sklearn": "scikit-learn", "Cython": "cython", "cython": "cython", "distributed": "distributed"}
+    known = {
+        "sklearn": "scikit-learn",
+        "joblib": "scikit-learn",
+        "Cython": "cython",
+        "cython": "cython",
+        "distributed": "distributed",
+    }
     allowed = {named(item) for item in [*PROJECT["dependencies"], *EXTRAS["dev"]]}
     for path in (ROOT / "tests").rglob("*.py"):
         for name in re.findall(IMPORTED, path.read_text(), re.MULTILINE):

@@ -64,7 +64,7 @@ def test_a_changed_stretch_costs_what_the_plain_replay_of_all_says() -> None:
         expected = traffic_of_order(cdag, budget, changed.tolist(), penalty, before=order.tolist(), first=first)
         assert schedule.traffic + more == expected, seed
         resumed += first > 0 and end < len(order)
-    assert resumed > 20
+    assert resumed > len(samples(200)) // 4
 
 
 def test_the_schedule_is_what_its_cost_says_after_any_number_of_moves() -> None:

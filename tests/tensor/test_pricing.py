@@ -227,4 +227,4 @@ def test_what_pieces_add_up_to_is_no_more_than_the_latency(rules):
         for profile, column in every_column(program):
             assert program.pricing.least(profile) <= least_latency(problem, rules, column) * (1 + 1e-9)
             seen += 1
-    assert seen > 100
+    assert seen > 3 * len(samples(80))

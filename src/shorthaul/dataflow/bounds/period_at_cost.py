@@ -148,8 +148,8 @@ def crossbars_together(
         accesses = sum(end in actors for channel in group for end in (channel.src, channel.dst))
         ticks = accesses * ticks_for(group[0].token_bytes, fastest, application.ticks_per_second)
         size = _least_bytes(group)
-        total += ticks
-        if size <= largest:
+        total += ticks if size else 0  # a buffer of no bytes fits every memory
+        if 0 < size <= largest:
             items.append((ticks / size, size))
     held, saved = _most_bytes(platform, cost, budget), 0.0
     for rate, size in sorted(items, reverse=True):
