@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from tests.commands import shorthaul
 
+LARGE = ("spatial", "plan", "yule:n=3000", "--refine", "0", "--json")
 LONG = ("tensor", "plan", "transformer-block", "--effort", "100000", "-o", "plan.json")
 
 
@@ -127,3 +130,27 @@ def test_signals_after_the_answer_change_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "answer\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how full a pipe is")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_answer_that_is_stopped_halfway_comes_whole(unbuffered: str) -> None:
+    """A reader that is slow and a command that is stopped and goes on, as by Ctrl-Z and fg."""
+    import fcntl
+    import termios
+
+    command = [sys.executable, "-m", "shorthaul", *LARGE]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+        assert process.stdout is not None
+        room = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+        while int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder) < room:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        process.send_signal(signal.SIGCONT)
+        printed = process.stdout.read()
+    assert process.returncode == 0
+    assert len(printed) > room
+    json.loads(printed)
