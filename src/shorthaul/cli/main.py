@@ -39,7 +39,7 @@ def _run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             if isinstance(stream.buffer, io.RawIOBase):
                 # Unbuffered (PYTHONUNBUFFERED): of a write that a signal cuts short, Python would lose the rest.
-                stream = open(stream.fileno(), "w", encoding=stream.encoding, closefd=False)  # noqa: PTH123, SIM115
+                stream = open(stream.fileno(), "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115
                 stream.reconfigure(line_buffering=True)
                 setattr(sys, name, stream)
             # A terminal or file whose encoding lacks a sign, such as a cross in a table, gets its number.
