@@ -120,6 +120,29 @@ def test_random_plans_give_the_numbers_of_the_reference(name: str) -> None:
     assert sum(itertools.islice(filter(None, valid), 2)) == 2
 
 
+@pytest.mark.parametrize("weight_step", [0.01, 2.0**-7])
+def test_a_quantised_block_gives_the_steps_of_the_reference(weight_step: float) -> None:
+    """Weights in steps of 0.01 show where they were computed in single precision; a power of two has ties, all exact."""
+    net, rng = Net("quantised block", opset=19, filled=True), np.random.default_rng(2)
+    step, zero = net.constant(0.05, np.float32), net.constant(3, np.int8)
+    of_weights = net.constant(weight_step, np.float32), net.constant(0, np.int8)
+
+    def quantised(x: str) -> str:
+        return str(net.op("DequantizeLinear", net.op("QuantizeLinear", x, step, zero), step, zero))
+
+    def convolved(x: str) -> str:
+        weights = net.constant(rng.integers(-60, 60, (8, 8, 3, 3)), np.int8)
+        made = net.op("DequantizeLinear", weights, *of_weights)
+        return str(net.op("Conv", x, made, pads=[1] * 4, kernel_shape=[3, 3]))
+
+    x = quantised(net.input(1, 8, 12, 12))
+    y = quantised(convolved(quantised(net.op("Relu", convolved(x)))))
+    model = net.model(quantised(net.op("Relu", net.op("Add", y, x))))
+    network = network_from_onnx(model.SerializeToString())
+    plan = NetworkPlan(tuple(item.group for item in fuse(network, machine(20000), Search(), 20000.0)))
+    assert list(execute(network, plan, None, Search(seed=1)).errors.values()) == [0.0]
+
+
 @pytest.mark.parametrize(("kind", "opset"), [("Softmax", 11), ("Softmax", 13), ("LogSoftmax", 9), ("Hardmax", 12)])
 def test_rows_of_old_versions_are_all_axes_from_the_second_on(kind: str, opset: int) -> None:
     net = Net("old", opset=opset)

@@ -16,8 +16,9 @@ def replay_inner(
 ) -> Iterator[Violation]:
     """Yield what is wrong with the inner tiles of a plan, and add their traffic to ``groups``.
 
-    ``levels`` are the capacity and the double buffering of every memory inside of the first near one. An operator
-    without a tile for a level passes through it, everything once.
+    ``levels`` are the capacity and the double buffering of every memory inside of the first near one. A level for which
+    an operator has no tiles holds nothing for it: what passes is what the next level further inside takes, and without
+    tiles there either, what every position touches, again and again.
     """
     known: dict[tuple[object, ...], tuple[float, float, float]] = {}
     for number, (group, seen) in enumerate(zip(plan.groups, groups, strict=True)):
@@ -26,35 +27,59 @@ def replay_inner(
             if tiled.operator not in group.operators or not 2 <= tiled.level < 2 + len(levels):
                 text = f"tiles of operator {tiled.operator} for level {tiled.level}: there is no such thing"
                 yield Violation("inner-unknown", f"group {number}", text)
-        seen.inner_bytes = [(0.0, 0.0)] * len(levels)
+        moved = [(0.0, 0.0)] * len(levels)
         for operator, operations in seen.operations.items():
             item = network.operators[operator]
             if item.barrier:
-                seen.inner_bytes = [(seen.loads_bytes, seen.stores_bytes) for _ in levels]
+                moved = [(seen.loads_bytes, seen.stores_bytes) for _ in levels]
                 continue
-            extents = seen.extents[operator]
+            extents, passed = seen.extents[operator], 0
             for at, (capacity, double) in enumerate(levels):
-                loops = chosen.get((operator, at + 2))
-                cut = {} if loops is None else {loop.dim: loop.tile for loop in loops}
+                loops, is_last = chosen.get((operator, at + 2)), at == len(levels) - 1
+                if loops is None and not is_last:
+                    continue
                 alone = _alone(network, item, extents)
-                local = Group((0,), tuple(type(loop)(0, loop.dim, loop.tile) for loop in loops or ()))
-                faults = list(loop_faults(alone, local, f"group {number}, {item.name}, level {at + 2}"))
-                if faults:
-                    yield from faults
-                    break
-                form = (at, loops, item.reads, item.writes, extents, tuple(t.bits for t in alone.tensors))
-                if form not in known:
-                    run = GroupRun(alone, local, set(), double_buffered=double).run()
-                    known[form] = run.loads_bytes, run.stores_bytes, run.peak_bytes
+                form = (at, loops, item.reads, item.writes, extents, item.whole, tuple(t.bits for t in alone.tensors))
+                if loops is None:
+                    known[form] = known.get(form) or (*_by_position(network, item, extents), 0.0)
+                else:
+                    local = Group((0,), tuple(type(loop)(0, loop.dim, loop.tile) for loop in loops))
+                    faults = list(loop_faults(alone, local, f"group {number}, {item.name}, level {at + 2}"))
+                    if faults:
+                        yield from faults
+                        break
+                    if form not in known:
+                        run = GroupRun(alone, local, set(), double_buffered=double).run()
+                        known[form] = run.loads_bytes, run.stores_bytes, run.peak_bytes
                 loads, stores, peak = known[form]
                 region = math.prod(extents) * item.work
                 times = operations / region if region else 1.0
-                before = seen.inner_bytes[at]
-                seen.inner_bytes[at] = (before[0] + loads * times, before[1] + stores * times)
-                if loops is not None and peak > capacity:
+                for level in range(passed, at + 1):
+                    before = moved[level]
+                    moved[level] = (before[0] + loads * times, before[1] + stores * times)
+                if peak > capacity:
                     place = f"group {number}, {item.name}, level {at + 2}"
                     yield Violation("over-capacity", place, "the tiles do not fit", peak, capacity)
+                passed = at + 1
+                cut = {loop.dim: loop.tile for loop in loops or ()}
                 extents = tuple(cut.get(dim, size) for dim, size in enumerate(extents))
+        seen.inner_bytes = moved
+
+
+def _by_position(network: Network, item: Operator, extents: Sequence[int]) -> tuple[float, float]:
+    """Return what a region loads and stores if nothing stays from one position to the next, sums neither.
+
+    Tiles of single positions move no more, and less where neighbours have something in common: leaving tiles out never
+    pays where those fit.
+    """
+    single = tuple(size if dim in item.whole else 1 for dim, size in enumerate(extents))
+    all_at_once, one = (
+        GroupRun(_alone(network, item, sizes), Group((0,)), set(), double_buffered=False).run()
+        for sizes in (extents, single)
+    )
+    count = math.prod(extents) / max(1, math.prod(single))
+    stores = one.stores_bytes * count
+    return one.loads_bytes * count + max(0.0, stores - all_at_once.stores_bytes), stores
 
 
 def _alone(network: Network, item: Operator, extents: Sequence[int]) -> Network:

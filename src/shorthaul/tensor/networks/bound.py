@@ -33,14 +33,19 @@ class Least:
     vector_s: float
     traffic_bytes: float
     product_bytes: float
+    inner_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What the outputs need of one operator: operations, an array filled by each, and bytes of the tensors it reads."""
+    """What the outputs need of one operator: operations, an array filled by each, bytes of the tensors it reads.
+
+    ``inner_bytes`` pass every level inside of the first near one; of a barrier, whose tensors may be near, none.
+    """
 
     operations: float
     read: dict[int, float]
+    inner_bytes: float
 
 
 def demands(network: Network, machine: Machine) -> dict[int, Demand]:
@@ -53,14 +58,23 @@ def demands(network: Network, machine: Machine) -> dict[int, Demand]:
     for number, dims in _needed(network).items():
         operator = network.operators[number]
         read: dict[int, float] = {}
+        inner: dict[int, float] = {}
         for access in operator.reads:
             amount = _elements(network, operator, access, dims) * network.tensors[access.tensor].bits / 8
             read[access.tensor] = max(read.get(access.tensor, 0.0), amount)
+            # A part of a region takes its share of what the region touches, at least, as what parts have in common
+            # counts for both. That fails where places lie between those that are read, in transposed convolutions.
+            if not operator.barrier and all(index.divisor == 1 for index in access.axes):
+                inner[access.tensor] = max(inner.get(access.tensor, 0.0), amount)
+        if not operator.barrier:
+            target = operator.writes[0]
+            made = math.prod(int(dims[dim].sum()) for index in target.axes for dim, _ in index.terms)
+            inner[target.tensor] = made * network.tensors[target.tensor].bits / 8
         filled = 1
         for mask, width in zip(dims, spread(operator, machine.array), strict=True):
             count = int(mask.sum())
             filled *= -(-count // width) * width if count == len(mask) else count
-        found[number] = Demand(filled * operator.work, read)
+        found[number] = Demand(filled * operator.work, read, sum(inner.values()))
     return found
 
 
@@ -90,7 +104,8 @@ def least(network: Network, machine: Machine) -> Least:
         elif tensor.is_output:
             traffic += tensor.elements * tensor.bits / 8
     products = sum(_product(network, number, capacity, read) for number in needed)
-    return Least(seconds["matrix"], seconds["vector"], traffic, products)
+    inner = sum(demand.inner_bytes for demand in needed.values())
+    return Least(seconds["matrix"], seconds["vector"], traffic, products, inner)
 
 
 def bound(network: Network, machine: Machine) -> Bound:
@@ -100,6 +115,14 @@ def bound(network: Network, machine: Machine) -> Bound:
     level = machine.levels[0]
     memory = moved / level.bandwidth_bytes_per_s
     terms = {"matrix": found.matrix_s, "vector": found.vector_s, "traffic": memory}
+    inside = ""
+    if len(machine.levels) > 2:
+        slowest = min(level.bandwidth_bytes_per_s for level in machine.levels[1:-1])
+        terms["inner traffic"] = found.inner_bytes / slowest
+        inside = (
+            f"Through every level further inside passes what each operator touches, once at least, whether tiles stay "
+            f"there or not: {found.inner_bytes:.6g} bytes, {terms['inner traffic']:.6g} s where that is slowest. "
+        )
     method = max(terms, key=lambda name: terms[name])
     proof = (
         f"The outputs need {found.matrix_s:.6g} s of the matrix unit and {found.vector_s:.6g} s of the vector unit, "
@@ -108,8 +131,8 @@ def bound(network: Network, machine: Machine) -> Bound:
         f"{found.traffic_bytes:.6g} bytes; products of tensors that nobody makes, whose outputs are stored, move "
         f"{found.product_bytes:.6g} bytes more, since m n k multiplications with S words move "
         f"2 m n k / sqrt(S) - 2 S words at least (Smith et al. 2019). They pass {level.name} at "
-        f"{level.bandwidth_bytes_per_s:.6g} bytes per second: {memory:.6g} s. Groups follow one another, and none "
-        f"takes less than each of the three."
+        f"{level.bandwidth_bytes_per_s:.6g} bytes per second: {memory:.6g} s. {inside}Groups follow one another, and "
+        f"none takes less than each of these."
     )
     return Bound("latency_s", terms[method], method, proof, {"values": terms, "traffic_bytes": moved})
 

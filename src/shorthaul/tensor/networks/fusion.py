@@ -162,9 +162,7 @@ def fuse(
     inner = InnerTilings(network, machine)
 
     def plan_of(groups: Sequence[Tiled]) -> list[Tiled]:
-        # Once time is up, operators pass through the memories inside: such a plan is as valid.
-        cut = [() if search.expired() else inner.of(item.group) for item in groups]
-        return [replace(item, group=replace(item.group, inner=tiles)) for item, tiles in zip(groups, cut, strict=True)]
+        return [replace(item, group=replace(item.group, inner=inner.of(item.group))) for item in groups]
 
     def made() -> NetworkPlan:
         return NetworkPlan(tuple(item.group for item in plan_of([state.tiled[group] for group in _ordered(state)])))

@@ -241,6 +241,10 @@ def constants_of(graph: Graph, model: Any) -> dict[str, Array]:
     """Return all constants of a graph in double precision: initializers, and what nodes make of them."""
     found = {name: _double(value) for name, value in graph.values.items()}
     found |= {tensor.name: _double(numpy_helper.to_array(tensor)) for tensor in model.graph.initializer}
+    for node in graph.folded:  # once more: these are in the model's own precision
+        is_real = any(found[name].dtype.kind == "f" for name in node.outputs if name in found)
+        if is_real and all(name in found for name in node.inputs if name):
+            found |= evaluated(node, graph.opsets, found)
     for node in graph.nodes:
         outputs = [name for name in node.outputs if name]
         if outputs and all(name in graph.constants for name in outputs) and any(n not in found for n in outputs):

@@ -64,6 +64,8 @@ class Graph:
     types: dict[str, int] = field(default_factory=dict)
     #: Tensors whose shape is a guess.
     guessed: set[str] = field(default_factory=set)
+    #: The nodes that ``values`` were computed by, in order.
+    folded: list[Node] = field(default_factory=list)
 
 
 def graph_from_onnx(
@@ -176,6 +178,7 @@ class _Reader:
     def __init__(self, onnx: Any, model: Any, most_row_bytes: float) -> None:
         self.onnx, self.model, self.most_row_bytes = onnx, model, most_row_bytes
         self.values: dict[str, Array] = {}
+        self.folded: list[Node] = []
         self.constants: set[str] = set()
         self.shapes: dict[str, Shape] = {}
         self.types: dict[str, int] = {}
@@ -199,7 +202,8 @@ class _Reader:
         outputs = [value.name for value in graph.output]
         known = (self.shapes, bits, constants, self.values, self.remarks)
         opsets = {item.domain: item.version for item in self.model.opset_import}
-        return Graph(graph.name or "graph", nodes, inputs, outputs, *known, opsets, self.types, self.guessed)
+        more = (opsets, self.types, self.guessed, self.folded)
+        return Graph(graph.name or "graph", nodes, inputs, outputs, *known, *more)
 
     def _inline(self) -> None:
         """Put operators that are known through others only in place."""
@@ -281,6 +285,7 @@ class _Reader:
                         self.values[name] = np.asarray(value)
                         constants.add(name)
                 folded = True
+                self.folded.append(_node(self.onnx, node, len(self.folded)))
             elif self._is_constant(node, constants):
                 self.constants |= set(node.output)
                 constants |= set(node.output)

@@ -1,0 +1,113 @@
+"""Memories further inside: no plan is below the bound there, and none gains by leaving tiles out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.tensor.networks.odd_networks import ODD
+from tests.tensor.networks.test_networks import SMALL, random_plan, read
+
+from shorthaul.core.machines.files import machine_file
+from shorthaul.core.search import Search
+from shorthaul.tensor.check.inner_replay import replay_inner
+from shorthaul.tensor.check.network_replay import replay_network
+from shorthaul.tensor.networks.bound import bound
+from shorthaul.tensor.networks.inner import region_network
+from shorthaul.tensor.networks.machine import Machine, machine_of
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
+from shorthaul.tensor.networks.pricing import loops_of
+from shorthaul.tensor.verbs.networks import planned, report_on
+
+LARGE = 10**9
+
+
+def four_levels(rng: np.random.Generator, inner: int = LARGE) -> Machine:
+    """Return a machine on which any level may be the slow one."""
+    rates = [f"bandwidth_bytes_per_s: {10 ** rng.uniform(5, 10)}" for _ in range(3)]
+    double = [f"double_buffered: {str(bool(rng.random() < 0.7)).lower()}" for _ in range(3)]
+    text = f"""{{name: four, levels: [{{name: a, {rates[0]}}}, {{name: b, capacity_bytes: {LARGE}, {rates[1]}, {double[0]}}},
+      {{name: c, capacity_bytes: {inner}, {rates[2]}, {double[1]}}},
+      {{name: d, capacity_bytes: {inner}, bandwidth_bytes_per_s: 1.0, {double[2]}}}],
+      compute: {{clock_hz: 1e9, matrix: {{operations_per_cycle: {{32: 64}}}}, vector: {{operations_per_cycle: {{32: 8}}}}}}}}"""
+    return machine_of(machine_file(text, "levels", "compute"))
+
+
+def random_inner(network: Network, group: Group, rng: np.random.Generator) -> Group:
+    """Return a group with tiles drawn for some operators on some levels; they may break rules."""
+    if network.operators[group.operators[-1]].barrier:
+        return group
+    (seen,) = replay_network(network, NetworkPlan((group,)), 1e12, double_buffered=False).groups
+    tiles = []
+    for number, extents in seen.extents.items():
+        sizes = list(extents)
+        for level in (2, 3):
+            if rng.random() < 0.4:
+                continue
+            keys = loops_of(region_network(network, number, sizes), (0,)).sink
+            loops = []
+            for at in rng.permutation(len(keys)):
+                dim = keys[at][1]
+                sizes[dim] = int(rng.integers(1, sizes[dim] + 1))
+                loops.append(Loop(number, dim, sizes[dim]))
+            tiles.append(Inner(number, level, tuple(loops)))
+    return replace(group, inner=tuple(tiles))
+
+
+def hunt(name: str, seed: int, count: int) -> int:
+    """Compare random plans with the bound; return how many break no rule."""
+    network, rng = SMALL[name] if name in SMALL else read(ODD[name]()), np.random.default_rng(seed)
+    valid = 0
+    for _ in range(count):
+        plan, on = random_plan(network, rng), four_levels(rng)
+        if replay_network(network, plan, 1e12, double_buffered=False).violations:
+            continue
+        plan = NetworkPlan(tuple(random_inner(network, group, rng) for group in plan.groups))
+        report = report_on(network, plan, on)
+        if report.ok:
+            valid += 1
+            assert report.cost is not None
+            assert report.cost["latency_s"] >= bound(network, on).value * (1 - 1e-9)
+    return valid
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_random_plan_beats_the_bound(name: str) -> None:
+    assert hunt(name, 7, 12) > 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ODD)
+def test_no_random_plan_of_odd_sizes_beats_the_bound(name: str) -> None:
+    assert hunt(name, 7, 40) > 2
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_plan_gains_by_leaving_tiles_out(name: str) -> None:
+    """Whatever tiles are taken away, of one operator for the innermost level, or all: nothing becomes less."""
+    network, on = SMALL[name], four_levels(np.random.default_rng(1), inner=600)
+    plan, _ = planned(network, on, Search())
+    before = report_on(network, plan, on).cost
+    assert before is not None
+    assert any(group.inner for group in plan.groups)
+    for at, group in enumerate(plan.groups):
+        for less in [(), *(tuple(i for i in group.inner if i is not one) for one in group.inner if one.level == 3)]:
+            without = NetworkPlan((*plan.groups[:at], replace(group, inner=less), *plan.groups[at + 1 :]))
+            after = report_on(network, without, on)
+            assert after.ok
+            assert after.cost is not None
+            assert after.cost["latency_s"] >= before["latency_s"] * (1 - 1e-9)
+
+
+def test_an_operator_without_tiles_takes_all_its_operands_again() -> None:
+    """Of a product: two elements in, and a sum out and in again, for every multiplication."""
+    network = SMALL["mlp"]
+    number = next(n for n, item in enumerate(network.operators) if item.unit == "matrix")
+    item = network.operators[number]
+    plan = NetworkPlan(tuple(Group((n,)) for n in range(len(network.operators))))
+    replayed = replay_network(network, plan, 1e12, double_buffered=True)
+    assert not list(replay_inner(network, plan, replayed.groups, [(600.0, True)]))
+    many, outputs = item.operations / item.work, network.tensors[item.writes[0].tensor].elements
+    assert replayed.groups[number].inner_bytes == [((3 * many - outputs) * 4, many * 4)]
