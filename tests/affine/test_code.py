@@ -145,8 +145,20 @@ def test_a_strip_gathers_no_column() -> None:
       for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) C[i][j] += A[i][k] * B[j][k];
 #pragma endscop
     }"""
-    found = made(source, "n=100,S=900")["code"]
+    found = made(source, "n=100,S=4096")["code"]
     assert re.search(r"S0\(\(c\d+ \+ 7\), c\d+, c\d+\);", found)
+
+
+@pytest.mark.parametrize("words", [100, 900])
+def test_strips_are_inside_of_what_a_box_holds(words: int) -> None:
+    found = made("gemm", f"NI=100,NJ=100,NK=100,S={words}")
+    heads = [line for line in found["code"].splitlines() if line.lstrip().startswith("for (long c")]
+    order = [line for line in heads if "first_origin" in line or "+= 8)" in line]
+    assert "first_origin" in order[0]
+    stripped = [re.findall(r"c\d+", line)[0] for line in order if "+= 8)" in line]
+    depth = found["code"].split("/* S0, S1 */")[1].split("for (long ")[1:]
+    box = [item.split(" ")[0] for item in depth[:3]]
+    assert not {*stripped} & {*box}
 
 
 @needs_compiler

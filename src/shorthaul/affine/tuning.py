@@ -221,5 +221,18 @@ LARGEST_ORDER = 300_000
 PART_VERTICES = range(40, 260)
 #: Values of S for these.
 PART_CAPACITIES = (1, 2, 3)
-#: The share of loads that emitted C gives up for long rows and loops in program order (benchmarks/affine_code.py).
-CODE_SLACK = 0.02
+#: Iterations of a loop that emitted C executes together (benchmarks/affine_code.py).
+STRIP = 8
+
+
+class Slack(NamedTuple):
+    """Shares of loads that boxes may give up: for ``rows`` of more than one cell, and for ``strips`` of loops."""
+
+    rows: float = 0.0
+    strips: float = 0.0
+
+
+#: Boxes are chosen by their loads alone.
+NO_SLACK: Final = Slack()
+#: What emitted C gives up for long rows and loops in program order, and for strips (benchmarks/affine_code.py).
+CODE_SLACK: Final = Slack(0.02, 0.3)

@@ -12,8 +12,9 @@ import islpy as isl
 
 from shorthaul.affine.c_code.legality import Order
 from shorthaul.affine.c_code.parts import Nest, Part
-from shorthaul.affine.c_code.strips import STRIP, Strips, moved, strip_heads
+from shorthaul.affine.c_code.strips import Strips, moved, strip_heads
 from shorthaul.affine.model import Program
+from shorthaul.affine.tuning import STRIP
 
 _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 _INDENT = "  "
@@ -136,7 +137,9 @@ class _Printer:
             first, step = f"first_origin({first}, {tile})", tile
         before = ("PARALLEL",) if free else ("VECTOR",) if self._is_vector(node, at) else ()
         lines = [*_head(name, first, condition, step, before), *_indented(inside.lines), "}"]
-        found = self._stripped(node, walked) if tile is None and step == "1" else None
+        # loops outside are one by one in what a tile holds: strips of them would take more room
+        inner = tile is None and step == "1" and at >= self.nest.outside
+        found = self._stripped(node, walked) if inner else None
         heads = None if found is None else strip_heads(name, first, condition)
         if found is not None and heads is not None:
             rest = [heads[1], *_indented(inside.lines), "}"]

@@ -40,12 +40,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Nest:
-    """One phase: its statements, their parts, the sizes of tiles by name, and what its order has no loops for."""
+    """One phase: its statements, their parts, the sizes of tiles by name, and what its order has no loops for.
+
+    The first entries of time vectors, ``outside``, sort what is held at a time; the others are free within it.
+    """
 
     names: tuple[str, ...]
     parts: tuple[Part, ...]
     tiles: Mapping[str, int] = field(default_factory=dict)
     remark: str = ""
+    outside: int = 0
 
     @property
     def length(self) -> int:
@@ -114,7 +118,7 @@ class _Writer:
     def nest(self, names: Sequence[str], drafts: Sequence[_Draft], remark: str = "") -> Nest:
         """Return the drafts as parts."""
         length = max((len(item.entries) for item in drafts), default=0)
-        return Nest(tuple(names), tuple(self._part(item, length) for item in drafts), self.sizes, remark)
+        return Nest(tuple(names), tuple(self._part(item, length) for item in drafts), self.sizes, remark, length)
 
     def tiled(self, step: Step) -> list[_Draft]:
         """Return the statements of a step in its tiles."""

@@ -16,10 +16,9 @@ from shorthaul.affine.c_code.parts import Part
 from shorthaul.affine.integer_sets.dependences import Conflicts
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.placement import function_rows
+from shorthaul.affine.tuning import STRIP
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
-#: Iterations of a strip (benchmarks/affine_code.py).
-STRIP = 8
 
 
 @dataclass(frozen=True)
@@ -119,15 +118,6 @@ def strip_heads(name: str, first: str, condition: str) -> tuple[str, str] | None
         f"for (long {name} = {first}; {name} {sign} ({end}) - {STRIP - 1}; {name} += {STRIP}) {{",
         f"for (long {name} = {rest}; {condition}; {name} += 1) {{",
     )
-
-
-def has_strips(text: str) -> bool:
-    """True if C has loops in strips.
-
-    >>> has_strips("for (long c1 = 0; c1 < (N) - 7; c1 += 8) {")
-    True
-    """
-    return f" += {STRIP}) {{" in text
 
 
 def moved(line: str, name: str, by: int) -> str:

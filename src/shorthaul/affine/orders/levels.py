@@ -16,6 +16,7 @@ from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import WholeStep
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
+from shorthaul.affine.tuning import NO_SLACK, Slack
 from shorthaul.core.search import Search
 
 
@@ -51,7 +52,7 @@ def at_levels(
     sizes: Mapping[str, int],
     capacities: Sequence[int],
     search: Search | None = None,
-    slack: float = 0.0,
+    slack: Slack = NO_SLACK,
 ) -> LevelOrder:
     """Return the order whose loads are least, those of every memory beside the best order known for it alone.
 
@@ -74,7 +75,7 @@ def at_levels(
             if key not in nested:
                 nested[key] = boxes.of(step.names)
         found = nested.get(key)
-        return step if found is None or boxes.cost(found) >= (1 + slack) * boxes.cost(step) else found
+        return step if found is None or boxes.cost(found) >= (1 + slack.rows) * boxes.cost(step) else found
 
     candidates: list[LevelOrder] = []
     with nullcontext() if search is None else effort.charged_to(search):

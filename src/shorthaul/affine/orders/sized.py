@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, islice
 
 import islpy as isl
@@ -12,6 +13,7 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
+from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placements, reads_of
@@ -25,9 +27,11 @@ from shorthaul.affine.tuning import (
     MOST_BOX_FUSIONS,
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
+    NO_SLACK,
     PLACEMENT_OPERATIONS,
     POOR,
     WORTH_JOINING,
+    Slack,
 )
 from shorthaul.core.search import Search
 
@@ -37,12 +41,12 @@ def at_sizes(
     flow: DataFlow,
     sizes: Mapping[str, int],
     search: Search | None = None,
-    slack: float = 0.0,
+    slack: Slack = NO_SLACK,
 ) -> UpperBound:
     """Return the order with the fewest loads known at ``sizes`` (every parameter, and S); its formula holds there.
 
     ``search`` limits the work; where it ends early, the best found until then is taken. Where boxes are compared, rows
-    of one cell count as a share of ``slack`` more than long ones.
+    of one cell, and boxes without room for strips, count as the shares of ``slack`` more.
 
     Phases are executed in boxes where these load less, and joined where one in boxes loads less than several: those of
     ``upper``, and the smallest ones that there are.
@@ -59,9 +63,9 @@ def at_sizes(
         for steps in starts:
             steps = boxes.turned(_joined(flow, [boxes.better(item) for item in steps], boxes))
             made = replace(upper, steps=tuple(in_order(flow, steps)))
-            if made.value(sizes) < best.value(sizes):
+            if sum(map(boxes.cost, made.steps)) < sum(map(boxes.cost, best.steps)):
                 best = made
-        best = replace(best, steps=tuple(boxes.better(item, refined) for item in best.steps))
+        best = replace(best, steps=tuple(boxes.better(item, partial(refined, slack=slack)) for item in best.steps))
     return best
 
 
@@ -73,7 +77,7 @@ class Boxes:
     """The boxes of sets of statements at given sizes.
 
     ``weights`` say what a load counts into each memory, by its words, the largest first; without them there is S only.
-    ``slack`` is the share of loads that rows of one cell count more than long ones.
+    ``slack`` has the shares of loads that rows of one cell and boxes without room for strips count more.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class Boxes:
         sizes: Mapping[str, int],
         small: Sequence[str],
         weights: Mapping[int, float] | None = None,
-        slack: float = 0.0,
+        slack: Slack = NO_SLACK,
     ) -> None:
         self.flow, self.sizes, self.slack = flow, sizes, slack
         self.parameters = {name: sizes[name] for name in flow.program.parameters}
@@ -95,10 +99,12 @@ class Boxes:
         self._costs: dict[int, tuple[AnyStep, float]] = {}  # with the phase, so that its number stays its own
 
     def cost(self, step: AnyStep) -> float:
-        """Return the loads of a phase into all memories, weighted."""
+        """Return the loads of a phase into all memories, weighted; less where there is room for strips."""
         if id(step) not in self._costs:
             loads = sum(weight * step.loads(self.parameters, words) for words, weight in self.weights.items())
-            self._costs[id(step)] = step, loads
+            inner = step.step if isinstance(step, FixedStep) else step
+            strips = isinstance(inner, BoxStep) and inner.has_strips
+            self._costs[id(step)] = step, loads / (1 + self.slack.strips * strips)
         return self._costs[id(step)][1]
 
     def instances(self, step: AnyStep) -> int:

@@ -26,6 +26,7 @@ from shorthaul.affine.plan import (
     UpperDocument,
 )
 from shorthaul.affine.sizes import FAST_MEMORY, assumption, sizes_text
+from shorthaul.affine.tuning import NO_SLACK, Slack
 from shorthaul.affine.verbs.data_flow import drawn_data_flow
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
@@ -177,11 +178,11 @@ def order_in_time(
     sizes: Mapping[str, int],
     capacities: tuple[int, ...],
     search: Search | None = None,
-    slack: float = 0.0,
+    slack: Slack = NO_SLACK,
 ) -> UpperBound | LevelOrder | None:
     """Return the best order known at ``sizes`` for one memory, S, or several, None where the search ends first.
 
-    ``slack`` is the share of loads that longer rows may cost.
+    ``slack`` is what long rows and strips may cost.
     """
     try:
         if upper is None or flow is None:

@@ -9,7 +9,6 @@ from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.c_code.files import c_file, remarks_of
 from shorthaul.affine.c_code.legal import legal_order
-from shorthaul.affine.c_code.strips import has_strips
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions, CodeOptions
@@ -29,10 +28,6 @@ from shorthaul.core.verbs import asked, verb
 
 if TYPE_CHECKING:
     from shorthaul.affine.verbs.keywords import CodeKeywords
-
-_IN_STRIPS = (
-    "eight iterations of a loop run together: the loads said are those of the order one by one, which takes less room"
-)
 
 
 @verb(CodeOptions, PROGRAMS)
@@ -63,7 +58,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     >>> from shorthaul.affine.workloads.cases import case
     >>> result = code(case("gemm").workload, size="NI=1000,NJ=1000,NK=1000,S=4096")
     >>> result.extra["tiles"]
-    {'T0_0': 59, 'T0_1': 67}
+    {'T0_0': 67, 'T0_1': 56}
     """
     program, options, search, source = asked(workload, PROGRAMS, CodeOptions, keywords)
     sizes, capacities = memories(options, program)
@@ -85,8 +80,6 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE)
         least = bound_of(program, found, sizes, flow)
         derived = not any(nest.remark for nest in order.nests) and not order.storage.buffers
-        if derived and has_strips(text):
-            remarks.append(_IN_STRIPS)
         extra: CodeExtra = {
             "code": text,
             "sizes": sizes,

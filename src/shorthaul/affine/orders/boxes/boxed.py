@@ -12,7 +12,7 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.grouping import Grouping
-from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_of
+from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_of, whole_strips
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import (
@@ -22,7 +22,7 @@ from shorthaul.affine.orders.placement import (
     signs_of,
 )
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.tuning import MOST_BOX_ROUNDS, MOST_EDGES_NEAR, WIDEST_FREE_ORDER
+from shorthaul.affine.tuning import MOST_BOX_ROUNDS, MOST_EDGES_NEAR, NO_SLACK, STRIP, WIDEST_FREE_ORDER, Slack
 
 #: Loops that run one by one outside, and those that may be tiled.
 Band = tuple[tuple[int, ...], tuple[int, ...]]
@@ -34,7 +34,7 @@ def boxed(
     bands: Sequence[Band],
     sizes: Mapping[str, int],
     words: tuple[int, ...],
-    slack: float = 0.0,
+    slack: Slack = NO_SLACK,
     storage: Storage | None = None,
     stepped: bool = False,
 ) -> BoxStep | None:
@@ -42,7 +42,8 @@ def boxed(
 
     ``bands`` are its loops that may be cut (see :func:`tileable`), with the program's memory or with ``storage``.
     ``words`` are the capacities of one memory or several, the largest first. For several, boxes are cut into boxes;
-    every memory counts by the least loads found for it alone. Rows of one cell count as a share of ``slack`` more.
+    every memory counts by the least loads found for it alone. Rows of one cell, and boxes
+    without room for strips, count as the shares of ``slack`` more.
     Where the phase is ``stepped``, nothing is kept from one value of the first coordinate to the next.
     """
     if step.phase is None:
@@ -53,14 +54,15 @@ def boxed(
     cells = grouping.cells() if grouping.extents else None
     if cells is None:
         return None
+    still = grouping.still if slack.strips else frozenset()
     alone = {
-        (band, item): BoxSearch(cells, extents, *band, [Level(item)], slack).optima()
+        (band, item): BoxSearch(cells, extents, *band, [Level(item)], slack, still).optima()
         for band in bands
         for item in words
     }
     found = [item for band in bands for item in alone[band, words[0]]]
     if len(words) > 1:
-        found = [item] if found and (item := _nested(cells, extents, words, alone, slack)) is not None else []
+        found = [item] if found and (item := _nested(cells, extents, words, alone, slack, still)) is not None else []
     made = [
         BoxStep(
             step,
@@ -69,11 +71,12 @@ def boxed(
             cells,
             extents,
             sizes,
+            still,
         )
         for item in found
     ]
     if len(made) > 1 and any(item.is_cut for item in cells):
-        return min(made, key=lambda item: item.loads(sizes, words[0]))
+        return min(made, key=lambda item: item.loads(sizes, words[0]) / (1 + slack.strips * item.has_strips))
     return made[min(range(len(found)), key=lambda at: found[at].value)] if made else None
 
 
@@ -82,7 +85,8 @@ def _nested(
     extents: tuple[int, ...],
     words: tuple[int, ...],
     alone: Mapping[tuple[Band, int], Sequence[Found]],
-    slack: float,
+    slack: Slack,
+    still: frozenset[tuple[int, int]],
 ) -> Found | None:
     """Return the best boxes within boxes, from the best ones ``alone`` by loops and capacity."""
     levels = []
@@ -92,23 +96,27 @@ def _nested(
             return None
         levels.append(Level(item, 1 / max(1.0, min(values))))
     tried = (
-        BoxSearch(cells, extents, *band, levels, slack).best([min(optima, key=_value).candidate])
+        BoxSearch(cells, extents, *band, levels, slack, still).best([min(optima, key=_value).candidate])
         for (band, item), optima in alone.items()
         if item == words[-1] and optima
     )
     return min((found for found in tried if found is not None), key=_value, default=None)
 
 
-def refined(step: BoxStep) -> BoxStep:
+def refined(step: BoxStep, slack: Slack = NO_SLACK) -> BoxStep:
     """Return boxes of one level with edges and an order of loops that suit the regions in which cells are accessed."""
     if len(step.boxes) > 1 or not any(item.is_cut for item in step.cells):
         return step
-    best, least = step, step.loads(step.sizes, step.capacities[0])
+
+    def counted(made: BoxStep) -> float:
+        return made.loads(made.sizes, made.capacities[0]) / (1 + slack.strips * made.has_strips)
+
+    best, least = step, counted(step)
     for _ in range(MOST_BOX_ROUNDS):
         effort.step()
         start = best
         for made in _near(start):
-            loads = made.loads(made.sizes, made.capacities[0]) if made.fits else inf
+            loads = counted(made) if made.fits else inf
             if loads < least:
                 best, least = made, loads
         if best is start:
@@ -119,20 +127,23 @@ def refined(step: BoxStep) -> BoxStep:
 def _near(step: BoxStep) -> Iterator[BoxStep]:
     """Yield boxes near ``step``: one edge changed, one and another as long as fits, and loops in other orders."""
     (box,) = step.boxes
-    free = range(box.outer, len(box.loops))
+    free, strips = range(box.outer, len(box.loops)), {at for at, _ in step.still}
 
     def made(edges: Mapping[int, int]) -> BoxStep:
         return replace(step, boxes=(replace(box, edges=tuple(edges.get(at, own) for at, own in enumerate(box.edges))),))
 
     for at in free:
-        options = sorted({*edges_of(step.extents[box.loops[at]]), box.edges[at]})
+        known = edges_of(step.extents[box.loops[at]])
+        options = sorted({*(whole_strips(known) if box.loops[at] in strips else known), box.edges[at]})
         place = options.index(box.edges[at])
         for value in options[max(0, place - MOST_EDGES_NEAR) : place + MOST_EDGES_NEAR + 1]:
             yield made({at: value})
             for other in (item for item in free if item != at):
                 extent = step.extents[box.loops[other]]
                 longest = bisect(range(1, extent + 1), False, key=lambda edge: not made({at: value, other: edge}).fits)
-                if longest:
+                if longest >= STRIP and box.loops[other] in strips:
+                    yield made({at: value, other: longest // STRIP * STRIP})
+                elif longest:
                     yield made({at: value, other: longest})
                     yield made({at: value, other: -(-extent // -(-extent // longest))})
     for inner in permutations(free) if len(free) <= WIDEST_FREE_ORDER else ():

@@ -24,6 +24,7 @@ from shorthaul.affine.orders.placement import (
     signs_of,
 )
 from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.tuning import STRIP
 
 _SET = isl.dim_type.set
 #: Factors of the coordinates by subscript, on a lattice.
@@ -61,6 +62,18 @@ class Grouping:
         ends = _ends(union(self.image(name, program.by_name[name].domain) for name in placement))
         self.first = tuple(low for low, _ in ends)
         self.extents = tuple(high - low + 1 for low, high in ends)
+
+    @property
+    def still(self) -> frozenset[tuple[int, int]]:
+        """Pairs of coordinates, each as long as a strip: along one a written element stays, along the other its row."""
+        found = set()
+        long = [at for at, extent in enumerate(self.extents) if extent >= STRIP]
+        for name, rows in self.placement.items():
+            key = self._key(name, self.flow.program.by_name[name].write)
+            lines = () if key is None else key[0][2][0]
+            stays = [at for at in long if any(rows[at].factors) and not any(line[at] for line in lines)]
+            found |= {(at, along) for at in stays for along in long if lines and lines[-1][along]}
+        return frozenset(found)
 
     def image(self, name: str, points: isl.Set) -> isl.Set:
         """Return where instances of a statement are placed."""

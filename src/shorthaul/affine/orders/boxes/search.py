@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shorthaul.affine import effort
 from shorthaul.affine.orders.boxes.cells import Cells, FloatArray
-from shorthaul.affine.tuning import MOST_BOX_ROUNDS
+from shorthaul.affine.tuning import MOST_BOX_ROUNDS, NO_SLACK, STRIP, Slack
 
 IntArray = npt.NDArray[np.int64]
 
@@ -40,7 +40,7 @@ class Found:
 class BoxSearch:
     """Boxes for one memory or several: those of each level, outermost first, are cut into those of the next.
 
-    Rows of one cell count as a share of ``slack`` more than long ones.
+    Rows of one cell, and boxes without room for strips of a loop in ``still``, count as the shares of ``slack`` more.
     Loops in ``outer`` run one by one outside of all boxes. A candidate is a row of numbers: the edges of the innermost
     boxes, then for every level above how many of the boxes before make one of its own along each loop.
     """
@@ -52,11 +52,14 @@ class BoxSearch:
         outer: tuple[int, ...],
         tiled: tuple[int, ...],
         levels: Sequence[Level],
-        slack: float = 0.0,
+        slack: Slack = NO_SLACK,
+        still: frozenset[tuple[int, int]] = frozenset(),
     ) -> None:
-        self.cells, self.extents, self.outer, self.levels, self.slack = cells, extents, outer, levels, slack
+        self.cells, self.extents, self.outer, self.levels = cells, extents, outer, levels
+        self.slack, self.still = slack, still
         self.tiled = tuple(at for at in tiled if extents[at] > 1)
-        edges = [edges_of(extents[at]) for at in self.tiled]
+        strips = {at for at, _ in still}
+        edges = [whole_strips(edges_of(extents[at])) if at in strips else edges_of(extents[at]) for at in self.tiled]
         self.choices = [
             *edges,
             *([-(-options[-1] // edge) for edge in options] for _ in levels[1:] for options in edges),
@@ -153,7 +156,8 @@ class BoxSearch:
         for number, (level, edges) in enumerate(zip(self.levels, self._edges(boxes), strict=True)):
             outer = () if number else self.outer
             room = 1.0 + sum(item.count(edges) for item in self.cells)
-            loads = (visits * self._visited(within, edges, outer)[0] - first) * (1 + self.slack * self._short(edges))
+            share = (1 + self.slack.rows * self._short(edges)) / (1 + self.slack.strips * self._has_strips(edges))
+            loads = (visits * self._visited(within, edges, outer)[0] - first) * share
             total = np.where(room <= level.capacity, total + level.weight * loads, np.inf)
             for at in (*outer, *self.tiled):
                 visits = visits * np.ceil(within[at] / edges[at])
@@ -165,6 +169,11 @@ class BoxSearch:
         last = [item.factors[-1] for item in self.cells if item.factors and any(item.factors[-1])]
         rows = (np.prod([edges[at] for at, factor in enumerate(row) if factor], axis=0) for row in last)
         return sum((1 / row for row in rows), np.zeros(len(edges[0]))) / max(1, len(last))
+
+    def _has_strips(self, edges: list[FloatArray]) -> npt.NDArray[np.bool_]:
+        """True if boxes have room for a strip of a loop in which an element that is written stays."""
+        room = (np.minimum(edges[at], edges[along]) >= STRIP for at, along in self.still)
+        return sum(room, np.zeros(len(edges[0]), np.bool_))
 
     def _visited(
         self, within: list[FloatArray], edges: list[FloatArray], outer: tuple[int, ...]
@@ -237,3 +246,8 @@ def edges_of(extent: int) -> list[int]:
         found.add(-(-extent // int(count)))
         count = max(count + 1, count * 1.12)
     return sorted(found)
+
+
+def whole_strips(edges: list[int]) -> list[int]:
+    """Return edges of whole strips in place of longer ones; the last is the whole loop."""
+    return sorted({edges[-1], *(edge if edge < STRIP else edge // STRIP * STRIP for edge in edges)})

@@ -16,7 +16,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, boxes_in, within
 from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
-from shorthaul.affine.tuning import PIECES_OF_A_RUN
+from shorthaul.affine.tuning import PIECES_OF_A_RUN, STRIP
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class BoxStep(OfPhase):
     """One phase in boxes that were searched at given sizes; ``plain`` is the phase for all sizes.
 
     With several ``boxes`` each is cut into the next, and the k-th stays in a memory of ``capacities[k]`` words.
+    In ``still`` are loops along which an element that is written stays, with one along its row.
     """
 
     boxes: tuple[Box, ...]
@@ -44,6 +45,7 @@ class BoxStep(OfPhase):
     cells: tuple[Cells, ...]
     extents: tuple[int, ...]
     sizes: Mapping[str, int]
+    still: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def box(self) -> Box:
@@ -57,6 +59,12 @@ class BoxStep(OfPhase):
         edges = dict(zip(self.box.loops, self.box.edges, strict=True))
         held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
         return 1 + int(sum(item.count(held) for item in self.cells)) <= self.capacities[-1]
+
+    @property
+    def has_strips(self) -> bool:
+        """True if boxes have room for a strip of a loop in which an element that is written stays."""
+        edges = dict(zip(self.box.loops, self.box.edges, strict=True))
+        return any(min(edges.get(at, STRIP), edges.get(along, STRIP)) >= STRIP for at, along in self.still)
 
     @property
     def edges(self) -> tuple[Edge, ...]:
