@@ -68,6 +68,29 @@ def test_refinement_that_is_late_keeps_the_layout() -> None:
     assert (refine(stored, 1.0, late()).x == stored.x).all()
 
 
+class Ended(Search):
+    """Somebody ends the search when it has asked three times whether one has."""
+
+    asked = 0
+
+    @property
+    def interrupted(self) -> bool:
+        self.asked += 1
+        return self.asked > 3
+
+    def expired(self) -> bool:
+        return self.asked > 3
+
+
+def test_refinement_looks_up_within_a_tile() -> None:
+    tree = generators.yule(99, 1)
+    layout = place(tree, PlacingOptions(), Search())[0]
+    search = Ended()
+    refine(store(tree, layout, positions(tree, "light-first")), 1e6, search)
+    assert search.asked > 3
+    assert search.spent() <= 4 * tuning.READS_AT_ONCE / tuning.READS_PER_EFFORT
+
+
 def test_commands_end_with_their_status(tmp_path: Path) -> None:
     ended = shorthaul("spatial", "treefix", "yule:n=3000000", "--time-limit", "1e-9", cwd=tmp_path)
     assert ended.returncode == 4

@@ -15,6 +15,8 @@ TILE = 64
 STAGES = 32
 #: Reads per vertex of a stage, at least: three moves of every vertex.
 STAGE_READS = 50
+#: Reads of a tile between two looks at what ends a search: 0.15 s.
+READS_AT_ONCE = 30e6
 #: The last temperature, in hops: 0.1 to 0.2 make no difference beyond 0.2 %.
 COLDEST = 0.16
 #: The first temperature, in hops, is HOTTEST_FACTOR r^HOTTEST_POWER for r reads per vertex: of 0.05, 0.1, 0.15, 0.2 as

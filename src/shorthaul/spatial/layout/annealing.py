@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -60,7 +61,7 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
         for stage, temperature in enumerate(steps):
             until = began + (stage + 1) / len(steps) * remaining_s
             cut = _cut(stored.grid, stage, search.seed)
-            search.spend(_stage(board, tiles, pool, cut, (temperature, reads / len(steps), until)))
+            search.spend(_stage(board, tiles, pool, cut, (temperature, reads / len(steps), until), search))
             centre(board, middles)
             x, y = board.places()
             energy = edge_energy(stored.parent, x, y)[0]
@@ -91,7 +92,7 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
             tiles = [Tile(tuning.TILE, limit, tuning.STEEP) for _ in range(search.workers)]
             for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
                 cut = _cut(stored.grid, stage, search.seed)
-                done = _stage(board, tiles, pool, cut, (temperature, tuning.STAGE_READS, search.deadline))
+                done = _stage(board, tiles, pool, cut, (temperature, tuning.STAGE_READS, search.deadline), search)
                 search.spend(done)
                 spent, stage = spent + max(done, tuning.STAGE_READS / tuning.READS_PER_EFFORT), stage + 1
                 x, y = board.places()
@@ -155,26 +156,38 @@ def _stage(
     pool: ThreadPoolExecutor,
     cut: Sequence[tuple[int, Rectangle]],
     heat: tuple[float, float, float],
+    search: Search,
 ) -> float:
     """Anneal all tiles of ``cut`` beside each other; ``heat`` as :func:`_anneal` has it. Return the effort."""
-    turns = [pool.submit(_anneal, board, tile, cut[first :: len(tiles)], *heat) for first, tile in enumerate(tiles)]
+    turns = [
+        pool.submit(_anneal, board, tile, cut[first :: len(tiles)], *heat, search) for first, tile in enumerate(tiles)
+    ]
     done = sum(turn.result() for turn in turns)
     board.turn()
     return done / tuning.READS_PER_EFFORT
 
 
 def _anneal(
-    board: Board, tile: Tile, cut: Sequence[tuple[int, Rectangle]], temperature: float, reads: float, until: float
+    board: Board,
+    tile: Tile,
+    cut: Sequence[tuple[int, Rectangle]],
+    temperature: float,
+    reads: float,
+    until: float,
+    search: Search,
 ) -> int:
-    """Anneal these tiles with so many reads per vertex, none that would begin after ``until``; return all reads."""
+    """Anneal these tiles with so many reads per vertex, in turns; return all reads.
+
+    No turn begins after ``until``, nor after somebody ended the search.
+    """
     total = 0
     accepted = accepted_words(temperature)
     for seed, (left, top, width, height) in cut:
-        if time.monotonic() >= until:
-            break
-        total += anneal_tile(
-            board, tile, (left, top), (width, height), Random(seed), accepted, reads
-        )  # fmt: skip
+        random, turns = Random(seed), math.ceil(reads * width * height / tuning.READS_AT_ONCE)
+        for _ in range(turns):
+            if search.interrupted or time.monotonic() >= until:
+                return total
+            total += anneal_tile(board, tile, (left, top), (width, height), random, accepted, reads / turns)
     return total
 
 
