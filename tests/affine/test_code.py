@@ -290,6 +290,22 @@ def test_the_command(tmp_path: Path) -> None:
     assert target.read_text() == command("affine", "code", "gemm", *size).stdout
 
 
+@needs_compiler
+def test_extents_at_which_no_loop_ends(tmp_path: Path) -> None:
+    """A first extent may be any, and is what is accessed; others are arguments of the function."""
+    source = """void f(int n, int m, int w, double x[n], double y[n][w], double z[w][n]) {
+#pragma scop
+      for (int i = 1; i < m; i++) for (int j = 0; j < m; j++) {
+        double T[n];
+        T[j] = z[i][j]; y[i][j] = x[2 * i] + x[i - 1] + T[j];
+      }
+#pragma endscop
+    }"""
+    found = made(source, "m=30,S=60")["code"]
+    assert "double *x, double (*y)[w], double (*z)[n]" in found
+    assert_agrees(run(found, tmp_path, *SANITIZED))
+
+
 def test_extents_that_are_needed() -> None:
     source = """void f(int n, int m, double *s, double a[n][m]) {
 #pragma scop

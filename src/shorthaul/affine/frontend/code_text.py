@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import islpy as isl
@@ -77,10 +77,18 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
     inside = {node.name for node in _nodes(region.body) if isinstance(node, c_ast.Decl)}
     mentioned = {node.name for node in _nodes([*region.body, *declared.values()]) if isinstance(node, c_ast.ID)}
     needed = _needed(mentioned, symbols.constants)
+    macros = {**region.text.integers, **symbols.constants}
     # an iterator that the body does not declare itself is one of the function
     loops = [f"{_declared(name, declared, 'int')};" for name in sorted(symbols.loops - inside)]
-    data = {name: _declared(name, declared, "double") for name in arrays}
     integers = {name: _declared(name, declared, "int") for name in parameters if name in declared}
+    sized = {
+        name: declared[name] if name in inside else _without_free_rows(declared[name], {*integers, *macros})
+        for name in arrays
+        if name in declared
+    }
+    free = {name for node in sized.values() for name in _names_of([node]) if name in declared and name not in arrays}
+    integers |= {name: _declared(name, declared, "int") for name in sorted(free - {*integers, *macros, *inside})}
+    data = {name: _declared(name, {**declared, **sized}, "double") for name in arrays}
     known = {**data, **integers}
     return CodeText(
         body=body,
@@ -91,6 +99,17 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
         macros={name: value for name, value in region.text.integers.items() if name in mentioned},
         locals=(*loops, *(f"int {name} = {c_text(symbols.constants[name])};" for name in needed)),
     )
+
+
+def _without_free_rows(node: Any, known: Collection[str]) -> Any:
+    """Return the type of data as a pointer, if no loop ends at its first extent: any number of rows will do."""
+    if isinstance(node, c_ast.ArrayDecl) and node.dim is not None and not _names_of([node.dim]) <= {*known}:
+        return c_ast.PtrDecl([], node.type)
+    return node
+
+
+def _names_of(items: Any) -> set[str]:
+    return {node.name for node in _nodes(items) if isinstance(node, c_ast.ID)}
 
 
 def _needed(mentioned: set[str], constants: Mapping[str, Any]) -> list[str]:
