@@ -120,6 +120,10 @@ def test_random_plans_give_the_numbers_of_the_reference(name: str) -> None:
     assert sum(itertools.islice(filter(None, valid), 2)) == 2
 
 
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.0.0",
+    reason="with NumPy 1 the reference multiplies single precision by a scalar of double in single precision",
+)
 @pytest.mark.parametrize("weight_step", [0.01, 2.0**-7])
 def test_a_quantised_block_gives_the_steps_of_the_reference(weight_step: float) -> None:
     """Weights in steps of 0.01 show where they were computed in single precision; a power of two has ties, all exact."""
