@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--flags", default="-O3")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--words", type=int, default=4096, help="S, the words that the tiles are chosen for")
-    parser.add_argument("--effort", type=float, default=4)
+    parser.add_argument("--effort", type=float, default=3)
     parser.add_argument("--check", action="store_true", help="compare at small sizes under a sanitiser")
     given = parser.parse_args()
     known = {**LARGE, **(dict.fromkeys(FURTHER, "") if given.check else FURTHER_SIZES)}

@@ -68,7 +68,7 @@ def test_engine_pages_have_the_same_headings(page: Path) -> None:
 
 def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
+        for target in re.findall(r"\]\((?!https?:|#|mailto:|reports/)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
@@ -95,6 +95,8 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert "WARNING" not in done.stderr.replace("NO_MKDOCS_2_WARNING", "")
     assert "unrecognized" not in done.stderr
     assert (tmp_path / "site" / "api" / "index.html").stat().st_size > 10**5
+    for engine in ENGINES:
+        assert (tmp_path / "site" / "reports" / f"{engine}.html").stat().st_size > 10**6
 
 
 def test_the_map_of_the_papers_leads_somewhere() -> None:

@@ -234,5 +234,6 @@ class Slack(NamedTuple):
 
 #: Boxes are chosen by their loads alone.
 NO_SLACK: Final = Slack()
-#: What emitted C gives up for long rows and loops in program order, and for strips (benchmarks/affine_code.py).
+#: What emitted C gives up for long rows and loops in program order (benchmarks/affine_code.py), and for strips: 0.3 is
+#: the only share tried.
 CODE_SLACK: Final = Slack(0.02, 0.3)

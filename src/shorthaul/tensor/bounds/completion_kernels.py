@@ -197,23 +197,6 @@ def _add(
     return most
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_all(
-    made: Completions,
-    before: cython.const_double[:, :, ::1],
-    row: cython.const_longlong[::1],
-    arc: cython.const_longlong[::1],
-    worth: cython.const_double[::1],
-    after: cython.double[:, :, ::1],
-    hope: cython.double[::1],
-) -> cython.void:
-    group: cython.Py_ssize_t
-    for group in range(arc.shape[0]):
-        hope[group] = _add(made, before, row[group], group, arc[group], worth[group], after)
-
-
 def add(
     made: Completions,
     before: cython.const_double[:, :, ::1],
@@ -227,5 +210,7 @@ def add(
 
     Boxes without hope get an infinite time; ``hope`` gets 0 for groups without any left.
     """
+    group: cython.Py_ssize_t
     with cython.nogil:
-        _add_all(made, before, row, arc, worth, after, hope)
+        for group in range(arc.shape[0]):
+            hope[group] = _add(made, before, row[group], group, arc[group], worth[group], after)
