@@ -95,6 +95,17 @@ def test_a_check_of_bounds_has_no_plan_to_write(tmp_path: Path) -> None:
     assert "--output: there is no plan to write" in done.stderr
 
 
+def test_a_plan_of_10_8_instances_is_an_order_and_its_loads(tmp_path: Path) -> None:
+    asked = ("affine", "plan", "matvec", "--size", "M=10000,N=10000,S=1000", "--effort", "0.5")
+    done = shorthaul(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "100,000,000 instances, too many to be listed" in done.stdout
+    done = shorthaul(*asked, "-o", str(tmp_path / "plan.json"))
+    assert done.returncode == 2
+    assert "'shorthaul affine code' writes the order as C" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_kernels_are_listed() -> None:
     done = shorthaul("affine", "cases")
     assert "floyd-warshall" in done.stdout

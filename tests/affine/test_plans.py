@@ -206,6 +206,21 @@ def test_too_many_points_are_refused() -> None:
         points(kernel("matmul").statements[1].domain, {"M": 1000, "N": 1000, "K": 1000})
 
 
+def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"size": "M=12,N=12,K=12,S=40", "effort": 0.5}
+    listed = plan(kernel("matmul"), **options)
+    for module in ("integer_sets.points", "replay.cdag"):
+        monkeypatch.setattr(f"shorthaul.affine.{module}.MOST_POINTS", 100)
+    made = plan(kernel("matmul"), **options)
+    assert made.plan is None
+    assert made.check is None
+    assert made.cost is not None
+    assert listed.extra["upper"] is not None
+    assert made.cost["loads_words"] == listed.extra["upper"]["value"] >= listed.extra["upper"]["replayed_loads_words"]
+    assert made.bound == listed.bound
+    assert "has 1,728 instances, too many to be listed" in made.extra["not_listed"]
+
+
 def test_an_interrupt_while_the_bound_is_derived_still_ends_in_a_checked_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     derive = planning.lower_bound
 

@@ -114,13 +114,17 @@ class BoundExtra(TypedDict):
 
 
 class PlanExtra(TypedDict):
-    """What ``plan`` says beside the order."""
+    """What ``plan`` says beside the order.
+
+    ``not_listed`` tells why no plan comes with it: its instances are too many, and the cost is that of the formula.
+    """
 
     sizes: dict[str, int]
     tiling: str
     operations: float | None
-    program_order_loads_words: int
+    program_order_loads_words: int | None
     upper: UpperDocument | None
+    not_listed: NotRequired[str]
     levels: NotRequired[list[LevelLoads]]
     machine: NotRequired[MemoryDocument]
 

@@ -54,6 +54,11 @@ def plan(workload: Input, options: PlanOptions, search: PlanSearchFlags, output:
     from shorthaul.affine.verbs import planning
 
     result = planning.plan(source, options=options, search=search.search())
+    if result.plan is None and output.output is not None:
+        from shorthaul.core.errors import InputError
+
+        cure = "'shorthaul affine code' writes the order as C"
+        raise InputError(result.extra["not_listed"], place="--output", value=str(output.output), cure=cure)
     _finish(result, source.workload, output, lambda stream: _print_orders(result, stream))
 
 
@@ -197,12 +202,17 @@ def _print_orders(result: Result[Plan, Any], stream: TextIO) -> None:
         return
     upper = result.extra["upper"]
     print(f"order: {result.extra['tiling']}", file=stream)
-    print(f"loads in program order: {result.extra['program_order_loads_words']:,}", file=stream)
-    if upper is not None:
+    before = result.extra["program_order_loads_words"]
+    if before is not None:
+        print(f"loads in program order: {before:,}", file=stream)
+    if "not_listed" in result.extra:
+        print(f"no list and no replay: {result.extra['not_listed']}", file=stream)
+        print("loads are those of its formula, at most; 'shorthaul affine code' writes the order as C", file=stream)
+    elif upper is not None:
         replayed = upper["replayed_loads_words"]
         print(f"derived order: at most {upper['value']:,.0f} by its formula, {replayed:,} replayed", file=stream)
     for row in result.extra.get("levels", []):
-        print(f"S = {row['S']:,}: {row['loads_words']:,} loads, at least {row['bound']:,.0f}", file=stream)
+        print(f"S = {row['S']:,}: {row['loads_words']:,.0f} loads, at least {row['bound']:,.0f}", file=stream)
 
 
 def _finish(

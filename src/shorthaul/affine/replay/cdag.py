@@ -173,7 +173,7 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
         raise _too_large(program, sizes) from None
 
 
-def _too_large(program: Program, sizes: Mapping[str, int]) -> InputError:
+def _too_large(program: Program, sizes: Mapping[str, int]) -> TooManyPointsError:
     """Return the error for instances, or edges into them, that are too many to be listed."""
     counted = [(card(item.domain).at(sizes), item) for item in program.statements]
     most, largest = max(counted, key=lambda pair: pair[0])
@@ -181,12 +181,12 @@ def _too_large(program: Program, sizes: Mapping[str, int]) -> InputError:
     what = f"{largest.name} (line {largest.place.line}: {largest.text}) has {most:,} instances,"
     if most <= MOST_POINTS:
         what = "an input has elements, or a statement reads values,"
-    return InputError(
+    return TooManyPointsError(
         f"{what} too many to be listed",
         place=f"--size {given}",
         value=f"{sum(count for count, _ in counted):,} instances in all",
         allowed=f"up to {MOST_POINTS:,} instances of a statement, and as many elements of an input",
-        cure="use smaller sizes; the verbs bound, sweep and code list nothing and take any",
+        cure="use smaller sizes; the verbs bound, plan, sweep and code take any",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
@@ -13,6 +14,7 @@ from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.points import TooManyPointsError
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions
 from shorthaul.affine.plan import (
@@ -28,13 +30,14 @@ from shorthaul.affine.verbs.bound import (
     dependences_in_time,
     operations_at,
     order_in_time,
+    over_memory,
     upper_bound_in_time,
     upper_document_in_time,
 )
 from shorthaul.affine.verbs.certified import certified
 from shorthaul.affine.verbs.data_flow import drawn_data_flow
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
-from shorthaul.affine.verbs.levels import all_met, level_bounds, replayed_rows
+from shorthaul.affine.verbs.levels import all_met, level_bounds, level_rows, replayed_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced, require_fit
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.affine.verbs.replays import Replays
@@ -78,12 +81,13 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     """Return a checked order of all statement instances that needs few loads, beside the bound.
 
     ``size`` must give every parameter and S, or ``level`` several memories in place of S: then ``loads_words`` are the
-    loads into the largest, and ``levels`` has those into each. Cost: ``loads_words``.
+    loads into the largest, and ``levels`` has those into each. Cost: ``loads_words``. Where there are too many
+    instances to list, the answer is the derived order with its loads by formula, no plan; ``code`` writes it as C.
 
     Returns
     -------
     Result[Plan, PlanExtra]
-        The order as plan, its ``loads_words``, the bound, and in ``extra`` how the order was made.
+        The order as plan (None if not listed), its ``loads_words``, the bound, and in ``extra`` how it was made.
 
     Raises
     ------
@@ -117,7 +121,10 @@ def _planned(
     if too_small is not None:
         raise too_small
     flow = flow_dependences(program)
-    cdag = _executed(program, sizes, flow)
+    try:
+        cdag = _executed(program, sizes, flow)
+    except TooManyPointsError as error:
+        return _unlisted(program, options, search, source, flow, error)
     checking_s = tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND
     if not search.interrupted and search.remaining_s() + tuning.GRACE_S < checking_s:  # it would be late
         raise OutOfEffortError
@@ -165,6 +172,49 @@ def _planned(
                 cdag.by_name(order, after),
                 cdag.by_name(cdag.program_order, before),
             ),
+            *views.of_bound(found.formula, found.leading),
+            *drawn_data_flow(flow),
+        ),
+    )
+    return priced(result, on_machine(options), sizes, program)
+
+
+def _unlisted(
+    program: Program,
+    options: PlanOptions,
+    search: Search,
+    source: Source[Program] | None,
+    flow: DataFlow,
+    why: TooManyPointsError,
+) -> Result[Plan, PlanExtra]:
+    """Return the derived order by its formula, where there are too many instances to list and to replay."""
+    sizes, capacities = memories(options, program)
+    upper = upper_bound_in_time(program, flow, search)
+    here = order_in_time(upper, flow, sizes, capacities, search.part(tuning.UPPER_SHARE))
+    wanted = BoundOptions(profile=options.profile)
+    found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE, sizes=sizes)
+    document = upper_document_in_time(upper, found.leading, sizes, here)
+    if here is None or document is None or not math.isfinite(document["value"]):
+        raise NoPlanError(f"no order was derived, and to search for one {why.problem}: use smaller sizes")
+    extra: PlanExtra = {
+        "sizes": sizes,
+        "tiling": "; ".join(f"{', '.join(item['statements'])}: {item['order']}" for item in document["at_sizes"]),
+        "operations": operations_at(found, sizes),
+        "program_order_loads_words": None,
+        "upper": {**document, "replayed_loads_words": None},
+        "not_listed": why.problem,
+    }
+    if options.level is not None:
+        extra["levels"] = level_rows(level_bounds(found, wanted, flow, sizes, capacities, search), sizes, here)
+    result: Result[Plan, PlanExtra] = Result(
+        kind=KIND,
+        status=None,
+        cost=Cost(loads_words=document["value"]),
+        bound=bound_of(program, found, sizes, flow),
+        provenance=provenance("affine plan", options=options, source=source, search=search),
+        extra=extra,
+        figures=(
+            *over_memory(found, sizes, capacities, here, search),
             *views.of_bound(found.formula, found.leading),
             *drawn_data_flow(flow),
         ),
