@@ -207,7 +207,7 @@ def test_too_many_points_are_refused() -> None:
 
 
 def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"size": "M=12,N=12,K=12,S=40", "effort": 0.5}
+    options = {"size": "M=12,N=12,K=12,S=40", "effort": 1}
     listed = plan(kernel("matmul"), **options)
     for module in ("integer_sets.points", "replay.cdag"):
         monkeypatch.setattr(f"shorthaul.affine.{module}.MOST_POINTS", 100)
