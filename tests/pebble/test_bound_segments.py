@@ -12,8 +12,9 @@ from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
-from shorthaul.pebble.bounds import known_networks, segments
+from shorthaul.pebble.bounds import segments
 from shorthaul.pebble.bounds.best import best_bound
+from shorthaul.pebble.bounds.networks import known_networks
 from shorthaul.pebble.bounds.sums_of_products import contractions
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.orders import belady

@@ -136,8 +136,11 @@ WAVEFRONTS: Final = 64
 MOST_FOR_WAVEFRONTS: Final = 20_000
 PIECES: Final = 12
 #: Links looked at per effort to bound what is loaded between levels, and most levels.
-MOMENTS_RATE: Final = 3e8
+MOMENTS_RATE: Final = 7e8
 MOST_MOMENTS: Final = 4000
+#: Most sums of products in a stretch: repeated sparse products at twice the least memory gain up to 29 % from 6 to 12,
+#: nothing beyond.
+LONGEST_STRETCH: Final = 12
 #: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
 EIGENVALUE_RATE: Final = 6e9
 MOST_FOR_EIGENVALUES: Final = 1500

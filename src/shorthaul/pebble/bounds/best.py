@@ -8,7 +8,7 @@ from typing import Any
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
-from shorthaul.pebble.bounds import moments, part_packing, spectral, successors, wavefront
+from shorthaul.pebble.bounds import gathers, moments, part_packing, spectral, successors, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.model import Cdag, require_budget
 
@@ -33,6 +33,13 @@ _PROOFS = {
         "another one, no two after the same. What it reads is what that one read or is, was in the room beside, or is "
         "loaded in between, and stored before unless it is an input. Whichever is computed after which, this comes to "
         "at least the bound, by prices of an assignment. No value is computed twice."
+    ),
+    "gathers": (
+        "Every input is loaded and every output stored at least once. Beyond that: cut a schedule after every q-th sum "
+        "of products. What the products between two cuts are made of is loaded there, was in the room beside the last "
+        "sum, is a sum there or read by the last one. They have as many operands each as q products that hang "
+        "together at least. A product of a later sum is stored and loaded, or takes room at a cut; what such products "
+        "share is bounded too. The mean over the q ways to cut holds. No value is computed twice."
     ),
     "spectral": (
         "Every input is loaded and every output stored at least once. Beyond that: any order of the computed values "
@@ -106,8 +113,10 @@ def best_bound(
     between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
-    cuts = wavefront.Found(0, ())
+    cuts, sums = wavefront.Found(0, ()), gathers.Found(0, between.nodes)
     if not recompute:
+        sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
+        values["gathers"] = least + sums.excess
         values["successors"] = least + successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
@@ -115,18 +124,18 @@ def best_bound(
     details: dict[str, Any] = {"bounds": values}
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
-        sums = part_packing.excess(
+        packed = part_packing.excess(
             cdag,
             budget,
             search=search,
             recompute=recompute,
             goal=beyond,
-            known=(*cuts.pieces, *segments.pieces, (between.nodes, between.excess)),
+            known=(*cuts.pieces, *segments.pieces, (between.nodes, between.excess), (sums.nodes, sums.excess)),
         )
-        values["parts"] = least + sums.excess
+        values["parts"] = least + packed.excess
         details["parts"] = [
             {"nodes": nodes, "bound": value, "share": share, "times": times}
-            for (nodes, value, share), times in Counter(sums.parts).items()
+            for (nodes, value, share), times in Counter(packed.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
     return Bound("traffic", values[method], method, proofs[method], details)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
-from shorthaul.pebble.bounds import known_networks
+from shorthaul.pebble.bounds.networks import known_networks
 from shorthaul.pebble.bounds.sums_of_products import Contraction, contractions
 from shorthaul.pebble.model import Cdag, IntArray
 

@@ -16,7 +16,7 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
-from shorthaul.pebble.bounds import network_numbering
+from shorthaul.pebble.bounds.networks import network_numbering
 from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.workloads import kernels_as_graphs
 

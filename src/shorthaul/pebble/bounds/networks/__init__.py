@@ -1,0 +1,1 @@
+"""Networks that are recognised as a whole, in any order of their nodes."""
