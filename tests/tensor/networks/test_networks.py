@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from tests.commands import shorthaul, shorthaul_json
+from tests.samples import samples
 from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
 from tests.tensor.networks.exported import EXPORTED
 from tests.tensor.networks.held_back import HELD_BACK
@@ -26,11 +27,11 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.bound import bound, least
+from shorthaul.tensor.networks.bound import along, bound, demands, least
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.inner import largest_regions, region_network
 from shorthaul.tensor.networks.machine import Machine, load_machine, machine_of
-from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.model import Index, Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 from shorthaul.tensor.networks.pricing import loops_of
 from shorthaul.tensor.networks.tiling import best_tiling
@@ -249,6 +250,31 @@ def test_the_bound_follows_a_row_through_a_reshape() -> None:
     assert found.vector_s == pytest.approx(
         sum(item.work for item in network.operators) * 24 * machine(1).seconds_per_operation("vector", 32)
     )
+
+
+def test_interpolation_asks_for_all_places_and_parts_of_a_split_for_both() -> None:
+    """Every place of the convolution is near one of the output, and each half of its channels has a reader."""
+    net = Net("head")
+    left, right = net.op("Split", net.conv(net.input(1, 4, 7, 7), 4, 6, 3), axis=1, num_outputs=2, outputs=2)
+    x = net.op("Add", net.op("Sigmoid", left), right)
+    network = read(net.model(net.op("Resize", x, "", "", net.constant([1, 3, 25, 29]), mode="linear")))
+    found = demands(network, machine(10**6))
+    assert [found[number].operations for number in range(4)] == [item.operations for item in network.operators]
+
+
+def test_needed_places_are_those_that_an_index_reaches() -> None:
+    rng = np.random.default_rng(77)
+    for _ in samples(200):
+        sizes, size = rng.integers(1, 7, 2), int(rng.integers(1, 12))
+        terms = tuple((dim, int(rng.choice([-3, -2, -1, 1, 2, 3, 4]))) for dim in range(2))
+        index = Index(terms, int(rng.integers(-5, 9)), int(rng.integers(1, 5)), exact=bool(rng.integers(2)))
+        masks = [rng.random(extent) < 0.7 for extent in sizes]
+        wanted = np.zeros(size, bool)
+        for at in itertools.product(*(np.flatnonzero(mask).tolist() for mask in masks)):
+            place = sum(factor * at[dim] for dim, factor in terms) + index.offset
+            if not (index.exact and place % index.divisor) and 0 <= place // index.divisor < size:
+                wanted[place // index.divisor] = True
+        assert (along(index, masks, size) == wanted).all()
 
 
 def test_no_tiling_of_a_product_beats_its_bound() -> None:

@@ -167,14 +167,14 @@ def _is_plain(index: Index) -> bool:
 
 def _needed(network: Network) -> dict[int, Positions]:
     """Return, by operator that the outputs need, the positions of its dimensions that they need."""
-    asked: dict[int, Positions] = {}
+    asked: dict[int, list[Positions]] = {}
     found: dict[int, Positions] = {}
     for number in range(len(network.operators) - 1, -1, -1):
         operator = network.operators[number]
         if not operator.writes:
             continue
         target = operator.writes[0]
-        wanted = asked.get(target.tensor)
+        wanted = max(asked.get(target.tensor, []), key=_size, default=None)
         outputs = any(network.tensors[access.tensor].is_output for access in operator.writes)
         if not outputs and all(access.tensor not in asked for access in operator.writes):
             continue
@@ -187,10 +187,21 @@ def _needed(network: Network) -> dict[int, Positions]:
         found[number] = dims
         for access in operator.reads:
             masks = _reached(network, operator, access, dims)
-            before = asked.get(access.tensor)
-            if masks is not None and (before is None or _size(masks) > _size(before)):
-                asked[access.tensor] = masks
+            if masks is not None:
+                asked[access.tensor] = _united(asked.get(access.tensor, []), masks)
     return found
+
+
+def _united(boxes: Sequence[Positions], masks: Positions) -> list[Positions]:
+    """Return boxes that hold what ``boxes`` and ``masks`` do: two that differ along one axis, as the parts of a split
+    do, are one.
+    """
+    for number, box in enumerate(boxes):
+        differing = [axis for axis, (a, b) in enumerate(zip(box, masks, strict=True)) if not np.array_equal(a, b)]
+        both = [a | b for a, b in zip(box, masks, strict=True)]
+        if len(differing) <= 1 or _size(both) in {_size(box), _size(masks)}:
+            return _united([*boxes[:number], *boxes[number + 1 :]], both)
+    return [*boxes, masks]
 
 
 def _size(masks: Sequence[npt.NDArray[np.bool_]]) -> int:
@@ -209,7 +220,7 @@ def _reached(network: Network, operator: Operator, access: Access, dims: Positio
     used = [dim for index in access.axes for dim, _ in index.terms]
     if len(used) != len(set(used)):
         return None  # a diagonal: the axes are not independent
-    masks = [_along(index, dims, size) for index, size in zip(access.axes, access.shape, strict=True)]
+    masks = [along(index, dims, size) for index, size in zip(access.axes, access.shape, strict=True)]
     for step in access.steps:
         match step:
             case Permute(axes):
@@ -247,13 +258,14 @@ def _regrouped(masks: Positions, shape: Sequence[int], source: Sequence[int]) ->
     return found
 
 
-def _along(index: Index, dims: Positions, size: int) -> npt.NDArray[np.bool_]:
+def along(index: Index, dims: Positions, size: int) -> npt.NDArray[np.bool_]:
+    """Return the positions of an axis that the positions of dimensions reach."""
     places = np.array([index.offset], np.int64)
     for dim, factor in index.terms:
         places = np.unique((places[:, None] + np.flatnonzero(dims[dim]) * factor).ravel())
-    if index.divisor > 1:  # between two places of a transposed convolution nothing is read
-        exact = places % index.divisor == 0 if len(index.terms) > 1 else np.ones(len(places), bool)
-        places = places[exact] // index.divisor
+    if index.exact:
+        places = places[places % index.divisor == 0]
+    places = places // index.divisor
     mask = np.zeros(size, bool)
     mask[places[(places >= 0) & (places < size)]] = True
     return mask

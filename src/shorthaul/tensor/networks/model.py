@@ -33,11 +33,15 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """One axis of a tensor: ``(sum of coefficient * dim + offset) // divisor``, clipped to the axis."""
+    """One axis of a tensor: ``(sum of coefficient * dim + offset) // divisor``, clipped to the axis.
+
+    Where ``exact`` is set, nothing is read unless the division has no remainder, as in a transposed convolution.
+    """
 
     terms: tuple[tuple[int, int], ...] = ()
     offset: int = 0
     divisor: int = 1
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,7 +231,7 @@ def convolution(builder: Builder, node: Node) -> bool:
     for place, tap, stride, dilation, pad in zip(places, taps, strides, dilations, pads, strict=True):
         if is_transposed:
             terms = (*place.terms, *((dim, -dilation) for dim, _ in tap.terms))
-            reached.append(Index(terms, pad, stride))
+            reached.append(Index(terms, pad, stride, exact=True))
         else:
             terms = (*((dim, stride) for dim, _ in place.terms), *((dim, dilation) for dim, _ in tap.terms))
             reached.append(Index(terms, -pad))
