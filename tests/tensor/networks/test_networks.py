@@ -36,6 +36,7 @@ from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 from shorthaul.tensor.networks.pricing import loops_of
 from shorthaul.tensor.networks.tiling import best_tiling
 from shorthaul.tensor.networks.translation.network import network_from_onnx
+from shorthaul.tensor.verbs.networks import latency_s
 
 
 def read(model: Any, dims: dict[str, int] | None = None) -> Network:
@@ -237,6 +238,38 @@ def test_no_random_plan_beats_the_bound(name: str) -> None:
             total += max(*seconds.values(), memory)
         assert total >= bound(network, on).value * (1 - 1e-9)
     assert valid > 3
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_loads_before_a_group_begins_pass_once_and_fit(name: str) -> None:
+    """Random plans: what is loaded early is there, has room, moves only in time, and no plan comes below the bound."""
+    network, rng, early = SMALL[name], np.random.default_rng(9), 0.0
+    for number in samples(40):
+        plan = random_plan(network, rng)
+        held = replay_network(network, plan, 1e12, double_buffered=False)
+        size = int(2 * max(group.peak_bytes for group in held.groups) * rng.uniform(1, 1.5)) + 1
+        on = machine(size, double=True, bandwidth=float(rng.choice([1e6, 1e9, 1e12])))
+        seen = replay_network(network, plan, size, double_buffered=True)
+        if seen.violations:
+            continue
+        early += sum(group.early_bytes for group in seen.groups)
+        rate, apart, before = on.levels[0].bandwidth_bytes_per_s, 0.0, None
+        for group, done in zip(plan.groups, seen.groups, strict=True):
+            seconds = {"matrix": 0.0, "vector": 0.0}
+            for member, operations in done.operations.items():
+                unit = network.operators[member].unit
+                seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(member))
+            moved = (done.loads_bytes + done.stores_bytes) / rate
+            apart += max(moved, max(seconds.values()) + done.ends_bytes / rate)
+            made = set() if before is None else {a.tensor for m in before for a in network.operators[m].writes}
+            there = sum(amount for tensor, amount in done.first_bytes.items() if tensor not in made)
+            assert 0 <= done.early_bytes <= (0 if before is None else there) <= done.ends_bytes
+            assert done.peak_bytes <= size
+            before = group.operators
+        taken = latency_s(network, on, plan, seen)
+        assert bound(network, on).value * (1 - 1e-9) <= taken <= apart * (1 + 1e-9), number
+        assert taken >= apart - sum(group.early_bytes for group in seen.groups) / rate - 1e-12
+    assert early > 0
 
 
 def test_the_bound_follows_a_row_through_a_reshape() -> None:

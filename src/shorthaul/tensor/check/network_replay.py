@@ -29,9 +29,9 @@ class GroupReplay:
     """What a group moves between the outermost memory and the next, computes and holds.
 
     ``filled`` are the operations of as many passes as the array takes, all of it counted in each; ``ends_bytes`` what
-    is loaded for the first step and stored after the last one. ``extents`` are the most positions of each dimension of
-    an operator in a step, ``inner_bytes`` what is loaded from and stored to the level outside, for every level further
-    inside.
+    is loaded for the first step and stored after the last one; ``first_bytes`` of that are loaded, by tensor, and
+    ``early_bytes`` of these while the group before runs. ``extents`` are the most positions of each dimension of an
+    operator in a step, ``inner_bytes`` what is loaded from and stored to the level outside, for every level inside.
     """
 
     loads_bytes: float = 0.0
@@ -39,6 +39,8 @@ class GroupReplay:
     operations: dict[int, float] = field(default_factory=dict)
     filled: dict[int, float] = field(default_factory=dict)
     ends_bytes: float = 0.0
+    first_bytes: dict[int, float] = field(default_factory=dict)
+    early_bytes: float = 0.0
     peak_bytes: float = 0.0
     steps: int = 1
     extents: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -86,7 +88,21 @@ def replay_network(
             for tensor in seen.uncovered
         ]
         groups.append(done)
+    if double_buffered:
+        _load_early(network, plan, groups, capacity)
     return NetworkReplay(wrong, groups)
+
+
+def _load_early(network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], capacity: float) -> None:
+    """Let the first loads of a group pass while the one before runs, as far as they exist then and there is room."""
+    for group, before, seen in zip(plan.groups, groups, groups[1:], strict=False):
+        there = {
+            tensor: size
+            for tensor, size in seen.first_bytes.items()
+            if network.producer.get(tensor) not in group.operators
+        }
+        seen.early_bytes = max(0.0, min(sum(there.values()), capacity - before.peak_bytes))
+        before.peak_bytes += seen.early_bytes
 
 
 def _order_faults(network: Network, plan: NetworkPlan) -> Iterator[Violation]:
@@ -345,6 +361,7 @@ class GroupRun:
                 seen.add(trail)
                 result.loads_bytes += self.moved[name] * size
                 result.ends_bytes += self.first[name] * size
+                result.first_bytes[tensor] = result.first_bytes.get(tensor, 0.0) + self.first[name] * size
                 held += buffer
             elif tensor in stored:
                 result.stores_bytes += self.moved[name] * size

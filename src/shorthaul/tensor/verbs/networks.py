@@ -212,6 +212,7 @@ class _Row:
 
 def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> list[_Row]:
     rows = []
+    early = [*(seen.early_bytes for seen in replayed.groups), 0.0]
     for number, (group, seen) in enumerate(zip(plan.groups, replayed.groups, strict=True)):
         seconds = {"matrix": 0.0, "vector": 0.0}
         for operator, operations in seen.filled.items():
@@ -222,7 +223,9 @@ def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: Netwo
         together = [time for time, overlaps in zip(memory, buffered, strict=False) if overlaps]
         apart = sum(time for time, overlaps in zip(memory, buffered, strict=False) if not overlaps)
         # Only what passes the outermost memory in between overlaps with the rest.
-        ends = seen.ends_bytes / machine.levels[0].bandwidth_bytes_per_s if buffered[0] else 0.0
+        rate = machine.levels[0].bandwidth_bytes_per_s
+        memory[0] += (early[number + 1] - seen.early_bytes) / rate
+        ends = (seen.ends_bytes - seen.early_bytes) / rate if buffered[0] else 0.0
         inside = max(*seconds.values(), *(together[1:] if buffered[0] else together))
         latency = max(inside + ends, memory[0] if buffered[0] else 0.0) + apart
         known = [number for number in group.operators if 0 <= number < len(network.operators)]
