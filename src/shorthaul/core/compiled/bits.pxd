@@ -14,10 +14,16 @@ cdef extern from *:
     static inline long long shorthaul_highest(unsigned long long word) { return 63 - __builtin_clzll(word); }
     static inline long long shorthaul_ones(unsigned long long word) { return __builtin_popcountll(word); }
     #endif
+    #if defined(__GNUC__)  // the empty line of assembly keeps the compiler from leaving out a function that only fetches
+    #define shorthaul_prefetch(place) do { __builtin_prefetch(place, 1); __asm__ volatile(""); } while (0)
+    #else
+    #define shorthaul_prefetch(place) ((void)(place))
+    #endif
     """
     long long lowest "shorthaul_lowest"(unsigned long long word) noexcept nogil
     long long highest "shorthaul_highest"(unsigned long long word) noexcept nogil
     long long ones "shorthaul_ones"(unsigned long long word) noexcept nogil
+    void shorthaul_prefetch(const void* place) noexcept nogil
 
 
 cdef inline bint has(const unsigned long long[::1] words, long long first, long long item) noexcept nogil:
@@ -76,3 +82,7 @@ cdef inline unsigned long long wrapped_product(unsigned long long a, unsigned lo
 
 cdef inline unsigned long long complement(unsigned long long word) noexcept nogil:
     return ~word
+
+
+cdef inline void prefetch(unsigned long long[::1] words, long long item) noexcept nogil:
+    shorthaul_prefetch(&words[item])

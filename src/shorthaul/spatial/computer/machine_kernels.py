@@ -5,6 +5,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 import numpy.typing as npt
+from cython.cimports.shorthaul.core.compiled.bits import prefetch
 
 #: Cycles between a processor and its router (Luczynski et al.).
 ROUTER_CYCLES = cython.declare(cython.longlong, 2)
@@ -26,6 +27,8 @@ PAST = cython.declare(cython.longlong, 32)
 #: The parts of an entry's lower half: whether words did not fit before the cycles remembered; all words so far.
 FULL = cython.declare(cython.ulonglong, 1 << 31)
 LOAD = cython.declare(cython.ulonglong, (1 << 31) - 1)
+#: So many messages before their turn the rows of their ends are fetched; half as many before, the links at their ends.
+AHEAD = cython.declare(cython.Py_ssize_t, 16)
 
 
 @cython.final
@@ -280,6 +283,25 @@ def _count(traffic: Traffic, messages: Messages, i: cython.Py_ssize_t) -> cython
     return hops
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _look_ahead(traffic: Traffic, messages: Messages, i: cython.Py_ssize_t) -> cython.void:
+    """Fetch what later messages need: most of the time of a message would be waiting for memory."""
+    near: cython.Py_ssize_t = i + AHEAD // 2
+    if i + AHEAD >= messages.sender.shape[0]:
+        return
+    prefetch(traffic.table, ROW * messages.host[messages.sender[i + AHEAD]])
+    prefetch(traffic.table, ROW * messages.host[messages.receiver[i + AHEAD]])
+    if traffic.counted and traffic.lengths.shape[0] == 0:
+        a: cython.Py_ssize_t = messages.host[messages.sender[near]]
+        b: cython.Py_ssize_t = messages.host[messages.receiver[near]]
+        row: cython.Py_ssize_t = traffic.processors + _y(traffic, a) * traffic.width
+        prefetch(traffic.table, ROW * (row + _x(traffic, a)))
+        prefetch(traffic.table, ROW * (row + _x(traffic, b)))
+        prefetch(traffic.table, ROW * (traffic.processors + _y(traffic, b) * traffic.width + _x(traffic, b)))
+
+
 def travel(traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_hops: cython.longlong) -> int:
     """Send the messages from number ``first`` on, all at once, until so many hops are done; return the next one."""
     if traffic.when.shape[0] < messages.sender.shape[0]:
@@ -304,6 +326,7 @@ def _travel_at_once(
     while i < messages.sender.shape[0] and traffic.hops < until:
         a = messages.host[messages.sender[i]]
         b = messages.host[messages.receiver[i]]
+        _look_ahead(traffic, messages, i)
         if a == b:
             traffic.when[i] = -1
         else:
@@ -327,6 +350,8 @@ def arrive(traffic: Traffic, messages: Messages) -> None:
 def _arrive(traffic: Traffic, messages: Messages) -> cython.void:
     b: cython.Py_ssize_t
     for i in range(messages.sender.shape[0]):
+        if i + AHEAD < messages.sender.shape[0]:
+            prefetch(traffic.table, ROW * messages.host[messages.receiver[i + AHEAD]])
         if traffic.when[i] >= 0:
             b = messages.host[messages.receiver[i]]
             _reach(traffic, b, traffic.when[i], traffic.travelled[i], traffic.arrives[i])
@@ -395,6 +420,7 @@ def _travel_in_order(
     while i < messages.sender.shape[0] and traffic.hops < until:
         a = messages.host[messages.sender[i]]
         b = messages.host[messages.receiver[i]]
+        _look_ahead(traffic, messages, i)
         if a != b:
             hops = _count(traffic, messages, i)
             _reach(
