@@ -20,7 +20,7 @@ from shorthaul.dataflow.bounds.period_at_cost import crossbars_together
 from shorthaul.dataflow.exploration.decoders import decoder_for
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
-from shorthaul.dataflow.model import DECISIONS, Decisions, Problem, crossbar
+from shorthaul.dataflow.model import DECISIONS, Core, CoreType, Decisions, Platform, Problem, Tile, crossbar
 from shorthaul.dataflow.options import ScheduleOptions
 from shorthaul.dataflow.workloads import generators
 
@@ -48,10 +48,24 @@ def least_at(curve: tuple[tuple[float, int], ...], cost: float) -> int:
     return next((least for budget, least in curve if budget >= cost), 0)
 
 
+def crowded_platform(seed: int) -> Platform:
+    """One to four tiles whose memories, crossbars and network are scarce; tiles and cores differ."""
+    draw = random.Random(seed)
+    types = {"x": CoreType(draw.choice((1.0, 1.5, 3.0))), "y": CoreType(draw.choice((0.0, 0.5, 1.0)))}
+    tiles = []
+    for tile in range(draw.randint(1, 4)):
+        count = draw.randint(1, 3)
+        cores = tuple(Core(f"p{tile}{i}", draw.choice("xy"), draw.choice((0, 2, 4, 8))) for i in range(count))
+        tiles.append(Tile(f"T{tile}", cores, draw.choice((0, 3, 6, 12)), draw.choice((1.0, 2.0, 4.0))))
+    return Platform("crowded", types, tuple(tiles), draw.choice((0.5, 1.0, 2.0)))
+
+
 def bounded(seeds: range, most_actors: int) -> Iterator[tuple[int, Problem, str, FrontBound]]:
     """Yield seed, problem, strategy and bounds on all points, where there are points."""
     for seed in seeds:
         problem = small_problem(seed, most_actors=most_actors)
+        if seed % 2:
+            problem = dataclasses.replace(problem, platform=crowded_platform(seed))
         strategy = ("mrb-explore", "reference", "mrb-always")[seed % 3]
         try:
             bounds = bounds_on_all(problem.application, problem.platform, strategy)
@@ -79,7 +93,7 @@ def hunt(seeds: range, count: int) -> tuple[int, int, int]:
 def test_no_mapping_is_below() -> None:
     points, met, raised = hunt(range(8), 40)
     assert points > 100
-    assert met > 5
+    assert met > 2
     assert raised > 5
 
 
@@ -150,7 +164,15 @@ def test_a_core_holds_few_buffers() -> None:
     application, platform = generators.sobel4(), generators.platform24()
     (budget, bound), *_ = bounds_on_all(application, platform, "mrb-explore").period_at_cost
     found, _ = least_load(application, platform, "mrb-explore", (budget, 0), Search(effort=5))
-    assert (bound, found) == (56_917, 57_115)
+    assert (bound, found) == (57_624, 58_075)
+
+
+def test_what_fits_no_memory_crosses_the_network() -> None:
+    """Tokens that no tile has room for cross the network twice: one actor's tile is enough for some, four for more."""
+    application, platform = generators.random_graph(100, 0.3, 2, 2000, 4), generators.platform24()
+    bounds = bounds_on_all(application, platform, "mrb-explore")
+    curve = dict(bounds.period_at_cost)
+    assert (curve[0.5], curve[2.0], bounds.period.value) == (276_444, 89_481, 65_056)
 
 
 def test_sobel_meets_its_bounds() -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
 from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.firings import channels_together
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.model import Application, Channel, Core, Platform, ticks_for
 
@@ -133,6 +134,7 @@ class _LoadModel:
                 if (channel.id, number) in self.local:
                     room[number].append(self._room(channel, self.local[channel.id, number]))
             self.cp.add_at_most_one(places)  # none: the global memory
+        self._near_its_actors()
         for channel in self.application.channels:
             if channel.src in self.gone:
                 self._follow(channel, self.into[channel.src])
@@ -140,6 +142,20 @@ class _LoadModel:
             self.cp.add(sum(room[number]) <= core.local_bytes)
         for held, home in zip(shared, self.platform.tiles, strict=True):
             self.cp.add(sum(held) <= home.tile_memory_bytes)
+
+    def _near_its_actors(self) -> None:
+        """A buffer is in the memory of a core or tile of an actor that writes or reads it, or in the global one."""
+        for group in channels_together(self.application).values():
+            actors = sorted({end for channel in group for end in (channel.src, channel.dst)})
+            at = [
+                [self.on[name, core] for name in actors if (name, core) in self.on] for core in range(len(self.cores))
+            ]
+            for channel in group:
+                for tile, cores in enumerate(self.of_tile):
+                    self.cp.add(self.inside[channel.id, tile] <= sum(sum(at[core]) for core in cores))
+                    for core in cores:
+                        if (channel.id, core) in self.local:
+                            self.cp.add(self.local[channel.id, core] <= sum(at[core]))
 
     def _room(self, channel: Channel, here: Any) -> Any:
         size = max(1, channel.delay) * channel.token_bytes

@@ -14,7 +14,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.bounds.firings import busiest_crossbar, least_accesses, least_executions, least_firings
-from shorthaul.dataflow.bounds.period_at_cost import crossbars_together, period_at_cost
+from shorthaul.dataflow.bounds.period_at_cost import period_at_cost
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
@@ -217,17 +217,18 @@ def front_bound(
     kept = {a.id for a in application.actors if a.kind == "actor" or strategy == "reference"}
     firing = least_firings(application, platform, kept)
     busiest = busiest_crossbar(application, platform, kept)
+    curve = period_at_cost(application, platform, firing, busiest[1], quick=quick)
     return FrontBound(
-        _any_period(application, platform, strategy, firing, busiest, quick=quick),
+        _any_period(application, platform, strategy, firing, busiest, curve, quick=quick),
         _footprint(network),
         _core_cost(platform, firing),
-        period_at_cost(application, platform, firing, busiest[1]),
+        curve,
     )
 
 
 def _any_period(
     application: Application, platform: Platform, strategy: str, tau: dict[str, dict[str, int]],
-    busiest: tuple[str, int], *, quick: bool,
+    busiest: tuple[str, int], curve: Sequence[tuple[float, int]], *, quick: bool,
 ) -> Bound:  # fmt: skip
     slowest = max(tau, key=lambda name: min(tau[name].values()))
     value, method = min(tau[slowest].values()), "slowest actor"
@@ -235,12 +236,10 @@ def _any_period(
     if busiest[1] > value:
         value, method = busiest[1], "crossbar of one tile"
         proof = f"wherever {busiest[0]} is, the crossbar there carries tokens too large for any core for {value} ticks"
-    costs = (platform.core_types[core.type].cost for core in platform.cores)
-    together = crossbars_together(application, platform, tau, sum(costs))
-    if together > value:
-        value, method = together, "crossbars of all tiles"
+    if curve and curve[-1][1] > value:
+        value, method = curve[-1][1], "all resources together"
         proof = (
-            f"with as many buffers in memories of cores as there is room for, all crossbars are busy for {value} ticks"
+            f"all firings and accesses, shared out at will, keep cores, crossbars and network busy for {value} ticks"
         )
     work = 0 if quick else _fractional_load(platform, tau)
     if work > value:

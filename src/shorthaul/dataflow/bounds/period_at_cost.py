@@ -1,45 +1,32 @@
-"""The least period at a core cost: work times price, with what the memories of the cores in use can hold."""
+"""The least period at a core cost: work, accesses and bytes at prices, and what there is on cores of that cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from shorthaul.dataflow.bounds.firings import channels_together
-from shorthaul.dataflow.model import Application, Channel, Platform, ticks_for
-
-FloatArray = npt.NDArray[np.float64]
+from shorthaul.dataflow.bounds.prices import Demands, FloatArray, Prices, Supply, least_bytes
+from shorthaul.dataflow.model import Application, Platform, ticks_for
 
 _MOST_BUDGETS: Final = 200
 #: Room for the rounding of sums.
 _MARGIN: Final = 1e-9
-#: Prices of a byte that are tried: any of them gives a bound.
-_BYTE_PRICES: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """A token that an actor writes or reads: its bytes, those of the buffer, and its share of these."""
-
-    token_bytes: int
-    size: int
-    share: float
 
 
 def period_at_cost(
-    application: Application, platform: Platform, firing: Mapping[str, Mapping[str, int]], known: int
-) -> tuple[tuple[float, int], ...]:
+    application: Application, platform: Platform, firing: Mapping[str, Mapping[str, int]], known: int, *,
+    quick: bool = False,
+) -> tuple[tuple[float, int], ...]:  # fmt: skip
     """Return pairs of core cost and a lower bound on the period at that cost or below, ``known`` or more.
 
-    In a tick, cores of total cost K do work of at most that cost, on cores that are fast enough: a firing, of at least
-    ``firing`` ticks per core type, takes no longer than the period. Only buffers in memories of the cores in use are
-    accessed in no time, and the accesses to one share its bytes. What these memories hold together is relaxed: a byte
-    has a price (a Lagrange multiplier), and cores of cost K hold bytes of at most as much.
+    The last pair is that of all cores. In a tick, cores of total cost K do work of at most that cost, on cores that are
+    fast enough: a firing, of at least ``firing`` ticks per core type, takes no longer than the period. What crossbars,
+    the network and the memories of tiles in use give together is relaxed (:mod:`prices`). ``quick`` looks at fewer
+    prices.
     """
     cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
     unit = min((price for price in cost.values() if price > 0), default=0.0)
@@ -47,90 +34,67 @@ def period_at_cost(
         return ()
     kinds = list(cost)
     ticks = np.array([[times.get(kind, np.inf) for kind in kinds] for times in firing.values()], np.float64)
-    relaxed = _relaxed(application, platform, firing, kinds)
-    slowest = max(known, int(ticks.min(axis=1).max()))
-    longest = max(slowest, int(ticks[np.isfinite(ticks)].max()))
+    rates = np.array([cost[kind] for kind in kinds])
+    prices = Prices(
+        Demands(application, platform, firing, kinds), np.nan_to_num(rates * ticks, posinf=0.0), quick=quick
+    )
+    total = sum(cost[core.type] for core in platform.cores)
+    steps = min(_MOST_BUDGETS, int(total / unit))
+    supplies = [supply_at(platform, budget) for budget in [*(unit * step for step in range(1, steps + 1)), total]]
+    for supply in supplies:
+        prices.refine(supply)
+    curve: list[tuple[float, int]] = []
+    low = max(known, int(ticks.min(axis=1).max()))
+    for supply in reversed(supplies):  # what holds at a cost holds below
+        low = max(
+            low, crossbars_together(application, platform, firing, supply.cost), _least(prices, ticks, supply, low)
+        )
+        curve.append((float(supply.cost), low))
+    return tuple(dict(reversed(curve)).items())
 
-    def work(number: int, period: float, held: float) -> float:
-        """Return what the cores do at the least, in ticks times cost, with memories of ``held`` bytes."""
-        byte, price = relaxed[number]
-        return float(np.where(ticks <= period, price, np.inf).min(axis=1).sum() - byte * held * (1 + _MARGIN))
 
-    def least(number: int, budget: float, held: float, low: int) -> int:
-        high = max(longest, int(relaxed[number][1].min(axis=1).sum() / budget) + 1)
+def _least(prices: Prices, ticks: FloatArray, supply: Supply, low: int) -> int:
+    """Return the least period, ``low`` or more, that no prices exclude."""
+    vectors = np.array(prices.vectors)
+    tables = np.array(prices.tables)
+    held, gained = vectors @ supply.held, vectors @ supply.per_tick
+
+    def missing(period: float, number: int | slice) -> FloatArray:
+        """Return what is asked above what there is, in the unit of the period."""
+        least = np.where(ticks <= period, tables[number], np.inf).min(axis=-1).sum(axis=-1)
+        return np.asarray(least - held[number] * (1 + _MARGIN) - gained[number] * period * (1 + _MARGIN))
+
+    while True:
+        excess = missing(low, slice(None)) / gained
+        best = int(excess.argmax())
+        if not excess[best] > 0:
+            return low
+        high = low + 1
+        while missing(high, best) > 0:
+            high += high - low
         while high - low > 1:  # out at low, not at high
             middle = (low + high) // 2
-            if work(number, middle, held) > budget * middle * (1 + _MARGIN):
-                low = middle
-            else:
-                high = middle
-        return high
-
-    total = sum(cost[core.type] for core in platform.cores)
-    curve = []
-    for step in range(1, min(_MOST_BUDGETS, int(total / unit)) + 1):
-        budget = unit * step
-        held = _most_bytes(platform, cost, budget)
-        period = least(0, budget, held, slowest - 1)
-        _, best = max((work(number, period, held), -number) for number in range(len(relaxed)))
-        carried = crossbars_together(application, platform, firing, budget)
-        curve.append((float(budget), max(carried, least(-best, budget, held, period - 1))))
-    return tuple(curve)
+            low, high = (middle, high) if missing(middle, best) > 0 else (low, middle)
+        low = high
 
 
-def _relaxed(
-    application: Application, platform: Platform, firing: Mapping[str, Mapping[str, int]], kinds: Sequence[str]
-) -> list[tuple[float, FloatArray]]:
-    """Return prices of a byte, each with the least price (actors, core types) of a firing and of the bytes it holds."""
-    accesses = _accesses(application, firing)
-    ticks_of = {actor.id: actor.ticks for actor in application.actors}
-    places = {(core.type, core.local_bytes, t.crossbar_bytes_per_s) for t in platform.tiles for core in t.cores}
-    # per place where an actor can run: its number, its type's, the price of what takes time for sure, that of every
-    # access that need not, and its share of bytes
-    rows: list[tuple[int, int, float, FloatArray, FloatArray]] = []
-    for number, name in enumerate(firing):
-        for kind, local, bandwidth in sorted(places):
-            if kind not in ticks_of[name]:
-                continue
-            sure, moved, shares = ticks_of[name][kind], [], []
-            for access in accesses[name]:
-                ticks = ticks_for(access.token_bytes, bandwidth, application.ticks_per_second)
-                if access.size > local:
-                    sure += ticks
-                else:
-                    moved.append(ticks)
-                    shares.append(access.share)
-            rate = platform.core_types[kind].cost
-            rows.append((number, kinds.index(kind), rate * sure, rate * np.array(moved, float), np.array(shares)))
-    ratios = np.concatenate([moved[shares > 0] / shares[shares > 0] for *_, moved, shares in rows])
-    ratios = ratios[ratios > 0]
-    prices = [0.0, *np.geomspace(ratios.min(), ratios.max(), _BYTE_PRICES)] if len(ratios) else [0.0]
-    rates = np.array([platform.core_types[kind].cost for kind in kinds])
-    alone = rates * np.array([[times.get(kind, np.inf) for kind in kinds] for times in firing.values()], np.float64)
-    relaxed = []
-    for byte in prices:
-        price = np.full(alone.shape, np.inf)
-        for number, column, sure_price, moved_price, shares_held in rows:
-            least = sure_price + np.minimum(moved_price, byte * shares_held).sum()
-            price[number, column] = min(price[number, column], least)
-        relaxed.append((float(byte), np.maximum(price, np.nan_to_num(alone, posinf=0.0))))
-    return relaxed
+def supply_at(platform: Platform, budget: float) -> Supply:
+    """Return what there is at most on cores that cost ``budget`` together."""
+    cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
+    tiles = _most_tiles(platform, budget)
+    largest = sorted((tile.tile_memory_bytes for tile in platform.tiles), reverse=True)
+    return Supply(budget, tiles, _most_bytes(platform, cost, budget), sum(largest[:tiles]))
 
 
-def _accesses(application: Application, actors: Mapping[str, object]) -> dict[str, list[_Access]]:
-    """Return the accesses of ``actors``; whatever multicasts are replaced, shares of one buffer add up to its bytes."""
-    accesses: dict[str, list[_Access]] = {name: [] for name in actors}
-    for group in channels_together(application).values():
-        size = _least_bytes(group)
-        ends = [(channel, end) for channel in group for end in (channel.src, channel.dst) if end in actors]
-        for channel, end in ends:
-            accesses[end].append(_Access(channel.token_bytes, size, size / len(ends)))
-    return accesses
-
-
-def _least_bytes(group: Sequence[Channel]) -> int:
-    """Return the least bytes of a buffer, or of several, that channels share if their multicasts are replaced."""
-    return min(channel.token_bytes for channel in group) * (max(1, group[0].delay) if len(group) == 1 else 1)
+def _most_tiles(platform: Platform, budget: float) -> int:
+    """Return how many tiles cores that cost ``budget`` are in at most, at least one."""
+    tiles, left = 0, budget * (1 + _MARGIN)
+    for price in sorted(
+        min(platform.core_types[core.type].cost for core in tile.cores) for tile in platform.tiles if tile.cores
+    ):
+        left -= price
+        tiles += left >= 0
+    return max(1, tiles)
 
 
 def crossbars_together(
@@ -147,7 +111,7 @@ def crossbars_together(
     for group in channels_together(application).values():
         accesses = sum(end in actors for channel in group for end in (channel.src, channel.dst))
         ticks = accesses * ticks_for(group[0].token_bytes, fastest, application.ticks_per_second)
-        size = _least_bytes(group)
+        size = least_bytes(group)
         total += ticks if size else 0  # a buffer of no bytes fits every memory
         if 0 < size <= largest:
             items.append((ticks / size, size))
@@ -155,11 +119,7 @@ def crossbars_together(
     for rate, size in sorted(items, reverse=True):
         saved += rate * min(size, held)
         held -= min(size, held)
-    tiles, left = 0, budget * (1 + _MARGIN)
-    for price in sorted(min(cost[core.type] for core in tile.cores) for tile in platform.tiles if tile.cores):
-        left -= price
-        tiles += left >= 0
-    return math.ceil((total - saved * (1 + _MARGIN)) / max(1, tiles))
+    return math.ceil((total - saved * (1 + _MARGIN)) / _most_tiles(platform, budget))
 
 
 def _most_bytes(platform: Platform, cost: Mapping[str, float], budget: float) -> float:
