@@ -125,7 +125,8 @@ def crossbars_together(
 def _most_bytes(platform: Platform, cost: Mapping[str, float], budget: float) -> float:
     """Return the most bytes that memories of cores hold which cost ``budget`` together (parts of cores count too)."""
     room = 0.0
-    for core in sorted(platform.cores, key=lambda core: cost[core.type] / max(core.local_bytes, 1)):
+    holding = (core for core in platform.cores if core.local_bytes)
+    for core in sorted(holding, key=lambda core: cost[core.type] / core.local_bytes):
         price = cost[core.type]
         part = 1.0 if price <= budget else budget / price
         room += part * core.local_bytes
