@@ -6,7 +6,8 @@ from typing import Final
 
 # strategy, exact search, local search
 
-#: Effort of ``auto``, ``beam``, ``local-search`` and ``composition`` where neither effort nor time limit was given.
+#: Effort of ``auto``, ``beam``, ``local-search``, ``composition``, list scheduling, tiles and tree cuts where neither
+#: effort nor time limit was given.
 AUTO_EFFORT: Final = 20.0
 #: Up to this many nodes ``auto`` tries to prove an optimum, composes schedules of modules, anneals.
 MOST_FOR_EXACT: Final = 400
@@ -247,8 +248,6 @@ LIST_RUN_EFFORT: Final = 2.5e-4
 LIST_RUN_RATE: Final = 5e5
 #: A run is cut off after this many steps per node and edge; the rest comes in the base order. *
 LIST_MOST_STEPS: Final = 400
-#: Effort of list scheduling, and of tiles, where nothing limits the search. *
-ORDERS_UNLIMITED: Final = 20.0
 #: Rules without a better plan after which list scheduling ends by itself. *
 LIST_PATIENCE: Final = 60
 #: Most nodes of a subtree that are computed at once with their only reader, in list scheduling and inside tiles: with

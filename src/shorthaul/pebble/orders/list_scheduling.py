@@ -162,7 +162,7 @@ def plan(
     """
     best, traffic = incumbent, incumbent.traffic(cdag.weights)
     goal = max(goal, cdag.algorithmic_bound())
-    search = search.part(1.0, unlimited=tuning.ORDERS_UNLIMITED)
+    search = search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     cost = (cdag.n + cdag.edges) / tuning.LIST_RUN_RATE
     random = search.generator()
     scheduler = Scheduler(cdag, budget)

@@ -237,7 +237,7 @@ def plan(
     """
     best, traffic = incumbent, incumbent.traffic(cdag.weights)
     goal = max(goal, cdag.algorithmic_bound())
-    search = search.part(1.0, unlimited=tuning.ORDERS_UNLIMITED)
+    search = search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     if traffic <= goal or search.left() < (cdag.n + cdag.edges) / tuning.TILES_RUN_RATE:
         return best
     tiler = tiler_of(cdag, search)

@@ -51,7 +51,7 @@ def plan(
     (29, 21)
     """
     require_budget(cdag, budget)
-    search = (Search() if search is None else search).part(1.0, unlimited=tuning.ORDERS_UNLIMITED)
+    search = (Search() if search is None else search).part(1.0, unlimited=tuning.AUTO_EFFORT)
     recursion = tree_recursion.recursion(cdag, largest=budget, method="tree-cuts")
     search.spend((cdag.n + cdag.edges) / tuning.PASS_RATE)
     best, complete = tree_recursion.moves(recursion, budget), False
