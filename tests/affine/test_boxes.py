@@ -245,6 +245,37 @@ def test_two_sweeps_over_a_row_are_one_box() -> None:
     assert at_sizes(upper_of("atax"), flow_of("atax"), sizes).value(sizes) <= 1.01 * 1900 * 2100
 
 
+#: A filter forwards and backwards along rows and then along columns, every sweep a nest of its own.
+SWEEPS = """void f(int n, int m, double x[n][m], double y[n][m], double z[n][m]) {
+#pragma scop
+  for (int i = 0; i < n; i++) for (int j = 1; j < m; j++) y[i][j] = x[i][j] + y[i][j - 1];
+  for (int i = 0; i < n; i++) for (int j = m - 2; j >= 0; j--) z[i][j] = x[i][j] + z[i][j + 1];
+  for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) x[i][j] = y[i][j] + z[i][j];
+  for (int j = 0; j < m; j++) for (int i = 1; i < n; i++) y[i][j] = x[i][j] + y[i - 1][j];
+  for (int j = 0; j < m; j++) for (int i = n - 2; i >= 0; i--) z[i][j] = x[i][j] + z[i + 1][j];
+  for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) x[i][j] = y[i][j] + z[i][j];
+#pragma endscop
+}"""
+
+
+def test_nests_that_follow_one_another_are_joined() -> None:
+    sizes = {"n": 13, "m": 12, "S": 70}
+    flow = flow_dependences(program_from_text(SWEEPS))
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=0.2))
+    here = at_sizes(upper, flow, sizes)
+    assert [len(item.names) for item in here.steps] == [3, 3]
+    loads, _ = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes)
+
+
+def test_a_search_that_ends_early_keeps_what_it_found() -> None:
+    flow, sizes = flow_of("attention"), {"N": 2048, "D": 64, "S": 4096}
+    found = [at_sizes(upper_of("attention"), flow, sizes, Search(effort=effort)) for effort in (0.05, 0.3, 1.5)]
+    values = [item.value(sizes) for item in found]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < values[0]
+
+
 @pytest.mark.parametrize(
     ("name", "sizes", "most"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written,
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.turns import Groups, TurnsStep, turning
+from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of, turning
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, components, in_order, untiled
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
@@ -57,16 +57,29 @@ def at_sizes(
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
-        starts = [list(upper.steps)]
-        if any(len(item.names) > 1 for item in upper.steps):
-            starts.append([boxes.plain(names) for names in components(flow)])
-        for steps in starts:
-            steps = boxes.turned(_joined(flow, [boxes.better(item) for item in steps], boxes))
-            made = replace(upper, steps=tuple(in_order(flow, steps)))
-            if sum(map(boxes.cost, made.steps)) < sum(map(boxes.cost, best.steps)):
-                best = made
-        best = replace(best, steps=tuple(boxes.better(item, partial(refined, slack=slack)) for item in best.steps))
+        for steps in _tried(upper, flow, boxes):
+            if sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
+                best = replace(upper, steps=tuple(in_order(flow, steps)))
+        for at, item in enumerate(best.steps):
+            found = boxes.better(item, partial(refined, slack=slack))
+            best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
     return best
+
+
+def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[AnyStep]]:
+    """Yield the phases of all orders that are compared, so that the best is known whenever the search ends."""
+    yield from _in_runs(flow, boxes)
+    starts = [list(upper.steps)]
+    if any(len(item.names) > 1 for item in upper.steps):
+        starts.append([boxes.plain(names) for names in components(flow)])
+    for steps in starts:
+        for at, item in enumerate(steps):
+            steps[at] = boxes.better(item)
+            yield list(steps)
+        last = steps
+        for last in _joined(flow, steps, boxes):
+            yield last
+        yield boxes.turned(last)
 
 
 #: A placement, its loops that may be cut, and the memory in which they may.
@@ -96,6 +109,7 @@ class Boxes:
         self.weights = weights or {sizes["S"]: 1.0}
         self.turns = SizedGroups(self, small)
         self._turned: dict[frozenset[str], TurnsStep | None] = {}
+        self._known: dict[frozenset[str], BoxStep | None] = {}
         self._costs: dict[int, tuple[AnyStep, float]] = {}  # with the phase, so that its number stays its own
 
     def cost(self, step: AnyStep) -> float:
@@ -152,7 +166,14 @@ class Boxes:
         With ``stepped`` the first coordinate of a placement runs step by step, nothing is kept from one step to the
         next, and only such placements are taken.
         """
-        chosen = set(names)
+        key = frozenset(names)
+        if stepped is not None:
+            return self._found(key, stepped)
+        if key not in self._known:
+            self._known[key] = self._found(key, None)
+        return self._known[key]
+
+    def _found(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> BoxStep | None:
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
         best: BoxStep | None = None
         mine = tuple(read for name in ordered for read in self.reads[name])
@@ -186,8 +207,10 @@ class Boxes:
                     known[key] = []
                     with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                         known[key] = self._options(item, () if stepped is None else (0,))
-        found = [option for options in known.values() for option in options]
-        return sorted(found, key=_most_tiled, reverse=True)[:MOST_BOX_PLACEMENTS]
+        found = sorted((option for options in known.values() for option in options), key=_most_tiled, reverse=True)
+        chosen = found[:MOST_BOX_PLACEMENTS]
+        # loops as written may keep more, with fewer of them cut: what one computes forwards and the next one backwards
+        return chosen + [item for item in found[MOST_BOX_PLACEMENTS:] if item[0] == _undirected(written)][:1]
 
     def _options(self, placement: Placement, first: tuple[int, ...]) -> list[_Option]:
         """Return the loops that may be cut in the program's memory, and with room for more values if these are more.
@@ -249,8 +272,38 @@ def _upwards(row: Row) -> Row:
     return Row(tuple(-factor for factor in row.factors) if down else row.factors, (), 0)
 
 
-def _joined(flow: DataFlow, steps: list[AnyStep], search: Boxes) -> list[AnyStep]:
-    """Join phases as long as one in boxes loads less than several, those first that save most.
+def _in_runs(flow: DataFlow, search: Boxes) -> Iterator[list[AnyStep]]:
+    """Yield phases of loop nests that follow one another in the program: each run of them joined where that is best.
+
+    Nests of few instances are joined where they lie between others.
+    """
+    nests = [search.plain(names) for names in nests_of(flow.program)]
+    paid = sum(map(search.cost, nests))
+    large = [at for at, item in enumerate(nests) if search.instances(item) > WORTH_JOINING * paid]
+    rest: list[AnyStep] = [item for at, item in enumerate(nests) if at not in large]
+    least: list[tuple[float, list[AnyStep]]] = [(0.0, [])]  # the best phases of the first nests
+    refused: set[tuple[int, int]] = set()
+    for last in range(len(large)):
+        found: list[tuple[float, list[AnyStep]]] = []
+        for first in range(last, -1, -1):
+            members = nests[large[first] : large[last] + 1]
+            alone = search.plain(name for item in members for name in item.names)
+            made = None if {(first + 1, last), (first, last - 1)} & refused else search.of(alone.names)
+            if made is None and first < last:
+                refused.add((first, last))
+                continue
+            step = made if made is not None and search.cost(made) < search.cost(alone) else alone
+            found.append((least[first][0] + search.cost(step), [*least[first][1], step]))
+        least.append(min(found, key=lambda item: item[0]))
+    steps = least[-1][1]
+    inside = {name for item in steps for name in item.names}
+    others = [item for item in rest if inside.isdisjoint(item.names)]
+    yield [*steps, *others]
+    yield _with_feeders(flow, [*steps, *others], steps, search)
+
+
+def _joined(flow: DataFlow, steps: list[AnyStep], search: Boxes) -> Iterator[list[AnyStep]]:
+    """Join phases as long as one in boxes loads less than several, those first that save most; yield all stages.
 
     Of those that save about the same, the first are those of whose loads it is the largest part. Phases of few
     instances are joined where they lie between others, and in the end with the only phase that reads what they compute.
@@ -272,8 +325,10 @@ def _joined(flow: DataFlow, steps: list[AnyStep], search: Boxes) -> list[AnyStep
                 saved = paid - search.cost(made)
                 if saved > 0:
                     found.append((saved, saved / paid, [*others, made]))
+                    yield found[-1][2]
         if not found:
-            return _with_feeders(flow, steps, large, search)
+            yield _with_feeders(flow, steps, large, search)
+            return
         most = max(saved for saved, _, _ in found)
         steps = max((item for item in found if item[0] >= ABOUT_THE_SAME * most), key=lambda item: item[1])[2]
 

@@ -103,12 +103,17 @@ def has_turns(program: Program, names: Sequence[str]) -> bool:
 
 def turning(program: Program) -> list[frozenset[str]]:
     """Return the statements of every outermost loop that may take turns in it."""
-    nests: dict[tuple[int, int], list[str]] = {}
-    for item in program.statements:
+    return [frozenset(names) for names in nests_of(program) if has_turns(program, names)]
+
+
+def nests_of(program: Program) -> list[list[str]]:
+    """Return the statements by the outermost loop that they are in, as written; one outside of loops is alone."""
+    nests: dict[tuple[int, ...], list[str]] = {}
+    for number, item in enumerate(program.statements):
         first = entry(item, 0)  # the place of the loop among others
-        if item.times and first is not None:
-            nests.setdefault((first.constant, item.times[0]), []).append(item.name)
-    return [frozenset(names) for names in nests.values() if has_turns(program, names)]
+        key = (-1, number) if first is None or not item.times else (first.constant, item.times[0])
+        nests.setdefault(key, []).append(item.name)
+    return list(nests.values())
 
 
 class Groups:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, permutations, product
 from math import inf
@@ -112,15 +113,16 @@ def refined(step: BoxStep, slack: Slack = NO_SLACK) -> BoxStep:
         return made.loads(made.sizes, made.capacities[0]) / (1 + slack.strips * made.has_strips)
 
     best, least = step, counted(step)
-    for _ in range(MOST_BOX_ROUNDS):
-        effort.step()
-        start = best
-        for made in _near(start):
-            loads = counted(made) if made.fits else inf
-            if loads < least:
-                best, least = made, loads
-        if best is start:
-            break
+    with suppress(effort.OutOfEffortError):
+        for _ in range(MOST_BOX_ROUNDS):
+            effort.step()
+            start = best
+            for made in _near(start):
+                loads = counted(made) if made.fits else inf
+                if loads < least:
+                    best, least = made, loads
+            if best is start:
+                break
     return best
 
 
@@ -161,13 +163,15 @@ def signs_by_array(conflicts: Conflicts, placement: Placement) -> dict[str, froz
     program = conflicts.program
     result: dict[str, frozenset[Signs]] = {}
     for first, second in product(placement, repeat=2):
-        for array, _, pairs in conflicts.between(first, second):
-            ends = [
-                placement_map(name, len(program.by_name[name].iterators), placement[name], program.parameters)
-                for name in (first, second)
-            ]
-            found = signs_of(pairs.apply_domain(ends[0]).apply_range(ends[1]).deltas())
-            result[array] = result.get(array, frozenset()) | found
+        for array, key, pairs in conflicts.between(first, second):
+            known = key, placement[first], placement[second]
+            if known not in conflicts.known:
+                ends = [
+                    placement_map(name, len(program.by_name[name].iterators), placement[name], program.parameters)
+                    for name in (first, second)
+                ]
+                conflicts.known[known] = signs_of(pairs.apply_domain(ends[0]).apply_range(ends[1]).deltas())
+            result[array] = result.get(array, frozenset()) | conflicts.known[known]
     return result
 
 
