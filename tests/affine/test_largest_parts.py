@@ -33,7 +33,8 @@ def members(union, sizes: dict[str, int], cdag: ConcreteCdag) -> np.ndarray:
 
 @pytest.mark.parametrize("name", quick(CASES, {"gemm", "cholesky", "gramschmidt", "trisolv", "jacobi-1d", "atax"}))
 def test_no_part_is_larger_than_its_bound(name: str) -> None:
-    profile = "iolb" if name == "nussinov" else "best"  # best argues with intervals there
+    others = ("nussinov", "fdtd-2d", "seidel-2d")  # best argues with intervals and double cones there
+    profile = "iolb" if name in others else "best"
     bound = bound_of(name, profile)
     sizes = dict.fromkeys(bound.program.parameters, CASES[name])
     if "TSTEPS" in sizes:

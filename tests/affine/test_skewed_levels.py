@@ -32,13 +32,16 @@ void sweep(int n, int t0, double A[n][n]) {
 
 @pytest.mark.slow
 def test_seidel_by_skewed_levels() -> None:
-    """Levels 2 t + i: six of the nine reads, a box of 2 x 1 steps, hence half of the leading term of jacobi-2d."""
+    """Levels 2 t + i: six of the nine reads, a box of 2 x 1 steps, hence half of the leading term of jacobi-2d.
+
+    Double cones show 7 % more.
+    """
     (found,) = stencils(flow_of("seidel-2d"))
     assert found.covector == (2, 1, 0)
     assert len(found.shifts[0]) == 6
     assert found.constant == 2 * sympy.sqrt(2)
-    halved = bound_of("jacobi-2d").leading / 2
-    assert sympy.simplify(bound_of("seidel-2d").leading - halved) == 0
+    quotient = bound_of("jacobi-2d").leading / 2 / bound_of("seidel-2d").leading
+    assert 1.06 < 1 / sympy.simplify(quotient) < 1.07
 
 
 def test_red_black_sweeps_on_half_of_the_lattice() -> None:

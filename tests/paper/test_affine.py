@@ -66,7 +66,8 @@ FURTHER = {
     "jacobi-1d": 3 * N * T / S,
     "jacobi-2d": sympy.Rational(2, 3) * sympy.sqrt(42) * N**2 * T / root,  # 4.320
     "nussinov": N**3 / 6,
-    "seidel-2d": sympy.sqrt(42) / 3 * N**2 * T / root,  # 2.160
+    "fdtd-2d": 3 * sympy.sqrt(2) * symbol("NX") * symbol("NY") * symbol("TMAX") / root,
+    "seidel-2d": 4 / sympy.sqrt(3) * N**2 * T / root,  # 2.309
     "symm": 2 * M**2 * N / root,
     "syr2k": sympy.sqrt(2) * M * N**2 / root,
     "syrk": M * N**2 / (sympy.sqrt(2) * root),

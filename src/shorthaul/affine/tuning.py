@@ -76,6 +76,8 @@ PART_NODES_PER_EFFORT = 400
 PARTITION_OPERATIONS = 200_000
 #: Wavefronts, intervals and crossings of one statement.
 WAVEFRONT_OPERATIONS = 400_000
+#: Double cones of one statement.
+CONE_OPERATIONS = 1_000_000
 #: Layers of one statement.
 LAYER_OPERATIONS = 600_000
 #: Phases of one statement and loop.
@@ -113,6 +115,8 @@ WIDEST_SKEWED_STENCIL = 4
 LARGEST_LEVEL_FACTOR = 3
 #: Such covectors that are tried.
 MOST_LEVEL_COVECTORS = 4
+#: Statements and lines for which double cones are tried.
+MOST_CONES = 6
 #: K-partition arguments kept for one statement.
 MOST_ARGUMENTS = 12
 #: Sets of paths evaluated for one statement.

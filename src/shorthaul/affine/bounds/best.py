@@ -12,7 +12,7 @@ from itertools import combinations as combinations_of
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds import finished_sums, hourglass
+from shorthaul.affine.bounds import cones, finished_sums, hourglass
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations
 from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.lifetime import crossing_scans, intervals, layers, phases, successive_chains, wavefront
@@ -184,6 +184,7 @@ _CROSSINGS = Family(crossing_scans.crossings, crossing_scans.sub_bound)
 _PHASES = Family(phases.phases, phases.sub_bound)
 _SUCCESSIVE = Family(successive_chains.successive_chains, phases.sub_bound)
 _HOURGLASSES = Family(hourglass.hourglasses, hourglass.sub_bound, has_value=False)
+_CONES = Family(cones.cones, cones.sub_bound, has_value=False)
 _BODIES = Family(convex_body.convex_bodies, convex_body.sub_bound, has_value=False)
 _LISTED = (_LAYERS, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SUCCESSIVE)
 _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _INTERVALS, _PHASES, _SUCCESSIVE)
@@ -304,7 +305,7 @@ def _pool(
         with charged_to(search.part(share)):
             return until_out_of_effort(family.arguments(flow, where))
 
-    necks = found(_HOURGLASSES) if symmetric else []
+    necks = [*found(_HOURGLASSES), *found(_CONES)] if symmetric else []
     levels = found(Family(stencil_levels.stencils, count, has_value=False))
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):

@@ -32,7 +32,8 @@ from shorthaul.affine.check.partition_inequalities import (
     wrong_sums,
 )
 from shorthaul.affine.check.partition_points import counted, operands_of, wrong_at, wrong_counts
-from shorthaul.affine.check.stencil_argument import stencil_of, wrong_levels, wrong_value
+from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_value, wrong_cones
+from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
@@ -158,6 +159,13 @@ def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Ite
         yield from wrong_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
 
 
+def _of_cones(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = cones_of(part, reads)
+    yield from wrong_cones(item, reads)
+    for sizes in samples.counted:
+        yield from wrong_cone_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+
+
 def _of_waiting(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = waiting_of(part, reads.program)
     yield from wrong_relations(item, reads)
@@ -172,6 +180,7 @@ _VERIFIED: Final = {
     "K-partition": _of_partition,
     "finished sums": _of_finished_sums,
     "stencil": _of_stencil,
+    "double cones": _of_cones,
     **dict.fromkeys(KINDS, _of_waiting),
 }
 

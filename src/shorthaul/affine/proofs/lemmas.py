@@ -338,6 +338,39 @@ The first and the last step of a column have at most as many instances as the co
 c = |phi0(P)| and |phi1(P)| <= K - c: |P| <= c (K - c) / W + 2 c, largest at c = (K + 2 W) / 2.""",
 )
 
+CONES = Lemma(
+    "double cones",
+    """\
+Let instances be at places z of Z^n and steps t without gaps, (t, z) an ancestor of (t + 1, z). Let N be a finite
+set of vectors, 0 among them, such that (1) holds, and rho a number such that for every v in N there are a + b <=
+rho for which (t, z) is an ancestor of (t + a, z + v) and (t, z + v) one of (t + b, z). Let D be the instances of
+some places at all steps, the border those at the other places that are neighbours of these, for which the same
+holds. Let fields be given with periods k: from every instance of D a walk back from operand to operand leads over
+vertices that belong to its place and to its step modulo k only, to a source. Different fields have no vertex in
+common. Let g be the sum of the periods, and omega >= g / rho^(n/(n+1)). An event is a load of a vertex of a field
+and the computation of a source; the computation of an instance of the border counts for omega events. Let P be
+the instances of D that a stretch with r events computes, and K = S + r, q = K/g. Then
+  |P| <= rho (q + n / ((n + 1) c) q^((n+1)/n)),  and K more if a period is larger than 1.""",
+    """\
+Let A_k be the places of which P has k instances or more, B_k those of the border of which the stretch computes k
+or more, e the instances of the border that it computes. The instances of a place follow on one another, so those
+of P are consecutive. (a) Take the walk from an instance of P. The first vertex that the stretch does not compute,
+but whose reader it computes, was in memory at the beginning or is loaded; if there is none, the source is computed,
+an event. Instances of different places, or of steps that differ modulo k, have different such vertices. So
+|A_1| + ... + |A_k| of them belong to a field of period k, and the sum of these numbers over the fields is at most
+K - omega e. If kappa is the longest period, g |A_kappa| <= K - omega e and |A_1| + ... + |A_kappa| <= K.
+(b) Let k > rho, z in A_k and v in N. From the first (t, z) of P to the last (t', z) a path leads over (t + a, z +
+v) and all steps of that place up to (t' - b, z + v). All of these are computed in between, so in the stretch: k - a
+- b or more. Hence A_k + N lies in the union of A_(k - rho) and B_(k - rho), and |A_k| + c |A_k|^((n-1)/n) <=
+|A_(k - rho)| + |B_(k - rho)|. For k = i, i + rho, i + 2 rho, ... these are rows as in the lemma on rows, A_i the
+first of them, the numbers |B_k| in-vertices: by its claim the sum of |A_k| over these k is at most |A_i| + F(|A_i| +
+beta_i), F(x) = n / ((n + 1) c) x^((n+1)/n), beta_i the sum of |B_k|. Add for i = kappa, ..., kappa + rho - 1: with
+a = |A_kappa| and since F is convex and the beta_i add up to e at most, |P| <= |A_1| + ... + |A_(kappa - 1)| + rho a
++ (rho - 1) F(a) + F(a + e). For g a + omega e <= K the last three terms are convex in (a, e), so largest at a = q,
+e = 0, where they are what is said, or at a = 0, where P has none but the K of (a). For a > 0 they are convex on the
+line from one end to the other, and F(K / omega) <= rho F(q) at the other end.""",
+)
+
 REASSOCIATED = Lemma(
     "reassociated sums",
     """\

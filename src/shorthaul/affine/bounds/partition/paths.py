@@ -125,7 +125,7 @@ def _sums(flow: DataFlow, name: str) -> Iterator[Path]:
     for item in flow.into(name):
         same = item.source == name and item.reference.relation.is_equal(statement.write.relation)
         if same and len(space) > 1:
-            whole = _with_starts(flow, name, item.reference.tag)
+            whole = with_starts(flow, name, item.reference.tag)
             domain = _domain_of(whole, name)
             yield Path(name, domain, (whole,), space, (item.reference.tag,), name, False, summed=True)
 
@@ -153,7 +153,7 @@ def _ended(
         delta = tuple(-value for value in shift)
         domain = composed.domain()
         if len(maps) == 1:
-            whole = _with_starts(flow, statement, last.reference)
+            whole = with_starts(flow, statement, last.reference)
             if _one_line_per_vertex(whole, statement, delta):
                 maps, domain = (whole,), _domain_of(whole, statement)
         return Path(statement, domain, maps, span([delta]), tags, source, False, delta)
@@ -162,7 +162,7 @@ def _ended(
     return None
 
 
-def _with_starts(flow: DataFlow, statement: str, reference: str) -> isl.UnionMap:
+def with_starts(flow: DataFlow, statement: str, reference: str) -> isl.UnionMap:
     """Return what every instance reads by ``reference``, whichever statement or input it comes from."""
     relation = None
     for item in flow.into(statement):

@@ -74,16 +74,17 @@ def _reads(direct: Direct, name: str, passes: Callable[[str], bool], most: float
     return found
 
 
+def all_reads(direct: Direct, name: str) -> list[Read]:
+    """Return what a statement reads, also by way of others, the shortest ways first."""
+    return _reads(direct, name, lambda _: True, 4 * MOST_PATH_SETS)
+
+
 def shared_reads(direct: Direct, name: str) -> list[Read]:
     """Return what a statement reads of its own instances one step before, by way of temporaries of which each stands
 
     for one neighbour at most (see ``stands_for_one``).
     """
-    reads = [
-        item
-        for item in _reads(direct, name, lambda _: True, 4 * MOST_PATH_SETS)
-        if item.source == name and item.shift[0] == -1
-    ]
+    reads = [item for item in all_reads(direct, name) if item.source == name and item.shift[0] == -1]
     themselves = {item.shift for item in reads if not item.by}
     reads = [item for item in reads if not item.by or item.shift not in themselves]
     while True:

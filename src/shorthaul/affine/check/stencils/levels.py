@@ -94,13 +94,14 @@ def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
         if domain.get_tuple_name() != name or not domain.is_subset(reads.program.by_name[name].domain):
             raise InputError(f"has instances that {name} has not", place="domains")
     sources, ends, spill = (isl.UnionSet(str(given[key])) for key in ("sources", "ends", "spill"))
-    ways = tuple(tuple(_way(item) for item in group) for group in given["ways"])
+    ways = tuple(tuple(way_of(item) for item in group) for group in given["ways"])
     if len(ways) != len(names) or not isinstance(given["own"], bool) or (given["own"] and given["balanced"]):
         raise InputError("does not say how statements read", place="ways")
     return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, given)
 
 
-def _way(given: Mapping[str, Any]) -> Way:
+def way_of(given: Mapping[str, Any]) -> Way:
+    """Return a way in a certificate."""
     levels = tuple(isl.UnionMap(str(level)) for level in given["levels"])
     return Way(tuple(map(int, given["shift"])), levels)
 
@@ -118,7 +119,7 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
     if any(value < 0 for value in item.covector) or (len(item.names) > 1 and item.covector != first):
         yield "the covector does not number levels"
     for at, shifts in enumerate(item.shifts):
-        if len(set(shifts)) < len(shifts) or _neighbourhood(shifts) != _neighbourhood(item.shifts[0]):
+        if len(set(shifts)) < len(shifts) or neighbourhood(shifts) != neighbourhood(item.shifts[0]):
             yield "the statements do not have one neighbourhood"
         down = 0 if at else -1
         if any(sum(a * b for a, b in zip(item.covector, shift, strict=True)) != down for shift in shifts):
@@ -189,18 +190,20 @@ def _wrong_temporaries(item: Stencil, read: isl.UnionSet) -> Iterator[str]:
         yield "a temporary stands for several neighbours"
 
 
-def _neighbourhood(shifts: Sequence[Vector]) -> frozenset[Vector]:
+def neighbourhood(shifts: Sequence[Vector]) -> frozenset[Vector]:
     """Return the vectors from the least shift to all of them."""
     least = min(shifts)
     return frozenset(tuple(a - b for a, b in zip(shift, least, strict=True)) for shift in shifts)
 
 
 def _constant(item: Stencil) -> Number | None:
+    return constant_of(neighbourhood(item.shifts[0]), item.dimensions, item.given["shape"])
+
+
+def constant_of(places: frozenset[Vector], n: int, shape: Mapping[str, Any]) -> Number | None:
     """Return c such that |A + N| >= |A| + c |A|^((n-1)/n) for all finite A, None if the shape is not there."""
-    places, n = _neighbourhood(item.shifts[0]), item.dimensions
     if n == 1:
         return Fraction(len(places) - 1)
-    shape = item.given["shape"]
     origin, edges = tuple(map(int, shape["origin"])), [tuple(map(int, edge)) for edge in shape["edges"]]
     if len(edges) != n or len(spanned(edges)) != n or origin not in places:
         return None

@@ -1,0 +1,1 @@
+"""Arguments on stencils, verified from their certificates."""

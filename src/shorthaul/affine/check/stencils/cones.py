@@ -1,0 +1,261 @@
+"""An argument by double cones, verified from its certificate.
+
+Neighbours have to be reached within a round trip, at every step, and every vertex of a field belongs to one place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import islpy as isl
+
+from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.formulas import as_decimal, combined, floor, is_same, power, value_of
+from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, way_of
+from shorthaul.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Cones:
+    """The certificate of an argument by double cones, read; ``ways`` lead by reads to instances of the statement."""
+
+    name: str
+    domain: isl.Set
+    delta: Vector
+    axis: int
+    places: frozenset[Vector]
+    trip: int
+    ways: tuple[Way, ...]
+    fields: tuple[tuple[int, tuple[isl.UnionMap, ...], isl.UnionMap, isl.UnionMap], ...]
+    sources: isl.UnionSet
+    border: isl.Set
+    spill: isl.UnionSet
+    given: Mapping[str, Any]
+
+    @property
+    def points(self) -> isl.UnionSet:
+        """All instances."""
+        return isl.UnionSet.from_set(self.domain)
+
+    @property
+    def values(self) -> int:
+        """How many values a place has."""
+        return sum(period for period, *_ in self.fields)
+
+    def straight(self, shift: Vector) -> tuple[int, Vector]:
+        """Return the steps of a distance, and how far it leads aside."""
+        steps = shift[self.axis] * self.delta[self.axis]
+        aside = (value - steps * by for value, by in zip(shift, self.delta, strict=True))
+        return steps, tuple(value for at, value in enumerate(aside) if at != self.axis)
+
+    def move(self, shift: Vector) -> isl.Map:
+        """Return instance -> instance at a distance."""
+        names = [f"x{at}" for at in range(len(shift))]
+        values = ", ".join(f"{name} + {by}" for name, by in zip(names, shift, strict=True))
+        return isl.Map(f"{{ {self.name}[{', '.join(names)}] -> {self.name}[{values}] }}")
+
+    def where(self, shift: Vector) -> isl.Set:
+        """Return the instances that are reached from those at a distance."""
+        found = self.domain.subtract(self.domain)
+        for way in self.ways:
+            if way.shift == shift:
+                found = found.union(way.levels[-1].domain().extract_set(found.get_space()))
+        return found
+
+    @property
+    def along(self) -> isl.Map:
+        """Instance -> the instances of the same place that are later."""
+        x, y = ([f"{letter}{at}" for at in range(len(self.delta))] for letter in "xy")
+        by = f"({y[self.axis]} - {x[self.axis]})"
+        sign = self.delta[self.axis]
+        same = [f"{b} = {a} + {step * sign} * {by}" for a, b, step in zip(x, y, self.delta, strict=True)]
+        text = " and ".join([*same, f"{sign} * {by} > 0"])
+        return isl.Map(f"{{ {self.name}[{', '.join(x)}] -> {self.name}[{', '.join(y)}] : {text} }}")
+
+    def classes(self, period: int) -> isl.UnionMap:
+        """Return instance -> its place, and its step modulo the period."""
+        names, sign = [f"x{at}" for at in range(len(self.delta))], self.delta[self.axis]
+        main = names[self.axis]
+        values = [
+            f"{x} + {-sign * by} * {main}"
+            for at, (x, by) in enumerate(zip(names, self.delta, strict=True))
+            if at != self.axis
+        ]
+        values += [f"({sign} * {main}) mod {period}"] if period > 1 else []
+        return isl.UnionMap(f"{{ {self.name}[{', '.join(names)}] -> [{', '.join(values)}] }}")
+
+
+def cones_of(given: Mapping[str, Any], reads: Reads) -> Cones:
+    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the program."""
+    (name,), domain = given["statements"], isl.Set(str(given["domain"]))
+    delta, axis = tuple(map(int, given["delta"])), int(given["axis"])
+    places = frozenset(tuple(map(int, place)) for place in given["neighbours"])
+    fields = tuple(
+        (
+            int(item["period"]),
+            tuple(isl.UnionMap(str(level)) for level in item["start"]),
+            isl.UnionMap(str(item["walk"])),
+            isl.UnionMap(str(item["classes"])),
+        )
+        for item in given["fields"]
+    )
+    made = Cones(
+        str(name),
+        domain,
+        delta,
+        axis,
+        places,
+        int(given["trip"]),
+        tuple(way_of(item) for item in given["ways"]),
+        fields,
+        isl.UnionSet(str(given["sources"])),
+        isl.Set(str(given["border"])),
+        isl.UnionSet(str(given["spill"])),
+        given,
+    )
+    width = domain.dim(isl.dim_type.set)
+    if domain.get_tuple_name() != name or not domain.is_subset(reads.program.by_name[made.name].domain):
+        raise InputError(f"has instances that {name} has not", place="domain")
+    if len(delta) != width or width < 2 or abs(delta[axis]) != 1 or {len(way.shift) for way in made.ways} != {width}:
+        raise InputError("has no line", place="delta")
+    if not fields or any(period < 1 for period, *_ in fields) or {len(place) for place in places} != {width - 1}:
+        raise InputError("has no fields, or no neighbours", place="fields")
+    return made
+
+
+def wrong_cones(item: Cones, reads: Reads) -> Iterator[str]:
+    """Yield what does not hold of neighbours, the border and fields, for all sizes."""
+    yield from _wrong_trips(item, reads)
+    if constant_of(neighbourhood(tuple(item.places)), len(item.delta) - 1, item.given["shape"]) is None:
+        yield "the neighbourhood does not have the shape that is named"
+    domain, along = item.domain, item.along
+    if not domain.apply(along).intersect(domain.apply(along.reverse())).is_subset(domain):
+        yield "a step is left out between two others"
+    beside = domain
+    for place in item.places:
+        aside = list(place)
+        aside.insert(item.axis, 0)
+        beside = beside.union(domain.apply(item.move(tuple(aside))))
+    if not item.border.is_equal(beside.subtract(domain)):
+        yield "the border is not that of the instances"
+    later = beside.apply(along).intersect(beside)
+    if not later.is_subset(item.where(tuple(-value for value in item.delta))):
+        yield "an instance is not reached from the one before at its place"
+    if not _product(item).is_subset(domain):
+        yield "not all places have the same steps"
+    yield from _wrong_fields(item, reads)
+
+
+def _product(item: Cones) -> isl.Set:
+    """Return the instances of the places of the domain at all of its steps."""
+    names, other = ([f"{letter}{at}" for at in range(len(item.delta))] for letter in "xy")
+    main, sign = (names[item.axis], other[item.axis]), item.delta[item.axis]
+    aside = [
+        f"{y} - {x} = {by * sign} * ({main[1]} - {main[0]})" for x, y, by in zip(names, other, item.delta, strict=True)
+    ]
+    head = f"{item.name}[{', '.join(names)}] -> {item.name}[{', '.join(other)}]"
+    same_place = isl.Map(f"{{ {head} : {' and '.join(aside)} }}")
+    same_step = isl.Map(f"{{ {head} : {main[0]} = {main[1]} }}")
+    return item.domain.apply(same_place).intersect(item.domain.apply(same_step))
+
+
+def _wrong_trips(item: Cones, reads: Reads) -> Iterator[str]:
+    """Yield where neighbours are not reached within a round trip, by ways that follow reads."""
+    costs: dict[Vector, int] = {}
+    for way in item.ways:
+        steps, aside = item.straight(way.shift)
+        yield from _wrong_way(item, way, reads)
+        if steps <= 0:
+            costs[aside] = min(-steps, costs.get(aside, -steps))
+        where = item.where(way.shift)
+        there = where if not any(aside) else where.intersect(where.apply(item.move(way.shift)))
+        if not item.domain.is_subset(there):
+            yield f"an instance does not reach its neighbours at {way.shift}"
+    still = (0,) * (len(item.delta) - 1)
+    if still not in item.places or costs.get(still) != 1:
+        yield "an instance is not reached from the one before at its place"
+    for place in item.places - {still}:
+        over = tuple(-value for value in place)
+        if place not in costs or over not in costs or costs[place] + costs[over] > item.trip:
+            yield f"the neighbour at {place} is not reached within the round trip"
+
+
+def _wrong_way(item: Cones, way: Way, reads: Reads) -> Iterator[str]:
+    """Yield where a way from an instance to another one does not follow reads."""
+    before = isl.UnionSet.from_set(isl.Set.universe(item.domain.get_space())).identity()
+    for level in way.levels:
+        pairs = before.intersect_domain(level.domain()).reverse().apply_range(level)
+        alike = level.is_single_valued() and level.domain().is_subset(before.domain())
+        if not alike or not pairs.is_subset(reads.all):
+            yield f"the way at {way.shift} does not follow reads"
+        before = level
+    if not way.levels or not way.levels[-1].is_subset(isl.UnionMap.from_map(item.move(way.shift))):
+        yield f"the way at {way.shift} leads elsewhere"
+
+
+def _wrong_fields(item: Cones, reads: Reads) -> Iterator[str]:
+    """Yield where walks do not follow reads, or a vertex does not belong to one place."""
+    together, ends = isl.UnionSet("{ }"), isl.UnionSet("{ }")
+    for number, (period, start, walk, classes) in enumerate(item.fields):
+        own = item.classes(period).intersect_domain(item.points)
+        vertices = classes.domain()
+        if not walk.is_single_valued() or not walk.is_subset(reads.all) or not classes.is_single_valued():
+            yield f"field {number} does not follow reads of one vertex each"
+        before = item.points.identity()
+        for level in start:
+            pairs = before.reverse().apply_range(level)
+            if not pairs.is_subset(reads.all) or not level.domain().is_equal(item.points):
+                yield f"field {number} does not begin with a read"
+            before = level
+            if not level.apply_range(classes).is_equal(own):
+                yield f"a vertex of field {number} on the way there is of another place"
+        if not before.apply_range(classes).is_equal(own):
+            yield f"field {number} does not begin at every instance"
+        within = classes.intersect_domain(walk.domain())
+        if not walk.apply_range(classes).is_equal(within):
+            yield f"a walk of field {number} leads to another place"
+        if not vertices.intersect(together).is_empty():
+            yield f"field {number} has vertices in common with another one"
+        together = together.union(vertices)
+        ends = ends.union(before.range().union(walk.range()).subtract(walk.domain()))
+    if not item.spill.is_equal(together):
+        yield "the may-spill set is not that of the fields"
+    if not ends.union(together.intersect(reads.inputs)).is_subset(item.sources):
+        yield "a field begins at a vertex that is not among the sources"
+
+
+def wrong_cone_value(
+    item: Cones, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
+) -> Iterator[str]:
+    """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``, or do not follow."""
+    n, g, trip, weight = len(item.delta) - 1, item.values, item.trip, int(item.given["weight"])
+    c = constant_of(neighbourhood(tuple(item.places)), n, item.given["shape"])
+    border = isl.UnionSet.from_set(item.border)
+    numbers = {"instances_count": item.points, "sources_count": item.sources, "border_count": border}
+    known = {name: Fraction(counts(points)) for name, points in numbers.items()}
+    for name, number in known.items():
+        given = value_of(str(item.given[name]), sizes)
+        if not is_same(given, number):
+            yield f"{name} is {as_decimal(given):g}, {number} are counted"
+    if weight < 1 or Fraction(weight) ** (n + 1) * trip**n < Fraction(g) ** (n + 1):
+        yield "an instance of the border counts for too few events"
+    for capacity in capacities:
+        here = {**sizes, "S": capacity}
+        T = value_of(str(item.given["events"]), here)
+        if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
+            yield "the events of a segment are no whole number"
+            return
+        K = capacity + T + weight - 1
+        q = K / g
+        cone = combined(ast.Mult, combined(ast.Div, Fraction(n, n + 1), c), power(q, Fraction(n + 1, n)))
+        U = combined(ast.Mult, Fraction(trip), combined(ast.Add, q, cone))
+        if max(period for period, *_ in item.fields) > 1:
+            U = combined(ast.Add, U, K)
+        size, sources, beside = known.values()
+        value = T * floor(combined(ast.Div, size, U)) - sources - weight * beside
+        if not is_same(value, value_of(str(item.given["value"]), here)):
+            yield f"the value does not follow from the counts at {here}"
