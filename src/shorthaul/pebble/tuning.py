@@ -142,6 +142,9 @@ MOST_MOMENTS: Final = 4000
 #: Most sums of products in a stretch: repeated sparse products at twice the least memory gain up to 29 % from 6 to 12,
 #: nothing beyond.
 LONGEST_STRETCH: Final = 12
+#: Products carried from one stretch to a later one whose common operands are counted: more are taken to share all. With
+#: more products of a group in a stretch nothing is left, so none are looked at.
+MOST_CARRIED: Final = 256
 #: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
 EIGENVALUE_RATE: Final = 6e9
 MOST_FOR_EIGENVALUES: Final = 1500

@@ -76,7 +76,8 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     search.spend(effort)
     products = _products(cdag)
     for stretch in range(1, tuning.LONGEST_STRETCH + 1):
-        if len(products.nodes) == 0 or search.left() < effort:
+        is_hopeless = len(products.nodes) == 0 or stretch * products.most > tuning.MOST_CARRIED
+        if is_hopeless or search.left() < effort:
             break
         search.spend(effort)
         found = _stretched(cdag, products, budget, stretch)
@@ -108,7 +109,7 @@ def _products(cdag: Cdag) -> _Products:
 
 def _stretched(cdag: Cdag, products: _Products, budget: int, stretch: int) -> Found:
     """Return the bound from stretches of that many sums."""
-    weights, sums = cdag.weights, products.sums
+    weights = cdag.weights
     lightest = int(weights[products.nodes].min())
     operand = int(min(weights[products.one].min(), weights[products.other].min()))
     together = stretch * products.most
@@ -117,34 +118,33 @@ def _stretched(cdag: Cdag, products: _Products, budget: int, stretch: int) -> Fo
     charge = min(ratio * operand, 2.0 * lightest)
     ratio = charge / operand
     room = budget - cdag.needs()
-    most = int(room[sums].max())
-    gains = _gains(products, ratio, operand, lightest, together, most)
+    fit = np.maximum(room, 0) // lightest
+    gains = _gains(products, ratio, operand, lightest, together)
+    dearest = max(0.0, charge - lightest) * fit
+    gained = np.where(fit < len(gains), gains[np.minimum(fit, len(gains) - 1)], dearest)
     sources, targets = cdag.edge_arrays()
     serves = np.zeros(cdag.n, dtype=np.bool_)
     serves[products.one] = serves[products.other] = True
     beside = np.bincount(targets, (weights * serves)[sources], cdag.n)
-    spared = (room + beside + gains[np.clip(room, 0, most)]) / stretch + weights * serves
+    spared = (room + beside + gained) / stretch + weights * serves
     return _from_worthy(cdag, products, charge, spared)
 
 
-def _gains(
-    products: _Products, ratio: float, operand: int, lightest: int, together: int, most: int
-) -> FloatArray:  # fmt: skip
-    """Return what products computed in an earlier stretch spare beyond the room that they take, for 0..most of room.
+def _gains(products: _Products, ratio: float, operand: int, lightest: int, together: int) -> FloatArray:
+    """Return what so many products computed in an earlier stretch spare beyond the room that they take, from 0 on.
 
     k of them in a group spare k charges later, and add to the operands now what e and k products need beyond e
     charges, where e are those of this stretch.
     """
-    fit = most // lightest
+    fit = tuning.MOST_CARRIED
     least = products.operands(together + fit)
     own = np.arange(together + 1)
     extra = least[own[None, :] + np.arange(fit + 1)[:, None]] - ratio * own
     alone = operand * (ratio * np.arange(fit + 1) - extra.min(axis=1)) - lightest * np.arange(fit + 1)
-    best = np.maximum(alone, 0.0)
+    best: FloatArray = np.maximum(alone, 0.0)
     for count in range(1, fit + 1):
         best[count] = max(best[count], best[count - 1], float((best[:count] + alone[count:0:-1]).max()))
-    gains: FloatArray = best[np.arange(most + 1) // lightest]
-    return gains
+    return best
 
 
 def _from_worthy(cdag: Cdag, products: _Products, charge: float, spared: FloatArray) -> Found:
@@ -155,7 +155,9 @@ def _from_worthy(cdag: Cdag, products: _Products, charge: float, spared: FloatAr
         loaded = cdag.given | is_sum
         counts = is_sum[products.sums] & loaded[products.one] & loaded[products.other]
         sums, one, other = products.sums[counts], products.one[counts], products.other[counts]
-        worth = charge * np.bincount(np.concatenate([sums, one, other]), minlength=n)
+        used = np.bincount(np.concatenate([one, other]), minlength=n)
+        first = np.where(cdag.given & (used == 1), cdag.weights, 0)  # loaded once in any case
+        worth = charge * (np.bincount(sums, minlength=n) + used) - np.bincount(sums, first[one] + first[other], n)
         dropped = is_sum & (worth < spared)
         if not dropped.any():
             break
