@@ -192,6 +192,8 @@ MOST_EDGES_NEAR = 4
 MOST_BOX_VISITS = 200_000
 #: Pieces in which a run of boxes that share no cell is counted: one is as wide as all of its boxes need.
 PIECES_OF_A_RUN = 16
+#: The part of the cells of a group that has to be computed in it, before writes count as visits; not varied.
+LEAST_FRESH = 0.5
 #: Placements that are compared by how many loops may be cut into boxes, those in which boxes are searched, and pairs
 #: of phases that are tried as one.
 MOST_COMPARED_PLACEMENTS = 8

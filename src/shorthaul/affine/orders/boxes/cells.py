@@ -15,6 +15,8 @@ from shorthaul.affine.orders.boxes.regions import IntArray, Region
 FloatArray = npt.NDArray[np.float64]
 
 
+#: The factors of every coordinate, by subscript.
+Factors = tuple[tuple[int, ...], ...]
 #: Step and rest of every subscript.
 Lattice = tuple[tuple[int, int], ...]
 #: The source of values that are there before a step of the outer loop begins.
@@ -26,20 +28,23 @@ class Cells:
     """Accesses with one linear part: ``factors`` per subscript and coordinate, ``spread`` of their constants.
 
     The least of the constants are ``least``.
-    ``fresh`` is the number of cells whose first access is a write: none or all. ``where`` are the regions of the
-    accesses, without constraints where they fill a box. ``source`` is the statement of another phase whose values they
-    read, or says what they are: these are not what the array holds now. Subscripts are counted on their ``lattice``:
-    every one is a step times what ``factors`` and constants say, and a rest.
+    ``fresh`` is the number of cells whose first access is a write, ``share`` their part of all. ``where`` are the
+    regions of the accesses, without constraints where they fill a box. ``source`` is the statement of another phase
+    whose values they read, or says what they are: these are not what the array holds now. Subscripts are counted on
+    their ``lattice``: every one is a step times what ``factors`` and constants say, and a rest. Cells of the groups
+    with the factors ``behind`` are read only after these groups have computed them.
     """
 
     array: str
-    factors: tuple[tuple[int, ...], ...]
+    factors: Factors
     spread: tuple[int, ...]
     fresh: int = 0
+    share: float = 0.0
     where: tuple[Region, ...] = (Region(()),)
     least: tuple[int, ...] = ()
     source: str | None = None
     lattice: Lattice = ()
+    behind: frozenset[Factors] = frozenset()
 
     @property
     def name(self) -> str:
@@ -57,6 +62,10 @@ class Cells:
         for row, spread in zip(self.factors, self.spread, strict=True):
             total = total * sum((abs(factor) * (edges[at] - 1) for at, factor in enumerate(row) if factor), 1 + spread)
         return np.minimum(total, prod(edges[at] for at in self.loops)) if self.is_injective else total
+
+    def first(self, extents: Sequence[int]) -> int:
+        """Return how many cells need no load when they are visited first, where accesses fill the box ``extents``."""
+        return int(self.count(extents)) if self.share == 1 else self.fresh
 
     @property
     def is_cut(self) -> bool:

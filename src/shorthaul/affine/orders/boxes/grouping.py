@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from math import gcd
 
 import islpy as isl
@@ -12,7 +13,7 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Flow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Reference
-from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Lattice
+from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import (
@@ -24,31 +25,37 @@ from shorthaul.affine.orders.placement import (
     signs_of,
 )
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.tuning import STRIP
+from shorthaul.affine.tuning import LEAST_FRESH, STRIP
 
 _SET = isl.dim_type.set
 #: Factors of the coordinates by subscript, on a lattice.
-_Lines = tuple[tuple[tuple[int, ...], ...], Lattice]
+_Lines = tuple[Factors, Lattice]
 #: Array, the statement of another phase that the values are from, and the subscripts.
 _Key = tuple[str, str | None, _Lines]
 
 
 @dataclass
 class _Group:
-    """Constants of the subscripts, where the accesses are placed, and the elements accessed."""
+    """Constants of the subscripts, where the accesses are placed, and the elements accessed.
+
+    ``loaded`` are the elements of which some value comes from elsewhere, ``made`` the accesses that write the others.
+    ``sources`` are the statements that computed each of ``elements``, None for inputs.
+    """
 
     constants: list[tuple[int, ...]] = field(default_factory=list)
     places: list[isl.Set] = field(default_factory=list)
     elements: list[isl.Set] = field(default_factory=list)
-    is_fresh: bool = True
+    loaded: list[isl.Set] = field(default_factory=list)
+    made: list[tuple[tuple[int, ...], isl.Set]] = field(default_factory=list)
+    sources: list[str | None] = field(default_factory=list)
 
 
 class Grouping:
     """Groups the reads of ``step``, whose coordinates begin at ``first`` and have ``extents``.
 
-    Writes need no room and load nothing: what is computed is there. They count where a group gets all its values from
-    them, so that the first visit of every cell is a write. Values of other phases are counted one by one: they need
-    not have a cell each while this phase is executed.
+    Writes need no room and load nothing: what is computed is there. They count where a group gets from them all
+    values of many of its cells, whose first visit is a write then. Values of other phases are counted one by one: they
+    need not have a cell each while this phase is executed.
     In a ``stepped`` phase every value of the first coordinate has cells of its own, in which nothing is to begin with.
     """
 
@@ -85,48 +92,86 @@ class Grouping:
         """Return the groups; None instead where a read has no affine form in the coordinates."""
         box = _box(self.first, self.extents)
         names = set(self.step.names)
-        writes = {name: self._key(name, self.flow.program.by_name[name].write) for name in names}
-        for item in self.flow.flows:
-            if item.sink in names and (item.source is None or item.source in names):
-                key = self._key(item.sink, item.reference)
-                if key is None:
-                    return None
-                source = None if item.source is None else writes[item.source]
-                is_fresh = source is not None and source[0] == key[0]
-                if self.stepped and not self._in_step(item):  # apart from what this step computes
-                    key, is_fresh = ((key[0][0], self._before(item), key[0][2]), key[1]), False
-                self._note(key, item.sink, item.reference, item.relation.range() if self.stepped else None)
-                self.groups[key[0]].is_fresh &= is_fresh
-        for name, key in writes.items():
-            if key is not None and key[0] in self.groups and self.groups[key[0]].is_fresh:
-                self._note(key, name, self.flow.program.by_name[name].write)
+        depth = {name: len(self.flow.program.by_name[name].iterators) for name in names}
+        own = [item for item in self.flow.flows if item.sink in names and (item.source is None or item.source in names)]
+        for item in sorted(own, key=lambda item: -depth[item.sink]):
+            key = self._shared(item.sink, item.reference)
+            if key is None:
+                return None
+            source = None if item.source is None else self.flow.program.by_name[item.source]
+            made = None if source is None else self._in_form(source.name, source.write, key[0])
+            if self.stepped and not self._in_step(item):  # apart from what this step computes
+                key, made = ((key[0][0], self._before(item), key[0][2]), key[1]), None
+            self._note(key, item, made)
         for use in self.step.reads:
             if use.source is not None and use.source not in names:
                 lines = None if use.rows is None else self._in_coordinates(use.sink, use.rows)
                 if lines is None:
                     return None
-                group = self.groups.setdefault((use.array, use.source, lines[0]), _Group(is_fresh=False))
+                group = self.groups.setdefault((use.array, use.source, lines[0]), _Group())
                 group.constants.append(lines[1])
                 group.places.append(self.image(use.sink, use.domain))
-        found = ((key, group, union(group.places)) for key, group in self.groups.items())
-        return tuple(self._made(key, group, places, box) for key, group, places in found if not places.is_empty())
+        found = (self._made(key, group, box) for key, group in self.groups.items())
+        return tuple(item for item in found if item is not None)
 
     def _key(self, name: str, reference: Reference) -> tuple[_Key, tuple[int, ...]] | None:
         rows = function_rows(self.storage.relation(reference))
         lines = None if rows is None else self._in_coordinates(name, rows)
         return None if lines is None else ((reference.array, None, lines[0]), lines[1])
 
-    def _note(
-        self, key: tuple[_Key, tuple[int, ...]], name: str, reference: Reference, points: isl.Set | None = None
-    ) -> None:
-        """Add an access, of the instances ``points`` or all."""
+    def _note(self, key: tuple[_Key, tuple[int, ...]], item: Flow, made: tuple[int, ...] | None) -> None:
+        """Add the reads of a flow; ``made`` are the constants of the writes where these are of one group with them."""
         group = self.groups.setdefault(key[0], _Group())
         group.constants.append(key[1])
-        group.places.append(self.image(name, self.flow.program.by_name[name].domain if points is None else points))
-        relation = self.storage.relation(reference)
+        readers = item.relation.range()
+        everywhere = readers if self.stepped else self.flow.program.by_name[item.sink].domain
+        group.places.append(self.image(item.sink, everywhere))
+        group.elements.append(self._elements(item, readers))
+        group.sources.append(item.source)
+        if made is None or item.source is None:
+            group.loaded.append(group.elements[-1])
+        else:
+            group.made.append((made, self.image(item.source, item.relation.domain())))
+
+    def _elements(self, item: Flow, points: isl.Set) -> isl.Set:
+        """Return the elements that instances read, with the step in front where there are steps."""
+        relation = self.storage.relation(item.reference)
         if self.stepped:
-            relation = self._steps(name).flat_range_product(relation.reset_tuple_id(isl.dim_type.out))
-        group.elements.append(at_sizes(relation.range(), self.sizes))
+            relation = self._steps(item.sink).flat_range_product(relation.reset_tuple_id(isl.dim_type.out))
+        return at_sizes(relation.intersect_domain(points).range(), self.sizes)
+
+    def _shared(self, name: str, reference: Reference) -> tuple[_Key, tuple[int, ...]] | None:
+        """Return a known group in whose form an access is, with its constants: on a diagonal it has several forms."""
+        own = self._key(name, reference)
+        if own is None or own[0] in self.groups:
+            return own
+        for key in self.groups:
+            found = self._in_form(name, reference, key)
+            if found is not None:
+                return key, found
+        return own
+
+    def _in_form(self, name: str, reference: Reference, key: _Key) -> tuple[int, ...] | None:
+        """Return the constants of the subscripts of an access in the form of a group, None if it has another form.
+
+        What is written in the form of a group is read where it is computed, but for coordinates that do not matter.
+        """
+        if reference.array != key[0] or key[1] is not None:
+            return None
+        own = self._key(name, reference)
+        if own is not None and own[0] == key:
+            return own[1]
+        rows = function_rows(self.storage.relation(reference))
+        if rows is None or self.stepped:
+            return None
+        constants = []
+        for row, factors, (step, rest) in zip(rows, *key[2], strict=True):
+            left = row.plus(Row(factors).after(self.placement[name]), -step)
+            constant = left.constant + sum(factor * self.sizes[name] for name, factor in left.parameters) - rest
+            if any(left.factors) or constant % step:
+                return None
+            constants.append(constant // step)
+        return tuple(constants)
 
     def _steps(self, name: str) -> isl.Map:
         """Return the first coordinate of a statement."""
@@ -150,13 +195,45 @@ class Grouping:
         distances = item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas()
         return signs_of(distances) <= {(0,)}
 
-    def _made(self, key: _Key, group: _Group, places: isl.Set, box: isl.Set) -> Cells:
+    def _made(self, key: _Key, group: _Group, box: isl.Set) -> Cells | None:
+        """Return the cells of a group, None if there are none."""
         array, source, (factors, lattice) = key
-        ends = [(min(values), max(values)) for values in zip(*group.constants, strict=True)]
-        fresh = card(union(group.elements)).at({}) if group.is_fresh else 0
+        share, fresh, made = 0.0, 0, group.made
+        if made:
+            elements = union(group.elements)
+            fresh = card(elements.subtract(union(group.loaded)) if group.loaded else elements).at({})
+            share = fresh / max(1, card(elements).at({}))
+        if share < LEAST_FRESH:
+            share, fresh, made = 0.0, 0, []
+        places = union([*group.places, *(where for _, where in made)])
+        if places.is_empty():
+            return None
+        constants = [*group.constants, *(values for values, _ in made)]
+        ends = [(min(values), max(values)) for values in zip(*constants, strict=True)]
         where = (Region(()),) if box.is_equal(places) else regions(places)
         spread, least = tuple(high - low for low, high in ends), tuple(low for low, _ in ends)
-        return Cells(array, factors, spread, fresh, where, least, source, lattice)
+        behind = frozenset() if fresh else self._behind(key, group)
+        return Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind)
+
+    def _behind(self, key: _Key, group: _Group) -> frozenset[Factors]:
+        """Return the factors of other groups that compute all their cells, where these are not read before."""
+        result = set()
+        for other, made in self.groups.items():
+            if other == key or other[:2] != key[:2] or not made.made or made.loaded:
+                continue
+            earlier = [item for item, by in zip(group.elements, group.sources, strict=True) if by not in made.sources]
+            apart = not earlier or union(earlier).intersect(union(made.elements)).is_empty()
+            if apart and self._write_once(made.sources):
+                result.add(other[2][0])
+        return frozenset(result)
+
+    def _write_once(self, sources: Iterable[str | None]) -> bool:
+        """True if no element is written twice by statements."""
+        writes = [self.flow.program.by_name[name].write.relation for name in {*sources} if name is not None]
+        ranges = [at_sizes(item.range(), self.sizes) for item in writes]
+        return all(item.is_injective() for item in writes) and all(
+            a.intersect(b).is_empty() for a, b in combinations(ranges, 2)
+        )
 
     def _in_coordinates(self, name: str, own: Sequence[Row]) -> tuple[_Lines, tuple[int, ...]] | None:
         """Return functions of the iterators as (factors, constants) of the coordinates, parameters as numbers."""

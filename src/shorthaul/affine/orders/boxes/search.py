@@ -152,7 +152,7 @@ class BoxSearch:
         """Return what the loads of all levels count, infinite where a box does not fit."""
         within = [np.full(len(boxes), float(extent)) for extent in self.extents]
         visits, total = np.ones(len(boxes)), np.zeros(len(boxes))
-        first = sum(float(item.count(self.extents)) for item in self.cells if item.fresh)
+        first = sum(item.share * float(item.count(self.extents)) for item in self.cells if item.fresh)
         for number, (level, edges) in enumerate(zip(self.levels, self._edges(boxes), strict=True)):
             outer = () if number else self.outer
             room = 1.0 + sum(item.count(edges) for item in self.cells)

@@ -101,8 +101,7 @@ class BoxStep(OfPhase):
         found = self._loads_in_regions(boxes, cells) if any(item.is_cut for item in self.cells) else None
         if found is not None:
             return found - cells.fresh
-        first = int(cells.count(self.extents)) if cells.fresh else 0
-        return _loads_within(boxes, cells, self.extents) - first
+        return _loads_within(boxes, cells, self.extents) - cells.first(self.extents)
 
     def _loads_in_regions(self, boxes: tuple[Box, ...], cells: Cells) -> int | None:
         """Return the loads of all visits in the regions of the accesses; None where these are too many.
@@ -133,8 +132,10 @@ def _holds(other: Cells, cells: Cells, loops: tuple[int, ...], last: int) -> boo
 
     Its cells stay all the time, or come and go in the same boxes. Of two such groups the first holds.
     """
-    if other is cells or other.name != cells.name or other.lattice != cells.lattice or other.fresh or cells.fresh:
+    if other is cells or other.name != cells.name or other.lattice != cells.lattice or cells.fresh:
         return False
+    if other.fresh and other.factors not in cells.behind:
+        return False  # where the other one computes a cell, these may read what it held before
     if not (other.fill_boxes and cells.fill_boxes):
         return False
     inner = other.loops.intersection(loops[last:])
