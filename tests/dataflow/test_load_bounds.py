@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from tests.commands import shorthaul_json
 from tests.dataflow.small import small_problem
@@ -17,10 +18,23 @@ from shorthaul.dataflow.bounds.firings import busiest_crossbar
 from shorthaul.dataflow.bounds.load_model import least_load, refined
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.bounds.period_at_cost import crossbars_together, supply_at
+from shorthaul.dataflow.bounds.prices import Demands
 from shorthaul.dataflow.exploration.decoders import decoder_for
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
-from shorthaul.dataflow.model import DECISIONS, Core, CoreType, Decisions, Platform, Problem, Tile, crossbar
+from shorthaul.dataflow.model import (
+    DECISIONS,
+    Actor,
+    Application,
+    Channel,
+    Core,
+    CoreType,
+    Decisions,
+    Platform,
+    Problem,
+    Tile,
+    crossbar,
+)
 from shorthaul.dataflow.options import ScheduleOptions
 from shorthaul.dataflow.workloads import generators
 
@@ -174,6 +188,17 @@ def test_cores_without_memory_do_not_hide_others() -> None:
     machine = Platform("one tile", {"x": CoreType(3.0), "y": CoreType(1.0)}, (tile,), 0.5)
     assert supply_at(machine, 3.0).core_bytes == 2
     assert least_carried(dataclasses.replace(problem, platform=machine), "mrb-explore", 50)[2] > 20
+
+
+def test_a_buffer_in_the_memory_of_another_core_asks_for_bytes_there() -> None:
+    """Nothing is in the tile's own memory, whatever its bytes cost: the reader has no memory, the writer has."""
+    pair = Application(
+        "pair", (Actor("a", {"x": 1}), Actor("b", {"y": 1})), (Channel("c", "a", "b", 8, delay=1),), time_unit="s"
+    )
+    tile = Tile("T0", (Core("p0", "x", 8), Core("p1", "y", 0)), 8, 4.0)
+    machine = Platform("one tile", {"x": CoreType(1.0), "y": CoreType(1.0)}, (tile,), 0.5)
+    least, _ = Demands(pair, machine, ("a", "b"), ("x", "y")).priced(np.array([1.0, 0.0, 0.0, 0.0, 1e9]))
+    assert least.tolist() == [[1, math.inf], [math.inf, 1 + 2]]
 
 
 def test_what_fits_no_memory_crosses_the_network() -> None:

@@ -7,7 +7,7 @@ access on its own, and no more than the price of all that there is in a period (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,13 +64,13 @@ class Demands:
     """
 
     def __init__(
-        self, application: Application, platform: Platform, actors: Mapping[str, object], kinds: Sequence[str]
+        self, application: Application, platform: Platform, actors: Collection[str], kinds: Sequence[str]
     ) -> None:  # fmt: skip
         accesses = accesses_of(application, actors)
         ticks_of = {actor.id: actor.ticks for actor in application.actors}
         places = sorted(
             {
-                (core.type, core.local_bytes, tile.crossbar_bytes_per_s, _largest(tile))
+                (core.type, core.local_bytes, tile.crossbar_bytes_per_s, _largest(tile), tile.tile_memory_bytes)
                 for tile in platform.tiles
                 for core in tile.cores
             }
@@ -78,7 +78,7 @@ class Demands:
         rows: list[tuple[float, ...]] = []
         ways: list[tuple[float, ...]] = []
         for number, name in enumerate(actors):
-            for kind, local, bandwidth, shared in places:
+            for kind, local, bandwidth, other, shared in places:
                 if kind not in ticks_of[name]:
                     continue
                 for access in accesses[name]:
@@ -87,25 +87,25 @@ class Demands:
                         for speed in (bandwidth, min(bandwidth, platform.noc_bytes_per_s))
                     )
                     share = access.share / _BYTES
-                    own, tile = (share if access.size <= room else np.inf for room in (local, shared))
-                    ways.append((len(rows), near, far, own, tile))
+                    fits = (share if access.size <= room else np.inf for room in (local, other, shared))
+                    ways.append((len(rows), near, far, *fits))
                 rows.append((number, kinds.index(kind), platform.core_types[kind].cost, ticks_of[name][kind]))
         self.shape = (len(actors), len(kinds))
         table = np.array(rows, np.float64)
         self.actor, self.column = table[:, 0].astype(np.intp), table[:, 1].astype(np.intp)
         self.rate, self.ticks = table[:, 2], table[:, 3]
         self.first = np.searchsorted(self.actor, np.arange(len(actors)))
-        table = np.array(ways, np.float64).reshape(-1, 5)
+        table = np.array(ways, np.float64).reshape(-1, 6)
         self.row = table[:, 0].astype(np.intp)
-        _, self.near, self.far, self.own_bytes, self.tile_bytes = table.T
+        _, self.near, self.far, self.own_bytes, self.other_bytes, self.tile_bytes = table.T
 
     def priced(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least price of every actor on every core type, and what the cheapest way for all asks for."""
         work, crossbar, network, core_byte, tile_byte = prices.tolist()
         rate = work * self.rate[self.row] + crossbar
-        own = np.where(np.isfinite(self.own_bytes), core_byte * np.nan_to_num(self.own_bytes, posinf=0.0), np.inf)
-        tile = np.where(np.isfinite(self.tile_bytes), tile_byte * np.nan_to_num(self.tile_bytes, posinf=0.0), np.inf)
-        ways = np.stack([own, tile + rate * self.near, (rate + network) * self.far])
+        near = rate * self.near
+        own, other = _at(core_byte, self.own_bytes), near + _at(core_byte, self.other_bytes)
+        ways = np.stack([own, other, near + _at(tile_byte, self.tile_bytes), (rate + network) * self.far])
         way = ways.argmin(axis=0)
         price = work * self.rate * self.ticks
         price += np.bincount(self.row, ways.min(axis=0), len(price)) if len(way) else 0.0
@@ -114,14 +114,14 @@ class Demands:
         order = np.lexsort((price, self.actor))
         chosen = np.zeros(len(price), bool)
         chosen[order[self.first]] = True
-        busy = np.select([way == 1, way == 2], [self.near, self.far], 0.0) * chosen[self.row]
+        busy = np.select([way == 0, way == 3], [0.0, self.far], self.near) * chosen[self.row]
         asked = chosen[self.row]
         totals = (
             (self.rate * self.ticks)[chosen].sum() + (busy * self.rate[self.row]).sum(),
             busy.sum(),
-            busy[way == 2].sum(),
-            self.own_bytes[asked & (way == 0)].sum(),
-            self.tile_bytes[asked & (way == 1)].sum(),
+            busy[way == 3].sum(),
+            self.own_bytes[asked & (way == 0)].sum() + self.other_bytes[asked & (way == 1)].sum(),
+            self.tile_bytes[asked & (way == 2)].sum(),
         )
         return table, np.array(totals)
 
@@ -202,7 +202,7 @@ class Prices:
             best = max(best, (self._look(prices) - float(prices @ supply.held)) / float(prices @ supply.per_tick))
 
 
-def accesses_of(application: Application, actors: Mapping[str, object]) -> dict[str, list[Access]]:
+def accesses_of(application: Application, actors: Collection[str]) -> dict[str, list[Access]]:
     """Return the accesses of ``actors``; whatever multicasts are replaced, shares of one buffer add up to its bytes."""
     accesses: dict[str, list[Access]] = {name: [] for name in actors}
     for group in channels_together(application).values():
@@ -218,5 +218,11 @@ def least_bytes(group: Sequence[Channel]) -> int:
     return min(channel.token_bytes for channel in group) * (max(1, group[0].delay) if len(group) == 1 else 1)
 
 
+def _at(price: float, asked: FloatArray) -> FloatArray:
+    """Return the price of bytes; infinite where there is no room for them."""
+    return np.where(np.isfinite(asked), price * np.nan_to_num(asked, posinf=0.0), np.inf)
+
+
 def _largest(tile: Tile) -> int:
-    return max([tile.tile_memory_bytes, *(core.local_bytes for core in tile.cores)])
+    """Return the most bytes of a buffer in the memory of a core there."""
+    return max([0, *(core.local_bytes for core in tile.cores)])
