@@ -33,7 +33,6 @@ LOST = {
         "jacobi-1d",
         "jacobi-2d",
         "jacobi-2d-9pt",
-        "seidel-2d",
         "symm",
     ),
 }

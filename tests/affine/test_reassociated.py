@@ -9,8 +9,11 @@ from tests.reference.affine_programs import random_program
 from tests.reference.reassociated_sums import Sums
 
 from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.graphs import graphs
+from shorthaul.affine.bounds.reassociated import reassociated
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import concrete_cdag
 
@@ -78,6 +81,15 @@ def test_no_order_of_the_terms_beats_the_bound(text: str) -> None:
 @pytest.mark.parametrize("seed", quick(range(7_000, 7_200), (7_002,)))
 def test_no_order_beats_the_bound_of_a_random_program(seed: int) -> None:
     compare(random_program(seed), seed, 600)
+
+
+@pytest.mark.parametrize("seed", [880_000, 880_006])
+def test_other_names_beside_sums_in_any_order(seed: int) -> None:
+    """Sums have reads that no statement has: their graphs keep their names."""
+    flow = flow_dependences(program_from_text(random_program(seed)))
+    for item in reassociated(flow):
+        for graph in graphs(item):
+            assert graph.flow.program.statements
 
 
 def test_products_keep_their_bound() -> None:

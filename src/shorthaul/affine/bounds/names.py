@@ -45,6 +45,9 @@ class _Names:
 def renamed(flow: DataFlow) -> tuple[DataFlow, str] | None:
     """Return the graph with other names, and which; None where that changes nothing that matters."""
     statements = flow.program.statements
+    tags = {item.name: {read.tag for read in item.reads} for item in statements}
+    if any(item.reference.tag not in tags[item.sink] for item in flow.flows):
+        return None  # sums in any order have reads that no statement has
     names = {item.name: _names(item) for item in statements}
     places = {name: item.place for name, item in names.items()}
     groups = [(_placed(item, places[item.name]), [item.name]) for item in statements]
