@@ -71,6 +71,13 @@ def test_answers_and_effort_do_not_depend_on_the_workers(workers: int) -> None:
     assert search.left() == 0
 
 
+def test_tasks_of_more_work_have_more_of_the_effort() -> None:
+    shared = run_tasks(
+        effort_of, list(range(3)), search=Search(workers=2, effort=6), weights=[0.5, 0.5, 2], turns=[2, 0, 1]
+    )
+    assert sorted(shared) == [(0, 1), (1, 1), (2, 4)]
+
+
 def effort_of(_: int, search: Search) -> float:
     left = search.left()
     search.spend(left)

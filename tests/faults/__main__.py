@@ -6,6 +6,7 @@ import argparse
 import collections
 import functools
 import random
+import signal
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="searches at once")
     given = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it starts in the background ignore it
     wrong = 0
     for engine in given.engines:
         ends: collections.Counter[str] = collections.Counter()

@@ -32,13 +32,14 @@ TWO = dict.fromkeys(("pebble", "tensor", "dataflow", "spatial"), ("--restarts", 
 FAULTS = ("kill", "kill a worker", "SIGTERM", "SIGINT", "no space", "no memory", "pause")
 #: The ends that are documented; 2 only where a file could not be written.
 STATUSES = {0, 4, 130, 143}
-#: Seconds until a fault, at most: the first progress is shown after two.
+#: Processor seconds of the command until a fault, at most: a busy machine must not have all faults come before the search.
 LATEST_S = 6.0
-#: The time limit, in seconds, where the fault does not end the search.
-_LIMIT_S = 5
+#: The time limit, in seconds, of a search that is paused; the effort where no fault ends the search.
+_LIMIT_S, _EFFORT = 5, 4
 #: Numbers are shown with six digits.
 _DIGITS = 1e-5
-_LONGEST_S = 60.0
+#: Seconds that a command may go on after its fault: more than it takes with a tenth of a core.
+_LONGEST_S = 240.0
 
 
 @dataclass(slots=True)
@@ -129,16 +130,19 @@ def _run_and_break(
 ) -> None:
     fault, journal = outcome.fault, folder / "journal"
     more = ["--memory-limit", f"{random.randrange(90, 250)}M"] if fault == "no memory" else []
-    is_limited = fault in {"no space", "no memory", "pause"}
-    limit = ["--time-limit", str(_LIMIT_S)] if is_limited else ["--effort", "100000"]
+    limit = ["--effort", str(_EFFORT) if fault in {"no space", "no memory"} else "100000"]
+    if fault == "pause":
+        limit = ["--time-limit", str(_LIMIT_S)]
     running = _Running([*arguments, *limit, *more, "--journal", journal.name], folder)
     if largest is not None:
         resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (largest, largest))
     began = time.monotonic()
     while running.process.poll() is None and time.monotonic() < began + _LONGEST_S:
-        if time.monotonic() >= began + outcome.after_s if when is None else when(journal):
+        if _worked_s(running.process.pid) >= outcome.after_s if when is None else when(journal):
             break
-        time.sleep(0.01)
+        if fault == "pause" and time.monotonic() >= began + _LIMIT_S - 1:
+            break
+        time.sleep(0.02 if when is not None else 0.1)
     _strike(running.process, fault, random, began + _LIMIT_S + 2)
     if fault == "kill a worker":  # the search goes on; then somebody wants its answer
         time.sleep(0.5)
@@ -203,11 +207,20 @@ def _judge(outcome: Outcome, said: str, printed: str, fault: str) -> None:
 
 def _resume(outcome: Outcome, arguments: list[str], folder: Path, entry: str) -> None:
     command = [sys.executable, "-m", "shorthaul", *arguments, "--effort", "0.01", "--resume", "journal"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_LONGEST_S)
     if done.returncode:
         outcome.wrong.append(f"does not resume: {done.stderr[-300:]}")
     else:
         outcome.left, outcome.how = json.loads(done.stdout)["cost"][entry], "resumed"
+
+
+def _worked_s(pid: int) -> float:
+    """Return the processor seconds of a process and of all that it has started."""
+    ticks = 0
+    for one in (pid, *_descendants(pid)):
+        with contextlib.suppress(OSError, IndexError):
+            ticks += sum(map(int, Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _descendants(pid: int) -> list[int]:

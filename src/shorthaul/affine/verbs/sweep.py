@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
 from shorthaul.affine import tuning, views
-from shorthaul.affine.bounds.best import AffineBound, lower_bound
+from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
@@ -19,7 +20,7 @@ from shorthaul.affine.options import BoundOptions, SweepOptions
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import orders_text
-from shorthaul.affine.plan import Plan, SweepExtra, SweepPoint
+from shorthaul.affine.plan import Plan, SweepExtra, SweepPoint, UpperDocument
 from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
 from shorthaul.affine.verbs.bound import (
     KIND,
@@ -45,49 +46,62 @@ if TYPE_CHECKING:
     from shorthaul.affine.verbs.keywords import SweepKeywords
 
 
-class _Order:
-    """A derived order of a program. A process that it is sent to derives it again: integer sets do not travel."""
+class _Derived:
+    """The data flow and an order of a program. A process that it is sent to derives them again: sets do not travel."""
 
-    def __init__(self, program: Program, flow: DataFlow | None = None, upper: UpperBound | None = None) -> None:
-        self.program, self.flow, self.upper = program, flow, upper
+    def __init__(
+        self, program: Program, has_order: bool, flow: DataFlow | None = None, upper: UpperBound | None = None
+    ) -> None:
+        self.program, self.has_order, self.flow, self.upper = program, has_order, flow, upper
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _sent, (pickle.dumps(self.program),)
+        return _sent, (pickle.dumps(self.program), self.has_order)
 
-    def at(self, sizes: Mapping[str, int], search: Search) -> UpperBound:
-        """Return the order at ``sizes``; deriving it takes time, but no effort: the search that sent it has paid."""
-        if self.flow is None or self.upper is None:
+    def known(self, search: Search) -> tuple[DataFlow, UpperBound | None]:
+        """Return both; deriving them takes time, but no effort: the search that sent this has paid."""
+        if self.flow is None or (self.upper is None and self.has_order):
             remaining_s = search.remaining_s()
             with charged_to(Search(time_limit=max(1e-3, remaining_s) if remaining_s < float("inf") else None)):
                 self.flow = flow_dependences(self.program)
-                self.upper = upper_bound(self.program, flow=self.flow)
-        with charged_to(search):
-            return at_sizes(self.upper, self.flow, sizes)
+                self.upper = upper_bound(self.program, flow=self.flow) if self.has_order else None
+        return self.flow, self.upper
 
 
 @functools.lru_cache(maxsize=1)
-def _sent(program: bytes) -> _Order:
-    return _Order(pickle.loads(program))
+def _sent(program: bytes, has_order: bool) -> _Derived:
+    return _Derived(pickle.loads(program), has_order)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A size of fast memory, and the order to be fitted to it: None where no operation fits or none was derived."""
+    """Sizes, and what was derived: to fit the order to the one, or to find the bound for all of them with a profile."""
 
-    order: _Order | None
-    sizes: dict[str, int]
+    derived: _Derived
+    sizes: tuple[Mapping[str, int], ...]
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Loads:
-    """What an order loads, and which one it is; None where there is none."""
+class _Bounds:
+    """The bound: its values at all sizes, the operations there, its formula, and the order beside it."""
+
+    values: list[int | float]
+    operations: float | None
+    formula: str
+    upper: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What an order loads, and which one it is, None where there is none; or the bounds."""
 
     words: float | None = None
     bytes: float | None = None
     order: str | None = None
+    bounds: _Bounds | None = None
 
 
-@verb(SweepOptions, PROGRAMS, PLANS, searching=SweepSearchOptions, points=_Loads)
+@verb(SweepOptions, PROGRAMS, PLANS, searching=SweepSearchOptions, points=_Found)
 def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return the bound beside the loads of a derived order over a range of S, at the sizes given.
 
@@ -118,28 +132,28 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     if options.least > options.most:
         raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
     spaced = np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)).tolist()
+    each = [{**sizes, FAST_MEMORY: size} for size in spaced]
     with search, charged_to(search):
         flow = dependences_in_time(program)
-        found = lower_bound(
-            program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.LOWER_SHARE
-        )
-        upper = upper_bound_in_time(program, flow, search)
+        upper = upper_bound_in_time(program, flow, search.part(1 - tuning.LOWER_SHARE))
         widths = bytes_of_loads(program, sizes, flow)
-        order = None if flow is None or upper is None else _Order(program, flow, upper)
+        derived = _Derived(program, upper is not None, flow, upper)
         too_small = lack_of_room(program, sizes, spaced[0])
-        least = 0 if too_small is None else too_small.demand
-        tasks = [_Task(order if size >= least else None, {**sizes, FAST_MEMORY: size}) for size in spaced]
-        loads = {}
-        for number, answer in run_tasks(_loads, tasks, search=search, shares_time=False):
-            loads[number] = answer
-            search.report(what=f"{len(loads)} of {len(tasks)}")
-        points = [_point(found, loads[at], tasks[at].sizes, options, widths, memory) for at in sorted(loads)]
-        document = upper_document_in_time(upper, found.leading, None, None)
+        least = float("inf") if upper is None else 0 if too_small is None else too_small.demand
+        of_bound = _Task(derived, tuple(each), options.profile)
+        tasks = [*(_Task(derived, (at,) if at[FAST_MEMORY] >= least else ()) for at in each), of_bound]
+        found = dict(_run(tasks, search))
+        bounds = (found.get(len(each)) or _Found()).bounds or _bounds(of_bound, search)
+        points = [
+            _point(value, bounds.operations, found[at], each[at], options, widths, memory)
+            for at, value in enumerate(bounds.values)
+            if at in found
+        ]
     extra: SweepExtra = {
         "points": points,
-        "operations": operations_at(found, sizes),
-        "formula": str(found.formula),
-        "upper": document,
+        "operations": bounds.operations,
+        "formula": bounds.formula,
+        "upper": cast("UpperDocument | None", bounds.upper),
     }
     if memory is not None:
         extra["machine"] = memory.document()
@@ -152,25 +166,56 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     )
 
 
-def _loads(task: _Task, search: Search) -> _Loads:
-    if task.order is None:
-        return _Loads()
+def _run(tasks: Sequence[_Task], search: Search) -> Iterator[tuple[int, _Found]]:
+    """Yield what is found for the tasks; the bound, which is the last, is begun first."""
+    points, done = len(tasks) - 1, 0
+    share = len(tasks) * (1 - tuning.LOWER_SHARE) / points
+    weights, turns = [*[share] * points, len(tasks) * tuning.LOWER_SHARE], [points, *range(points)]
+    for number, answer in run_tasks(_found, tasks, search=search, shares_time=False, turns=turns, weights=weights):
+        done += number < points
+        search.report(what=f"{done} of {points}")
+        yield number, answer
+
+
+def _found(task: _Task, search: Search) -> _Found:
+    if task.profile:
+        return _Found(bounds=_bounds(task, search))
     try:
-        best = task.order.at(task.sizes, search)
+        flow, upper = task.derived.known(search)
+        if upper is None or not task.sizes:
+            return _Found()
+        (sizes,) = task.sizes
+        with charged_to(search):
+            best = at_sizes(upper, flow, sizes)
     except OutOfEffortError:
-        return _Loads()
-    return _Loads(best.value(task.sizes), best.value_bytes(task.sizes), orders_text(best))
+        return _Found()
+    return _Found(best.value(sizes), best.value_bytes(sizes), orders_text(best))
+
+
+def _bounds(task: _Task, search: Search) -> _Bounds:
+    flow = upper = None
+    with suppress(OutOfEffortError):
+        flow, upper = task.derived.known(search)
+    share = tuning.LOWER_SHARE if search.effort is None else 1.0  # of the time, which the points take too
+    options = BoundOptions(profile=task.profile)
+    found = lower_bound(task.derived.program, options, flow=flow, search=search, share=share)
+    values = [max(0.0, found.value(at)) for at in task.sizes]
+    with charged_to(search):
+        document = upper_document_in_time(upper, found.leading, None, None)
+    return _Bounds(
+        values, operations_at(found, task.sizes[0]), str(found.formula), cast("dict[str, Any] | None", document)
+    )
 
 
 def _point(
-    found: AffineBound,
-    loads: _Loads,
+    value: float,
+    work: float | None,
+    loads: _Found,
     sizes: Mapping[str, int],
     options: SweepOptions,
     widths: tuple[int, int],
     memory: FastMemory | None,
 ) -> SweepPoint:
-    value, work = max(0.0, found.value(sizes)), operations_at(found, sizes)
     point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value}
     point["loads_words"] = loads.words
     point["bound_bytes"] = value * widths[0] + widths[1]

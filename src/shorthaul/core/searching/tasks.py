@@ -42,6 +42,8 @@ class Work(Generic[TaskT, AnswerT]):
     is_counted: bool
     #: True if a task has its share of the time only, False if it may take all that is left.
     shares_time: bool
+    #: The work of each task, in parts of an equal share.
+    weights: Sequence[float]
     waiting: list[int] = field(init=False)
     #: The first task whose answer is enough: those behind it need not be run.
     needed: int = field(init=False)
@@ -68,7 +70,9 @@ class Work(Generic[TaskT, AnswerT]):
         if self.search.deadline < float("inf"):
             turns = -(-(len(self.waiting) + running) // slots) if self.shares_time else 1
             limit_s = max(LEAST_PART, self.search.remaining_s() / turns)
-        return self.waiting.pop(0), Allowance(self.effort, limit_s, self.search.seed, self.search.keeps)
+        index = self.waiting.pop(0)
+        effort = None if self.effort is None else self.effort * self.weights[index]
+        return index, Allowance(effort, limit_s, self.search.seed, self.search.keeps)
 
     def put_back(self, index: int) -> None:
         """Take back a task that was lost."""
@@ -103,6 +107,7 @@ def run_tasks(
     enough: Callable[[AnswerT], bool] = lambda _: False,
     watch: Callable[[float], None] | None = None,
     turns: Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
     """Yield ``(index, function(task, its search))`` as tasks finish, on ``search.workers`` processes or its cluster.
 
@@ -112,8 +117,8 @@ def run_tasks(
     one task or little work everything runs here. When the time is up, tasks not yet started are dropped, all but the
     first; running ones return what they have. After an answer that is ``enough`` (optimal, say) the tasks behind it in
     ``tasks`` are dropped. ``watch`` is called with the best cost that a task reported (infinite before the first).
-    ``turns`` are the numbers of all tasks in the order in which they are handed out. The points of ``search`` are
-    answers that are there already.
+    ``turns`` are the numbers of all tasks in the order in which they are handed out, ``weights`` their work in parts
+    of an equal share. The points of ``search`` are answers that are there already.
 
     >>> def double(number: int, search: Search) -> int:
     ...     return 2 * number
@@ -130,7 +135,9 @@ def run_tasks(
         if watch is not None:
             watch(seen[0])
 
-    work = Work(function, tasks, search, effort, enough, tell, unlimited is not None, shares_time)
+    work = Work(
+        function, tasks, search, effort, enough, tell, unlimited is not None, shares_time, weights or [1.0] * len(tasks)
+    )
     if turns is not None:
         work.waiting = list(turns)
     held = {} if search.points is None else dict(search.points.held)
@@ -202,13 +209,15 @@ def _is_worth_a_start(work: Work[TaskT, AnswerT]) -> bool:
     from shorthaul.core.searching.processes import can_fork
 
     is_copy = can_fork()
-    waiting, least_s = len(work.waiting), _WORTH * (_FORK_S if is_copy else START_S)
+    least_s = _WORTH * (_FORK_S if is_copy else START_S)
+    waiting = math.fsum(work.weights[at] for at in work.waiting)
     left_s = min(work.search.deadline - time.monotonic(), waiting * (work.effort or float("inf")))
     is_short = not work.is_counted or (work.effort is not None and work.effort < START_S)
     if is_short and not is_copy and not work.has_answer:
         return False  # the first task shows how long they take
     if work.has_answer:
-        left_s = min(left_s, waiting * (time.monotonic() - work.began) / (len(work.tasks) - waiting))
+        done = math.fsum(work.weights) - waiting
+        left_s = min(left_s, waiting * (time.monotonic() - work.began) / done)
     return left_s >= least_s
 
 
