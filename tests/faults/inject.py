@@ -38,6 +38,8 @@ LATEST_S = 6.0
 _LIMIT_S, _EFFORT = 5, 4
 #: Numbers are shown with six digits.
 _DIGITS = 1e-5
+#: Seconds between two looks at a command, and as many without work are enough: it waits until its answer is read.
+_LOOK_S, _IDLE = 0.1, 30
 #: Seconds that a command may go on after its fault: more than it takes with a tenth of a core.
 _LONGEST_S = 240.0
 
@@ -137,12 +139,15 @@ def _run_and_break(
     if largest is not None:
         resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (largest, largest))
     began = time.monotonic()
-    while running.process.poll() is None and time.monotonic() < began + _LONGEST_S:
-        if _worked_s(running.process.pid) >= outcome.after_s if when is None else when(journal):
+    idle, worked_s = 0, -1.0
+    while running.process.poll() is None and time.monotonic() < began + _LONGEST_S and idle < _IDLE:
+        before_s, worked_s = worked_s, _worked_s(running.process.pid)
+        idle = idle + 1 if worked_s == before_s else 0
+        if worked_s >= outcome.after_s if when is None else when(journal):
             break
         if fault == "pause" and time.monotonic() >= began + _LIMIT_S - 1:
             break
-        time.sleep(0.02 if when is not None else 0.1)
+        time.sleep(_LOOK_S)
     _strike(running.process, fault, random, began + _LIMIT_S + 2)
     if fault == "kill a worker":  # the search goes on; then somebody wants its answer
         time.sleep(0.5)
@@ -155,8 +160,11 @@ def _run_and_break(
         outcome.wrong.append("does not end")
     outcome.status, outcome.shown = running.process.returncode, running.best()
     _judge(outcome, running.said, printed, fault)
-    if printed.strip():
-        outcome.left, outcome.how = json.loads(printed)["cost"][entry], "its answer"
+    if printed.strip() and not (outcome.status == -signal.SIGKILL and not printed.endswith("}\n")):
+        try:
+            outcome.left, outcome.how = json.loads(printed)["cost"][entry], "its answer"
+        except ValueError:
+            outcome.wrong.append(f"its answer is cut after {len(printed)} characters")
     elif outcome.shown is not None:
         _resume(outcome, arguments, folder, entry)
 

@@ -156,7 +156,7 @@ def mutate_model(data: bytes, random: Random) -> bytes:
     import onnx
 
     model = onnx.load_model_from_string(data)
-    graph, kind = model.graph, random.randrange(8)
+    graph, kind = model.graph, random.randrange(9)
     node = random.choice(graph.node)
     if kind == 0:
         del node.input[:]
@@ -170,6 +170,10 @@ def mutate_model(data: bytes, random: Random) -> bytes:
         graph.node.append(node)
     elif kind == 5:
         graph.node.remove(node)
+    elif kind == 6:  # a function with the name of an operator, which may call itself
+        function = model.functions.add()
+        function.name = node.op_type
+        function.node.append(random.choice(graph.node))
     else:
         shape = random.choice([*graph.input, *graph.output]).type.tensor_type.shape
         if shape.dim:

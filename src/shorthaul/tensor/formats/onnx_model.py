@@ -90,7 +90,7 @@ def problem_from_onnx(data: bytes, machine: Machine, *, file: Path | None = None
         raise InputError("ONNX models need the package onnx", cure="pip install 'shorthaul[onnx]'") from None
     try:
         model = onnx.shape_inference.infer_shapes(onnx.load_model_from_string(data), data_prop=True)
-    except (DecodeError, onnx.shape_inference.InferenceError, ValueError) as error:
+    except (DecodeError, onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError) as error:
         problem = f"is not an ONNX model: {str(error).splitlines()[0]}"
         raise InputError(problem, file=file, cure="write it with onnx.save") from None
     try:
