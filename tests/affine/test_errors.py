@@ -201,6 +201,12 @@ def test_macros_that_double_one_another(call: str) -> None:
     assert "line 44 column 11" in str(caught.value)
 
 
+def test_hundreds_of_nested_loops() -> None:
+    loops = [f"for (int i{at} = 0; i{at} < 9; i{at}++)" for at in range(300)]
+    with pytest.raises(InputError, match=r"line 43 .*too many loops around it(.|\n)*up to 40"):
+        program_from_text(FRAME % "\n".join([*loops, "a[0] = 1;"]))
+
+
 @pytest.mark.parametrize("text", ["ij,jk", "ij, jk", "ij,jk=>ik"])
 def test_a_sum_without_its_arrow(text: str) -> None:
     for read in (case, bound):

@@ -55,7 +55,7 @@ def repeat_part(text: str, random: Random) -> str:
         return text[: match.end()] + ", " + match[0] + text[match.end() :]
     lines = text.splitlines(keepends=True) or [""]
     at = random.randrange(len(lines))
-    return "".join([*lines[: at + 1], *[lines[at]] * random.choice((1, 1, 2000)), *lines[at + 1 :]])
+    return "".join([*lines[: at + 1], *[lines[at]] * random.choice((1, 1, 300, 2000)), *lines[at + 1 :]])
 
 
 def lengthen(text: str, random: Random) -> str:
