@@ -203,7 +203,7 @@ def test_macros_that_double_one_another(call: str) -> None:
 
 def test_hundreds_of_nested_loops() -> None:
     loops = [f"for (int i{at} = 0; i{at} < 9; i{at}++)" for at in range(300)]
-    with pytest.raises(InputError, match=r"line 43 .*too many loops around it(.|\n)*up to 40"):
+    with pytest.raises(InputError, match=r"line 43 .*too many loops around it(.|\n)*up to 40 levels"):
         program_from_text(FRAME % "\n".join([*loops, "a[0] = 1;"]))
 
 

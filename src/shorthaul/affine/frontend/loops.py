@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import islpy as isl
 from pycparser import c_ast
@@ -13,6 +13,8 @@ from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.expressions import Names, affine, bound_set, c_text, condition, variable
 from shorthaul.core.errors import InputError
 
+#: Levels of loops: reading so many takes half a second, eight times what half as many take.
+_MOST_NESTED: Final = 40
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -32,6 +34,12 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     The loop may go up or down by any constant; iterations are exactly those that C makes: the loop ends for good
     where its condition fails first.
     """
+    if len(outer) >= _MOST_NESTED:
+        raise InputError(
+            "has too many loops around it",
+            place=str(names.place(node)),
+            allowed=f"loops in up to {_MOST_NESTED} levels",
+        )
     name, start = _start(node, names)
     step = _step(node, name, names)
     _require_integer(node, name, step, names)

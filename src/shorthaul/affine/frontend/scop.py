@@ -29,8 +29,6 @@ from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import InputError
 
-#: Loops around a statement: reading so many takes half a second, and twice as many more than ten times that.
-_MOST_NESTED = 40
 _CONTROL = {
     "While": ("a while loop is not static control", "write it as a for loop whose bounds are affine"),
     "DoWhile": ("a do loop is not static control", "write it as a for loop whose bounds are affine"),
@@ -228,8 +226,6 @@ class _Builder:
 
     def loop(self, node: Any, scope: _Scope) -> None:
         """Walk one for loop."""
-        if len(scope.iterators) >= _MOST_NESTED:
-            raise InputError("has too many loops around it", place=self.place(node), allowed=f"up to {_MOST_NESTED}")
         name, values = iterations(node, self.names(scope), scope.params, scope.iterators)
         inner = replace(
             scope,
