@@ -42,8 +42,8 @@ EFFORT_PER_SOLVER_TIME: Final = 4.5
 ORDERING_MOVES_PER_OPERATOR: Final = 2_000
 ORDERING_VISITS: Final = 20_000_000
 ORDERING_VISITS_PER_EFFORT: Final = 200_000_000
-#: Arcs of the diagram of all groups per effort (60 to 110 us each), and constraints of an integer program (19 us).
-ARCS_PER_EFFORT: Final = 15_000
+#: Arcs of the diagram of all groups per effort (28 to 33 us each), and constraints of an integer program (19 us).
+ARCS_PER_EFFORT: Final = 30_000
 CONSTRAINTS_PER_EFFORT: Final = 50_000
 #: Potentials followed along an arc per effort, where groups in the making are judged box by box.
 COMPLETIONS_PER_EFFORT: Final = 500_000_000
@@ -55,7 +55,7 @@ PROFILES_PER_EFFORT: Final = 16_000
 #: Granularities evaluated per effort, and tiles outlined, to prove the least latency of a column.
 EXHAUSTED_PER_EFFORT: Final = 3_000_000
 #: Nodes of the diagram of all groups above which there is no linear program, and groups in the making in one pricing.
-MOST_NODES: Final = 30_000
+MOST_NODES: Final = 150_000
 MOST_LABELS: Final = 300_000
 #: The share of a plan's effort or time that its bound may take, and the effort of a bound where nothing limits it.
 BOUND_SHARE: Final = 0.5

@@ -56,6 +56,8 @@ _WIDTH_BY_BOX: Final = 32
 _INERTIA: Final = 0.5
 _INERTIA_LEFT: Final = 0.2
 _LEAST_INERTIA: Final = 0.01
+#: The share of the effort in which the diagram may be built: where that takes more, too little is left for the program.
+_BUILDING: Final = 0.5
 #: The share of the effort in which columns are generated, and the parts of the last prices that are tried to be proven
 #: in the rest where those themselves are not.
 _GENERATING: Final = 0.9
@@ -155,7 +157,7 @@ class Program:
 
         self.problem = problem
         self.rules = rules
-        self.diagram = Diagram(problem, rules, search, MOST_NODES, later)
+        self.diagram = Diagram(problem, rules, search.part(_BUILDING), MOST_NODES, later)
         self.columns: dict[Column, float] = {}
         self.value = math.inf  #: of the linear program with the columns so far
         self._granularities = Granularities(problem.machine, rules)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds import completion_kernels
-from shorthaul.tensor.bounds.diagram import END, Addition, Diagram
+from shorthaul.tensor.bounds.compaction import END, Addition
+from shorthaul.tensor.bounds.diagram import Diagram
 from shorthaul.tensor.bounds.walking import Judged
 from shorthaul.tensor.model import Tensor
 from shorthaul.tensor.tuning import BOXES_OF_LABELS_PER_EFFORT, COMPLETIONS_PER_EFFORT
@@ -88,18 +89,10 @@ class BoxJudge:
 
 def _tables(diagram: Diagram) -> tuple[NDArray[np.int64], Floats]:
     """Return the number of each arc's table, and all tables: time, traffic as time, held in first and last steps."""
-    problem = diagram.problem
-    additions = list(diagram.additions)
     numbers: dict[tuple[int, Tensor], int] = {}
-    found = np.zeros(len(diagram.source), dtype=np.int64)
-    begins = {arc: place for place, starts in enumerate(diagram.starts) for arc in starts}
-    for arc, (source, addition) in enumerate(zip(diagram.source.tolist(), diagram.addition, strict=True)):
-        if arc in begins:
-            shape = problem.tensors[problem.operators[diagram.order[begins[arc]]].output]
-        else:
-            shape = diagram.shapes[source]
-        found[arc] = numbers.setdefault((addition, shape), len(numbers))
-    return found, np.array([_table(diagram, additions[addition], shape) for addition, shape in numbers])
+    pairs = zip(diagram.addition.tolist(), diagram.shape_of, strict=True)
+    found = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], dtype=np.int64)
+    return found, np.array([_table(diagram, diagram.additions[addition], shape) for addition, shape in numbers])
 
 
 def _table(diagram: Diagram, addition: Addition, shape: Tensor) -> Floats:

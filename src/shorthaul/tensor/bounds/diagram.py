@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -18,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.compaction import END, NOWHERE, Addition, Arcs, Choice, compacted
 from shorthaul.tensor.bounds.fronts import narrow_order
+from shorthaul.tensor.bounds.joining import Joining
 from shorthaul.tensor.bounds.pieces import Boxes, Demand, Load, Work
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, NO_REDUCTION, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules, Tensor
@@ -26,10 +27,6 @@ from shorthaul.tensor.tuning import ARCS_PER_EFFORT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-#: The nodes that every path may end in: a group that is complete, and a group that cannot be completed.
-END: Final = 0
-DEAD: Final = 1
 
 #: How a group gets a tensor.
 LOADED: Final = 0
@@ -44,25 +41,6 @@ class Open(NamedTuple):
     way: int
     demands: frozenset[Demand]
     part: int
-
-
-class Addition(NamedTuple):
-    """What an arc adds to the profile of a group: slices to load or compute, by number, and amounts."""
-
-    pieces: tuple[int, ...] = ()
-    stored: int = 0
-    held: int = 0
-    k_limit: float = math.inf
-    left_prologue: int = 0
-    right_prologue: int = 0
-
-
-class Choice(NamedTuple):
-    """What an arc decides: the operator that joins (-1: none), tensors found resident, and whether it is retained."""
-
-    operator: int = -1
-    resident: tuple[int, ...] = ()
-    is_retained: bool = False
 
 
 class Rows:
@@ -89,28 +67,13 @@ class Rows:
         self.number = begin + len(fitting)
 
 
-@dataclass
-class _Arcs:
-    """Arcs in the making, columns of a table; ``row_end`` says where the rows of each arc end."""
-
-    source: list[int] = field(default_factory=list)
-    target: list[int] = field(default_factory=list)
-    addition: list[int] = field(default_factory=list)
-    choice: list[Choice] = field(default_factory=list)
-    compute: list[float] = field(default_factory=list)
-    traffic: list[float] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    signs: list[float] = field(default_factory=list)
-    row_end: list[int] = field(default_factory=lambda: [0])
-
-
 class Diagram:
-    """The diagram of a problem; ``is_complete`` is false if it would have more than ``most`` nodes.
+    """The diagram of a problem; ``is_complete`` is false if it would have more than ``most`` nodes while it is built.
 
-    Node ``n`` has ``arcs_of[n]`` arcs from ``first_arc[n]`` on. ``starts`` are the arcs, by layer, that begin a
-    group. ``compute`` and ``traffic`` of an arc are the least, over all granularities, that what it adds takes; they
-    add up to no more than what any group takes. Operators ``later``, the last ones, are in no group: they stand for
-    others that need what they take to be stored.
+    Node ``n`` of layer ``layer_of[n]`` has ``arcs_of[n]`` arcs from ``first_arc[n]`` on. ``starts`` are the arcs, by
+    layer, that begin a group. ``compute`` and ``traffic`` of an arc are the least, over all granularities, that what it
+    adds takes; they add up to no more than what any group takes. Operators ``later``, the last ones, are in no group:
+    they stand for others that need what they take to be stored.
     """
 
     def __init__(
@@ -121,26 +84,25 @@ class Diagram:
         self.later = later
         self.rows = Rows(problem, later)
         self.order = [index for index in narrow_order(problem, search) if index not in later]
-        self.additions: dict[Addition, int] = {Addition(): 0}
         self.boxes = Boxes(problem.machine)
         self._numbers: dict[Work | Load, int] = {}
         self._pieces: list[Work | Load] = []
         self._tables: dict[tuple[int, Tensor], Floats] = {}
-        self.shapes: list[Tensor] = [Tensor(1, 1), Tensor(1, 1)]  # by node
-        self.layers: list[list[int]] = []
-        self.starts: list[range] = []
-        self.is_complete = True
-        self._arcs = _Arcs()
-        self._fronts: list[tuple[Open, ...]] = [(), ()]
+        self._joining = Joining(problem, self.order, self._may_be_made)
+        self._fronts: list[tuple[Open, ...]] = [()]
         self._closing = self._last_uses()
-        self._build(search, most)
-        arcs = self._arcs
+        built = self._build(search, most)
+        self.is_complete = built is not None
+        arcs = Arcs() if built is None else compacted(built)
+        self.additions, self.choices = list(arcs.additions), arcs.choices
+        self.starts, self.shapes = arcs.starts, arcs.shapes
         self.source, self.target = np.array(arcs.source, np.int64), np.array(arcs.target, np.int64)
-        self.compute, self.traffic = np.array(arcs.compute), np.array(arcs.traffic)
+        self.addition, self.layer_of = np.array(arcs.addition, np.int64), np.array(arcs.layer_of, np.int64)
         self.row, self.sign = np.array(arcs.rows, np.int64), np.array(arcs.signs)
         self.row_end = np.array(arcs.row_end, np.int64)
-        self.addition, self.choice = arcs.addition, arcs.choice
-        joined = self.source >= 0  # the other arcs begin a group
+        self.shape_of = self._shapes_of_arcs()
+        self.compute, self.traffic = self._least()
+        joined = self.source != NOWHERE
         self.arcs_of = np.bincount(self.source[joined], minlength=self.nodes)
         self.first_arc = np.zeros(self.nodes, dtype=np.int64)
         self.first_arc[self.source[joined][::-1]] = np.flatnonzero(joined)[::-1]
@@ -148,7 +110,34 @@ class Diagram:
     @property
     def nodes(self) -> int:
         """The number of nodes."""
+        return len(self.shapes)
+
+    @property
+    def met(self) -> int:
+        """The number of nodes met while it was built, those that leave no choice included."""
         return len(self._fronts)
+
+    def _shapes_of_arcs(self) -> list[Tensor]:
+        """Return by arc the shape of the outputs of its groups."""
+        operators, tensors = self.problem.operators, self.problem.tensors
+        found = [self.shapes[node] for node in self.source]
+        for index, starts in zip(self.order, self.starts, strict=False):
+            for arc in starts:
+                found[arc] = tensors[operators[index].output]
+        return found
+
+    def _least(self) -> tuple[Floats, Floats]:
+        """Return by arc the least compute and traffic of what it adds."""
+        known: dict[tuple[int, Tensor], tuple[float, float]] = {}
+        for number, shape in zip(self.addition.tolist(), self.shape_of, strict=True):
+            if (number, shape) not in known:
+                more = self.additions[number]
+                table = sum((self.table(piece, shape)[:2] for piece in more.pieces), np.zeros((2, 1)))
+                compute, traffic = table.min(axis=1).tolist()
+                known[number, shape] = compute, traffic + more.stored * shape.size
+        pairs = [known[pair] for pair in zip(self.addition.tolist(), self.shape_of, strict=True)]
+        least = np.array(pairs).reshape(-1, 2)
+        return least[:, 0], least[:, 1]
 
     # --- building ---------------------------------------------------------------------------------------------------
 
@@ -162,34 +151,31 @@ class Diagram:
                 closing[max(places)].append(tensor)
         return closing
 
-    def _build(self, search: Search, most: int) -> None:
+    def _build(self, search: Search, most: int) -> Arcs | None:
+        """Return the arcs, None if there are too many nodes or the search ends."""
+        arcs = self._arcs = Arcs()
         layer: list[int] = []
         for place, operator in enumerate(self.order):
-            if self.nodes > most or search.expired():
-                self.is_complete = False
-                return
-            arcs = len(self._arcs.target)
+            if len(arcs.shapes) > most or search.expired():
+                return None
+            before = len(arcs.target)
             known: dict[tuple[Tensor, tuple[Open, ...]], int] = {}
-            self.layers.append(layer)
             output = self.problem.operators[operator].output
             for node in layer:
-                before = len(self._arcs.target)
                 front = {item.tensor: item for item in self._fronts[node]}
-                shape = self.shapes[node]
+                shape = arcs.shapes[node]
                 mine = front.get(output)
                 if mine is None or mine.way != MADE:
                     rest = {tensor: item for tensor, item in front.items() if tensor != output}
-                    self._add(node, place, shape, rest, known, Choice(), [], [], Addition(), None, None)
+                    self._add(node, place, shape, rest, known, None, [], [], Addition(), None, None)
                 if (mine is None and self.problem.tensors[output] == shape) or (mine and mine.way == MADE):
                     self._include(node, place, shape, front, known)
-                if len(self._arcs.target) == before:
-                    self._store(node, DEAD, Choice(), [], Addition(), 0.0, 0.0)
-            begin = len(self._arcs.target)
-            self._include(-1, place, self.problem.tensors[output], {}, known)
-            self.starts.append(range(begin, len(self._arcs.target)))
+            begin = len(arcs.target)
+            self._include(NOWHERE, place, self.problem.tensors[output], {}, known)
+            arcs.starts.append(range(begin, len(arcs.target)))
             layer = list(known.values())
-            search.spend((len(self._arcs.target) - arcs) / ARCS_PER_EFFORT)
-        self.layers.append(layer)
+            search.spend((len(arcs.target) - before) / ARCS_PER_EFFORT)
+        return arcs
 
     def _include(
         self,
@@ -257,22 +243,25 @@ class Diagram:
 
     def _ways(self, index: int, tensor: int, front: dict[int, Open]) -> Sequence[int]:
         """Return how an operator that joins may get a tensor."""
-        problem, machine = self.problem, self.problem.machine
         ways = [LOADED]
-        if problem.producer[tensor] is not None:
+        if self.problem.producer[tensor] is not None:
             if tensor in self.rows.hand_over:
                 ways.append(RESIDENT)
-            operator = problem.operators[index]
-            rooms = [
-                max(machine.native_width, (machine.native_width, machine.native_height)[side])
-                for side in (0, 1)
-                if operator.is_matmul and operator.inputs[side] == tensor
-            ]
-            if not self._is_prologue(index, tensor) or problem.reduction(index) <= min(rooms):
+            if self._may_be_made(index, tensor):
                 ways.append(MADE)
         if tensor in front:
             ways = [way for way in ways if way == front[tensor].way]
         return ways
+
+    def _may_be_made(self, index: int, tensor: int) -> bool:
+        """True if an operator may take a tensor that is made in its group, at some granularity."""
+        machine, operator = self.problem.machine, self.problem.operators[index]
+        rooms = [
+            max(machine.native_width, (machine.native_width, machine.native_height)[side])
+            for side in (0, 1)
+            if operator.is_matmul and operator.inputs[side] == tensor
+        ]
+        return not self._is_prologue(index, tensor) or self.problem.reduction(index) <= min(rooms)
 
     def _ask(self, front: dict[int, Open], tensor: int, way: int, slices: set[Demand], part: int) -> None:
         """Note that an operator of a ``part`` of the group asks for slices of a tensor."""
@@ -337,18 +326,22 @@ class Diagram:
         shape: Tensor,
         front: dict[int, Open],
         known: dict[tuple[Tensor, tuple[Open, ...]], int],
-        choice: Choice,
+        choice: Choice | None,
         served: list[int],
         taken: list[int],
         more: Addition,
         work: Work | None,
         part: int | None,
     ) -> None:
-        """Add an arc, unless the operator that joined is in a part that nothing can connect to the rest any more."""
+        """Add an arc, unless some part of the group is one that nothing can connect to the rest any more."""
         front = dict(front)
         parts = {item.part for item in front.values() if item.way == MADE}
         if parts and part is not None and part not in parts:
             return
+        if len(parts) > 1:
+            waiting = [[item.tensor for item in front.values() if item.part == each] for each in parts]
+            if not self._joining.is_possible(waiting, shape, place):
+                return
         pieces: list[Work | Load] = [] if work is None else [work]
         for tensor in self._closing[place] if parts else list(front):
             item = front.get(tensor)
@@ -371,31 +364,7 @@ class Diagram:
             )
             target = known.get((shape, key), -1)
             if target < 0:
-                target = known[shape, key] = self.nodes
+                target = known[shape, key] = self._arcs.node(shape, place + 1)
                 self._fronts.append(key)
-                self.shapes.append(shape)
-        signs = [*((row, 1.0) for row in served), *((row, -1.0) for row in taken)]
-        compute = sum(float(self.table(number, shape)[0].min()) for number in more.pieces)
-        traffic = more.stored * shape.size + sum(float(self.table(number, shape)[1].min()) for number in more.pieces)
-        self._store(node, target, choice, signs, more, compute, traffic)
-
-    def _store(
-        self,
-        node: int,
-        target: int,
-        choice: Choice,
-        signs: list[tuple[int, float]],
-        more: Addition,
-        compute: float,
-        traffic: float,
-    ) -> None:
-        arcs = self._arcs
-        arcs.source.append(node)
-        arcs.target.append(target)
-        arcs.addition.append(self.additions.setdefault(more, len(self.additions)))
-        arcs.choice.append(choice)
-        arcs.compute.append(compute)
-        arcs.traffic.append(traffic)
-        arcs.rows += [row for row, _ in signs]
-        arcs.signs += [sign for _, sign in signs]
-        arcs.row_end.append(len(arcs.rows))
+        signs = [1.0] * len(served) + [-1.0] * len(taken)
+        self._arcs.add(node, target, more, () if choice is None else (choice,), [*served, *taken], signs)

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.compaction import END, Addition, Choice
 from shorthaul.tensor.bounds.completions import ByBox
-from shorthaul.tensor.bounds.diagram import END, Addition, Diagram
+from shorthaul.tensor.bounds.diagram import Diagram
 from shorthaul.tensor.bounds.walking import Found, Judge, Judged, Walk
 from shorthaul.tensor.model import Tensor
 from shorthaul.tensor.tuning import LABELS_PER_EFFORT, PROFILES_PER_EFFORT
@@ -105,8 +106,7 @@ class Pricing:
         self.alike = np.empty(1, dtype=np.int64)
         self._number: dict[tuple[Tensor, _Profile], int] = {}
         self._grown: dict[tuple[int, int], int] = {}
-        self._additions = list(diagram.additions)
-        self._addition = np.array(diagram.addition, dtype=np.int64)
+        self._additions, self._addition = diagram.additions, diagram.addition
         weights = np.array(_WEIGHTS)
         self._mix = np.stack([weights, 1 - weights], axis=1)
         self.costs = np.multiply.outer(diagram.compute, weights)
@@ -245,17 +245,17 @@ class Pricing:
     def column(self, found: Found) -> Column:
         """Return the group that was found."""
         diagram = self.diagram
-        choices = []
+        choices: list[Choice] = []
         rows: list[int] = []
         signs: list[float] = []
         for arc in found.trails.arcs(found.number):
-            choices.append(diagram.choice[arc])
+            choices += diagram.choices[arc]
             served = slice(diagram.row_end[arc], diagram.row_end[arc + 1])
             rows += diagram.row[served].tolist()
             signs += diagram.sign[served].tolist()
         output = [operator.output for operator in diagram.problem.operators]
         return Column(
-            frozenset(choice.operator for choice in choices if choice.operator >= 0),
+            frozenset(choice.operator for choice in choices),
             frozenset(tensor for choice in choices for tensor in choice.resident),
             frozenset(output[choice.operator] for choice in choices if choice.is_retained),
             tuple(rows),

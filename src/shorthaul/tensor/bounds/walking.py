@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.diagram import END, Diagram
+from shorthaul.tensor.bounds.compaction import END
+from shorthaul.tensor.bounds.diagram import Diagram
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -117,29 +118,29 @@ class Walk:
 
         ``begin`` are the profiles of groups that begin, by layer.
         """
-        making = _Making._make(np.zeros(0, kind) for kind in (int, int, float, float, int, int))
-        states = judge.empty[None]
+        none = np.zeros(1, np.int64)
+        nobody = _Making._make(np.zeros(0, kind) for kind in (int, int, float, float, int, int))
+        waiting = [[(nobody, judge.empty[None][:0])] for _ in self._diagram.starts]
         for place, starts in enumerate(self._diagram.starts):
             if search.expired() or self.labels > most:
                 self.is_complete = False
                 return
+            making, states = _together(waiting[place])
+            waiting[place].clear()
+            making = making.take(_best_alike(making))
             making = self._best(making.take(self._undominated(making)))
-            none = np.zeros(1, np.int64)
             nothing = _Making(none, none + begin[place], np.zeros(1), np.zeros(1), none + _NOTHING, none)
-            parts = [
-                *self._grown(nothing, judge.empty[None], none + starts.start, none + len(starts), gains, judge),
-                *self._grown(
-                    making,
-                    states,
-                    self._diagram.first_arc[making.node],
-                    self._diagram.arcs_of[making.node],
-                    gains,
-                    judge,
-                ),
-            ]
-            before = self.labels
-            making, states = self._joined(place, parts)
-            yield self.labels - before
+            begun = self._grown(nothing, judge.empty[None], none + starts.start, none + len(starts), gains, judge)
+            first, count = self._diagram.first_arc[making.node], self._diagram.arcs_of[making.node]
+            after, states = _together([*begun, *self._grown(making, states, first, count, gains, judge)])
+            self.labels += len(after.node)
+            ended = after.take(after.node == END)
+            self._note(place, ended.take(_best_alike(ended)))
+            layer = np.where(after.node == END, -1, self._diagram.layer_of[after.node])
+            for later in np.unique(layer[layer >= 0]).tolist():
+                there = after.take(layer == later)
+                waiting[later].append((there, states[there.row]))
+            yield len(after.node)
 
     def _grown(
         self, making: _Making, states: Floats, first: Integers, count: Integers, gains: Floats, judge: Judge
@@ -153,18 +154,6 @@ class Walk:
             kept, profile, hope, state = judge.judge(one.profile, states, one.row, arc, total)
             trail = self._trails.extend(one.trail[kept], arc[kept])
             yield _Making(self._diagram.target[arc[kept]], profile, total[kept], hope, trail, kept), state
-
-    def _joined(self, place: int, parts: list[tuple[_Making, Floats]]) -> tuple[_Making, Floats]:
-        """Return the groups in the making after a layer, the best of each profile at each node, and their states."""
-        after = _Making._make(map(np.concatenate, zip(*(grown for grown, _ in parts), strict=True)))
-        after = after._replace(row=np.arange(len(after.node)))
-        self.labels += len(after.node)
-        order = np.lexsort((-after.worth, after.profile, after.node))
-        node, profile = after.node[order], after.profile[order]
-        is_first = np.append(True, (np.diff(node) != 0) | (np.diff(profile) != 0))[: len(order)]
-        after = after.take(order[is_first])
-        self._note(place, after.take(after.node == END))
-        return after.take(after.node != END), np.concatenate([state for _, state in parts])
 
     def _note(self, place: int, ended: _Making) -> None:
         """Take note of groups that are complete."""
@@ -195,3 +184,17 @@ class Walk:
         if (rank >= self._width).any():
             self.is_complete = False
         return making.take(order[rank < self._width])
+
+
+def _together(parts: list[tuple[_Making, Floats]]) -> tuple[_Making, Floats]:
+    """Return groups in the making and their states, of all parts."""
+    making = _Making._make(map(np.concatenate, zip(*(grown for grown, _ in parts), strict=True)))
+    return making._replace(row=np.arange(len(making.node))), np.concatenate([state for _, state in parts])
+
+
+def _best_alike(making: _Making) -> Integers:
+    """Return the best group of each profile at each node, by place."""
+    order = np.lexsort((-making.worth, making.profile, making.node))
+    node, profile = making.node[order], making.profile[order]
+    best: Integers = order[np.append(True, (np.diff(node) != 0) | (np.diff(profile) != 0))[: len(order)]]
+    return best
