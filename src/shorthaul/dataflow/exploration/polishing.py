@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,24 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.exploration.decoders import MultiStart
+from shorthaul.dataflow.exploration.few_tokens import few_tokens
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.exploration.loads_kernels import Loads
 from shorthaul.dataflow.exploration.symmetry import Key, Symmetry
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes
-from shorthaul.dataflow.mapping.binding import MappedNetwork, mapped_point, needed_capacities
+from shorthaul.dataflow.mapping.binding import (
+    MappedNetwork,
+    determine_channel_bindings,
+    mapped,
+    mapped_point,
+    needed_capacities,
+)
+from shorthaul.dataflow.mapping.list_schedule import list_schedule
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.mapping.start_times import tokens_to_itself
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo.periodic import modulo_schedule_within
+from shorthaul.dataflow.modulo.periodic import Schedule, modulo_schedule_within
 from shorthaul.dataflow.modulo.solver import Solved, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point, covers
@@ -41,7 +49,10 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths."""
+    """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths.
+
+    Where it is ``frugal``, that holds for buffers of few tokens, which are all that its schedules may use.
+    """
 
     genotype: Genotypes
     load: int
@@ -49,6 +60,20 @@ class Candidate:
     price: int
     tries: int = 0
     point: Point | None = None
+    frugal: bool = False
+
+
+@dataclass(slots=True)
+class _Loads:
+    """Annealing on loads with buffers of some size, and by price the mapping of the least load within it."""
+
+    at: Loads
+    frugal: bool
+    best: dict[int, Candidate] = field(default_factory=dict)
+
+    def within(self, budget: int) -> Candidate | None:
+        lower = [price for price in self.best if price <= budget]
+        return self.best[max(lower)] if lower else None
 
 
 def polish(
@@ -96,24 +121,31 @@ class _Polishing:
         fixed = np.array([actor.id in constraints.binding for actor in instance.application.actors], np.uint8)
         flips = options.strategy == "mrb-explore" and _all_replaceable(instance)
         common = options.mrb_consumer == "common-tile"
-        self.loads = Loads(Problem(instance), able, counts, fixed, flips, common)
+        tokens = few_tokens(instance.application)
+        self.tokens = dict(zip([channel.id for channel in instance.application.channels], tokens.tolist(), strict=True))
+        self.loads = [_Loads(Loads(Problem(instance), able, counts, fixed, flips, common), frugal=False)]
+        if (tokens != np.maximum(1, instance.delay)).any() and options.capacity_rule != "atomic-firing":
+            few = Problem(replace(instance, delay=tokens))
+            self.loads.append(_Loads(Loads(few, able, counts, fixed, flips, common), frugal=True))
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
-        self.waiting: dict[Key, Candidate] = {}
-        self.seen: set[Key] = set()
+        self.waiting: dict[tuple[Key, bool], Candidate] = {}
+        self.seen: set[tuple[Key, bool]] = set()
         self.solves: Counter[int] = Counter()
-        self.best: dict[int, Candidate] = {}  # by budget, the mapping of the least load within it
         self.atomic = options.capacity_rule == "atomic-firing"
         self.tightened: set[tuple[Key, tuple[int, ...]]] = set()
         most = math.inf if constraints.max_cost is None else constraints.max_cost
-        self.budgets = [sum_ for sum_ in _budgets(instance, np.asarray(self.loads.price)) if sum_ <= 1e6 * most + 1]
+        self.budgets = [
+            sum_ for sum_ in _budgets(instance, np.asarray(self.loads[0].at.price)) if sum_ <= 1e6 * most + 1
+        ]
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         for point in points:
             self._start_from(point)
 
     def _start_from(self, point: Point) -> None:
-        if begin(self.loads, _genotype(self.instance, point), 0, 0):
-            self._take()
+        for loads in self.loads:
+            if begin(loads.at, _genotype(self.instance, point), 0, 0):
+                self._take(loads)
 
     def run(self) -> None:
         """Anneal and solve in turns; end when many turns found no mapping that had not been solved."""
@@ -133,41 +165,38 @@ class _Polishing:
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
         moves = tuning.FIRST_LOAD_MOVES << longer
         hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
-        least_bytes = min(candidate.bytes for candidate in self.best.values())
+        loads = self.loads[number % len(self.loads)]
+        least_bytes = min((candidate.bytes for candidate in loads.best.values()), default=self.most_bytes)
         for budget in self.budgets:
-            start = self._within(budget)
+            start = loads.within(budget)
             if start is None or (start.load >= self._rival(start) and self.draw.random() < tuning.SKIP):
                 continue
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
-            if not begin(self.loads, start.genotype, 0, int(self.draw.integers(2))):
+            if not begin(loads.at, start.genotype, 0, 0 if loads.frugal else int(self.draw.integers(2))):
                 continue
-            done = self.loads.steps
-            anneal(self.loads, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
-            self.search.spend((self.loads.steps - done) / tuning.LOAD_STEPS)
-            self._take()
+            done = loads.at.steps
+            anneal(loads.at, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
+            self.search.spend((loads.at.steps - done) / tuning.LOAD_STEPS)
+            self._take(loads)
             if self.search.expired():
                 return
 
-    def _within(self, budget: int) -> Candidate | None:
-        lower = [price for price in self.best if price <= budget]
-        return self.best[max(lower)] if lower else None
-
-    def _take(self) -> None:
+    def _take(self, loads: _Loads) -> None:
         """Keep the best mapping of the annealing where it may lead to a better point."""
-        at = self.loads
+        at, best = loads.at, loads.best
         if at.best_load < 0:
             return
         arrays = (at.best.compact, at.best.xi, at.best.decision, at.best.binding)
         copy = Genotypes(*(np.array(array) for array in arrays))
         copy.compact[0] = 1
-        found = Candidate(copy, at.best_load, at.best_bytes, at.best_price)
-        for price, other in list(self.best.items()):
+        found = Candidate(copy, at.best_load, at.best_bytes, at.best_price, frugal=loads.frugal)
+        for price, other in list(best.items()):
             if price >= found.price and other.load >= found.load:
-                del self.best[price]
-        if all(other.load > found.load for price, other in self.best.items() if price <= found.price):
-            self.best[found.price] = found
+                del best[price]
+        if all(other.load > found.load for price, other in best.items() if price <= found.price):
+            best[found.price] = found
         if found.load < self._rival(found):
-            key = self.symmetry.key(found.genotype)
+            key = self.symmetry.key(found.genotype), loads.frugal
             if key not in self.seen:
                 self.waiting[key] = found
 
@@ -243,6 +272,8 @@ class _Polishing:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
         effort = max(0.01, tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS * 2.0 ** (candidate.tries - 1))
+        if candidate.frugal:
+            return self._solved_within(candidate, mapping, tasks, effort)
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
         try:
@@ -262,6 +293,35 @@ class _Polishing:
             )
         except InfeasibleError:
             return None
+
+    def _solved_within(
+        self, candidate: Candidate, mapping: Decisions, tasks: int, effort: float
+    ) -> Solved | None:  # fmt: skip
+        """Return what a mapping leads to with buffers of few tokens: a list schedule first, later an exact one."""
+        self.search.spend(tasks / tuning.SOLVED_TASKS)
+        application, platform = self.instance.application, self.instance.platform
+        try:
+            network = substitute_mrbs(application, mapping.xi)
+        except InputError:
+            return None
+        tokens = {buffer.id: self.tokens[buffer.id] for buffer in network.buffers}
+        common = self.options.mrb_consumer == "common-tile"
+        memory = determine_channel_bindings(network, platform, mapping, tokens, common_tile=common)
+        if memory is None:
+            return None
+        net = mapped(application, platform, network, mapping.binding, memory)
+        least, rival = int(period_bound(net).value), self._rival(candidate)
+        if candidate.point is None:
+            listed = list_schedule(net, tokens)
+            schedule = None if listed is None else Schedule(*listed, least)
+        else:
+            search, most = self.search.within(effort), None if rival == math.inf else int(rival)
+            schedule = modulo_schedule_within(net, least, search, candidate.point, tokens, most=most)
+        if schedule is None:
+            return None
+        held = needed_capacities(net, schedule.starts, schedule.period)
+        point = make_point(self.instance, mapping, net, schedule, held)
+        return Solved(point, schedule.least if self.exact else schedule.period, schedule.method)
 
 
 def _all_replaceable(instance: Instance) -> bool:

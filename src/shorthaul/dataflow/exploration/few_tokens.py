@@ -1,0 +1,84 @@
+"""Buffers with few tokens: an order of the firings in which readers of delayed channels come before the writers."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.dataflow.bounds.firings import channels_together
+from shorthaul.dataflow.caps_hms.heuristic import topological_rank
+from shorthaul.dataflow.model import Application
+
+IntArray = npt.NDArray[np.int64]
+
+#: More than all bytes together: no token is read before it is written.
+_NEVER: Final = 1 << 60
+
+
+def few_tokens(application: Application) -> IntArray:
+    """Return a number of tokens per channel with which an order of the firings is a schedule, of few bytes together.
+
+    A buffer holds its initial tokens, and one more where its writer comes before a reader. Multicasts may be replaced:
+    the channel into one holds what all readers behind it need.
+    """
+    place = _order(application)
+    number = {channel.id: i for i, channel in enumerate(application.channels)}
+    tokens = np.zeros(len(application.channels), np.int64)
+    for root, group in channels_together(application).items():
+        for channel in group:
+            readers = [one.dst for one in group] if channel.id == root else [channel.dst]
+            written_first = any(place[channel.src] <= place[reader] for reader in readers)
+            tokens[number[channel.id]] = max(1, channel.delay + written_first)
+    return tokens
+
+
+def _order(application: Application) -> dict[str, int]:
+    """Return the places of the actors in an order that moving a single one does not make better."""
+    number = {actor.id: i for i, actor in enumerate(application.actors)}
+    # per actor and neighbour, the bytes that it costs to be before the neighbour, less those to be after it
+    cost: list[dict[int, int]] = [{} for _ in number]
+    followers: list[list[int]] = [[] for _ in number]
+    waiting = [0] * len(number)
+    for channel in application.channels:
+        u, v = number[channel.src], number[channel.dst]
+        if u == v:
+            continue
+        price = channel.token_bytes if channel.delay else -_NEVER
+        cost[u][v] = cost[u].get(v, 0) + price
+        cost[v][u] = cost[v].get(u, 0) - price
+        if not channel.delay:
+            followers[u].append(v)
+            waiting[v] += 1
+    rank = topological_rank(application, inverse=True).tolist()
+    ready = [(rank[a], a) for a in range(len(rank)) if not waiting[a]]
+    heapq.heapify(ready)
+    order: list[int] = []
+    while ready:
+        _, actor = heapq.heappop(ready)
+        order.append(actor)
+        for follower in followers[actor]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(ready, (rank[follower], follower))
+    while sum(_moved(order, cost[actor], actor) for actor in range(len(order))):
+        pass
+    names = list(number)
+    return {names[actor]: place for place, actor in enumerate(order)}
+
+
+def _moved(order: list[int], cost: dict[int, int], actor: int) -> bool:
+    """Move an actor to where it costs least; False if that is where it is."""
+    here = order.index(actor)
+    best, target = 0, here
+    for places, sign in ((range(here - 1, -1, -1), 1), (range(here + 1, len(order)), -1)):
+        change = 0
+        for place in places:
+            change += sign * cost.get(order[place], 0)
+            if change < best:
+                best, target = change, place
+    if target != here:
+        order.insert(target, order.pop(here))
+    return target != here

@@ -1,0 +1,76 @@
+"""Schedules whose buffers hold few tokens: the checker replays them, and searches for large networks use them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.dataflow.small import small_problem
+from tests.samples import samples
+
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+from shorthaul.dataflow.bounds.period import period_bound
+from shorthaul.dataflow.check.replay import check_point
+from shorthaul.dataflow.exploration.few_tokens import few_tokens
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped, needed_capacities
+from shorthaul.dataflow.mapping.list_schedule import list_schedule
+from shorthaul.dataflow.model import Actor, Application, Channel
+from shorthaul.dataflow.modulo.periodic import Schedule, modulo_schedule_within
+from shorthaul.dataflow.modulo.solver import make_point
+from shorthaul.dataflow.verbs.planning import plan
+from shorthaul.dataflow.workloads.generators import platform24, random_graph
+
+
+def listed(seed: int) -> int:
+    """Assert that the list schedule of a small problem keeps all rules and its buffers their tokens; return 1 if any."""
+    problem = small_problem(seed, most_actors=8)
+    try:
+        network = substitute_mrbs(problem.application, problem.mapping.xi)
+    except InputError:  # a deadlock
+        return 0
+    names = [channel.id for channel in problem.application.channels]
+    tokens = dict(zip(names, few_tokens(problem.application).tolist(), strict=True))
+    tokens = {buffer.id: tokens[buffer.id] for buffer in network.buffers}
+    memory = determine_channel_bindings(network, problem.platform, problem.mapping, tokens)
+    assert memory is not None
+    net = mapped(problem.application, problem.platform, network, problem.mapping.binding, memory)
+    found = list_schedule(net, tokens)
+    if found is None:  # what a replaced multicast's outputs lose in delays, the order counted on
+        assert problem.mapping.xi.get("m"), seed
+        return 0
+    period, starts = found
+    held = needed_capacities(net, starts, period)
+    assert all(held[name] <= count for name, count in tokens.items()), (seed, held, tokens)
+    instance = build(problem.application, problem.platform)
+    point = make_point(instance, problem.mapping, net, Schedule(period, starts, 1), held)
+    assert not check_point(problem.application, problem.platform, point).violations, seed
+    least = int(period_bound(net).value)
+    better = modulo_schedule_within(net, least, Search(effort=0.02), point, tokens)
+    assert better is not None
+    assert least <= better.period <= period
+    return 1
+
+
+def test_every_list_schedule_is_right() -> None:
+    found = [listed(7000 + number) for number in samples(60)]
+    assert sum(found) > len(found) // 2
+
+
+@pytest.mark.slow
+def test_every_list_schedule_is_right_at_length() -> None:
+    assert sum(listed(seed) for seed in range(20_000, 22_000)) > 1500
+
+
+def test_readers_come_first_where_tokens_are_there() -> None:
+    """A loop: the buffer of many bytes keeps its initial token, the small one holds one more."""
+    actors = (Actor("a", {"t1": 1}), Actor("b", {"t1": 1}))
+    channels = (Channel("big", "a", "b", 100, delay=1), Channel("small", "b", "a", 1, delay=1))
+    assert few_tokens(Application("loop", actors, channels)).tolist() == [1, 2]
+
+
+def test_crowded_memories_are_used_with_care() -> None:
+    """Before, the best of this effort and seed was above 60,000."""
+    found = plan(random_graph(50, 0.3, 2, 2000, 3), platform=platform24(), search=Search(seed=0, effort=3, workers=1))
+    assert found.plan is not None
+    assert min(point.period for point in found.plan.front) < 60_000
