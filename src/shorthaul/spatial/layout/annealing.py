@@ -214,11 +214,13 @@ def accepted_words(temperature: float) -> npt.NDArray[np.uint64]:
     return (np.exp(-np.arange(tuning.MOST_WORSE) / temperature) * (2.0**64 - 2**12)).astype(np.uint64)
 
 
-def temperatures(reads_per_vertex: float) -> npt.NDArray[np.float64]:
+def temperatures(
+    reads_per_vertex: float, factor: float = tuning.HOTTEST_FACTOR, coldest: float = tuning.COLDEST
+) -> npt.NDArray[np.float64]:
     """Return the temperature of every stage, falling geometrically, for so many reads per vertex in all."""
-    hottest = min(tuning.HOTTEST_FACTOR * reads_per_vertex**tuning.HOTTEST_POWER, tuning.HOTTEST)
+    hottest = min(factor * reads_per_vertex**tuning.HOTTEST_POWER, tuning.HOTTEST)
     stages = min(max(round(reads_per_vertex / tuning.STAGE_READS), 1), tuning.STAGES)
-    return np.geomspace(max(hottest, tuning.COLDEST), tuning.COLDEST, stages)
+    return np.geomspace(max(hottest, coldest), coldest, stages)
 
 
 def _board(stored: StoredTree) -> tuple[Board, Index]:

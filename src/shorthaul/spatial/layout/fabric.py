@@ -252,7 +252,7 @@ def refine_on_fabric(
     crowd = crowd_of(tree, load, fabric, place, most, position)
     best, best_place = 0, place
     reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
-    steps = temperatures(reads)
+    steps = temperatures(reads, tuning.CROWD_FACTOR, tuning.CROWD_COLDEST)
     began, remaining_s, generator = time.monotonic(), search.remaining_s(), search.generator()
     for stage, temperature in enumerate(steps):
         accepted = accepted_words(temperature)
