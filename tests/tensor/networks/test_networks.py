@@ -27,7 +27,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.bound import along, bound, demands, least
+from shorthaul.tensor.networks.bound import along, bound, box_within, demands, least
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.inner import largest_regions, region_network
 from shorthaul.tensor.networks.machine import Machine, load_machine, machine_of
@@ -308,6 +308,19 @@ def test_needed_places_are_those_that_an_index_reaches() -> None:
             if not (index.exact and place % index.divisor) and 0 <= place // index.divisor < size:
                 wanted[place // index.divisor] = True
         assert (along(index, masks, size) == wanted).all()
+
+
+def test_a_box_within_points_holds_nothing_else_and_all_of_a_box() -> None:
+    rng = np.random.default_rng(78)
+    for _ in samples(200):
+        points = rng.random(rng.integers(1, 6, rng.integers(1, 4))) < 0.8
+        found = box_within(points)
+        assert points[np.ix_(*found)].all()
+        assert any(map(np.any, found)) == points.any()
+        box = np.ix_(*(rng.random(size) < 0.7 for size in points.shape))
+        points[...] = False
+        points[box] = True
+        assert points[np.ix_(*box_within(points))].sum() == points.sum()
 
 
 def test_no_tiling_of_a_product_beats_its_bound() -> None:

@@ -1,7 +1,7 @@
 """What every plan of a network takes at least: operations that the outputs need, and bytes that have to pass.
 
 What is needed of a tensor is followed from the outputs upwards as positions per axis; where a view does not keep axes
-apart, nothing is claimed of what lies behind it.
+apart, a part that positions per axis can name.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _reached(network: Network, operator: Operator, access: Access, dims: Positio
 
 
 def _regrouped(masks: Positions, shape: Sequence[int], source: Sequence[int]) -> Positions | None:
-    """Return the positions under another shape; None where axes do not tell them apart."""
+    """Return positions under another shape that are among those; None where there are too many to follow."""
     if not all(mask.any() for mask in masks):
         return [np.zeros(size, bool) for size in source]
     found = [np.ones(size, bool) for size in source]
@@ -250,12 +250,26 @@ def _regrouped(masks: Positions, shape: Sequence[int], source: Sequence[int]) ->
             return None
         flat = functools.reduce(np.logical_and.outer, [masks[axis] for axis in ours])
         points = np.asarray(flat).reshape([source[axis] for axis in theirs])
-        for at, axis in enumerate(theirs):
-            others = tuple(other for other in range(len(theirs)) if other != at)
-            found[axis] = np.asarray(points.any(axis=others), bool).reshape(-1)
-        if math.prod(int(found[axis].sum()) for axis in theirs) != int(points.sum()):
-            return None
+        for axis, mask in zip(theirs, box_within(points), strict=True):
+            found[axis] = mask
     return found
+
+
+def box_within(points: npt.NDArray[np.bool_]) -> Positions:
+    """Return positions per axis of which all combinations are among ``points``: all of them where points are such.
+
+    >>> [mask.tolist() for mask in box_within(np.array([[True, True, True], [False, True, False]]))]
+    [[True, False], [True, True, True]]
+    """
+    places, shape = [np.arange(size) for size in points.shape], points.shape
+    while not points.all():
+        shares = [points.mean(tuple(other for other in range(points.ndim) if other != at)) for at in range(points.ndim)]
+        # Of the emptiest slices, those of the axis where they are the smallest part.
+        axis = min(range(points.ndim), key=lambda at: (shares[at].min(), -points.shape[at]))
+        kept = shares[axis] > shares[axis].min()
+        kept[0] |= not kept.any()
+        places[axis], points = places[axis][kept], points.compress(kept, axis)
+    return [np.isin(np.arange(size), place) for size, place in zip(shape, places, strict=True)]
 
 
 def along(index: Index, dims: Positions, size: int) -> npt.NDArray[np.bool_]:
