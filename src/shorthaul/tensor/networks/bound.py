@@ -7,6 +7,7 @@ apart, a part that positions per axis can name.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -114,15 +115,24 @@ def bound(network: Network, machine: Machine) -> Bound:
     moved = found.traffic_bytes + found.product_bytes
     level = machine.levels[0]
     memory = moved / level.bandwidth_bytes_per_s
-    terms = {"matrix": found.matrix_s, "vector": found.vector_s, "traffic": memory}
+    terms, waited = {"matrix": found.matrix_s, "vector": found.vector_s}, {}
     inside = ""
+    for at, (outer, inner) in enumerate(itertools.pairwise(machine.levels)):
+        name = "inner traffic" if at else "traffic"
+        seconds = (found.inner_bytes if at else moved) / outer.bandwidth_bytes_per_s
+        if inner.double_buffered:
+            terms[name] = max(terms.get(name, 0.0), seconds)
+        else:
+            name += ", waited for"
+            waited[name] = waited.get(name, 0.0) + seconds
     if len(machine.levels) > 2:
-        slowest = min(level.bandwidth_bytes_per_s for level in machine.levels[1:-1])
-        terms["inner traffic"] = found.inner_bytes / slowest
         inside = (
             f"Through every level further inside passes what each operator touches, once at least, whether tiles stay "
-            f"there or not: {found.inner_bytes:.6g} bytes, {terms['inner traffic']:.6g} s where that is slowest. "
+            f"there or not: {found.inner_bytes:.6g} bytes. "
         )
+    apart = sum(waited.values())
+    if waited:
+        inside += f"What passes to a memory that is not double buffered comes on top of all else: {apart:.6g} s. "
     method = max(terms, key=lambda name: terms[name])
     proof = (
         f"The outputs need {found.matrix_s:.6g} s of the matrix unit and {found.vector_s:.6g} s of the vector unit, "
@@ -134,7 +144,8 @@ def bound(network: Network, machine: Machine) -> Bound:
         f"{level.bandwidth_bytes_per_s:.6g} bytes per second: {memory:.6g} s. {inside}Groups follow one another, and "
         f"none takes less than each of these."
     )
-    return Bound("latency_s", terms[method], method, proof, {"values": terms, "traffic_bytes": moved})
+    values = {**terms, **waited}
+    return Bound("latency_s", apart + terms[method], method, proof, {"values": values, "traffic_bytes": moved})
 
 
 def _product(network: Network, number: int, capacity: float, read: dict[int, float]) -> float:
