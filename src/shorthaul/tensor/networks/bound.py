@@ -115,7 +115,8 @@ def bound(network: Network, machine: Machine) -> Bound:
     moved = found.traffic_bytes + found.product_bytes
     level = machine.levels[0]
     memory = moved / level.bandwidth_bytes_per_s
-    terms, waited = {"matrix": found.matrix_s, "vector": found.vector_s}, {}
+    terms = {"matrix": found.matrix_s, "vector": found.vector_s}
+    waited: dict[str, float] = {}
     inside = ""
     for at, (outer, inner) in enumerate(itertools.pairwise(machine.levels)):
         name = "inner traffic" if at else "traffic"
