@@ -12,7 +12,7 @@ from tests.tensor.random_plans import random_plan, random_problem
 from tests.tensor.test_bound import starved
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds import columns, diagram
+from shorthaul.tensor.bounds import columns, completions, diagram
 from shorthaul.tensor.bounds.best import formula_prices, lower_bound, prove
 from shorthaul.tensor.bounds.columns import Program, column_prices
 from shorthaul.tensor.bounds.diagram import Diagram
@@ -228,3 +228,15 @@ def test_what_pieces_add_up_to_is_no_more_than_the_latency(rules):
             assert program.pricing.least(profile) <= least_latency(problem, rules, column) * (1 + 1e-9)
             seen += 1
     assert seen > 3 * len(samples(80))
+
+
+def test_boxes_one_at_a_time_find_what_all_at_once_find(monkeypatch):
+    """As in diagrams so large that the potentials of one box are held at once."""
+    program = Program(starved(4, 6), CONTEST, Search())
+    duals = np.full(program.diagram.rows.number, 1000.0)
+    together = program.pricing.favoured_by_box(duals, Search(), width=10**6, most=10**6)[0]
+    monkeypatch.setattr(completions, "_MOST_POTENTIALS", 1)
+    program.pricing._by_box = None
+    alone = program.pricing.favoured_by_box(duals, Search(), width=10**6, most=10**6)[0]
+    assert together
+    assert {(item.profile, item.worth) for item in alone} == {(item.profile, item.worth) for item in together}

@@ -189,7 +189,9 @@ class Walk:
 def _together(parts: list[tuple[_Making, Floats]]) -> tuple[_Making, Floats]:
     """Return groups in the making and their states, of all parts."""
     making = _Making._make(map(np.concatenate, zip(*(grown for grown, _ in parts), strict=True)))
-    return making._replace(row=np.arange(len(making.node))), np.concatenate([state for _, state in parts])
+    states = np.concatenate([state for _, state in parts])
+    # The kernels want C's order, which NumPy does not promise here.
+    return making._replace(row=np.arange(len(making.node))), np.ascontiguousarray(states)
 
 
 def _best_alike(making: _Making) -> Integers:
