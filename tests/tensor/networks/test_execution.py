@@ -271,6 +271,30 @@ def test_outputs_that_differ_break_the_run(tmp_path: Path, monkeypatch: pytest.M
     assert [violation.rule for violation in result.check.violations] == ["output-differs"]
 
 
+def test_numbers_that_are_not_finite_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of logarithms three are NaN and two infinite in both; a number in place of a NaN, or a NaN of one, differs."""
+    from shorthaul.tensor.networks.execution import verdict
+
+    net = Net("logarithms", filled=True)
+    onnx.save(net.model(net.op("Log", net.input(2, 4, name="x"))), tmp_path / "model.onnx")
+    np.savez(tmp_path / "inputs.npz", x=[[-1.0, -2, -3, 0], [0, 1, 2, 3]])
+    given: dict[str, Any] = {"machine": "edge-45nm", "inputs": tmp_path / "inputs.npz"}
+    done = surface.tensor.run(tmp_path / "model.onnx", **given)
+    assert done.check is not None
+    assert done.check.ok
+    assert (done.extra["run"]["not_finite"], done.extra["run"]["largest_error"] < TOLERANCE) == (5, True)
+    assert sum("3 NaN and 2 infinite of 8" in remark for remark in done.check.remarks) == 1
+    (name,), right = done.extra["run"]["outputs"], np.array([[np.nan] * 3 + [-np.inf], [-np.inf, *np.log([1, 2, 3])]])
+    for place, wrong in ((0, 0.5), (5, np.nan), (3, np.inf), (4, np.nan)):
+        other = right.copy()
+        other.flat[place] = wrong
+        monkeypatch.setattr(verdict, "outputs_of", lambda *_, other=other: ({name: other}, "somebody"))
+        differing = surface.tensor.run(tmp_path / "model.onnx", **given)
+        assert differing.check is not None
+        assert [violation.rule for violation in differing.check.violations] == ["output-differs"]
+        assert differing.extra["run"]["not_finite"] == 4 + (place == 5)
+
+
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [

@@ -133,8 +133,9 @@ def run_network(
     extra["run"] = {
         "loads_bytes": sum(done.loads_bytes for done in outcome.moved),
         "stores_bytes": sum(done.stores_bytes for done in outcome.moved),
-        "largest_error": None if outcome.remark else max(outcome.errors.values(), default=0.0),
+        "largest_error": None if outcome.compared_with is None else max(outcome.errors.values(), default=0.0),
         "compared_with": outcome.compared_with,
+        "not_finite": outcome.not_finite,
         "random_weights": outcome.random_weights,
         "outputs": list(outcome.outputs),
     }

@@ -22,7 +22,8 @@ from shorthaul.tensor.networks.translation.network import translated
 class Outcome:
     """What was moved by group, the outputs, how far each is from what ``compared_with`` made, relatively.
 
-    Where nobody else can compute the outputs, ``compared_with`` is None, and ``remark`` says why.
+    Where nobody else can compute the outputs, ``compared_with`` is None, and ``remark`` says why. ``not_finite`` counts
+    the numbers of the outputs that are NaN, or the same infinity, in both.
     """
 
     moved: tuple[Moved, ...]
@@ -31,6 +32,7 @@ class Outcome:
     compared_with: str | None
     random_weights: int
     remark: str = ""
+    not_finite: int = 0
 
 
 def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Search) -> Outcome:
@@ -49,18 +51,38 @@ def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Sea
     missing = fill(model, None if file is None else file.parent, search.seed)
     given = inputs_of(translation.graph, model, inputs, search.seed)
     execution = Execution(translation, constants_of(translation.graph, model), given)
-    outputs = execution.run(plan, search)
+    # What is not finite is counted below; a warning of NumPy would name a line of code.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        outputs = execution.run(plan, search)
     moved = tuple(execution.moved)
     try:
-        expected, who = outputs_of(model, given)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            expected, who = outputs_of(model, given)
     except InputError as error:
         return Outcome(moved, outputs, {}, None, missing, f"the outputs are not verified: {error}")
     errors = {name: _error(outputs[name], expected[name]) for name in outputs}
-    return Outcome(moved, outputs, errors, who, missing)
+    remark, not_finite = _not_finite(outputs, expected)
+    return Outcome(moved, outputs, errors, who, missing, remark, not_finite)
+
+
+def _not_finite(outputs: dict[str, Array], expected: dict[str, Array]) -> tuple[str, int]:
+    """Return a remark on the numbers that are NaN, or the same infinity, in both, and how many there are."""
+    told, count = [], 0
+    for name, found in outputs.items():
+        one, other = found.astype(np.float64), expected[name].astype(np.float64)
+        if one.shape != other.shape:
+            continue
+        nan = int((np.isnan(one) & np.isnan(other)).sum())
+        infinite = int((np.isinf(one) & (one == other)).sum())
+        if nan or infinite:
+            told.append(f"{nan} NaN and {infinite} infinite of {one.size} in output {name!r}")
+        count += nan + infinite
+    remark = f"numbers that are not finite in both answers prove little: {'; '.join(told)}" if told else ""
+    return remark, count
 
 
 def _error(found: Array, expected: Array) -> float:
-    """Return the largest difference, relative to the largest number expected."""
+    """Return the largest difference, relative to the largest number expected; infinity for NaN beside a number."""
     if found.shape != expected.shape:
         return float("inf")
     if not found.size:
