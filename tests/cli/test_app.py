@@ -134,6 +134,27 @@ def test_a_terminal_without_the_signs_of_a_table_gets_their_numbers() -> None:
     assert "tr\\xe9e.nwk: no such file" in refused.stderr
 
 
+@pytest.mark.parametrize("given", [None, "2"])
+def test_linear_algebra_takes_one_thread_if_nothing_else_is_asked_for(given: str | None) -> None:
+    script = """if True:
+        import os, sys
+        from shorthaul.cli.main import main
+        sys.argv[1:] = ["pebble", "bound", "fft:n=8,word=1", "--budget", "8"]
+        try:
+            main()
+        finally:
+            from threadpoolctl import threadpool_info
+            kept = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+            print(os.environ["OPENBLAS_NUM_THREADS"], *kept, file=sys.stderr)
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    asked, *kept = done.stderr.split()[-2:]
+    assert asked == (given or "1")
+    assert given is not None or kept == ["1"]
+
+
 def test_an_input_without_a_name() -> None:
     done = shorthaul("tensor", "plan", "")
     assert done.returncode == 2

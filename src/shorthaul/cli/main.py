@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 
 from shorthaul.cli.endings import end_at_once, end_at_second_signal, end_by_defect, end_by_signal, end_without_memory
 
+#: What NumPy's linear algebra looks at when it is imported. On matrices as small as ours its threads wait for one
+#: another, in every process, and they round differently on other machines.
+_THREADS_OF_ALGEBRA = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
 
 def main() -> None:
     """Run the command line."""
+    for name in _THREADS_OF_ALGEBRA:
+        os.environ.setdefault(name, "1")
     try:
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, end_at_once)
