@@ -84,7 +84,8 @@ def test_trees_that_look_odd_but_are_right(tmp_path: Path) -> None:
 WRONG_QUERIES = {
     "outside.txt": (b"0 1\n2 99\n", ("line 2", "names no vertex", "99")),
     "one-column.txt": (b"1\n2\n", ("line 1", "is not a query", "two vertices")),
-    "words.txt": (b"a b\n", ("line 1", "names no vertex", "'a'")),
+    "words.txt": (b"u v\na b\n", ("line 2", "names no vertex", "'a'", "allowed: 0 to 4")),
+    "heading.csv": (b"u,v\n", ("holds no query", "line 1 of heading.csv is taken for names of columns: u, v")),
     "fractions.txt": (b"1.5 2\n", ("line 1", "names no vertex", "1.5")),
     "empty.txt": (b"", ("holds no query", "two vertices per line")),
     "outside.npy": (npy([[0, 1], [2, 5]]), ("queries[1]", "0 to 4")),
@@ -168,3 +169,45 @@ def test_queries_in_memory() -> None:
         with pytest.raises(InputError) as raised:
             engine.lca([-1, 0, 0], queries)
         assert says in str(raised.value)
+
+
+NAMED = "((Pongo_pygmaeus,Pan_paniscus)great,(twin,twin)small,'Homo sapiens')root;"
+LIKE_A_NAME = ("line 1", "names no vertex", "did you mean 'Homo sapiens'", "put # before names of columns")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("great,small\nHomo_sapins,root\n", ("line 2", "names no vertex", "did you mean 'Homo sapiens'")),
+        ("Homo_sapins,somebody\n0,1\n", LIKE_A_NAME),
+        ("first,great\n0,1\n", ("line 1", "names no vertex", "'first'", "put # before names of columns")),
+        ("first,7\n", ("line 1", "names no vertex", "'first'")),
+        ("twin,root\n", ("line 1", "is the name of several vertices", "'twin'")),
+        ("first,second\n0,1\nfirst,second\n", ("line 3", "names no vertex", "'first'")),
+    ],
+)
+def test_names_that_are_misspelt(text: str, says: tuple[str, ...], tmp_path: Path) -> None:
+    tree = engine.tree_from_newick(NAMED)
+    (tmp_path / "pairs.csv").write_text(text)
+    with pytest.raises(InputError) as raised:
+        engine.lca(tree, queries=tmp_path / "pairs.csv", refine=0)
+    assert all(part in str(raised.value) for part in ("pairs.csv", *says)), str(raised.value)
+
+
+def test_misspelt_names_of_values_and_headings(tmp_path: Path) -> None:
+    tree, values = engine.tree_from_newick(NAMED), tmp_path / "values.csv"
+    rows = [f"{v},{v}" for v in range(tree.n - 1)]
+    values.write_text("\n".join(["# weights", "vertex,weight", *rows, "Homo_sapien,5"]))
+    with pytest.raises(InputError, match=r"(?s)line 10: names no vertex.*did you mean 'Homo sapiens'"):
+        engine.treefix(tree, values=values, refine=0)
+    values.write_text(values.read_text().replace("sapien", "sapiens"))
+    assert engine.treefix(tree, values=values, refine=0).plan is not None
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("# asked\nfirst,second\ngreat,small\n2,3\n")
+    asked = engine.lca(tree, queries=pairs, refine=0)
+    assert asked.check is not None
+    assert asked.plan is not None
+    assert asked.plan.arrays["queries"].tolist() == [[1, 4], [2, 3]]
+    assert asked.check.remarks == ("line 2 of pairs.csv is taken for names of columns: first, second",)
+    pairs.write_text("great,small\n")  # both are names: a query
+    assert engine.lca(tree, queries=pairs, refine=0).check.remarks == ()

@@ -62,6 +62,8 @@ WRITE_S, WRITE_VERTEX_S = 0.2, 0.1e-6
 TRIALS = 4
 #: Bytes of Newick text, or lines of a list, read between two looks at the clock: some milliseconds.
 BYTES_AT_ONCE, LINES_AT_ONCE = 2**20, 2**14
+#: Vertices up to which the nearest name is sought for one that is misspelt: 0.35 s for 100,000 names of 20 letters.
+MOST_NAMES_COMPARED = 100_000
 
 # Rake and compress (algorithms/rake_compress.py).
 

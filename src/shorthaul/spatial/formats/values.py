@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.document import decode_text, read_bytes
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InputError, nearest_name
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
@@ -119,11 +119,11 @@ def _from_text(data: bytes, file: Path, tree: Tree, words: int, search: Search |
     cells: list[Any] = [None] * tree.n
     names: dict[str, int] | None = None
     count = 0
-    for number, row in rows_of_text(data, file, search):
+    for at, (number, row) in enumerate(rows_of_text(data, file, search)):
         place = f"line {number}"
         numbers = [_number(cell) for cell in row[-words:]]
         if len(row) not in {words, words + 1} or None in numbers:
-            if count == 0 and number == 1 and all(_number(cell) is None for cell in row):
+            if at == 0 and all(_number(cell) is None for cell in row):
                 continue  # the names of the columns
             allowed = f"{words} number{'s' if words > 1 else ''} per line, or a vertex before them"
             raise InputError("is no value", file=file, place=place, value=" ".join(row), allowed=allowed)
@@ -132,10 +132,10 @@ def _from_text(data: bytes, file: Path, tree: Tree, words: int, search: Search |
             if names is None:
                 names = vertices_by_name(tree)
             vertex = names.get(row[0], -1)
-        if not 0 <= vertex < tree.n:
-            problem = "names no vertex of the tree" if len(row) > words else "is one value too many"
-            allowed = f"{tree.n} vertices, by number or by a name that only one of them has"
-            raise InputError(problem, file=file, place=place, value=row[0], allowed=allowed)
+        if vertex < 0:
+            raise no_vertex(row[0], tree, names or {}, file=file, place=place)
+        if vertex >= tree.n:
+            raise InputError("is one value too many", file=file, place=place, value=row[0], allowed=f"{tree.n} values")
         if cells[vertex] is not None:
             raise InputError("is a second value of a vertex", file=file, place=place, value=row[0])
         cells[vertex] = numbers[0] if words == 1 else numbers
@@ -170,6 +170,32 @@ def _number(cell: str) -> int | float | None:
         # A number that no float holds is not infinity.
         return None if found in {math.inf, -math.inf} and "inf" not in cell.lower() else found
     return None
+
+
+def no_vertex(name: str, tree: Tree, known: Mapping[str, int], *, file: Path, place: str, cure: str = "") -> InputError:
+    """Return the error for a name that is not one vertex' alone, with the nearest one; ``known`` as by name."""
+    problem = "is the name of several vertices" if name in known else "names no vertex of the tree"
+    by_name = "" if tree.labels is None else ", or a name that only one vertex has"
+    nearest = None if name in known else nearest_vertex(name, tree)
+    allowed = f"0 to {tree.n - 1}{by_name}"
+    return InputError(problem, file=file, place=place, value=name, allowed=allowed, nearest=nearest, cure=cure)
+
+
+def nearest_vertex(name: str, tree: Tree) -> str | None:
+    """Return the name of a vertex that is spelled most like ``name``; None if none is, or there are too many names."""
+    if tree.labels is None or tree.n > tuning.MOST_NAMES_COMPARED:
+        return None
+    return nearest_name(name, filter(None, tree.labels.names()))
+
+
+def is_heading(row: list[str], tree: Tree) -> bool:
+    """Return whether cells, none of which names a vertex, are names of columns: no number, nor like a name in the tree.
+
+    Where there are too many names to compare, no.
+    """
+    if tree.labels is not None and tree.n > tuning.MOST_NAMES_COMPARED:
+        return False
+    return all(_number(cell) is None and nearest_vertex(cell, tree) is None for cell in row)
 
 
 def vertices_by_name(tree: Tree) -> dict[str, int]:

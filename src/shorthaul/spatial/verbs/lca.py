@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.document import read_bytes
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import ABSENT, InputError
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -22,7 +23,7 @@ from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes, is_numpy
-from shorthaul.spatial.formats.values import rows_of_text, vertices_by_name
+from shorthaul.spatial.formats.values import is_heading, no_vertex, rows_of_text, vertices_by_name
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
@@ -84,7 +85,7 @@ def lca(
     [1, 0]
     """
     tree, options, search, source = asked(workload, TREES, LcaOptions, keywords)
-    pairs = _queries(queries, tree, options, search)
+    pairs, remarks = _queries(queries, tree, options, search)
     stored = stored_for(tree, options, search)
     virtual = stored.virtual()
     expect_time(search)
@@ -103,7 +104,7 @@ def lca(
     expect_time(search)
     answers = np.where(found >= 0, stored.vertex[found], -1).astype(np.int32)
     cost = machine.cost()
-    report = replayed(check_lca(tree, pairs, answers), cost, replay)
+    report = replace(replayed(check_lca(tree, pairs, answers), cost, replay), remarks=remarks)
     expect_time(search)
     return Result(
         KIND,
@@ -123,19 +124,24 @@ def lca(
     )
 
 
-def _queries(queries: object, tree: Tree, options: LcaOptions, search: Search) -> Index:
+def _queries(queries: object, tree: Tree, options: LcaOptions, search: Search) -> tuple[Index, tuple[str, ...]]:
+    """Return the pairs of vertices that are asked for, and remarks on how they were read."""
     if queries is None and options.queries is not None and options.random is not None:
         raise InputError("cannot be combined with --random", place="--queries", cure="give one of the two")
     if queries is None and options.random is not None:
-        return search.generator().integers(0, tree.n, (options.random, 2)).astype(np.int32)
+        return search.generator().integers(0, tree.n, (options.random, 2)).astype(np.int32), ()
     file = None
+    remarks: tuple[str, ...] = ()
     if queries is None:
         if options.queries is None:
             raise InputError("no queries are given", cure="give --queries FILE or --random N")
         file = Path(options.queries)
         data = read_bytes(file)
         is_array = is_numpy(data, file)
-        queries = array_from_bytes(data, "queries", file=file) if is_array else _pairs(data, file, tree, search)
+        if is_array:
+            queries = array_from_bytes(data, "queries", file=file)
+        else:
+            queries, remarks = _pairs(data, file, tree, search)
     array = as_array(queries, "queries")
     if array.ndim != 2 or array.shape[1] != 2:
         shown = f"shape {array.shape}"
@@ -150,21 +156,26 @@ def _queries(queries: object, tree: Tree, options: LcaOptions, search: Search) -
         raise InputError(
             "names no vertex", file=file, place=f"queries[{q}]", value=array[q].tolist(), allowed=f"0 to {tree.n - 1}"
         )
-    return array.astype(np.int32)
+    return array.astype(np.int32), remarks
 
 
-def _pairs(data: bytes, file: Path, tree: Tree, search: Search) -> npt.NDArray[np.int64]:
-    """Return the two vertices of every line of text, each by its number or its name."""
+def _pairs(data: bytes, file: Path, tree: Tree, search: Search) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """Return the two vertices of every line of text, each by its number or its name; a remark if a heading is there."""
     known, pairs = vertices_by_name(tree), []
-    for number, cells in rows_of_text(data, file, search):
+    remarks: tuple[str, ...] = ()
+    for at, (number, cells) in enumerate(rows_of_text(data, file, search)):
         place, allowed = f"line {number}", "two vertices, by number or by a name that only one of them has"
         if len(cells) != 2:
             raise InputError("is not a query", file=file, place=place, value=" ".join(cells), allowed=allowed)
         found = [known.get(cell, -1) for cell in cells]
+        if at == 0 and not known.keys() & set(cells) and is_heading(cells, tree):
+            remarks = (f"{place} of {file.name} is taken for names of columns: {', '.join(cells)}",)
+            continue
         if -1 in found:
-            wrong = cells[found.index(-1)]
-            raise InputError("names no vertex", file=file, place=place, value=wrong, allowed=allowed)
+            cure = "put # before names of columns" if at == 0 else ""
+            raise no_vertex(cells[found.index(-1)], tree, known, file=file, place=place, cure=cure)
         pairs.append(found)
     if not pairs:
-        raise InputError("holds no query", file=file, allowed="two vertices per line")
-    return np.array(pairs, dtype=np.int64)
+        found_none = "; ".join(remarks) or ABSENT
+        raise InputError("holds no query", file=file, value=found_none, allowed="two vertices per line")
+    return np.array(pairs, dtype=np.int64), remarks
