@@ -230,10 +230,14 @@ def test_what_pieces_add_up_to_is_no_more_than_the_latency(rules):
     assert seen > 3 * len(samples(80))
 
 
-def test_boxes_one_at_a_time_find_what_all_at_once_find(monkeypatch):
+@pytest.mark.parametrize(
+    ("problem", "dual"),
+    [(starved(4, 6), 1000.0), pytest.param(starved(39, 9), 10_000.0, id="single groups of several layers meet")],
+)
+def test_boxes_one_at_a_time_find_what_all_at_once_find(problem, dual, monkeypatch):
     """As in diagrams so large that the potentials of one box are held at once."""
-    program = Program(starved(4, 6), CONTEST, Search())
-    duals = np.full(program.diagram.rows.number, 1000.0)
+    program = Program(problem, CONTEST, Search())
+    duals = np.full(program.diagram.rows.number, dual)
     together = program.pricing.favoured_by_box(duals, Search(), width=10**6, most=10**6)[0]
     monkeypatch.setattr(completions, "_MOST_POTENTIALS", 1)
     program.pricing._by_box = None
