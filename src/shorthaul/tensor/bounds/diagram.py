@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.compaction import END, NOWHERE, Addition, Arcs, Choice, compacted
 from shorthaul.tensor.bounds.fronts import narrow_order
-from shorthaul.tensor.bounds.joining import Joining
+from shorthaul.tensor.bounds.joining import LOADED, MADE, RESIDENT, Joining, Open
 from shorthaul.tensor.bounds.pieces import Boxes, Demand, Load, Work
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, NO_REDUCTION, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules, Tensor
@@ -28,19 +28,15 @@ from shorthaul.tensor.tuning import ARCS_PER_EFFORT
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: How a group gets a tensor.
-LOADED: Final = 0
-RESIDENT: Final = 1
-MADE: Final = 2
 
-
-class Open(NamedTuple):
-    """A tensor asked for, some of whose consumers or whose producer are not decided; ``part`` of a group in parts."""
+class _Asked(NamedTuple):
+    """What an operator asks of an input: slices as their maker sees them, or as they are loaded, and ways to get it."""
 
     tensor: int
-    way: int
-    demands: frozenset[Demand]
-    part: int
+    made: frozenset[Demand]
+    loaded: frozenset[Demand]
+    ways: tuple[int, ...]
+    prologues: tuple[int, int]  #: what the rule on prologues asks for where the tensor is made, left and right
 
 
 class Rows:
@@ -91,6 +87,9 @@ class Diagram:
         self._joining = Joining(problem, self.order, self._may_be_made)
         self._fronts: list[tuple[Open, ...]] = [()]
         self._closing = self._last_uses()
+        self._asked_known: dict[tuple[int, frozenset[Demand]], tuple[list[_Asked], int]] = {}
+        self._layers: list[list[int]] = [[] for _ in self.order]
+        self._nodes: dict[tuple[Tensor, tuple[Open, ...]], tuple[int, int]] = {}
         built = self._build(search, most)
         self.is_complete = built is not None
         arcs = Arcs() if built is None else compacted(built)
@@ -154,26 +153,23 @@ class Diagram:
     def _build(self, search: Search, most: int) -> Arcs | None:
         """Return the arcs, None if there are too many nodes or the search ends."""
         arcs = self._arcs = Arcs()
-        layer: list[int] = []
         for place, operator in enumerate(self.order):
             if len(arcs.shapes) > most or search.expired():
                 return None
             before = len(arcs.target)
-            known: dict[tuple[Tensor, tuple[Open, ...]], int] = {}
             output = self.problem.operators[operator].output
-            for node in layer:
+            for node in self._layers[place]:
                 front = {item.tensor: item for item in self._fronts[node]}
                 shape = arcs.shapes[node]
                 mine = front.get(output)
                 if mine is None or mine.way != MADE:
                     rest = {tensor: item for tensor, item in front.items() if tensor != output}
-                    self._add(node, place, shape, rest, known, None, [], [], Addition(), None, None)
+                    self._add(node, place, shape, rest, None, [], [], Addition(), None, None)
                 if (mine is None and self.problem.tensors[output] == shape) or (mine and mine.way == MADE):
-                    self._include(node, place, shape, front, known)
+                    self._include(node, place, shape, front)
             begin = len(arcs.target)
-            self._include(NOWHERE, place, self.problem.tensors[output], {}, known)
+            self._include(NOWHERE, place, self.problem.tensors[output], {})
             arcs.starts.append(range(begin, len(arcs.target)))
-            layer = list(known.values())
             search.spend((len(arcs.target) - before) / ARCS_PER_EFFORT)
         return arcs
 
@@ -183,7 +179,6 @@ class Diagram:
         place: int,
         shape: Tensor,
         front: dict[int, Open],
-        known: dict[tuple[Tensor, tuple[Open, ...]], int],
     ) -> None:
         """Add the arcs by which the operator of this layer joins."""
         problem, rows = self.problem, self.rows
@@ -204,35 +199,28 @@ class Diagram:
             if mine is None or is_retained:
                 demands |= {tile}
             part = mine.part if mine else 1 + max((item.part for item in rest.values()), default=-1)
-            asked = self._asked(index, demands)
-            work = self._work(index, demands)
+            asked, work = self._asked(index, demands)
             stored = int(mine is None and not is_retained)
             held = problem.tensors[output].size if is_retained else 0
-            for ways in product(*(self._ways(index, tensor, rest) for tensor in asked)):
+            k_limit = problem.reduction(index) if operator.is_matmul else math.inf
+            for ways in product(*(self._ways(each, rest) for each in asked)):
                 grown = dict(rest)
-                prologues = [0, 0]
+                left = right = 0
                 resident = []
                 links = []
-                for (tensor, slices), way in zip(asked.items(), ways, strict=True):
-                    self._ask(grown, tensor, way, slices, part)
+                for each, way in zip(asked, ways, strict=True):
+                    self._ask(grown, each, way, part)
                     if way != LOADED:
-                        links.append(rows.link[index, tensor])
-                    if way == RESIDENT and tensor not in rest:
-                        resident.append(tensor)
-                    if way == MADE and self._is_prologue(index, tensor):
-                        for side in (0, 1):
-                            if operator.inputs[side] == tensor:
-                                prologues[side] = problem.reduction(index)
-                more = Addition(
-                    stored=stored,
-                    held=held + sum(problem.tensors[tensor].size for tensor in resident),
-                    k_limit=problem.reduction(index) if operator.is_matmul else math.inf,
-                    left_prologue=prologues[0],
-                    right_prologue=prologues[1],
-                )
+                        links.append(rows.link[index, each.tensor])
+                    if way == RESIDENT and each.tensor not in rest:
+                        resident.append(each.tensor)
+                    if way == MADE:
+                        left, right = max(left, each.prologues[0]), max(right, each.prologues[1])
+                holds = held + sum(problem.tensors[tensor].size for tensor in resident)
+                more = Addition((), stored, holds, k_limit, left, right)
                 taken = [rows.hand_over[tensor] for tensor in resident]
                 choice = Choice(index, tuple(resident), is_retained)
-                self._add(node, place, shape, grown, known, choice, served + links, taken, more, work, part)
+                self._add(node, place, shape, grown, choice, served + links, taken, more, work, part)
 
     def _is_prologue(self, index: int, tensor: int) -> bool:
         """True if making ``tensor`` in the group of an operator falls under the rule on prologues."""
@@ -241,21 +229,18 @@ class Diagram:
         operators = self.problem.operators
         return self.rules.prologues_are_whole and operators[index].is_matmul and not operators[producer].is_matmul
 
-    def _ways(self, index: int, tensor: int, front: dict[int, Open]) -> Sequence[int]:
+    def _ways(self, asked: _Asked, front: dict[int, Open]) -> Sequence[int]:
         """Return how an operator that joins may get a tensor."""
-        ways = [LOADED]
-        if self.problem.producer[tensor] is not None:
-            if tensor in self.rows.hand_over:
-                ways.append(RESIDENT)
-            if self._may_be_made(index, tensor):
-                ways.append(MADE)
-        if tensor in front:
-            ways = [way for way in ways if way == front[tensor].way]
-        return ways
+        known = front.get(asked.tensor)
+        if known is None:
+            return asked.ways
+        return (known.way,) if known.way in asked.ways else ()
 
     def _may_be_made(self, index: int, tensor: int) -> bool:
         """True if an operator may take a tensor that is made in its group, at some granularity."""
         machine, operator = self.problem.machine, self.problem.operators[index]
+        if self.problem.producer[tensor] is None:
+            return False
         rooms = [
             max(machine.native_width, (machine.native_width, machine.native_height)[side])
             for side in (0, 1)
@@ -263,14 +248,16 @@ class Diagram:
         ]
         return not self._is_prologue(index, tensor) or self.problem.reduction(index) <= min(rooms)
 
-    def _ask(self, front: dict[int, Open], tensor: int, way: int, slices: set[Demand], part: int) -> None:
+    def _ask(self, front: dict[int, Open], asked: _Asked, way: int, part: int) -> None:
         """Note that an operator of a ``part`` of the group asks for slices of a tensor."""
+        tensor = asked.tensor
         old = front.get(tensor)
         if way == RESIDENT:
             front[tensor] = Open(tensor, RESIDENT, frozenset(), -1)
             return
-        demands = frozenset(slices if way == MADE else {item._replace(exact=PADDED) for item in slices})
-        demands |= old.demands if old else frozenset()
+        demands = asked.made if way == MADE else asked.loaded
+        if old is not None:
+            demands |= old.demands
         if way == LOADED:
             front[tensor] = Open(tensor, LOADED, demands, -1)
             return
@@ -280,7 +267,29 @@ class Diagram:
                     front[item.tensor] = item._replace(part=part)
         front[tensor] = Open(tensor, MADE, demands, part)
 
-    def _asked(self, index: int, demands: frozenset[Demand]) -> dict[int, set[Demand]]:
+    def _asked(self, index: int, demands: frozenset[Demand]) -> tuple[list[_Asked], int]:
+        """Return what an operator needs of each input for these slices of its output, and its work, by number."""
+        key = index, demands
+        if key not in self._asked_known:
+            slices = self._slices(index, demands)
+            asked = [self._asked_of(index, tensor, frozenset(each)) for tensor, each in slices.items()]
+            self._asked_known[key] = asked, self._piece(self._work(index, demands))
+        return self._asked_known[key]
+
+    def _asked_of(self, index: int, tensor: int, made: frozenset[Demand]) -> _Asked:
+        ways = [LOADED]
+        if tensor in self.rows.hand_over:
+            ways.append(RESIDENT)
+        if self._may_be_made(index, tensor):
+            ways.append(MADE)
+        inputs = self.problem.operators[index].inputs
+        is_prologue = MADE in ways and self._is_prologue(index, tensor)
+        left, right = (
+            self.problem.reduction(index) if is_prologue and inputs[side] == tensor else 0 for side in (0, 1)
+        )
+        return _Asked(tensor, made, frozenset(item._replace(exact=PADDED) for item in made), tuple(ways), (left, right))
+
+    def _slices(self, index: int, demands: frozenset[Demand]) -> dict[int, set[Demand]]:
         """Return the slices of each input that an operator needs for these slices of its output."""
         operator = self.problem.operators[index]
         asked: dict[int, set[Demand]] = {tensor: set() for tensor in operator.inputs}
@@ -325,46 +334,61 @@ class Diagram:
         place: int,
         shape: Tensor,
         front: dict[int, Open],
-        known: dict[tuple[Tensor, tuple[Open, ...]], int],
         choice: Choice | None,
         served: list[int],
         taken: list[int],
         more: Addition,
-        work: Work | None,
+        work: int | None,
         part: int | None,
     ) -> None:
         """Add an arc, unless some part of the group is one that nothing can connect to the rest any more."""
-        front = dict(front)
-        parts = {item.part for item in front.values() if item.way == MADE}
-        if parts and part is not None and part not in parts:
+        waiting: dict[int, list[int]] = {}
+        for tensor, way, _, of in front.values():
+            if way == MADE:
+                waiting.setdefault(of, []).append(tensor)
+        if waiting and part is not None and part not in waiting:
             return
-        if len(parts) > 1:
-            waiting = [[item.tensor for item in front.values() if item.part == each] for each in parts]
-            if not self._joining.is_possible(waiting, shape, place):
-                return
-        pieces: list[Work | Load] = [] if work is None else [work]
-        for tensor in self._closing[place] if parts else list(front):
+        if len(waiting) > 1 and not self._joining.is_possible(waiting.values(), shape, place):
+            return
+        pieces = [] if work is None else [work]
+        for tensor in self._closing[place] if waiting else list(front):
             item = front.get(tensor)
             if item is None or item.way == MADE:
                 continue
             if item.demands:
                 slices = tuple(sorted((d.rows, d.columns, d.sink) for d in item.demands))
-                pieces.append(Load(self.problem.tensors[tensor], slices))
+                pieces.append(self._piece(Load(self.problem.tensors[tensor], slices)))
             if self.problem.producer[tensor] is None or self.problem.tensors[tensor] != shape:
                 del front[tensor]
             else:  # its producer cannot join any more, until it is decided
                 front[tensor] = item._replace(demands=frozenset())
-        more = more._replace(pieces=tuple(sorted(map(self._piece, pieces))))
-        target = END
-        if parts:
-            renamed: dict[int, int] = {}
-            key = tuple(
-                item._replace(part=renamed.setdefault(item.part, len(renamed))) if item.way == MADE else item
-                for item in sorted(front.values(), key=lambda item: item.tensor)
-            )
-            target = known.get((shape, key), -1)
-            if target < 0:
-                target = known[shape, key] = self._arcs.node(shape, place + 1)
-                self._fronts.append(key)
+        if pieces:
+            more = Addition(tuple(sorted(pieces)), *more[1:])
+        target = self._node(place, shape, front) if waiting else END
+        if target == NOWHERE:
+            return
         signs = [1.0] * len(served) + [-1.0] * len(taken)
         self._arcs.add(node, target, more, () if choice is None else (choice,), [*served, *taken], signs)
+
+    def _node(self, place: int, shape: Tensor, front: dict[int, Open]) -> int:
+        """Return the node of groups that wait for tensors once a layer is decided, nowhere if it leads nowhere."""
+        renamed: dict[int, int] = {}
+        key = []
+        for tensor in sorted(front):
+            item = front[tensor]
+            if item.way == MADE and item.part != (part := renamed.setdefault(item.part, len(renamed))):
+                item = Open(tensor, MADE, item.demands, part)
+            key.append(item)
+        state = shape, tuple(key)
+        layer, node = self._nodes.get(state, (0, NOWHERE))
+        if layer > place:
+            return node
+        found = self._joining.next_layer(key, shape, place)
+        if found is None:
+            self._nodes[state] = len(self.order), NOWHERE
+            return NOWHERE
+        node = self._arcs.node(shape, found)
+        self._nodes[state] = found, node
+        self._layers[found].append(node)
+        self._fronts.append(state[1])
+        return node

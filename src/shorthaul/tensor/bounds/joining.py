@@ -1,10 +1,29 @@
-"""Which parts of a group may still be joined by operators that are not decided yet."""
+"""What a group in the making has asked for, and which operators that are not decided yet may still join it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
+from shorthaul.tensor.bounds.pieces import Demand
 from shorthaul.tensor.model import Problem, Tensor
+
+#: How a group gets a tensor.
+LOADED: Final = 0
+RESIDENT: Final = 1
+MADE: Final = 2
+#: Before all layers.
+_NEVER: Final = -1
+
+
+class Open(NamedTuple):
+    """A tensor asked for, some of whose consumers or whose producer are not decided; ``part`` of a group in parts."""
+
+    tensor: int
+    way: int
+    demands: frozenset[Demand]
+    part: int
 
 
 class Joining:
@@ -16,7 +35,19 @@ class Joining:
 
     def __init__(self, problem: Problem, order: list[int], may_be_made: Callable[[int, int], bool]) -> None:
         self._problem = problem
-        self._place = {operator: place for place, operator in enumerate(order)}
+        place = {operator: place for place, operator in enumerate(order)}
+        self._made_at = [_NEVER if source is None else place.get(source, _NEVER) for source in problem.producer]
+        self._last_use = [
+            max((place.get(user, _NEVER) for user in users), default=_NEVER) for users in problem.consumers
+        ]
+        self._makeable = [
+            [tensor for tensor in problem.operators[operator].inputs if may_be_made(operator, tensor)]
+            for operator in order
+        ]
+        self._places: dict[Tensor, list[int]] = {}  # of operators, by the shape of what they make
+        for operator, at in place.items():
+            self._places.setdefault(problem.tensors[problem.operators[operator].output], []).append(at)
+        self._order = order
         self._above = [0] * len(problem.operators)
         for index in problem.topological_order:
             self._above[index] = 1 << index
@@ -33,13 +64,37 @@ class Joining:
         if len(above) == 1:
             return True
         key = place, shape, above
-        if key not in self._known:
+        known = self._known.get(key)
+        if known is None:
             if (place, shape) not in self._sinks:
-                sinks = self._undecided(shape, place)
-                self._sinks[place, shape] = _merged(sinks)
+                self._sinks[place, shape] = _merged(self._undecided(shape, place))
             pieces = _merged([*above, *self._sinks[place, shape]])
-            self._known[key] = sum(any(piece & part for part in above) for piece in pieces) == 1
-        return self._known[key]
+            known = self._known[key] = sum(any(piece & part for part in above) for piece in pieces) == 1
+        return known
+
+    def next_layer(self, front: Sequence[Open], shape: Tensor, place: int) -> int | None:
+        """Return the first layer after ``place`` that decides something about a group that waits for tensors.
+
+        None if it cannot be completed. Before an operator makes a tensor of the ``front``, or is the last one to take
+        it, others may begin another part of the group: those that make outputs of its shape.
+        """
+        at = len(self._order)
+        parts: dict[int, list[int]] = {}
+        for tensor, way, _, part in front:
+            if way == MADE:
+                parts.setdefault(part, []).append(tensor)
+            elif place < self._last_use[tensor] < at:
+                at = self._last_use[tensor]
+            if place < self._made_at[tensor] < at:
+                at = self._made_at[tensor]
+        places = self._places[shape]
+        for number in range(bisect_right(places, place), bisect_left(places, at)):
+            begun = places[number]
+            if self._makeable[begun] and self.is_possible([*parts.values(), self._makeable[begun]], shape, begun):
+                return begun
+            if len(parts) > 1 and not self.is_possible(parts.values(), shape, begun):
+                return None
+        return at
 
     def _wide(self, tensors: Iterable[int]) -> int:
         above = 0
@@ -50,12 +105,7 @@ class Joining:
         return above
 
     def _undecided(self, shape: Tensor, place: int) -> list[int]:
-        problem = self._problem
-        return [
-            self._above[index]
-            for index, at in self._place.items()
-            if at > place and problem.tensors[problem.operators[index].output] == shape
-        ]
+        return [self._above[self._order[at]] for at in self._places[shape] if at > place]
 
 
 def _merged(sets: Iterable[int]) -> list[int]:
