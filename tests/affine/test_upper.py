@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 import sympy
 from tests.affine.derived import bound_of, flow_of, quick, upper_of
 from tests.reference.affine_tile_policy import play
+from tests.samples import samples
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.orders.placement import all_loops, integer_solution
 from shorthaul.affine.orders.sized import at_sizes
-from shorthaul.affine.orders.skewing import best_covectors
+from shorthaul.affine.orders.skewing import Distance, best_covectors, shifted
 from shorthaul.affine.orders.tile_steps import Edge, Step, edge_formula
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import upper_bound
@@ -44,7 +45,7 @@ LEADING = {
     "correlation": M**2 * N / (sympy.sqrt(2) * root),
     "covariance": M**2 * N / (sympy.sqrt(2) * root),
     "doitgen": 2 * NP**2 * NQ * NR / root,
-    "fdtd-2d": 6 * sympy.sqrt(3) * symbol("NX") * symbol("NY") * symbol("TMAX") / root,
+    "fdtd-2d": 3 * sympy.sqrt(3) * symbol("NX") * symbol("NY") * symbol("TMAX") / root,
     "floyd-warshall": 2 * N**3 / root,
     "gemm": 2 * NI * NJ * NK / root,
     "gemver": 2 * N**2,
@@ -190,12 +191,39 @@ def test_the_edge_fits(text: str) -> None:
 
 def test_covectors_of_known_stencils() -> None:
     line = [(1, -1), (1, 0), (1, 1)]
-    rows = np.array(best_covectors(line, 2)[0])
+    rows = np.array([item.entries for item in best_covectors([Distance("S", "S", step) for step in line], 2)[0]])
     assert abs(np.linalg.det(rows)) / (rows @ np.array(line).T).max(axis=1).prod() == pytest.approx(1 / 2)
     plane = [(1, 0, 0), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1)]
-    rows = np.array(best_covectors(plane, 3)[0])
+    rows = np.array([item.entries for item in best_covectors([Distance("S", "S", step) for step in plane], 3)[0]])
     assert ((rows @ np.array(plane).T) >= 0).all()
     assert abs(np.linalg.det(rows)) / (rows @ np.array(plane).T).max(axis=1).prod() == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize("seed", samples(10))
+def test_shifts_point_no_dependence_backwards(seed: int) -> None:
+    """Shifts exist exactly where no cycle of dependences points backwards; cycles of up to three are listed."""
+    random = np.random.default_rng([seed, 3])
+    names = "ABC"
+    ends = [(a, b) for a in names for b in names if a == b or random.random() < 0.7]
+    given = [Distance(a, b, (1 if a >= b else 0, *random.integers(-1, 2, 2).tolist())) for a, b in ends]
+    lengths = {
+        entries: {(item.source, item.sink): int(np.dot(entries, item.steps)) for item in given}
+        for entries in product(range(-2, 3), repeat=3)
+    }
+    for chosen in best_covectors(given, 3):
+        for item in chosen:
+            reach = dict.fromkeys(names, 0)
+            for (a, b), length in lengths[item.entries].items():
+                moved = length + item.shifts[b] - item.shifts[a]
+                assert moved >= 0
+                reach[a] = max(reach[a], moved)
+            assert item.reach == sum(reach.values())
+    cycles = [item for size in (1, 2, 3) for item in permutations(names, size)]
+    known = {entries for entries in lengths if shifted(entries, given) is not None}
+    for entries, along in lengths.items():
+        sums = [[along.get((a, b)) for a, b in zip(item, (*item[1:], item[0]), strict=True)] for item in cycles]
+        backwards = any(None not in item and sum(item) < 0 for item in sums)
+        assert (entries in known) == (not backwards)
 
 
 def test_linear_equations_in_integers() -> None:

@@ -1,13 +1,16 @@
 """Skewed coordinates for stencils: covectors along which no dependence points backwards, chosen for large tiles.
 
-If every dependence distance d has 0 <= n_k . d <= m_k, boxes in the coordinates n_k . y are legal tiles. A tile of
-edges m_k b over all coordinates but one, marched along that one, loads about (D - 1)/b values per instance and keeps
-b^(D - 1) prod m_k / |det n|: the best covectors have the largest |det n| / prod m_k.
+Boxes in the coordinates n_k . y are legal tiles if every dependence distance d has n_k . d >= 0. Along each covector a
+statement may be shifted by itself, as fields on staggered grids want it: half a step, which no placement in whole loops
+has. A tile of edges b_k over all coordinates but one, marched along that one, loads sum_k A_k / b_k values, where A_k
+sums over the statements how far along n_k their values are read, and keeps A_D prod b_k / |det n| of them. So the best
+edges load (D - 1) (prod A_k / (S |det n|))^(1 / (D - 1)): the best covectors have the largest |det n| / prod A_k.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 from math import gcd
 
@@ -21,57 +24,92 @@ from shorthaul.affine.tuning import MOST_COVECTORS, MOST_SKEWS
 _LARGEST_ENTRY = {2: 2, 3: 2, 4: 1}
 
 
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """A constant distance from an instance of ``source`` to one of ``sink`` that reads what it computes."""
+
+    source: str
+    sink: str
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Covector:
+    """A coordinate: ``entries``, what is added by statement, and how far values are read along it, in all."""
+
+    entries: tuple[int, ...]
+    shifts: Mapping[str, int]
+    reach: int
+
+
 def skewed_placements(placement: Placement, reads: Sequence[Read]) -> Iterator[Placement]:
     """Return ``placement`` in the best skewed coordinates for the uniform dependences among its statements."""
     width = len(next(iter(placement.values())))
     distances = uniform_distances(placement, reads)
-    if width not in _LARGEST_ENTRY or len(distances) < 2:
+    if width not in _LARGEST_ENTRY or len({item.steps for item in distances}) < 2:
         return
-    for rows in best_covectors(distances, width):
+    for chosen in best_covectors(distances, width):
         yield {
-            name: tuple(Row(row).after(places) for row in rows) if places[0].factors else tuple(places)
+            name: tuple(Row(item.entries, (), item.shifts.get(name, 0)).after(places) for item in chosen)
+            if places[0].factors
+            else tuple(places)
             for name, places in placement.items()
         }
 
 
-def uniform_distances(placement: Placement, reads: Sequence[Read]) -> tuple[tuple[int, ...], ...]:
+def uniform_distances(placement: Placement, reads: Sequence[Read]) -> tuple[Distance, ...]:
     """Return the constant distances between a computed value and an instance that reads it."""
     found = set()
     for item in reads:
-        if item.source not in placement or item.rows is None:
+        if item.source is None or item.source not in placement or item.rows is None:
             continue
         steps = [
             here.plus(there.after(item.rows), -1)
-            for here, there in zip(placement[item.sink], placement[item.source or ""], strict=True)
+            for here, there in zip(placement[item.sink], placement[item.source], strict=True)
             if item.rows
         ]
         if steps and not any(any(step.factors) or step.parameters for step in steps):
-            found.add(tuple(step.constant for step in steps))
-    return tuple(sorted(found))
+            found.add(Distance(item.source, item.sink, tuple(step.constant for step in steps)))
+    return tuple(sorted(found, key=lambda item: (item.steps, item.source, item.sink)))
 
 
-def best_covectors(distances: Sequence[Sequence[int]], width: int) -> list[tuple[tuple[int, ...], ...]]:
+def best_covectors(distances: Sequence[Distance], width: int) -> list[tuple[Covector, ...]]:
     """Return the sets of ``width`` independent covectors with the largest tiles, best first.
 
-    >>> best_covectors([(1, 0), (0, 1)], 2)[0]
-    ((0, 1), (1, 0))
+    >>> [item.entries for item in best_covectors([Distance("S", "S", (1, 0)), Distance("S", "S", (0, 1))], 2)[0]]
+    [(0, 1), (1, 0)]
     """
     most = _LARGEST_ENTRY[width]
-    steps = np.array(distances, dtype=np.int64)
-    found: list[tuple[int, tuple[int, ...]]] = []
-    for entries in product(range(-most, most + 1), repeat=width):
-        along = steps @ np.array(entries)
-        if gcd(*entries) == 1 and along.min() >= 0 and along.max() > 0:
-            found.append((int(along.max()), entries))
-    found.sort(key=lambda item: (item[0] / np.linalg.norm(item[1]), sum(map(abs, item[1]))))
+    tried = (item for item in product(range(-most, most + 1), repeat=width) if gcd(*item) == 1)
+    found = [item for entries in tried if (item := shifted(entries, distances)) is not None and item.reach]
+    found.sort(key=lambda item: (item.reach / np.linalg.norm(item.entries), sum(map(abs, item.entries))))
     found = found[:MOST_COVECTORS]
     chosen = list(combinations(range(len(found)), width))
     if not chosen:
         return []
-    vectors = np.array([entries for _, entries in found], dtype=np.float64)
-    reach = np.array([value for value, _ in found], dtype=np.float64)
+    vectors = np.array([item.entries for item in found], dtype=np.float64)
+    reach = np.array([item.reach for item in found], dtype=np.float64)
     at = np.array(chosen)
     volume: npt.NDArray[np.float64] = np.abs(np.linalg.det(vectors[at])) / reach[at].prod(axis=1)
     simple = np.abs(vectors[at]).sum(axis=(1, 2))
     ranked = np.lexsort((simple, -np.round(volume, 9)))
-    return [tuple(found[k][1] for k in chosen[place]) for place in ranked[:MOST_SKEWS].tolist() if volume[place] > 1e-9]
+    return [tuple(found[k] for k in chosen[place]) for place in ranked[:MOST_SKEWS].tolist() if volume[place] > 1e-9]
+
+
+def shifted(entries: tuple[int, ...], distances: Sequence[Distance]) -> Covector | None:
+    """Return a covector with the least shifts along which no distance points backwards; None where none do."""
+    along = [sum(a * b for a, b in zip(entries, item.steps, strict=True)) for item in distances]
+    shifts = {name: 0 for item in distances for name in (item.source, item.sink)}
+    for _ in range(len(shifts) + 1):
+        late = shifts.copy()
+        for item, length in zip(distances, along, strict=True):
+            late[item.sink] = max(late[item.sink], late[item.source] - length)
+        if late == shifts:
+            break
+        shifts = late
+    else:
+        return None
+    reach = dict.fromkeys(shifts, 0)
+    for item, length in zip(distances, along, strict=True):
+        reach[item.source] = max(reach[item.source], length + shifts[item.sink] - shifts[item.source])
+    return Covector(entries, shifts, sum(reach.values()))

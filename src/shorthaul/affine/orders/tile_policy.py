@@ -232,11 +232,17 @@ def _largest(live: Sequence[float], capacity: int) -> float:
 
 
 def make_phase(
-    flow: DataFlow, names: Sequence[str], placement: Placement, reads: Mapping[str, Sequence[Read]], counts: Counts
+    flow: DataFlow,
+    names: Sequence[str],
+    placement: Placement,
+    reads: Mapping[str, Sequence[Read]],
+    counts: Counts,
+    *,
+    together: bool = True,
 ) -> Phase:
-    """Return the statements ``names`` as a phase with the given placement."""
+    """Return the statements ``names`` as a phase with the given placement (see :func:`value_classes`)."""
     everything = [item for name in names for item in reads[name]]
-    classes = value_classes(everything, placement, frozenset(names), flow.program.parameters)
+    classes = value_classes(everything, placement, frozenset(names), flow.program.parameters, together=together)
     return Phase(tuple(names), placement, classes, counts)
 
 

@@ -171,7 +171,12 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> 
     for placement in placements(counts.distances, names, reads):
         first = make_phase(flow, names, placement, reads, counts)
         turned: Iterable[Placement] = skewed_placements(placement, mine) if first.only_chains else ()
-        for phase in (first, *(make_phase(flow, names, item, reads, counts) for item in turned)):
+        skewed = (
+            make_phase(flow, names, item, reads, counts, together=together)
+            for item in turned
+            for together in ((True, False) if len(names) > 1 else (True,))
+        )
+        for phase in (first, *skewed):
             found = _tried(phase)
             if found is not None and (best is None or found[1] < best[0] * (1 - 1e-9)):
                 best = (found[1], phase, found[0])

@@ -258,9 +258,18 @@ def _diagonal(rows: list[list[int]], width: int) -> list[int | None]:
 
 
 def value_classes(
-    reads: Iterable[Read], placement: Placement, inside: frozenset[str], parameters: tuple[str, ...]
+    reads: Iterable[Read],
+    placement: Placement,
+    inside: frozenset[str],
+    parameters: tuple[str, ...],
+    *,
+    together: bool = True,
 ) -> tuple[ValueClass, ...]:
-    """Return the classes of everything that ``reads`` read; ``inside`` are the statements that are placed."""
+    """Return the classes of everything that ``reads`` read; ``inside`` are the statements that are placed.
+
+    Values of statements that take turns are in one class if they count ``together``: that is less where all places
+    are taken, and more where some stay empty.
+    """
     drafts: dict[Any, list[tuple[Read, list[int | None], list[tuple[int, ...] | None]]]] = {}
     for number, read in enumerate(reads):
         rows = placement[read.sink]
@@ -291,7 +300,7 @@ def value_classes(
     ]
     classes += [
         _class_of([item for key in group for item in drafts[key]], placement, parameters, kept=True)
-        for group in _turns(kept, placement)
+        for group in (_turns(kept, placement) if together else [[key] for key in kept])
     ]
     return tuple(classes)
 
