@@ -21,7 +21,8 @@ class Net:
 
     ``at`` is where the coordinates of an axis lie, in hops, if nothing is dead, one axis after the other from
     ``first`` on; ``ring`` is the way around, 0 where the axis is no ring. ``away`` is scratch space: the hops from
-    where a search began, of those it ``reached``.
+    where a search began, of those it ``reached``; ``path`` and, by processor, the next ``turn`` to try are that of a
+    way that comes nearer with every step.
     """
 
     links: cython.const_int[:, ::1]
@@ -32,6 +33,8 @@ class Net:
     ring: cython.const_longlong[::1]
     away: cython.longlong[::1]
     reached: cython.int[::1]
+    path: cython.int[::1]
+    turn: cython.uchar[::1]
     count: cython.Py_ssize_t
     heap: Heap
 
@@ -50,6 +53,8 @@ class Net:
         self.ring = ring
         self.away = np.full(links.shape[1], FAR, np.int64)
         self.reached = np.zeros(links.shape[1], np.int32)
+        self.path = np.zeros(links.shape[1], np.int32)
+        self.turn = np.zeros(links.shape[1], np.uint8)
         self.count = 0
         self.heap = Heap()
 
@@ -153,8 +158,11 @@ def _is_free(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.b
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _send(net: Net, messages: Messages, i: cython.Py_ssize_t, searched: cython.bint) -> cython.void:
-    """Follow the way of a message backwards, from its target to its source, and note its links."""
+def _send(net: Net, messages: Messages, i: cython.Py_ssize_t, how: cython.int) -> cython.void:
+    """Follow the way of a message backwards, from its target to its source, and note its links.
+
+    The way goes axis by axis (0), or is that of :func:`_is_direct` (1) or of :func:`_search` (2), which ran before.
+    """
     cells: cython.longlong = net.links.shape[1]
     cell: cython.longlong = messages.target[i]
     source: cython.longlong = messages.source[i]
@@ -163,7 +171,10 @@ def _send(net: Net, messages: Messages, i: cython.Py_ssize_t, searched: cython.b
     messages.hops[i] = 0
     messages.steps[i] = 0
     while cell != source:
-        way = _way_back(net, cell) if searched else _way_along(net, cell, source)
+        if how == 0:
+            way = _way_along(net, cell, source)
+        else:
+            way = net.turn[cell] - 1 if how == 1 else _way_back(net, cell)
         messages.hops[i] += net.links[way, cell]
         messages.steps[i] += 1
         cell = _beyond(net, cell, way)
@@ -198,6 +209,47 @@ def _ahead(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.lon
             hops = abs(net.at[net.first[axis] + there] - net.at[net.first[axis] + here])
             total += min(hops, net.ring[axis] - hops) if net.ring[axis] > 0 else hops
     return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_direct(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.bint:
+    """Whether living links lead from a processor to another, nearer with every step, as if nothing were dead.
+
+    Depth first, in the order of the ways, and never again where there was no way on: the first way is the one that
+    :func:`route` describes, and a long one costs little more than its length.
+    """
+    way: cython.Py_ssize_t
+    depth: cython.Py_ssize_t = 0
+    there: cython.longlong
+    _clear(net)
+    net.path[0] = cell
+    net.turn[cell] = 0
+    while cell != goal:
+        ahead = _ahead(net, cell, goal)
+        there = -1
+        for way in range(net.turn[cell], 6):
+            length = net.links[way, cell]
+            if length > 0:
+                there = _beyond(net, cell, way)
+                if net.away[there] == FAR and length + _ahead(net, there, goal) == ahead:
+                    break
+                there = -1
+        if there >= 0:
+            net.turn[cell] = way + 1
+            net.away[there] = 0
+            net.reached[net.count] = there
+            net.count += 1
+            net.turn[there] = 0
+            depth += 1
+            net.path[depth] = there
+        elif depth == 0:
+            return False
+        else:
+            depth -= 1
+        cell = net.path[depth]
+    return True
 
 
 @cython.cfunc
@@ -262,7 +314,9 @@ def _route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: c
         while end < order.shape[0] and messages.source[order[end]] == source:
             i = order[end]
             if _is_free(net, messages.target[i], source):
-                _send(net, messages, i, False)
+                _send(net, messages, i, 0)
+            elif _is_direct(net, messages.target[i], source):
+                _send(net, messages, i, 1)
             else:
                 messages.hops[i] = -1
                 if wanted[messages.target[i]] == 0:
@@ -276,7 +330,7 @@ def _route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: c
                 i = order[j]
                 wanted[messages.target[i]] = 0
                 if messages.hops[i] < 0 and net.away[messages.target[i]] < FAR:
-                    _send(net, messages, i, True)
+                    _send(net, messages, i, 2)
     _clear(net)
 
 
