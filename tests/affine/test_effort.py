@@ -7,8 +7,8 @@ import sympy
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError
-from shorthaul.affine.orders.upper_bound import upper_bound
-from shorthaul.affine.verbs.bound import bound
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.verbs.bound import bound, over_memory
 from shorthaul.affine.verbs.planning import check, plan
 from shorthaul.affine.verbs.sweep import sweep
 from shorthaul.affine.workloads.cases import kernel
@@ -34,6 +34,16 @@ def test_more_effort_gives_no_smaller_bound_and_all_of_it_the_whole() -> None:
     assert values == sorted(values)
     assert values[0] == 0
     assert values[-1] == whole.value(SIZES)
+
+
+def test_drawings_leave_out_an_order_whose_loads_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object) -> float:
+        raise OutOfEffortError("the search has ended")
+
+    program = kernel("jacobi-1d")
+    order, found = upper_bound(program), lower_bound(program)
+    monkeypatch.setattr(UpperBound, "value", ended)
+    assert over_memory(found, {"TSTEPS": 9, "N": 9, "S": 8}, [8], order, Search())
 
 
 @pytest.mark.parametrize("effort", [0.05, 0.5, 2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -145,7 +146,10 @@ def over_memory(
         if search.expired():
             break
         bound[words] = max(0, found.value({**sizes, FAST_MEMORY: words}))
-    loads = {} if order is None else {words: order.value({**sizes, FAST_MEMORY: words}) for words in capacities}
+    loads: dict[int, float] = {}
+    with suppress(OutOfEffortError):
+        if order is not None:
+            loads = {words: order.value({**sizes, FAST_MEMORY: words}) for words in capacities}
     others = {name: value for name, value in sizes.items() if name != FAST_MEMORY}
     return views.of_memories(bound, loads, sizes_text(others)) if bound else ()
 
