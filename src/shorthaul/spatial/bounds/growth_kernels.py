@@ -23,6 +23,7 @@ class Growth:
     kids: cython.const_int[::1]
     sums: cython.const_longlong[::1]
     alternate: cython.const_longlong[::1]
+    near: cython.longlong  # no subtree of so few vertices is crowded
     size: cython.longlong[::1]
     depths: cython.longlong[::1]  # summed, below the vertex
     largest: cython.longlong[::1]  # size of a child
@@ -49,6 +50,7 @@ class Growth:
         self.kids = kids
         self.sums = sums
         self.alternate = alternate
+        self.near = alternate[min(1, alternate.shape[0] - 1)]
         self.size = np.ones(n, np.int64)
         self.depths = np.zeros(n, np.int64)
         self.largest = np.zeros(n, np.int64)
@@ -102,6 +104,11 @@ def _grow(growth: Growth) -> cython.void:
 @cython.nogil
 @cython.exceptval(check=False)
 def _add(growth: Growth, v: cython.Py_ssize_t, kid: cython.Py_ssize_t) -> cython.void:
+    if growth.starts[kid] == growth.starts[kid + 1]:  # a leaf weighs nothing: spare looking it up
+        growth.size[v] += 1
+        growth.depths[v] += 1
+        growth.largest[v] = max(growth.largest[v], 1)
+        return
     growth.size[v] += growth.size[kid]
     growth.depths[v] += growth.depths[kid] + growth.size[kid]
     growth.largest[v] = max(growth.largest[v], growth.size[kid])
@@ -176,7 +183,7 @@ def _merged(growth: Growth, a: cython.Py_ssize_t, b: cython.Py_ssize_t) -> cytho
 @cython.exceptval(check=False)
 def _is_crowded(growth: Growth, v: cython.Py_ssize_t) -> cython.bint:
     """Whether the subtree of v has more vertices t, t - 2, ... levels down than the grid has cells as far away."""
-    if growth.size[v] > MOST_TRIED:
+    if growth.size[v] > MOST_TRIED or growth.size[v] <= growth.near:
         return False
     even: cython.longlong = 1
     odd: cython.longlong = 0
