@@ -48,6 +48,7 @@ def test_tests_use_only_what_the_extra_installs() -> None:
     known = {
         "sklearn": "scikit-learn",
         "joblib": "scikit-learn",
+        "threadpoolctl": "scikit-learn",
         "Cython": "cython",
         "cython": "cython",
         "distributed": "distributed",

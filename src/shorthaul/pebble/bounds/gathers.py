@@ -67,7 +67,7 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
 
     >>> from shorthaul.pebble.workloads.sparse import exp
     >>> excess(exp(n=12, percent=30.0, k=4, most=1, seed=0), 8, search=Search()).excess
-    0
+    55
     """
     best = Found(0, np.empty(0, dtype=np.int64))
     effort = (cdag.n + cdag.edges) / tuning.PASS_RATE

@@ -275,9 +275,12 @@ def box_within(points: npt.NDArray[np.bool_]) -> Positions:
     """
     places, shape = [np.arange(size) for size in points.shape], points.shape
     while not points.all():
+        axes = [axis for axis, size in enumerate(points.shape) if size > 1]
+        if not axes:  # no position is left, nor was there one among the points
+            return [np.zeros(size, bool) for size in shape]
         shares = [points.mean(tuple(other for other in range(points.ndim) if other != at)) for at in range(points.ndim)]
         # Of the emptiest slices, those of the axis where they are the smallest part.
-        axis = min(range(points.ndim), key=lambda at: (shares[at].min(), -points.shape[at]))
+        axis = min(axes, key=lambda at: (shares[at].min(), -points.shape[at]))
         kept = shares[axis] > shares[axis].min()
         kept[0] |= not kept.any()
         places[axis], points = places[axis][kept], points.compress(kept, axis)
