@@ -118,6 +118,7 @@ def refined(step: BoxStep, slack: Slack = NO_SLACK) -> BoxStep:
             effort.step()
             start = best
             for made in _near(start):
+                effort.step(0)  # looks at the clock: a count takes long where boxes are small
                 loads = counted(made) if made.fits else inf
                 if loads < least:
                     best, least = made, loads
