@@ -17,7 +17,7 @@ from tests.tensor.networks.exported import EXPORTED, packed
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.single_operators import SINGLE
-from tests.tensor.networks.test_networks import machine, random_plan
+from tests.tensor.networks.small_networks import machine, random_plan
 
 import shorthaul as surface
 from shorthaul.core.errors import InfeasibleError, InputError

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.tensor.networks.odd_networks import ODD
-from tests.tensor.networks.test_networks import SMALL, random_plan, read
+from tests.tensor.networks.small_networks import SMALL, random_plan, read
 
 from shorthaul.core.machines.files import machine_file
 from shorthaul.core.search import Search

@@ -1,4 +1,4 @@
-"""Networks from ONNX: what goes in, prices against the independent replay, and plans that hunt for a beaten bound."""
+"""Networks from ONNX: what goes in, and prices against the independent replay."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import inspect
 import itertools
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import onnx
 import pytest
 from tests.commands import shorthaul, shorthaul_json
-from tests.samples import samples
 from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
 from tests.tensor.networks.exported import EXPORTED
 from tests.tensor.networks.held_back import HELD_BACK
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
+from tests.tensor.networks.small_networks import ARRAYS, SMALL, machine, read
 
 import shorthaul as surface
 from shorthaul.core.errors import InfeasibleError, InputError
@@ -27,35 +25,14 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.bound import along, bound, box_within, demands, least
+from shorthaul.tensor.networks.bound import bound
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.inner import largest_regions, region_network
 from shorthaul.tensor.networks.machine import Machine, load_machine, machine_of
-from shorthaul.tensor.networks.model import Index, Network
+from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
-from shorthaul.tensor.networks.pricing import loops_of
 from shorthaul.tensor.networks.tiling import best_tiling
 from shorthaul.tensor.networks.translation.network import network_from_onnx
-from shorthaul.tensor.verbs.networks import latency_s
-
-
-def read(model: Any, dims: dict[str, int] | None = None) -> Network:
-    return network_from_onnx(model.SerializeToString(), dims)
-
-
-#: Arrays of matrix units: one that spreads everything, a systolic one.
-ARRAYS = (
-    "[{size: 3, spreads: [rows, batch]}, {size: 4, spreads: [columns]}, {size: 2, spreads: [reduction, taps]}]",
-    "[{size: 16, spreads: [columns]}, {size: 8, spreads: [reduction]}]",
-)
-
-
-def machine(capacity: int, *, double: bool = True, bandwidth: float = 1e9, array: str = "[]") -> Machine:
-    text = f"""{{name: test, levels: [{{name: far, bandwidth_bytes_per_s: {bandwidth}}},
-      {{name: near, capacity_bytes: {capacity}, bandwidth_bytes_per_s: 1.0, double_buffered: {str(double).lower()}}}],
-      compute: {{clock_hz: 1.0e9, matrix: {{operations_per_cycle: {{32: 64}}}}, vector: {{operations_per_cycle: {{32: 8}}}},
-      array: {array}}}}}"""
-    return machine_of(machine_file(text, "levels", "compute"))
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -82,44 +59,6 @@ def test_products_count_what_is_published(name: str, giga: float) -> None:
     network = read(ARCHITECTURES[name](), DIMS.get(name))
     found = sum(item.operations for item in network.operators if item.unit == "matrix") / 1e9
     assert found == pytest.approx(giga, rel=0.02)
-
-
-def small_networks() -> dict[str, Network]:
-    """Return networks with every kind of access, small enough for all their steps."""
-    made = {}
-    net = Net("convolutions")
-    x = net.conv(net.input(1, 4, 13, 11), 4, 8, 3, 2, norm=True, act="Relu")
-    y = net.conv(x, 8, 8, 3, g=8, d=2, pad=2)
-    x = net.op("Concat", net.add(x, y), net.conv(x, 8, 4, 1), axis=1)
-    x = net.op("ConvTranspose", x, net.weight(12, 6, 2, 2), kernel_shape=[2, 2], strides=[2, 2])
-    made["convolutions"] = read(net.model(net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2])))
-    net = Net("attention")
-    x = net.input(1, 5, 6)
-    made["attention"] = read(net.model(net.attention(net.layernorm(x, 6), 1, 5, 6, 2)))
-    net = Net("split heads")
-    x = net.op("MatMul", net.input(5, 12), net.weight(12, 36))
-    q, k, v = (
-        net.transpose(net.reshape(p, 5, 3, 4), 1, 0, 2) for p in net.op("Split", x, axis=1, num_outputs=3, outputs=3)
-    )
-    y = net.op("MatMul", net.op("Softmax", net.op("MatMul", q, net.transpose(k, 0, 2, 1)), axis=-1), v)
-    made["split heads"] = read(net.model(net.reshape(net.transpose(y, 1, 0, 2), 5, 12)))
-    net = Net("strides")
-    x = net.op("Relu", net.input(1, 3, 12, 12))
-    left = net.conv(x, 3, 5, 1, 2)
-    right = net.op("Slice", x, net.constant([1]), net.constant([12]), net.constant([3]), net.constant([2]))
-    up = net.op("Resize", left, "", net.constant([1, 1, 2, 2], np.float32), mode="linear")
-    made["strides"] = read(net.model(up, net.op("Tanh", right)))
-    net = Net("first row")
-    x = net.layernorm(net.input(1, 7, 12), 12)
-    row = net.op("Gather", x, net.constant(0), axis=1)
-    made["first row"] = read(net.model(x, net.op("Tanh", net.op("Gemm", row, net.weight(12, 12), net.weight(12)))))
-    net = Net("mlp")
-    x = net.linear(net.linear(net.input(9, 10), 10, 14, act="Relu"), 14, 7)
-    made["mlp"] = read(net.model(net.op("Softmax", x, axis=-1)))
-    return made
-
-
-SMALL = small_networks()
 
 
 def prices_agree(network: Network, on: Machine) -> None:
@@ -183,174 +122,6 @@ def test_tensors_stay_near_where_there_is_room() -> None:
     moved = [sum(item.loads + item.stores for item in groups) for groups in (far, roomy)]
     outside = sum(t.bytes for t in network.tensors if t.role != "made" or t.is_output)
     assert moved[1] == outside < moved[0]
-
-
-def random_plan(network: Network, rng: np.random.Generator) -> NetworkPlan:
-    """Return a plan with neighbours fused at random and loops cut at random; it may break rules."""
-    groups: list[tuple[int, ...]] = []
-    for number in range(len(network.operators)):
-        reads = {network.producer.get(access.tensor) for access in network.operators[number].reads}
-        if groups and groups[-1][-1] in reads and rng.random() < 0.6 and not network.operators[number].barrier:
-            groups[-1] = (*groups[-1], number)
-        else:
-            groups.append((number,))
-    made = []
-    for members in groups:
-        shape = loops_of(network, members)
-        loops = []
-        for keys in (shape.sink, shape.inner):
-            for at in rng.permutation(len(keys)):
-                tile = int(rng.integers(1, shape.sizes[keys[at]] + 1))
-                loops.append(Loop(*keys[at], tile))
-        kept = tuple(a.tensor for a in network.operators[members[-1]].writes if rng.random() < 0.3)
-        made.append(Group(members, tuple(loops), kept))
-    return NetworkPlan(tuple(made))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ODD)
-def test_no_random_plan_of_odd_sizes_beats_the_bound(name: str) -> None:
-    test_no_random_plan_beats_the_bound(name)
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_no_random_plan_beats_the_bound(name: str) -> None:
-    network, rng = SMALL[name] if name in SMALL else read(ODD[name]()), np.random.default_rng(5)
-    valid = 0
-    for number in range(20):
-        plan, array = random_plan(network, rng), ("[]", *ARRAYS)[number % 3]
-        peak = max(group.peak_bytes for group in replay_network(network, plan, 1e12, double_buffered=False).groups)
-        on = machine(
-            max(1, int(np.ceil(peak))), double=True, bandwidth=float(rng.choice([1e6, 1e9, 1e12])), array=array
-        )
-        widths = [spread(operator, on.array) for operator in network.operators]
-        replayed = replay_network(network, plan, peak, double_buffered=False, widths=widths)
-        if replayed.violations:
-            continue
-        valid += 1
-        total = 0.0
-        for group in replayed.groups:
-            seconds = {"matrix": 0.0, "vector": 0.0}
-            for member, operations in group.filled.items():
-                unit = network.operators[member].unit
-                seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(member))
-            memory = (group.loads_bytes + group.stores_bytes) / on.levels[0].bandwidth_bytes_per_s
-            total += max(*seconds.values(), memory)
-        assert total >= bound(network, on).value * (1 - 1e-9)
-    assert valid > 3
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_loads_before_a_group_begins_pass_once_and_fit(name: str) -> None:
-    """Random plans: what is loaded early is there, has room, moves only in time, and no plan comes below the bound."""
-    network, rng, early = SMALL[name], np.random.default_rng(9), 0.0
-    for number, double in itertools.product(samples(40), (True, False)):
-        plan = random_plan(network, rng)
-        held = replay_network(network, plan, 1e12, double_buffered=False)
-        size = int(2 * max(group.peak_bytes for group in held.groups) * rng.uniform(1, 1.5)) + 1
-        on = machine(size, double=double, bandwidth=float(rng.choice([1e6, 1e9, 1e12])))
-        seen = replay_network(network, plan, size, double_buffered=double)
-        if seen.violations:
-            continue
-        early += sum(group.early_bytes for group in seen.groups)
-        rate, apart, before = on.levels[0].bandwidth_bytes_per_s, 0.0, None
-        for group, done in zip(plan.groups, seen.groups, strict=True):
-            seconds = {"matrix": 0.0, "vector": 0.0}
-            for member, operations in done.operations.items():
-                unit = network.operators[member].unit
-                seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(member))
-            moved = (done.loads_bytes + done.stores_bytes) / rate
-            worked = max(seconds.values())
-            apart += max(moved, worked + done.ends_bytes / rate) if double else moved + worked
-            made = set() if before is None else {a.tensor for m in before for a in network.operators[m].writes}
-            there = sum(amount for tensor, amount in done.first_bytes.items() if tensor not in made)
-            assert 0 <= done.early_bytes <= (0 if before is None else there) <= done.ends_bytes
-            assert done.peak_bytes <= size
-            before = group.operators
-        taken = latency_s(network, on, plan, seen)
-        assert bound(network, on).value * (1 - 1e-9) <= taken <= apart * (1 + 1e-9), number
-        assert taken >= apart - sum(group.early_bytes for group in seen.groups) / rate - 1e-12
-    assert early > 0
-
-
-def test_the_bound_follows_a_row_through_a_reshape() -> None:
-    """Of what lies above a view under another shape, the part is counted that the output needs, no more."""
-    net = Net("row of heads")
-    x = net.op("Relu", net.op("Exp", net.input(6, 12)))
-    rows = net.op("Gather", net.reshape(x, 2, 3, 4, 3), net.constant(1), axis=1)
-    network = read(net.model(net.op("Tanh", rows)))
-    found = least(network, machine(10**6, bandwidth=1.0))
-    assert found.traffic_bytes == (24 + 24) * 4
-    assert found.vector_s == pytest.approx(
-        sum(item.work for item in network.operators) * 24 * machine(1).seconds_per_operation("vector", 32)
-    )
-
-
-def test_interpolation_asks_for_all_places_and_parts_of_a_split_for_both() -> None:
-    """Every place of the convolution is near one of the output, and each half of its channels has a reader."""
-    net = Net("head")
-    left, right = net.op("Split", net.conv(net.input(1, 4, 7, 7), 4, 6, 3), axis=1, num_outputs=2, outputs=2)
-    x = net.op("Add", net.op("Sigmoid", left), right)
-    network = read(net.model(net.op("Resize", x, "", "", net.constant([1, 3, 25, 29]), mode="linear")))
-    found = demands(network, machine(10**6))
-    assert [found[number].operations for number in range(4)] == [item.operations for item in network.operators]
-
-
-def test_needed_places_are_those_that_an_index_reaches() -> None:
-    rng = np.random.default_rng(77)
-    for _ in samples(200):
-        sizes, size = rng.integers(1, 7, 2), int(rng.integers(1, 12))
-        terms = tuple((dim, int(rng.choice([-3, -2, -1, 1, 2, 3, 4]))) for dim in range(2))
-        index = Index(terms, int(rng.integers(-5, 9)), int(rng.integers(1, 5)), exact=bool(rng.integers(2)))
-        masks = [rng.random(extent) < 0.7 for extent in sizes]
-        wanted = np.zeros(size, bool)
-        for at in itertools.product(*(np.flatnonzero(mask).tolist() for mask in masks)):
-            place = sum(factor * at[dim] for dim, factor in terms) + index.offset
-            if not (index.exact and place % index.divisor) and 0 <= place // index.divisor < size:
-                wanted[place // index.divisor] = True
-        assert (along(index, masks, size) == wanted).all()
-
-
-def test_a_box_within_points_holds_nothing_else_and_all_of_a_box() -> None:
-    rng = np.random.default_rng(78)
-    for _ in samples(200):
-        points = rng.random(rng.integers(1, 6, rng.integers(1, 4))) < 0.8
-        found = box_within(points)
-        assert points[np.ix_(*found)].all()
-        assert any(map(np.any, found)) == points.any()
-        box = np.ix_(*(rng.random(size) < 0.7 for size in points.shape))
-        points[...] = False
-        points[box] = True
-        assert points[np.ix_(*box_within(points))].sum() == points.sum()
-
-
-def test_no_tiling_of_a_product_beats_its_bound() -> None:
-    """All tilings of small products, in all orders: the bytes moved are never below the bound at their peak."""
-    for shape in ((6, 5, 7), (3, 3, 24)):
-        m, n, k = shape
-        net = Net("product")
-        network = read(net.model(net.op("MatMul", net.input(m, k), net.weight(k, n))))
-        for sizes in itertools.product(*({1, 3, size} for size in (m, n, k))):
-            for order in itertools.permutations(range(3)):
-                plan = NetworkPlan((Group((0,), tuple(Loop(0, dim, min(sizes[dim], shape[dim])) for dim in order)),))
-                seen = replay_network(network, plan, 1e9, double_buffered=False).groups[0]
-                floor = bound(network, machine(int(seen.peak_bytes), bandwidth=1.0)).details["traffic_bytes"]
-                assert seen.loads_bytes + seen.stores_bytes >= floor
-
-
-def test_a_large_product_is_near_its_bound(tmp_path: Path) -> None:
-    net = Net("product")
-    path = tmp_path / "product.onnx"
-    path.write_bytes(net.model(net.op("MatMul", net.input(4096, 4096), net.weight(4096, 4096))).SerializeToString())
-    text = "{name: m, levels: [{name: far, bandwidth_bytes_per_s: 1e9}, {name: near, capacity_bytes: 4000000, "
-    text += "bandwidth_bytes_per_s: 1e9, double_buffered: false}], compute: {clock_hz: 1e12, "
-    text += "matrix: {operations_per_cycle: {32: 1e9}}, vector: {operations_per_cycle: {32: 1e9}}}}"
-    (tmp_path / "machine.yaml").write_text(text)
-    result = surface.tensor.plan(path, machine=str(tmp_path / "machine.yaml"))
-    assert result.gap is not None
-    assert result.gap < 0.25
-    again = surface.tensor.check(path, result, machine=tmp_path / "machine.yaml")
-    assert again.cost == result.cost
 
 
 def test_unknown_operators_are_barriers_with_their_names() -> None:
