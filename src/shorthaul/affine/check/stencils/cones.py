@@ -15,7 +15,7 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.formulas import as_decimal, combined, floor, is_same, power, value_of
-from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, way_of
+from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, other_counts, way_of
 from shorthaul.core.errors import InputError
 
 
@@ -237,10 +237,7 @@ def wrong_cone_value(
     border = isl.UnionSet.from_set(item.border)
     numbers = {"instances_count": item.points, "sources_count": item.sources, "border_count": border}
     known = {name: Fraction(counts(points)) for name, points in numbers.items()}
-    for name, number in known.items():
-        given = value_of(str(item.given[name]), sizes)
-        if not is_same(given, number):
-            yield f"{name} is {as_decimal(given):g}, {number} are counted"
+    yield from other_counts(item.given, known, sizes)
     if weight < 1 or Fraction(weight) ** (n + 1) * trip**n < Fraction(g) ** (n + 1):
         yield "an instance of the border counts for too few events"
     for capacity in capacities:

@@ -245,6 +245,14 @@ def _of_lines(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]
 _CONSTANTS: Final = {"box": _of_box, "cross": _of_cross, "triangle": _of_triangle}
 
 
+def other_counts(given: Mapping[str, Any], known: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield the counts ``given`` as formulas that are not those ``known`` at ``sizes``."""
+    for name, number in known.items():
+        stated = value_of(str(given[name]), sizes)
+        if not is_same(stated, number):
+            yield f"{name} is {as_decimal(stated):g}, {number} are counted"
+
+
 def wrong_value(
     item: Stencil, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
 ) -> Iterator[str]:
@@ -252,10 +260,7 @@ def wrong_value(
     n, c = item.dimensions, _constant(item)
     numbers = {"instances_count": item.points, "sources_count": item.sources, "ends_count": item.ends}
     known = {name: Fraction(counts(points)) for name, points in numbers.items()}
-    for name, number in known.items():
-        given = value_of(str(item.given[name]), sizes)
-        if not is_same(given, number):
-            yield f"{name} is {float(given):g}, {number} are counted"
+    yield from other_counts(item.given, known, sizes)
     size, sources, ends = known.values()
     for capacity in capacities:
         here = {**sizes, "S": capacity}
