@@ -14,7 +14,7 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
-from shorthaul.affine.check.formulas import as_decimal, combined, floor, is_same, power, value_of
+from shorthaul.affine.check.formulas import combined, floor, is_same, power, value_of
 from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, other_counts, way_of
 from shorthaul.core.errors import InputError
 
