@@ -40,8 +40,6 @@ def _order(application: Application) -> dict[str, int]:
     number = {actor.id: i for i, actor in enumerate(application.actors)}
     # per actor and neighbour, the bytes that it costs to be before the neighbour, less those to be after it
     cost: list[dict[int, int]] = [{} for _ in number]
-    followers: list[list[int]] = [[] for _ in number]
-    waiting = [0] * len(number)
     for channel in application.channels:
         u, v = number[channel.src], number[channel.dst]
         if u == v:
@@ -49,10 +47,43 @@ def _order(application: Application) -> dict[str, int]:
         price = channel.token_bytes if channel.delay else -_NEVER
         cost[u][v] = cost[u].get(v, 0) + price
         cost[v][u] = cost[v].get(u, 0) - price
-        if not channel.delay:
-            followers[u].append(v)
-            waiting[v] += 1
     rank = topological_rank(application, inverse=True).tolist()
+    own = [(number[channel.src], number[channel.dst]) for channel in application.channels if not channel.delay]
+    behind = [(number[writer], number[reader]) for writer, reader in _behind_multicasts(application)]
+    order = _sorted(rank, own + behind)
+    if len(order) == len(rank):
+        for u, v in behind:
+            cost[u][v] = cost[u].get(v, 0) - _NEVER
+            cost[v][u] = cost[v].get(u, 0) + _NEVER
+    else:
+        order = _sorted(rank, own)  # not all multicasts can be replaced
+    place = np.argsort(order).tolist()
+    while sum(_moved(order, place, cost[actor], actor) for actor in range(len(order))):
+        pass
+    return {name: place[i] for name, i in number.items()}
+
+
+def _behind_multicasts(application: Application) -> list[tuple[str, str]]:
+    """Return the writers and readers of buffers without initial tokens once any of the multicasts are replaced."""
+    multicasts = set(application.multicasts)
+    feeding = {channel.dst: channel for channel in application.channels if channel.dst in multicasts}
+    pairs = []
+    for channel in application.channels:
+        above = channel
+        while above.src in feeding:
+            above = feeding[above.src]
+            if not above.delay:
+                pairs.append((above.src, channel.dst))
+    return pairs
+
+
+def _sorted(rank: list[int], pairs: list[tuple[int, int]]) -> list[int]:
+    """Return the actors by rank, the first of each pair before the second; not all of them where pairs form a cycle."""
+    followers: list[list[int]] = [[] for _ in rank]
+    waiting = [0] * len(rank)
+    for u, v in pairs:
+        followers[u].append(v)
+        waiting[v] += 1
     ready = [(rank[a], a) for a in range(len(rank)) if not waiting[a]]
     heapq.heapify(ready)
     order: list[int] = []
@@ -63,22 +94,25 @@ def _order(application: Application) -> dict[str, int]:
             waiting[follower] -= 1
             if not waiting[follower]:
                 heapq.heappush(ready, (rank[follower], follower))
-    while sum(_moved(order, cost[actor], actor) for actor in range(len(order))):
-        pass
-    names = list(number)
-    return {names[actor]: place for place, actor in enumerate(order)}
+    return order
 
 
-def _moved(order: list[int], cost: dict[int, int], actor: int) -> bool:
+def _moved(order: list[int], place: list[int], cost: dict[int, int], actor: int) -> bool:
     """Move an actor to where it costs least; False if that is where it is."""
-    here = order.index(actor)
+    here = place[actor]
     best, target = 0, here
-    for places, sign in ((range(here - 1, -1, -1), 1), (range(here + 1, len(order)), -1)):
+    beside = sorted((place[other], price) for other, price in cost.items())
+    for places, sign in (
+        ([one for one in reversed(beside) if one[0] < here], 1),
+        ([one for one in beside if one[0] > here], -1),
+    ):
         change = 0
-        for place in places:
-            change += sign * cost.get(order[place], 0)
+        for at, price in places:
+            change += sign * price
             if change < best:
-                best, target = change, place
+                best, target = change, at
     if target != here:
         order.insert(target, order.pop(here))
+        for at in range(min(here, target), max(here, target) + 1):
+            place[order[at]] = at
     return target != here

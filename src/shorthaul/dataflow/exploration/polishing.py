@@ -312,7 +312,7 @@ class _Polishing:
         net = mapped(application, platform, network, mapping.binding, memory)
         least, rival = int(period_bound(net).value), self._rival(candidate)
         if candidate.point is None:
-            listed = list_schedule(net, tokens)
+            listed = list_schedule(net, tokens, self.search)
             schedule = None if listed is None else Schedule(*listed, least)
         else:
             search, most = self.search.within(effort), None if rival == math.inf else int(rival)

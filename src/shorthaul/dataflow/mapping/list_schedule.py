@@ -11,8 +11,13 @@ import heapq
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from shorthaul.core.search import Search
 from shorthaul.dataflow.mapping.binding import MappedNetwork, Task, held_since, held_until
 from shorthaul.dataflow.mapping.start_times import read, written
+
+Route = tuple[str, ...]
+#: The rank of a firing, which no other has, and its name.
+_Ranked = tuple[tuple[int, int], str]
 
 
 class _Access(NamedTuple):
@@ -23,18 +28,20 @@ class _Access(NamedTuple):
     followers: list[str]
 
 
-def list_schedule(net: MappedNetwork, capacities: Mapping[str, int]) -> tuple[int, dict[str, int]] | None:
+def list_schedule(
+    net: MappedNetwork, capacities: Mapping[str, int], search: Search | None = None
+) -> tuple[int, dict[str, int]] | None:
     """Return period and start ticks with buffers of these capacities (tokens), as short as the list makes them.
 
     Places are held from the start of a write to the end of the last read.
 
     Firings with the longest chain of firings after them come first. None where the firings have no order, since some
-    buffer has room for its initial tokens only.
+    buffer has room for its initial tokens only, and where the ``search`` ends before the schedule is complete.
     """
     firings = _Firings(net, capacities)
     if not firings.ranked():
         return None
-    starts = firings.run()
+    starts = firings.run(search or Search())
     return None if starts is None else (_least_period(net, starts, capacities), starts)
 
 
@@ -74,7 +81,9 @@ class _Firings:
         self.active: dict[str, str] = {}  # by core
         self.runs: set[str] = set()  # active firings with a task under way
         self.executed: set[str] = set()
-        self.ready: dict[str, list[str]] = {core: [] for core in net.binding.values()}
+        #: Per core, by the routes of which one has to be free for them, the firings that wait for nothing else.
+        self.ready: dict[str, dict[frozenset[Route], list[_Ranked]]] = {core: {} for core in net.binding.values()}
+        self.routes = {name: frozenset(task.route for task in reads) for name, reads in self.long_reads.items()}
         self.events: list[tuple[int, int, str, str]] = []
 
     def _order(self, before: str, after: str) -> None:
@@ -99,8 +108,8 @@ class _Firings:
             self.rank[name] = (-length[name], len(self.rank))
         return True
 
-    def run(self) -> dict[str, int] | None:
-        """Return the starts of all tasks; None if some firing never ends."""
+    def run(self, search: Search) -> dict[str, int] | None:
+        """Return the starts of all tasks; None if some firing never ends, or the search does."""
         for name, count in self.waiting.items():
             if not count:
                 self._make_ready(name)
@@ -109,9 +118,9 @@ class _Firings:
             for name in sorted(self.active.values(), key=self.rank.__getitem__):
                 self._go_on(name)
             for name in sorted(self._startable(), key=self.rank.__getitem__):
-                if self._may_start(name):
+                if self._may_start(self.routes[name]):
                     self._start(name)
-            if not self.events:
+            if not self.events or search.expired():
                 return None
             self.now = self.events[0][0]
             while self.events and self.events[0][0] == self.now:
@@ -123,27 +132,29 @@ class _Firings:
         return self.starts
 
     def _make_ready(self, name: str) -> None:
-        self.ready[self.net.binding[name]].append(name)
+        waiting = self.ready[self.net.binding[name]].setdefault(self.routes[name], [])
+        heapq.heappush(waiting, (self.rank[name], name))
 
     def _startable(self) -> Iterator[str]:
         """Yield, of every free core, the first firing that can begin at once."""
-        for core, names in self.ready.items():
-            if names and core not in self.active:
-                able = [name for name in names if self._may_start(name)]
+        for core, waiting in self.ready.items():
+            if core not in self.active:
+                able = [names[0] for routes, names in waiting.items() if names and self._may_start(routes)]
                 if able:
-                    yield min(able, key=self.rank.__getitem__)
+                    yield min(able)[1]
 
-    def _may_start(self, name: str) -> bool:
-        reads = self.long_reads[name]
-        return not reads or any(self._is_free(task) for task in reads)
+    def _may_start(self, routes: frozenset[Route]) -> bool:
+        return not routes or any(self._is_free(route) for route in routes)
 
-    def _is_free(self, task: Task) -> bool:
-        return all(self.free_at.get(resource, 0) <= self.now for resource in task.route)
+    def _is_free(self, route: Route) -> bool:
+        return all(self.free_at.get(resource, 0) <= self.now for resource in route)
 
     def _start(self, name: str) -> None:
         core = self.net.binding[name]
         self.active[core] = name
-        self.ready[core].remove(name)
+        waiting = self.ready[core][self.routes[name]]
+        waiting.remove((self.rank[name], name))
+        heapq.heapify(waiting)
         for follower in self.of_start[name]:
             self._arrive(follower)
         self._go_on(name)
@@ -162,7 +173,7 @@ class _Firings:
         else:
             pending = self.long_reads[name]
         left = [task for task in pending if task.name not in self.starts]
-        free = [task for task in left if self._is_free(task)]
+        free = [task for task in left if self._is_free(task.route)]
         if free:
             task = max(free, key=lambda task: (len(task.route), task.duration))
             for resource in task.route:
