@@ -13,7 +13,7 @@ from tests.tensor.random_plans import random_problem
 from tests.twins import Case, assert_agree
 
 from shorthaul.tensor.cost_model.cost import kernel_arguments
-from shorthaul.tensor.cost_model.exhaustion import without_mixed
+from shorthaul.tensor.cost_model.exhaustion import surely_held, without_mixed
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Machine
 from shorthaul.tensor.search.schedules import graph_arguments
@@ -72,11 +72,13 @@ def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cost_kernels = beside(kernels, "cost_kernels")
     profile, machine = some_profile(rng)
     made = cost_kernels.Costs(*kernel_arguments(profile, machine))
-    relaxed = made
+    relaxed = fitting = made
     if profile.is_mixed:
-        relaxed = cost_kernels.Costs(*kernel_arguments(without_mixed(profile), machine))
+        relaxed, fitting = (
+            cost_kernels.Costs(*kernel_arguments(less(profile), machine)) for less in (without_mixed, surely_held)
+        )
     limits = np.array([4, 5, max(1, min(4, profile.k_limit)), int(rng.integers(8)), int(rng.integers(8))])
-    work = kernels.Exhaustion(made, relaxed, limits)
+    work = kernels.Exhaustion(made, relaxed, fitting, limits)
     values = np.empty((4, 5))
     kernels.outlines(work, float(rng.choice((0.0, 40.0, np.inf))), values)
     pairs = np.argsort(values, axis=None, kind="stable")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.tensor_moves import random_graph
 from tests.samples import samples
+from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_plan, random_problem
 from tests.tensor.test_bound import starved
 
@@ -17,6 +18,7 @@ from shorthaul.tensor.bounds.best import formula_prices, lower_bound, prove
 from shorthaul.tensor.bounds.columns import Program, column_prices
 from shorthaul.tensor.bounds.diagram import Diagram
 from shorthaul.tensor.bounds.fronts import narrow_order
+from shorthaul.tensor.bounds.pricing import Column
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
@@ -123,7 +125,7 @@ def test_tiles_are_bounded_together_by_no_more_than_each_alone():
             costs = cost_kernels.Costs(*kernel_arguments(profile, machine))
             limits = np.array([24, 20, 24, 0, 0], dtype=np.int64)
             alone, together = np.empty((2, 24, 20))
-            work = exhaustion_kernels.Exhaustion(costs, costs, limits)
+            work = exhaustion_kernels.Exhaustion(costs, costs, costs, limits)
             exhaustion_kernels.outlines(work, np.inf, alone)
             exhaustion_kernels.outlines(work, 0.0, together)
             assert (together <= alone * (1 + 1e-12)).all()
@@ -244,3 +246,14 @@ def test_boxes_one_at_a_time_find_what_all_at_once_find(problem, dual, monkeypat
     alone = program.pricing.favoured_by_box(duals, Search(), width=10**6, most=10**6)[0]
     assert together
     assert {(item.profile, item.worth) for item in alone} == {(item.profile, item.worth) for item in together}
+
+
+def test_slices_that_may_coincide_are_held_nevertheless():
+    """Attention whose keys and values share an operand: no granularity has the other operand whole in fast memory."""
+    problem = contest_problem(2000)
+    head = Column(frozenset(range(5)), frozenset(), frozenset({3, 5}), (), ())
+    assert least_latency(problem, CONTEST, head) == np.inf
+    prices = column_prices(problem, CONTEST, Search(effort=2))
+    assert prices.value == pytest.approx(187_700.8)
+    given = certificate_of(problem, {"value": prices.value, "certificate": prices.document()}, "bound")
+    assert verify(problem, CONTEST, given) == []

@@ -72,7 +72,7 @@ class Boxes:
             table[0] = np.max(times, axis=0) * self._down(shape) * self._across(shape)
         else:
             table[1] = self._traffic(piece, shape)
-            for rows, columns, sink in () if _is_mixed(piece) else piece.slices:
+            for rows, columns, sink in piece.slices:  # each by itself: others may be the same by chance
                 size = self._held(rows, shape.height, piece.tensor.height, sink, self.h)
                 size = size * self._held(columns, shape.width, piece.tensor.width, sink, self.w)
                 row = 2 if sink else 3
@@ -171,12 +171,6 @@ def _native(code: int, tile: Floats, length: int, sink: int) -> Floats:
     if code == TILE:
         return tile
     return np.full(len(tile), float(sink if code == STEP else length))
-
-
-def _is_mixed(load: Load) -> bool:
-    """True if some slices follow the tile and others the step along one axis: they may be the same by chance."""
-    axes = ({rows for rows, _, _ in load.slices}, {columns for _, columns, _ in load.slices})
-    return any({TILE, STEP} <= axis for axis in axes)
 
 
 def _ranges(native: int, parts: tuple[float, ...]) -> list[tuple[int, int]]:

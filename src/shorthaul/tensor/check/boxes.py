@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.check.column_floor import Column, Slice, Steps, mixed
+from shorthaul.tensor.check.column_floor import Column, Slice, Steps
 from shorthaul.tensor.model import Problem, Rules, Tensor
 
 Integers = NDArray[np.int64]
@@ -52,12 +52,11 @@ class Boxes:
             return table
         size = slices[0].height * slices[0].width
         table[1] = np.maximum((largest.count * largest.passing(slices)).sum(axis=(0, 1)), size)
-        if not mixed(slices):
-            smallest = Steps(self.problem, item, *self.low)
-            for slice_ in slices:
-                rows, columns = smallest.extents(slice_, np.zeros_like(smallest.k))
-                row = 2 if slice_.length else 3
-                table[row] = np.maximum(table[row], (rows * columns)[0, 0])
+        smallest = Steps(self.problem, item, *self.low)
+        for slice_ in slices:  # each by itself: others may be the same by chance
+            rows, columns = smallest.extents(slice_, np.zeros_like(smallest.k))
+            row = 2 if slice_.length else 3
+            table[row] = np.maximum(table[row], (rows * columns)[0, 0])
         return table
 
     def held(self, shape: Tensor, tables: Floats, stored: int, held: int) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise, product
 from typing import Final
 
@@ -303,11 +304,17 @@ class Steps:
         return loads, works
 
     def held(self, *, only_sure: bool) -> Floats:
-        """Return the largest working set, or what it is at least."""
-        loads = self.sure()[0] if only_sure else list(self.item.loads)
-        most = self.loads(np.zeros_like(self.k), loads)
+        """Return the largest working set, or what it is at least, of slices none of which may coincide by chance."""
+
+        def loads(step: Integers) -> Integers:
+            total = self.loads(step, [group for group in self.item.loads if not (only_sure and mixed(group))])
+            for group in filter(mixed, self.item.loads if only_sure else ()):
+                total = total + reduce(np.maximum, (self.loads(step, [part]) for part in apart(group)))
+            return total
+
+        most = loads(np.zeros_like(self.k))
         for step, count in self.classes():
-            most = np.maximum(most, np.where(count > 0, self.loads(step, loads), 0))
+            most = np.maximum(most, np.where(count > 0, loads(step), 0))
         held: Floats = (most + self.tall * self.wide * self.item.stored).max(axis=(0, 1)) + float(self.item.held)
         return held
 
@@ -434,3 +441,12 @@ def mixed(group: tuple[Slice, ...]) -> bool:
     """Return whether slices may coincide by chance: along one axis some follow the tile and others the step."""
     axes = ({slice_.rows for slice_ in group}, {slice_.columns for slice_ in group})
     return any({TILE, STEP} <= axis for axis in axes)
+
+
+def apart(group: tuple[Slice, ...]) -> list[tuple[Slice, ...]]:
+    """Return parts of slices of one tensor, none of which may coincide by chance."""
+    parts = [
+        tuple(slice_ for slice_ in group if slice_.rows != rows and slice_.columns != columns)
+        for rows, columns in product((TILE, STEP), (TILE, STEP))
+    ]
+    return [*parts, group[:1]]

@@ -35,16 +35,18 @@ class Floor:
     """
 
     def __init__(self, profile: Profile, machine: Machine, rules: Rules, limit: float = np.inf) -> None:
-        costs = relaxed = cost_kernels.Costs(*kernel_arguments(profile, machine))
+        costs = relaxed = fitting = cost_kernels.Costs(*kernel_arguments(profile, machine))
         if profile.is_mixed:
             relaxed = cost_kernels.Costs(*kernel_arguments(without_mixed(profile), machine))
+            fitting = cost_kernels.Costs(*kernel_arguments(surely_held(profile), machine))
         w = min(profile.width, machine.native_width)
         h = min(profile.height, machine.native_height)
         k = min(max(1, profile.k_limit), machine.native_width)
         prologues = (profile.left_prologue, profile.right_prologue) if rules.prologues_are_whole else (0, 0)
         self._shape = (w, h)
         self._limit = limit
-        self._work = exhaustion_kernels.Exhaustion(costs, relaxed, np.array([w, h, k, *prologues], dtype=np.int64))
+        limits = np.array([w, h, k, *prologues], dtype=np.int64)
+        self._work = exhaustion_kernels.Exhaustion(costs, relaxed, fitting, limits)
         #: The bound so far, infinite if no granularity fits.
         self.value = 0.0
         self.is_final = False
@@ -89,6 +91,24 @@ def without_mixed(profile: Profile) -> Profile:
     return replace(profile, shared_loads=loads, shared_charges=charges)
 
 
+def surely_held(profile: Profile) -> Profile:
+    """Return the profile without slices that may be others by chance; it holds no more in any step.
+
+    Of slices that follow the tile and others that follow the step along one axis the latter are left out. The slices
+    that are left are distinct from one another as they are in the whole profile.
+    """
+    return replace(profile, shared_loads=tuple(map(_unmixed, profile.shared_loads)))
+
+
+def _unmixed(slices: tuple[Load, ...]) -> tuple[Load, ...]:
+    rows, columns = _mixed_axes(slices)
+    kept = tuple(item for item in slices if not ((rows and item.rows == STEP) or (columns and item.columns == STEP)))
+    return kept or slices[:1]
+
+
 def _is_mixed(slices: tuple[Load, ...] | tuple[Charge, ...]) -> bool:
-    axes = ({item.rows for item in slices}, {item.columns for item in slices})
-    return any({TILE, STEP} <= axis for axis in axes)
+    return any(_mixed_axes(slices))
+
+
+def _mixed_axes(slices: tuple[Load, ...] | tuple[Charge, ...]) -> tuple[bool, bool]:
+    return {TILE, STEP} <= {item.rows for item in slices}, {TILE, STEP} <= {item.columns for item in slices}

@@ -97,7 +97,8 @@ class Exhaustion:
     """
 
     costs: Costs
-    relaxed: Costs  # without slices that may coincide by chance; the same where there are none
+    relaxed: Costs  # without tensors whose slices may coincide by chance; the same where there are none
+    fitting: Costs  # with so many of those slices that none may coincide
     is_mixed: cython.bint
     w_most: cython.longlong
     h_most: cython.longlong
@@ -111,10 +112,11 @@ class Exhaustion:
     h = cython.declare(cython.longlong, visibility="readonly")
     k = cython.declare(cython.longlong, visibility="readonly")
 
-    def __init__(self, costs: Costs, relaxed: Costs, limits: cython.const_longlong[::1]) -> None:
+    def __init__(self, costs: Costs, relaxed: Costs, fitting: Costs, limits: cython.const_longlong[::1]) -> None:
         """``limits``: the largest w, h and k, the longest left and right prologue."""
         self.costs = costs
         self.relaxed = relaxed
+        self.fitting = fitting
         self.is_mixed = relaxed is not costs
         self.w_most, self.h_most, self.k_most = limits[0], limits[1], limits[2]
         self.left_prologue, self.right_prologue = limits[3], limits[4]
@@ -345,7 +347,7 @@ def _least_traffic(costs: Costs) -> cython.double:
 def _outline_block(
     work: Exhaustion,
     costs: Costs,
-    relaxed: Costs,
+    fitting: Costs,
     left: cython.longlong,
     top: cython.longlong,
     limit: cython.double,
@@ -369,8 +371,8 @@ def _outline_block(
             k = _least_depth(work, costs, w, h)
             if k > work.k_most:
                 continue
-            settle(relaxed, w, h, k)
-            if peak_of(relaxed) > relaxed.capacity:
+            settle(fitting, w, h, k)
+            if peak_of(fitting) > fitting.capacity:
                 continue
             settle(costs, w, h, work.k_most)
             values[w - 1, h - 1] = _outline(costs)
@@ -386,14 +388,14 @@ def outlines(work: Exhaustion, limit: cython.double, values: cython.double[:, ::
     with cython.nogil:
         for i in range((work.w_most + BLOCK - 1) // BLOCK):
             for j in range((work.h_most + BLOCK - 1) // BLOCK):
-                _outline_block(work, work.costs, work.relaxed, i * BLOCK, j * BLOCK, limit, values)
+                _outline_block(work, work.costs, work.fitting, i * BLOCK, j * BLOCK, limit, values)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _mixed_floor(
-    costs: Costs, relaxed: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong
+    work: Exhaustion, costs: Costs, relaxed: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong
 ) -> cython.double:
     """Return a lower bound on all orders at one granularity, which is set already, where slices may coincide."""
     saved: cython.double = _by_chance(costs)
@@ -404,8 +406,9 @@ def _mixed_floor(
         if saved > 0:
             floor -= saved / costs.bandwidth
     if saved > 0:
-        settle(relaxed, w, h, k)
-        if peak_of(relaxed) <= relaxed.capacity:
+        settle(work.fitting, w, h, k)
+        if peak_of(work.fitting) <= costs.capacity:
+            settle(relaxed, w, h, k)
             evaluate(relaxed)
             # Above capacity the working set may still fit by chance: only the relaxed profile bounds it.
             floor = any_order(relaxed) if floor == INF else max(floor, any_order(relaxed))
@@ -441,7 +444,7 @@ def exhaust(
                 settle(costs, w, h, k)
                 done += 1
                 if work.is_mixed:
-                    floor = max(values[pairs[place]], _mixed_floor(work.costs, work.relaxed, w, h, k))
+                    floor = max(values[pairs[place]], _mixed_floor(work, work.costs, work.relaxed, w, h, k))
                     work.floor = min(work.floor, floor)
                 if peak_of(costs) <= costs.capacity:
                     evaluate(costs)
