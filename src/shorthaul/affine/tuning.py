@@ -190,6 +190,8 @@ MOST_BOX_ROUNDS = 12
 MOST_EDGES_NEAR = 4
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
+#: Counts of them that are kept: boxes of one search differ in a loop or two.
+MOST_COUNTS_KEPT = 4096
 #: Pieces in which a run of boxes that share no cell is counted: one is as wide as all of its boxes need.
 PIECES_OF_A_RUN = 16
 #: The part of the cells of a group that has to be computed in it, before writes count as visits; not varied.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import inf, prod
 
@@ -16,7 +17,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, boxes_in, within
 from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
-from shorthaul.affine.tuning import PIECES_OF_A_RUN, STRIP
+from shorthaul.affine.tuning import MOST_COUNTS_KEPT, PIECES_OF_A_RUN, STRIP
 
 
 @dataclass(frozen=True)
@@ -116,15 +117,32 @@ class BoxStep(OfPhase):
             # boxes of a run share nothing: some of them together are no wider than they are
             several = max(1, self.extents[box.loops[last]] // (box.edges[last] * PIECES_OF_A_RUN))
             loops.append((box.loops[last], several * box.edges[last]))
-        ends = boxes_in(cells.where, self.extents, box.first, loops)
-        if ends is None:
-            return None
-        count = np.broadcast_to(cells.count(list((ends[1] - ends[0] + 1).T.astype(np.float64))), (len(ends[0]),))
-        shared = np.zeros(len(count))
-        for other in self.cells:
-            if _holds(other, cells, box.loops, last):
-                shared = np.maximum(shared, _common(other, cells, *ends))
-        return int((count - np.minimum(count, shared)).sum())
+        return _loads_of_boxes(cells, self.cells, self.extents, box.first, tuple(loops), box.loops, last)
+
+
+@lru_cache(maxsize=MOST_COUNTS_KEPT)
+def _loads_of_boxes(
+    cells: Cells,
+    others: tuple[Cells, ...],
+    extents: tuple[int, ...],
+    first: tuple[int, ...],
+    cut: tuple[tuple[int, int], ...],
+    loops: tuple[int, ...],
+    last: int,
+) -> int | None:
+    """Return the loads of boxes that are ``cut``, visited along the loop ``last`` of ``loops``.
+
+    The boxes that a search compares differ in a loop or two: most groups were counted before.
+    """
+    ends = boxes_in(cells.where, extents, first, cut)
+    if ends is None:
+        return None
+    count = np.broadcast_to(cells.count(list((ends[1] - ends[0] + 1).T.astype(np.float64))), (len(ends[0]),))
+    shared = np.zeros(len(count))
+    for other in others:
+        if _holds(other, cells, loops, last):
+            shared = np.maximum(shared, _common(other, cells, *ends))
+    return int((count - np.minimum(count, shared)).sum())
 
 
 def _holds(other: Cells, cells: Cells, loops: tuple[int, ...], last: int) -> bool:
