@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -141,19 +142,13 @@ def placement(tree: Tree, x: Index, y: Index, grid: Grid) -> GridFigure:
     mean = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0).reshape(shape)
     near = sorted_by(depth, int(depth.max()))[: _EDGES + 1]
     near = near[tree.parent[near] >= 0]
-    scale = float(block)
-    paths = tuple(
-        ((_half(x[p], scale), _half(y[p], scale)), (_half(x[v], scale), _half(y[v], scale)))
-        for v, p in zip(near.tolist(), tree.parent[near].tolist(), strict=True)
-    )
+    ends = np.stack([tree.parent[near], near], axis=1)
+    across, down = (np.round(value[ends] / block, 3).tolist() for value in (x, y))
+    paths = tuple(tuple(zip(*path, strict=True)) for path in zip(across, down, strict=True))
     note = f"each square is {block} x {block} processors, coloured by mean depth" if block > 1 else ""
     if len(near) < tree.n - 1:
         note += f"{'; ' if note else ''}the {len(near)} edges nearest the root are drawn"
     return GridFigure(f"{tree.n} vertices on a grid of {grid}", _cells(mean), "depth in the tree", paths, note)
-
-
-def _half(value: np.int32, scale: float) -> float:
-    return round(float(value) / scale, 3) if scale > 1 else float(value)
 
 
 def _block(grid: Grid) -> int:
@@ -161,7 +156,7 @@ def _block(grid: Grid) -> int:
 
 
 def _cells(values: npt.NDArray[np.float64]) -> tuple[tuple[float | None, ...], ...]:
-    return tuple(tuple(None if np.isnan(v) else round(v, 3) for v in row) for row in values.tolist())
+    return tuple(tuple(None if isnan(v) else v for v in row) for row in np.round(values, 3).tolist())
 
 
 def distances(tree: Tree, x: Index, y: Index) -> Series:

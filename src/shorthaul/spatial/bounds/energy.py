@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.graphs.tree_kernels import children, depths
+from shorthaul.graphs.tree_kernels import children, depths, preorder_positions
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
 from shorthaul.spatial.bounds.star_kernels import most_of_stars
@@ -30,11 +30,12 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
     ``details`` holds each argument's value and the bounds on the longest edge and on the link load.
     """
     edges = tree.n - len(tree.roots())
+    starts, kids, _ = parents_before(tree)
     values = {
         "edges": edges,
-        "stars": star_bound(tree),
+        "stars": star_bound(starts, kids),
         "cuts": _cut_bound(tree, grid),
-        "growth": edges + _growth(tree, grid),
+        "growth": edges + _growth(starts, kids, grid),
     }
     method = max(values, key=lambda name: (values[name], name == "edges"))
     proofs = {
@@ -66,10 +67,9 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
     )
 
 
-def _growth(tree: Tree, grid: Grid) -> int:
+def _growth(starts: Index, kids: Index, grid: Grid) -> int:
     """Return how many hops the edges take beyond one each, since subtrees outgrow the cells around their roots."""
-    starts, kids, _ = parents_before(tree)
-    gain = most_of_growth(starts, kids, *room_around(grid, tree.n))
+    gain = most_of_growth(starts, kids, *room_around(grid, len(kids)))
     return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
 
 
@@ -105,20 +105,26 @@ def star_sums(most_leaves: int, most: int, layers: int) -> Counts:
     return np.asarray(np.where(shell > 0, full[below] + (leaves - inside[below]) * shell, 0))
 
 
-def star_bound(tree: Tree, most: int = 1, layers: int = 1) -> int:
-    """Return the least length of all edges if each is in the star of one of its ends, shared out as demands most."""
-    starts, kids, _ = parents_before(tree)
-    return most_of_stars(starts, kids, star_sums(int(tree.degrees().max()) + 1, most, layers))
+def star_bound(starts: Index, kids: Index, most: int = 1, layers: int = 1) -> int:
+    """Return the least length of all edges if each is in the star of one of its ends, shared out as demands most.
+
+    Vertex v has the children kids[starts[v]:starts[v + 1]], which come after it; the roots are those of n.
+    """
+    degree = int(np.diff(starts[: len(kids) + 1]).max())
+    return most_of_stars(starts, kids, star_sums(degree + 1, most, layers))
 
 
 def parents_before(tree: Tree) -> tuple[Index, Index, Index]:
-    """Return the children of the vertices as numbered with parents before children, and the vertices in this order."""
-    order = tree.parents_first if len(tree.parents_first) else np.arange(tree.n, dtype=np.int32)
-    rank = np.empty(tree.n, np.int32)
-    rank[order] = np.arange(tree.n, dtype=np.int32)
-    above = tree.parent[order]
-    parent = np.where(above >= 0, rank[above], np.int32(-1)).astype(np.int32)
-    return *children(parent, np.empty(0, np.int32)), order
+    """Return the children of the vertices as numbered one subtree after the other, and the vertices in this order.
+
+    Parents come before their children, and what is near in the tree is near in memory.
+    """
+    none = np.empty(0, np.int32)
+    rank = preorder_positions(*children(tree.parent, none), sizes(tree), tree.parents_first)
+    parent, order = np.empty(tree.n, np.int32), np.empty(tree.n, np.int32)
+    parent[rank] = np.where(tree.parent >= 0, rank[tree.parent], np.int32(-1))
+    order[rank] = np.arange(tree.n, dtype=np.int32)
+    return *children(parent, none), order
 
 
 def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
@@ -134,7 +140,7 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
         fewest_cuts(starts, kids, load.bytes[order], fabric.memory_bytes),
     )
     least = int(lightest[0]) if len(lightest) else 0
-    values = {"cuts": int(lightest[:cuts].sum()), "stars": least * star_bound(tree, most, fabric.layers)}
+    values = {"cuts": int(lightest[:cuts].sum()), "stars": least * star_bound(starts, kids, most, fabric.layers)}
     method = max(values, key=lambda name: (values[name], name == "cuts"))
     proofs = {
         "cuts": (
