@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -13,14 +14,18 @@ from tests.dataflow.small import small_problem
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
+from shorthaul.dataflow.exploration import islands
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.exploration.loads_kernels import Loads
+from shorthaul.dataflow.exploration.polishing import Knowledge
 from shorthaul.dataflow.exploration.symmetry import Symmetry
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
 from shorthaul.dataflow.mapping.mapping_kernels import Problem as Arrays
 from shorthaul.dataflow.model import DECISIONS, Decisions
+from shorthaul.dataflow.plan import covers
 from shorthaul.dataflow.verbs.planning import bound, plan
 from shorthaul.dataflow.workloads import generators
 
@@ -141,3 +146,33 @@ def test_polishing_reaches_the_least_periods_of_the_sobel_filter() -> None:
     front = plan(generators.sobel(), generations=50, polish_effort=2.0, search=Search(seed=5)).plan.front
     for cost, period in ((0.5, 59_743), (3.0, 12_287), (6.0, 7_896)):
         assert min(point.period for point in front if point.core_cost <= cost) == period
+
+
+def test_islands_tell_one_another_what_they_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mappings and points pass through other processes; the answer is that of any number of them."""
+    monkeypatch.setattr(tuning, "LEAST_ISLAND_EFFORT", 0.05)
+    told: list[Knowledge] = []
+    shared = islands._share
+
+    def share(known: Knowledge, number: int) -> Knowledge:
+        sent = pickle.dumps(shared(known, number))
+        told.append(pickle.loads(sent))
+        return pickle.loads(sent)
+
+    def found() -> list[object]:
+        front = plan(generators.sobel(), search=Search(seed=6, effort=0.6, workers=1)).plan.front
+        return [point.document() for point in front]
+
+    alone = found()
+    monkeypatch.setattr(islands, "_share", share)
+    assert found() == alone
+    assert len(told) == tuning.ISLANDS * tuning.MEETINGS
+    # every island goes on from the points of all, and mappings wait at one of them
+    for first, second in zip(told[::2], told[1::2], strict=True):
+        assert first.points == second.points
+        assert not first.waiting.keys() & second.waiting.keys()
+        assert first.seen | first.waiting.keys() == second.seen | second.waiting.keys()
+    for before, after in pairwise(told[::2]):
+        assert all(any(covers(point, other) for point in after.points) for other in before.points)
+        assert before.seen <= after.seen | after.waiting.keys()
+    assert len(told[-1].seen) > len(told[0].seen)

@@ -35,8 +35,8 @@ MOST_RUNS = 24
 ORDERS_OF_FIRINGS = 2
 #: Orders that the multi-start decoder tries. Not measured: more than 23 were not tried.
 ORDERS_TRIED = 23
-#: Share of the effort, or of the time limit, for polishing.
-POLISH_SHARE = 0.9
+#: Share of the effort, or of the time limit, for polishing; where there is neither, its effort over that of exploring.
+POLISH_SHARE, POLISH_OVER_EXPLORING = 0.9, 18.0
 #: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
 LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
 #: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.
@@ -54,6 +54,11 @@ MOST_POLISHED_TASKS = 1000
 
 # Polishing
 
+#: Searches that go on side by side, and the least effort of each.
+ISLANDS, LEAST_ISLAND_EFFORT = 2, 1.0
+#: How often they tell one another what they know, at least, and the most effort of all in between:
+#: a journal is told then.
+MEETINGS, MOST_MEETING_EFFORT = 4, 20.0
 #: Moves per price in the first two turns of annealing on loads; twice as many in the next two, and so on.
 FIRST_LOAD_MOVES = 2000
 #: First and last temperatures, as shares of the load, of turns.

@@ -19,6 +19,7 @@ from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.exploration.decoders import MultiStart, decoder_for
 from shorthaul.dataflow.exploration.groups import groups_of
+from shorthaul.dataflow.exploration.islands import polish_together
 from shorthaul.dataflow.exploration.kept import Explored, expect_fit
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
@@ -29,7 +30,6 @@ from shorthaul.dataflow.exploration.nsga2 import (
     explore,
     hypervolume,
 )
-from shorthaul.dataflow.exploration.polishing import polish
 from shorthaul.dataflow.loading import machine_of
 from shorthaul.dataflow.mapping.arrays import Instance, build
 from shorthaul.dataflow.model import Decisions, Problem
@@ -88,9 +88,10 @@ def explore_front(
     genotypes = archive.genotypes()
     numbers = by_worth(archive.objectives, low, state)[: options.front]
     points = [decoder.point_of(genotypes, int(i)) for i in in_time(numbers, search, tuning.FINISH_OVER_POINT)]
+    decoder.close()  # a process without threads can be copied
     points += () if resumed is None else resumed.points
     if polish_effort is None and search.is_unlimited:
-        polish_effort = tuning.POLISH_SHARE / (1 - tuning.POLISH_SHARE) * (search.spent() - spent)
+        polish_effort = tuning.POLISH_OVER_EXPLORING * (search.spent() - spent)
 
     def keep_points(found: Sequence[Point]) -> None:
         if not found:
@@ -100,7 +101,7 @@ def explore_front(
 
     if polish_effort != 0 and not search.expired():
         within = search if polish_effort is None else search.within(polish_effort)
-        points = polish(instance, points, options, within, constraints, keep_points)
+        points = polish_together(instance, points, options, within, constraints, keep_points)
     search.keep_back(0.0)
     allowed = [point for point in points if constraints.allow(point)]
     if not allowed:

@@ -34,6 +34,10 @@ class GenotypeDecoder(Protocol):
         """Return the complete implementation of one individual."""
         ...
 
+    def close(self) -> None:
+        """End the threads."""
+        ...
+
 
 @dataclass(slots=True)
 class Individuals:

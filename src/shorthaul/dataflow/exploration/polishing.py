@@ -64,49 +64,82 @@ class Candidate:
 
 
 @dataclass(slots=True)
+class Knowledge:
+    """What polishing knows after some turns: the points so far, and the mappings that may lead to better ones."""
+
+    points: list[Point]
+    #: Without and with buffers of few tokens: by price the mapping of the least load within it.
+    best: tuple[dict[int, Candidate], dict[int, Candidate]] = field(default_factory=lambda: ({}, {}))
+    #: Mappings to schedule, those that were, and how many were at every price.
+    waiting: dict[tuple[Key, bool], Candidate] = field(default_factory=dict)
+    seen: set[tuple[Key, bool]] = field(default_factory=set)
+    solves: Counter[int] = field(default_factory=Counter)
+    #: Mappings and capacities in which shorter periods were looked for.
+    tightened: set[tuple[Key, tuple[int, ...]]] = field(default_factory=set)
+    turns: int = 0
+    #: True where many turns have found no mapping to schedule.
+    is_over: bool = False
+
+    def add(self, point: Point) -> bool:
+        """Add a point in the place of those that it covers; False if another covers it."""
+        if any(covers(other, point) for other in self.points):
+            return False
+        self.points = [other for other in self.points if not covers(point, other)] + [point]
+        return True
+
+    def note(self, found: Candidate) -> None:
+        """Take a mapping for the best at its price if no other is as good."""
+        best = self.best[found.frugal]
+        for price, other in list(best.items()):
+            if price >= found.price and other.load >= found.load:
+                del best[price]
+        if all(other.load > found.load for price, other in best.items() if price <= found.price):
+            best[found.price] = found
+
+    def within(self, budget: int, *, frugal: bool) -> Candidate | None:
+        """Return the mapping of the least load within a price."""
+        lower = [price for price in self.best[frugal] if price <= budget]
+        return self.best[frugal][max(lower)] if lower else None
+
+
+@dataclass(frozen=True, slots=True)
 class _Loads:
-    """Annealing on loads with buffers of some size, and by price the mapping of the least load within it."""
+    """Annealing on loads with buffers of some size."""
 
     at: Loads
     frugal: bool
-    best: dict[int, Candidate] = field(default_factory=dict)
-
-    def within(self, budget: int) -> Candidate | None:
-        lower = [price for price in self.best if price <= budget]
-        return self.best[max(lower)] if lower else None
 
 
 def polish(
     instance: Instance,
-    points: Sequence[Point],
+    knowledge: Knowledge,
     options: PlanOptions,
     search: Search,
     constraints: Constraints,
     keep: Callable[[Sequence[Point]], None] = lambda _: None,
-) -> list[Point]:
-    """Return the points and better ones within the constraints, until the search is used up.
+) -> None:
+    """Add better points within the constraints, until the search is used up.
 
-    Whenever one is added, those within the constraints are handed to ``keep``.
+    Whenever one is added, the points within the constraints are handed to ``keep``.
     """
-    polishing = _Polishing(instance, points, options, search, constraints, keep)
-    polishing.run()
-    return polishing.points
+    _Polishing(instance, knowledge, options, search, constraints, keep).run()
 
 
 class _Polishing:
-    """The points so far, the mappings that may lead to better ones, and the annealing that looks for more."""
+    """Annealing that looks for mappings that may lead to better points, and their schedules."""
 
     def __init__(
         self,
         instance: Instance,
-        points: Sequence[Point],
+        knowledge: Knowledge,
         options: PlanOptions,
         search: Search,
         constraints: Constraints,
         keep: Callable[[Sequence[Point]], None],
     ) -> None:
         self.instance, self.options, self.search = instance, options, search
-        self.points = list(points)
+        self.known = knowledge
+        self.rivals: dict[int, float] = {}  # by price
         self.constraints, self.keep = constraints, keep
         decoding = replace(options, decoder="caps", start="compact")
         kept = instance.multicast_of < 0
@@ -129,17 +162,13 @@ class _Polishing:
             self.loads.append(_Loads(Loads(few, able, counts, fixed, flips, common), frugal=True))
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
-        self.waiting: dict[tuple[Key, bool], Candidate] = {}
-        self.seen: set[tuple[Key, bool]] = set()
-        self.solves: Counter[int] = Counter()
         self.atomic = options.capacity_rule == "atomic-firing"
-        self.tightened: set[tuple[Key, tuple[int, ...]]] = set()
         most = math.inf if constraints.max_cost is None else constraints.max_cost
         self.budgets = [
             sum_ for sum_ in _budgets(instance, np.asarray(self.loads[0].at.price)) if sum_ <= 1e6 * most + 1
         ]
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
-        for point in points:
+        for point in knowledge.points:
             self._start_from(point)
 
     def _start_from(self, point: Point) -> None:
@@ -149,15 +178,16 @@ class _Polishing:
 
     def run(self) -> None:
         """Anneal and solve in turns; end when many turns found no mapping that had not been solved."""
-        number = idle = 0
+        idle = 0
         while not self.search.expired() and idle < tuning.MOST_IDLE_TURNS:
             spent = self.search.spent()
-            self._anneal(number)
-            idle = 0 if self.waiting else idle + 1
+            self._anneal(self.known.turns)
+            idle = 0 if self.known.waiting else idle + 1
             effort = max(self.search.spent() - spent, tuning.LEAST_POLISH)
             self._solve(tuning.SOLVES_OVER_REST * effort)
             self._tighten(effort)
-            number += 1
+            self.known.turns += 1
+        self.known.is_over = idle >= tuning.MOST_IDLE_TURNS
 
     def _anneal(self, number: int) -> None:
         """Look for mappings of less load within every price, from the best ones within it or within the next lower."""
@@ -166,9 +196,11 @@ class _Polishing:
         moves = tuning.FIRST_LOAD_MOVES << longer
         hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
         loads = self.loads[number % len(self.loads)]
-        least_bytes = min((candidate.bytes for candidate in loads.best.values()), default=self.most_bytes)
+        least_bytes = min(
+            (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
+        )
         for budget in self.budgets:
-            start = loads.within(budget)
+            start = self.known.within(budget, frugal=loads.frugal)
             if start is None or (start.load >= self._rival(start) and self.draw.random() < tuning.SKIP):
                 continue
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
@@ -183,73 +215,72 @@ class _Polishing:
 
     def _take(self, loads: _Loads) -> None:
         """Keep the best mapping of the annealing where it may lead to a better point."""
-        at, best = loads.at, loads.best
+        at = loads.at
         if at.best_load < 0:
             return
         arrays = (at.best.compact, at.best.xi, at.best.decision, at.best.binding)
         copy = Genotypes(*(np.array(array) for array in arrays))
         copy.compact[0] = 1
         found = Candidate(copy, at.best_load, at.best_bytes, at.best_price, frugal=loads.frugal)
-        for price, other in list(best.items()):
-            if price >= found.price and other.load >= found.load:
-                del best[price]
-        if all(other.load > found.load for price, other in best.items() if price <= found.price):
-            best[found.price] = found
+        self.known.note(found)
         if found.load < self._rival(found):
             key = self.symmetry.key(found.genotype), loads.frugal
-            if key not in self.seen:
-                self.waiting[key] = found
+            if key not in self.known.seen:
+                self.known.waiting[key] = found
 
     def _rival(self, candidate: Candidate) -> float:
         """Return the least period at the candidate's price."""
-        price = candidate.price / 1e6 + 1e-7
-        return min((point.period for point in self.points if point.core_cost <= price), default=math.inf)
+        at = candidate.price
+        if at not in self.rivals:
+            cost = at / 1e6 + 1e-7
+            self.rivals[at] = min((one.period for one in self.known.points if one.core_cost <= cost), default=math.inf)
+        return self.rivals[at]
 
     def _rank(self, candidate: Candidate) -> float:
         """Return the least number for the mapping to solve next: much to gain, few tries of it and at its price."""
-        tries = candidate.tries + self.solves[candidate.price] / 2
+        tries = candidate.tries + self.known.solves[candidate.price] / 2
         return float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
         end = self.search.spent() + effort
-        while self.waiting and not self.search.expired() and self.search.spent() < end:
-            self.waiting = {key: one for key, one in self.waiting.items() if one.load < self._rival(one)}
-            if not self.waiting:
+        while self.known.waiting and not self.search.expired() and self.search.spent() < end:
+            self.known.waiting = {key: one for key, one in self.known.waiting.items() if one.load < self._rival(one)}
+            if not self.known.waiting:
                 return
-            key = min(self.waiting, key=lambda key: self._rank(self.waiting[key]))
-            candidate = self.waiting.pop(key)
-            self.seen.add(key)
-            self.solves[candidate.price] += 1
+            key = min(self.known.waiting, key=lambda key: self._rank(self.known.waiting[key]))
+            candidate = self.known.waiting.pop(key)
+            self.known.seen.add(key)
+            self.known.solves[candidate.price] += 1
             solved = self._solved(candidate)
             if solved is None:
                 continue
             self._add(solved.point)
             if solved.least < self._rival(candidate) and solved.point.period > solved.least:
-                self.waiting[key] = replace(
+                self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
                 )
 
     def _add(self, point: Point) -> None:
-        if not any(covers(other, point) for other in self.points):
-            self.points = [other for other in self.points if not covers(point, other)] + [point]
-            self.keep([point for point in self.points if self.constraints.allow(point)])
+        if self.known.add(point):
+            self.rivals.clear()
+            self.keep([point for point in self.known.points if self.constraints.allow(point)])
 
     def _tighten(self, effort: float) -> None:
         """Look for shorter periods in the buffers of the points, and in the least ones, until this effort is spent."""
         end = self.search.spent() + effort
-        for point in self.points[:] if self.exact else ():
+        for point in self.known.points[:] if self.exact else ():
             net = mapped_point(self.instance.application, self.instance.platform, point)
             writes = net.write_tasks()
             low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=self.atomic) for b in net.network.buffers}
             key = self.symmetry.key(_genotype(self.instance, point))
             for tokens in (dict(point.capacities), low):
                 task = (key, tuple(tokens.values()))
-                if task in self.tightened:
+                if task in self.known.tightened:
                     continue
                 if self.search.expired() or self.search.spent() >= end:
                     return
-                self.tightened.add(task)
+                self.known.tightened.add(task)
                 self._schedule_within(net, point, tokens)
 
     def _schedule_within(self, net: MappedNetwork, point: Point, tokens: dict[str, int]) -> None:
@@ -257,7 +288,7 @@ class _Polishing:
         search = self.search.within(tuning.SOLVE_OVER_BUILDING * building)
         search.spend(building)
         size = sum(tokens[buffer.id] * buffer.token_bytes for buffer in net.network.buffers)
-        rivals = [o.period for o in self.points if o.core_cost <= point.core_cost and o.footprint_bytes <= size]
+        rivals = [o.period for o in self.known.points if o.core_cost <= point.core_cost and o.footprint_bytes <= size]
         most = min(rivals, default=None)
         least = int(period_bound(net).value)
         if most is not None and least >= most:

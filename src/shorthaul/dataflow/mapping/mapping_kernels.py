@@ -87,6 +87,11 @@ class Genotypes:
         self.decision = decision
         self.binding = binding
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make it anew in another process."""
+        parts = (np.array(self.compact), np.array(self.xi), np.array(self.decision), np.array(self.binding))
+        return Genotypes, parts
+
 
 @cython.final
 @cython.cclass

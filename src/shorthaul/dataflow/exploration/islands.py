@@ -1,0 +1,81 @@
+"""Polishing on several processes: each goes on from what all of them know, and they tell one another in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from shorthaul.core.search import Search
+from shorthaul.core.searching.tasks import run_tasks
+from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.constraints import Constraints
+from shorthaul.dataflow.exploration.polishing import Knowledge, polish
+from shorthaul.dataflow.mapping.arrays import Instance
+from shorthaul.dataflow.options import PlanOptions
+from shorthaul.dataflow.plan import Point
+
+
+def polish_together(
+    instance: Instance,
+    points: Sequence[Point],
+    options: PlanOptions,
+    search: Search,
+    constraints: Constraints,
+    keep: Callable[[Sequence[Point]], None],
+) -> list[Point]:
+    """Return the points and better ones within the constraints, until the search is used up.
+
+    The number of islands does not depend on how many run at once. Small searches are of one.
+    """
+    known = Knowledge(list(points))
+    if search.left() < tuning.LEAST_ISLAND_EFFORT * tuning.ISLANDS:
+        polish(instance, known, options, search, constraints, keep)
+        return known.points
+    effort, meeting = min(search.left() / tuning.MEETINGS, tuning.MOST_MEETING_EFFORT), 0
+    while not (search.expired() or known.is_over):
+        tasks = [
+            (instance, _share(known, number), options, constraints, meeting * tuning.ISLANDS + number)
+            for number in range(tuning.ISLANDS)
+        ]
+        answers = dict(run_tasks(_polished, tasks, search=search.within(effort)))
+        known = _together([answers[number] for number in sorted(answers)])
+        keep([point for point in known.points if constraints.allow(point)])
+        meeting += 1
+    return known.points
+
+
+def _polished(task: tuple[Instance, Knowledge, PlanOptions, Constraints, int], search: Search) -> Knowledge:
+    instance, known, options, constraints, number = task
+    search.seed += number
+    polish(instance, known, options, search, constraints)
+    return known
+
+
+def _share(known: Knowledge, number: int) -> Knowledge:
+    """Return what an island starts from: all that is known, and its share of the mappings that wait."""
+    own = dict(list(known.waiting.items())[number :: tuning.ISLANDS])
+    return replace(
+        known,
+        best=(dict(known.best[0]), dict(known.best[1])),
+        waiting=own,
+        seen=known.seen | known.waiting.keys(),
+        solves=known.solves.copy(),
+        tightened=set(known.tightened),
+    )
+
+
+def _together(islands: Sequence[Knowledge]) -> Knowledge:
+    """Return what all islands know."""
+    known = Knowledge([], turns=max(one.turns for one in islands), is_over=all(one.is_over for one in islands))
+    for one in islands:
+        for point in one.points:
+            known.add(point)
+        for best in one.best:
+            for candidate in best.values():
+                known.note(candidate)
+        known.waiting |= one.waiting
+        known.seen |= one.seen
+        known.tightened |= one.tightened
+        known.solves |= one.solves
+    known.seen -= known.waiting.keys()
+    return known
