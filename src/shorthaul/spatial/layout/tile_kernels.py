@@ -156,14 +156,12 @@ def _load(board: Board, tile: Tile) -> cython.void:
         tile.starts[i] = last
         for k in range(board.starts[v], board.starts[v + 1]):
             u = board.near[k]
-            ux = board.x[u] - tile.left
-            uy = board.y[u] - tile.top
-            if 0 <= ux < tile.width and 0 <= uy < tile.height:
-                tile.near[last] = tile.held[uy * tile.width + ux]
+            if _is_in(board, tile, u, count):
+                tile.near[last] = board.local[u]
             else:
                 tile.near[last] = outside
-                tile.x[outside] = ux
-                tile.y[outside] = uy
+                tile.x[outside] = board.x[u] - tile.left
+                tile.y[outside] = board.y[u] - tile.top
                 outside += 1
             last += 1
     tile.starts[tile.movable] = last
@@ -173,17 +171,20 @@ def _load(board: Board, tile: Tile) -> cython.void:
         v = tile.vertex[i]
         tile.shape[i] = board.shape[v]
         for k in range(1, board.size[v]):
-            if not _moves(board, tile, v + k):
+            if not _is_in(board, tile, v + k, tile.movable):
                 tile.shape[i] = 0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _moves(board: Board, tile: Tile, v: cython.Py_ssize_t) -> cython.bint:
-    """Return whether v may move in this tile; another one may be writing where it is in that."""
+def _is_in(board: Board, tile: Tile, v: cython.Py_ssize_t, count: cython.longlong) -> cython.bint:
+    """Return whether v is among the first ``count`` vertices of this tile; another one may be writing its number there.
+
+    Where v is tells less: a tile that is annealed in turns has moved it since that was written.
+    """
     i: cython.Py_ssize_t = board.local[v]
-    if i < 0 or i >= tile.movable:
+    if i < 0 or i >= count:
         return False
     return tile.vertex[i] == v
 
@@ -447,7 +448,8 @@ def _length(board: Board, v: cython.Py_ssize_t, cell: cython.longlong, other: cy
 def centre(board: Board, vertices: cython.const_int[::1]) -> int:
     """Move these vertices, one after the other, to the middle of their neighbours; return the hops saved.
 
-    Each changes places with whoever is there, or beside it, if that saves hops.
+    Each changes places with whoever is there, or beside it, if that saves hops. Tiles that are not annealed afterwards
+    stay so.
     """
     with cython.nogil:
         saved = _centre(board, vertices)
@@ -488,7 +490,9 @@ def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.longlong:
                 if w >= 0:
                     board.x[w] = board.x[v]
                     board.y[w] = board.y[v]
-                board.x[v] = x
-                board.y[v] = y
+                    board.new_x[w] = board.x[v]
+                    board.new_y[w] = board.y[v]
+                board.x[v] = board.new_x[v] = x
+                board.y[v] = board.new_y[v] = y
                 break
     return saved
