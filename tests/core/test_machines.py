@@ -51,3 +51,21 @@ def test_the_command_lists_shows_and_checks() -> None:
     wrong = shorthaul("machines", "tpu-v2")
     assert wrong.returncode == 2
     assert "did you mean 'tpu-v1'" in wrong.stderr
+
+
+#: Each line stands for nine of the line before, written out or merged into one object.
+DOUBLED = "&a [0]\n", "[{}]\n"
+MERGED = "&a {x: 1}\n", "{{<<: [{}]}}\n"
+
+
+@pytest.mark.parametrize(("first", "following"), [DOUBLED, MERGED])
+def test_aliases_of_aliases_are_refused_before_they_are_written_out(first: str, following: str) -> None:
+    lines = [f"a: {first}"]
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True):
+        lines.append(f"{name}: &{name} {following.format(', '.join([f'*{before}'] * 9))}")
+    with pytest.raises(InputError, match="stand for more than"):
+        machine_file("".join(lines))
+    few = "{name: &n few, grid: {width: &w 2, height: *w}, source: *n}"
+    found = machine_file(few, "grid")
+    assert found.grid is not None
+    assert (found.grid.width, found.grid.height, found.source) == (2, 2, "few")

@@ -14,6 +14,7 @@ import msgspec
 from shorthaul.core.document import decode_text, read_bytes
 from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name, show_value, unknown_name
 from shorthaul.core.machines.schema import MachineFile
+from shorthaul.core.machines.yaml_text import decode_yaml
 from shorthaul.core.machines.zigzag import is_zigzag, machine_of_zigzag
 
 SectionT = TypeVar("SectionT", bound=msgspec.Struct)
@@ -81,10 +82,9 @@ def machine_file(text: str, *needed: str) -> MachineFile:
       do:      see docs/machines.md for every field
     """
     try:
-        value = _with_numbers(msgspec.yaml.decode(text.encode(), strict=True))
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        problem = " ".join(str(error).split())
-        raise InputError(f"is not YAML: {problem}", allowed="a machine file, see docs/machines.md") from None
+        value = _with_numbers(decode_yaml(text))
+    except RecursionError:
+        raise InputError("is nested too deeply", allowed="a machine file, see docs/machines.md") from None
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise InputError("is not a machine file", value=value, allowed=", ".join(_fields(MachineFile)))
     value = machine_of_zigzag(value) if is_zigzag(value) else value

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from shorthaul.core.errors import InputError
+from shorthaul.core.machines.yaml_text import decode_yaml
 
 #: zigzag counts cycles; the figures of a machine file are per second.
 CLOCK_HZ: Final = 1e9
@@ -126,10 +127,7 @@ def machine_of_zigzag(value: dict[str, Any]) -> dict[str, Any]:
 
 def machine_text_of_zigzag(text: str) -> str:
     """Return an accelerator file of zigzag as a machine file; raises :class:`InputError`."""
-    try:
-        value = msgspec.yaml.decode(text.encode())
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise InputError(f"is not YAML: {' '.join(str(error).split())}") from None
+    value = decode_yaml(text)
     if not isinstance(value, dict) or not is_zigzag(value):
         raise InputError("is no accelerator of zigzag", allowed="a file with memories and operational_array")
     return msgspec.yaml.encode(machine_of_zigzag(value)).decode()

@@ -1,0 +1,53 @@
+"""YAML of machine files: a few lines whose aliases stand for one another must not become gigabytes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+import yaml  # type: ignore[import-untyped]
+
+from shorthaul.core.errors import InputError
+
+#: Values that all aliases of a text may stand for together.
+_MOST_REPEATED: Final = 1_000_000
+
+
+def decode_yaml(text: str) -> Any:
+    """Return what YAML text says; raises :class:`InputError`.
+
+    >>> decode_yaml("{a: &a [1, 2], b: *a}")
+    {'a': [1, 2], 'b': [1, 2]}
+    """
+    try:
+        if "*" in text:
+            with suppress(yaml.YAMLError):  # said in other words by what decodes it
+                _expect_few_repeated(text)
+        return msgspec.yaml.decode(text.encode(), strict=True)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        problem = " ".join(str(error).split())
+        raise InputError(f"is not YAML: {problem}", allowed="a machine file, see docs/machines.md") from None
+
+
+def _expect_few_repeated(text: str) -> None:
+    """Raise ValueError where aliases, those of merged keys too, stand for too much together."""
+    sizes: dict[str, int] = {}
+    within: list[tuple[str | None, int]] = [(None, 0)]
+    repeated = 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            within.append((event.anchor, 1))
+            continue
+        if isinstance(event, yaml.AliasEvent):
+            anchor, size = None, sizes.get(event.anchor, 1)
+            repeated += size
+            if repeated > _MOST_REPEATED:
+                raise ValueError(f"its aliases stand for more than {_MOST_REPEATED} values")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, size = within.pop()
+        else:
+            anchor, size = getattr(event, "anchor", None), 1
+        if anchor is not None:
+            sizes[anchor] = size
+        within[-1] = within[-1][0], within[-1][1] + size
