@@ -69,6 +69,9 @@ def test_verbs_without_effort() -> None:
     assert (answer.bound.value, answer.extra["upper"], answer.extra["operations"]) == (0, None, None)
     points = sweep(program, size="NI=9,NJ=9,NK=9", search=Search(effort=NOTHING)).extra["points"]
     assert {item["loads_words"] for item in points} == {None}
+    stopped = Search()
+    stopped.stop()
+    assert len(sweep(program, size="NI=9,NJ=9,NK=9", search=stopped).extra["points"]) == len(points)
     whole = sweep(program, size="NI=9,NJ=9,NK=9").extra["points"]
     assert all(item["bound"] <= other["bound"] for item, other in zip(points, whole, strict=True))
     report = check(program, search=Search(effort=NOTHING)).check

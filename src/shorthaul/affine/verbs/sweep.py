@@ -106,9 +106,9 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     """Return the bound beside the loads of a derived order over a range of S, at the sizes given.
 
     ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the derived order's formula says; None where no
-    operation fits), both in bytes too (``bound_bytes``, ``loads_bytes``), and the operational intensities ``oi_limit``
-    and ``oi_reached`` that follow, per word or per byte (``unit``); with ``balance`` also the shares of the machine's
-    peak, ``peak_limit`` and ``peak_reached``.
+    operation fits, or none was found in time), both in bytes too (``bound_bytes``, ``loads_bytes``), and the
+    operational intensities ``oi_limit`` and ``oi_reached`` that follow, per word or per byte (``unit``); with
+    ``balance`` also the shares of the machine's peak, ``peak_limit`` and ``peak_reached``.
 
     Returns
     -------
@@ -145,9 +145,8 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         found = dict(_run(tasks, search))
         bounds = (found.get(len(each)) or _Found()).bounds or _bounds(of_bound, search)
         points = [
-            _point(value, bounds.operations, found[at], each[at], options, widths, memory)
+            _point(value, bounds.operations, found.get(at, _Found()), each[at], options, widths, memory)
             for at, value in enumerate(bounds.values)
-            if at in found
         ]
     extra: SweepExtra = {
         "points": points,
