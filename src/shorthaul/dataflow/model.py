@@ -93,9 +93,7 @@ class Application:
         known = {actor.id for actor in self.actors}
         for number, channel in enumerate(self.channels):
             _check_channel(channel, known, f"channels[{number}] ({channel.id})")
-        for actor in self.actors:
-            if actor.kind == "multicast":
-                self._check_multicast(actor)
+        self._check_multicasts()
         if self.is_marked_graph:
             check_deadlock(
                 [actor.id for actor in self.actors], [(c.src, c.dst, c.id) for c in self.channels if c.delay == 0]
@@ -119,33 +117,42 @@ class Application:
         """The ids of the multicast actors, in declaration order."""
         return tuple(actor.id for actor in self.actors if actor.kind == "multicast")
 
-    def _check_multicast(self, actor: Actor) -> None:
-        place = f"actors ({actor.id})"
-        into = [channel for channel in self.channels if channel.dst == actor.id]
-        out = [channel for channel in self.channels if channel.src == actor.id]
-        if len(into) != 1 or not out:
-            problem = "is a multicast without exactly one input and at least one output"
-            raise InputError(problem, place=place, value=f"{len(into)} inputs, {len(out)} outputs")
-        for channel in (*into, *out):
-            size, rates = channel.token_bytes, (channel.produce, channel.consume)
-            if size != into[0].token_bytes:
-                problem = f"is a multicast whose channels differ in token size: {into[0].id!r} and {channel.id!r}"
-                cure = "give its channels one token_bytes, or make it a plain actor"
-                raise InputError(
-                    problem, place=place, value=sorted({into[0].token_bytes, size}), allowed="one token size", cure=cure
-                )
-            if rates != (1, 1):
-                problem = f"is a multicast on channels with rates above 1: {channel.id!r}"
-                shown, cure = f"produce {rates[0]}, consume {rates[1]}", "make both rates 1, or make it a plain actor"
-                raise InputError(problem, place=place, value=shown, allowed="produce 1, consume 1", cure=cure)
-        if any(channel.src == actor.id for channel in into):
-            raise InputError("is a multicast that feeds itself", place=place)
-        feeder = {channel.dst: channel.src for channel in self.channels if channel.dst in self.multicasts}
-        above = feeder[actor.id]
-        for _ in self.actors:
-            if above == actor.id:
-                raise InputError("is a multicast fed by multicasts alone", place=place, cure="give the cycle an actor")
-            above = feeder.get(above, "")
+    def _check_multicasts(self) -> None:
+        into: dict[str, list[Channel]] = {name: [] for name in self.multicasts}
+        out: dict[str, list[Channel]] = {name: [] for name in into}
+        for channel in self.channels:
+            into.get(channel.dst, []).append(channel)
+            out.get(channel.src, []).append(channel)
+        for name, channels in into.items():
+            _check_multicast(name, channels, out[name])
+        feeder = {name: into[name][0].src for name in into}
+        for name, above in feeder.items():
+            for _ in feeder:
+                if above == name:
+                    place, cure = f"actors ({name})", "give the cycle an actor"
+                    raise InputError("is a multicast fed by multicasts alone", place=place, cure=cure)
+                above = feeder.get(above, "")
+
+
+def _check_multicast(name: str, into: list[Channel], out: list[Channel]) -> None:
+    place = f"actors ({name})"
+    if len(into) != 1 or not out:
+        problem = "is a multicast without exactly one input and at least one output"
+        raise InputError(problem, place=place, value=f"{len(into)} inputs, {len(out)} outputs")
+    for channel in (*into, *out):
+        size, rates = channel.token_bytes, (channel.produce, channel.consume)
+        if size != into[0].token_bytes:
+            problem = f"is a multicast whose channels differ in token size: {into[0].id!r} and {channel.id!r}"
+            cure = "give its channels one token_bytes, or make it a plain actor"
+            raise InputError(
+                problem, place=place, value=sorted({into[0].token_bytes, size}), allowed="one token size", cure=cure
+            )
+        if rates != (1, 1):
+            problem = f"is a multicast on channels with rates above 1: {channel.id!r}"
+            shown, cure = f"produce {rates[0]}, consume {rates[1]}", "make both rates 1, or make it a plain actor"
+            raise InputError(problem, place=place, value=shown, allowed="produce 1, consume 1", cure=cure)
+    if into[0].src == name:
+        raise InputError("is a multicast that feeds itself", place=place)
 
 
 def _check_actor(actor: Actor, place: str) -> None:
