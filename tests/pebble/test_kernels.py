@@ -33,7 +33,7 @@ def anneals(kernels: ModuleType, rng: np.random.Generator) -> Any:
     kernels.restart(annealer)
     best = annealer.best
     found = np.asarray(best.nodes)[: best.size], np.asarray(best.loads)[: best.size]
-    return fine, annealer.has_best, best.price, best.excess, best.peak, annealer.work, *found
+    return fine, annealer.has_best, best.price, best.excess, annealer.work, *found
 
 
 def searches(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -64,6 +64,7 @@ def accumulates(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.local_search.sequence_state_kernels", anneals),
+    ("shorthaul.pebble.local_search.sequence_change_kernels", anneals),
     ("shorthaul.pebble.local_search.sequence_kernels", anneals),
     ("shorthaul.pebble.exact.priced_search_kernels", searches),
     ("shorthaul.pebble.exact.accumulation_kernels", accumulates),

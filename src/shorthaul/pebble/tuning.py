@@ -289,15 +289,18 @@ MODULES_SHARE: Final = 0.8
 
 # the game with prices
 
-#: Temperatures of annealing events, in the mean price of an event of the cheapest plan, and how the charge of what does
-#: not fit grows while nothing fits.
-PRICED_HOT, PRICED_COLD = 1.0, 0.01
-PENALTY_GROWTH: Final = 2.0
+#: Temperatures of annealing events, in the mean price of an event of the cheapest plan. The charge of what does not fit
+#: at first, in that per median weight, how many times as much it is at the end of a round, and how it grows while
+#: nothing fits.
+PRICED_HOT, PRICED_COLD = 1.0, 0.02
+FIRST_PENALTY, PENALTY_RISE, PENALTY_GROWTH = 0.1, 10.0, 2.0
 #: Units of work (events and operands looked at) of annealing events per effort.
-PRICED_RATE: Final = 3e8
-#: Work of the first round, how many times that the longest takes, and how many rounds without success end it.
-PRICED_WORK: Final = 20_000_000
+PRICED_RATE: Final = 1e8
+#: Work of the first round per event, how many times that the longest takes, in how many calls at least, and how many
+#: rounds without success end it.
+PRICED_WORK: Final = 200_000
 MOST_PRICED_ROUNDS: Final = 16
+PRICED_CALLS: Final = 20
 PRICED_PATIENCE: Final = 6
 #: Room for events that bring values back, per node.
 MOST_REPEATS: Final = 3

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.libc.math import exp, log
+from cython.cimports.shorthaul.pebble.local_search.sequence_change_kernels import accept, attempt, reject
 from cython.cimports.shorthaul.pebble.local_search.sequence_state_kernels import (
     Annealer,
     Board,
+    Change,
     Sequence,
     copy,
     evaluate,
@@ -14,17 +16,27 @@ from cython.cimports.shorthaul.pebble.local_search.sequence_state_kernels import
 
 #: How many values one move brings in, the operands of operands included.
 _MOST_INSERTED = cython.declare(cython.longlong, 12)
-#: Draws of a random event after which a move is given up.
+#: Draws of a random event after which a move is given up; of one whose value waits.
 _TRIES = cython.declare(cython.longlong, 8)
+_IDLE_TRIES = cython.declare(cython.longlong, 40)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _removes(a: Annealer, now: Sequence, other: Sequence) -> cython.bint:
+def _put(c: Change, node: cython.longlong, is_load: cython.uchar) -> cython.void:
+    """Add an event to the change."""
+    c.nodes[c.size] = node
+    c.loads[c.size] = is_load
+    c.size += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _removes(a: Annealer, now: Sequence, c: Change) -> cython.bint:
     """Leave out an event that repeats an earlier one, and often what came in for it alone."""
     _tries: cython.Py_ssize_t
-    at: cython.Py_ssize_t
     gone: cython.longlong = -1
     for _tries in range(_TRIES):
         drawn = a.random.below(now.size)
@@ -33,17 +45,11 @@ def _removes(a: Annealer, now: Sequence, other: Sequence) -> cython.bint:
             break
     if gone < 0:
         return False
-    first: cython.longlong = gone
+    c.low = gone
+    c.high = gone + 1
     if a.random.below(2):  # events right before that only this one reads go with it
-        while first > 0 and now.last_use[first - 1] <= gone and not now.firsts[first - 1]:
-            first -= 1
-    for at in range(first):
-        other.nodes[at] = now.nodes[at]
-        other.loads[at] = now.loads[at]
-    for at in range(gone + 1, now.size):
-        other.nodes[at - gone - 1 + first] = now.nodes[at]
-        other.loads[at - gone - 1 + first] = now.loads[at]
-    other.size = now.size - (gone + 1 - first)
+        while c.low > 0 and now.last_use[c.low - 1] <= gone and not now.firsts[c.low - 1]:
+            c.low -= 1
     return True
 
 
@@ -79,22 +85,21 @@ def _step(a: Annealer, now: Sequence) -> cython.longlong:
 @cython.nogil
 @cython.exceptval(check=False)
 def _idle(a: Annealer, now: Sequence, b: Board, step: cython.longlong) -> cython.longlong:
-    """Draw an event before ``step`` whose value is only read after it; -1 if there is none."""
-    at: cython.Py_ssize_t
-    found: cython.longlong = -1
-    count: cython.longlong = 0
+    """Draw an event before ``step`` whose value is only read after it; -1 if none is met."""
+    edge: cython.Py_ssize_t
+    _tries: cython.Py_ssize_t
+    if step == 0:
+        return -1
     a.stamp += 1
     node = now.nodes[step]
     if not now.loads[step]:
-        for at in range(b.starts[node], b.starts[node + 1]):
-            a.mark[b.parents[at]] = a.stamp
-    for at in range(step):
+        for edge in range(b.starts[node], b.starts[node + 1]):
+            a.mark[b.parents[edge]] = a.stamp
+    for _tries in range(_IDLE_TRIES):
+        at = a.random.below(step)
         if now.last_use[at] > step and a.mark[now.nodes[at]] != a.stamp:
-            count += 1
-            if a.random.below(count) == 0:
-                found = at
-    a.work += step
-    return found
+            return at
+    return -1
 
 
 @cython.cfunc
@@ -102,17 +107,17 @@ def _idle(a: Annealer, now: Sequence, b: Board, step: cython.longlong) -> cython
 @cython.exceptval(check=False)
 def _next_use(a: Annealer, now: Sequence, b: Board, made: cython.longlong, step: cython.longlong) -> cython.longlong:
     """Return the first event after ``step`` that reads what event ``made`` brought."""
-    at: cython.Py_ssize_t
     edge: cython.Py_ssize_t
     node = now.nodes[made]
-    for at in range(step + 1, now.last_use[made]):
-        if not now.loads[at]:
-            reader = now.nodes[at]
-            for edge in range(b.starts[reader], b.starts[reader + 1]):
-                if b.parents[edge] == node:
-                    a.work += at - step
-                    return at
-    return now.last_use[made]
+    found: cython.longlong = now.last_use[made]
+    for edge in range(b.child_starts[node], b.child_starts[node + 1]):
+        at = now.head[b.children[edge]]
+        while 0 <= at < found:
+            if at > step and not now.loads[at]:
+                found = at
+            at = now.following[at]
+        a.work += 1
+    return found
 
 
 @cython.cfunc
@@ -120,19 +125,19 @@ def _next_use(a: Annealer, now: Sequence, b: Board, made: cython.longlong, step:
 @cython.exceptval(check=False)
 def _is_there(a: Annealer, now: Sequence, node: cython.longlong, step: cython.longlong) -> cython.bint:
     """True if the value is in fast memory at ``step``, or computed nowhere before."""
-    at: cython.longlong = step - 1
-    while at >= 0:
-        if now.nodes[at] == node:
-            a.work += step - at
-            return now.last_use[at] >= step
-        at -= 1
-    return True
+    at: cython.longlong = now.head[node]
+    if at >= step:
+        return True
+    while 0 <= now.following[at] < step:
+        at = now.following[at]
+        a.work += 1
+    return now.last_use[at] >= step
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _inserts(a: Annealer, now: Sequence, other: Sequence, b: Board) -> cython.bint:
+def _inserts(a: Annealer, now: Sequence, c: Change, b: Board) -> cython.bint:
     """Let a value that waits go, and bring it back before its next reader, with operands that are gone by then."""
     edge: cython.Py_ssize_t
     at: cython.Py_ssize_t
@@ -165,19 +170,13 @@ def _inserts(a: Annealer, now: Sequence, other: Sequence, b: Board) -> cython.bi
                         a.kinds[count] = kind
                         count += 1
         looked += 1
-    if now.size + count > other.nodes.shape[0]:
+    if now.size + count > now.nodes.shape[0]:
         return False
     _ordered(a, count)
-    for at in range(place):
-        other.nodes[at] = now.nodes[at]
-        other.loads[at] = now.loads[at]
+    c.low = place
+    c.high = place
     for at in range(count):
-        other.nodes[place + at] = a.inserted[at]
-        other.loads[place + at] = a.kinds[at]
-    for at in range(place, now.size):
-        other.nodes[at + count] = now.nodes[at]
-        other.loads[at + count] = now.loads[at]
-    other.size = now.size + count
+        _put(c, a.inserted[at], a.kinds[at])
     return True
 
 
@@ -201,9 +200,8 @@ def _ordered(a: Annealer, count: cython.longlong) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _shifts(a: Annealer, now: Sequence, other: Sequence) -> cython.bint:
+def _shifts(a: Annealer, now: Sequence) -> cython.bint:
     """Move an event elsewhere: earlier with what it needs in between, later with what needs it."""
-    at: cython.Py_ssize_t
     first = a.random.below(now.size)
     reach: cython.longlong = now.size
     if a.random.below(4):
@@ -214,68 +212,59 @@ def _shifts(a: Annealer, now: Sequence, other: Sequence) -> cython.bint:
         return False
     if a.board.in_order and now.firsts[first] and not now.loads[first]:
         return False
-    other.size = now.size
-    low, high = (target, first) if target < first else (first, target)
-    for at in range(low):
-        other.nodes[at] = now.nodes[at]
-        other.loads[at] = now.loads[at]
-    for at in range(high + 1, now.size):
-        other.nodes[at] = now.nodes[at]
-        other.loads[at] = now.loads[at]
-    a.work += now.size
-    return (
-        _earlier(a, a.now, a.other, a.board, first, target)
-        if target < first
-        else _later(a, a.now, a.other, a.board, first, target)
-    )
+    if target < first:
+        _earlier(a, a.now, a.change, a.board, first, target)
+    else:
+        _later(a, a.now, a.change, a.board, first, target)
+    return _is_trimmed(a.now, a.change)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _earlier(
-    a: Annealer, now: Sequence, other: Sequence, b: Board, first: cython.longlong, target: cython.longlong
-) -> cython.bint:
+    a: Annealer, now: Sequence, c: Change, b: Board, first: cython.longlong, target: cython.longlong
+) -> cython.void:
     edge: cython.Py_ssize_t
     at: cython.longlong
     goes: cython.bint
-    put: cython.longlong = first
+    c.low = target
+    c.high = first + 1
+    a.work += first - target
+    put: cython.longlong = first - target  # those that stay are written from behind, those that go from before
     waiting: cython.longlong = 0
     a.stamp += 1
     for at in range(first, target - 1, -1):
         node = now.nodes[at]
-        goes = at == first
-        if a.mark[node] == a.stamp and now.firsts[at]:
-            goes = True
+        goes = at == first or (a.mark[node] == a.stamp and now.firsts[at])
         if goes:
-            a.held_back[waiting] = node
-            a.held_loads[waiting] = now.loads[at]
+            c.held[waiting] = at
             waiting += 1
             if not now.loads[at]:
                 for edge in range(b.starts[node], b.starts[node + 1]):
                     a.mark[b.parents[edge]] = a.stamp
         else:
-            other.nodes[put] = node
-            other.loads[put] = now.loads[at]
+            c.nodes[put] = node
+            c.loads[put] = now.loads[at]
             put -= 1
-    if put == first:
-        return False
     for at in range(waiting):
-        other.nodes[put - at] = a.held_back[at]
-        other.loads[put - at] = a.held_loads[at]
-    return True
+        c.nodes[put - at] = now.nodes[c.held[at]]
+        c.loads[put - at] = now.loads[c.held[at]]
+    c.size = c.high - c.low
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _later(
-    a: Annealer, now: Sequence, other: Sequence, b: Board, first: cython.longlong, target: cython.longlong
-) -> cython.bint:
+    a: Annealer, now: Sequence, c: Change, b: Board, first: cython.longlong, target: cython.longlong
+) -> cython.void:
     edge: cython.Py_ssize_t
     at: cython.longlong
     goes: cython.bint
-    put: cython.longlong = first
+    c.low = first
+    c.high = target + 1
+    a.work += target - first
     waiting: cython.longlong = 0
     is_needed: cython.bint = now.firsts[first]
     a.stamp += 1
@@ -291,25 +280,39 @@ def _later(
                         break
         if goes:
             a.mark[node] = a.stamp
-            a.held_back[waiting] = node
-            a.held_loads[waiting] = now.loads[at]
+            c.held[waiting] = at
             waiting += 1
         else:
-            other.nodes[put] = node
-            other.loads[put] = now.loads[at]
-            put += 1
-    if put == first:
-        return False
+            _put(c, node, now.loads[at])
     for at in range(waiting):
-        other.nodes[put + at] = a.held_back[at]
-        other.loads[put + at] = a.held_loads[at]
-    return True
+        _put(c, now.nodes[c.held[at]], now.loads[c.held[at]])
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _switches(a: Annealer, now: Sequence, other: Sequence, b: Board) -> cython.bint:
+def _is_trimmed(now: Sequence, c: Change) -> cython.bint:
+    """Leave out of a change what is as it was at its ends; False if nothing is left."""
+    at: cython.Py_ssize_t
+    same: cython.longlong = 0
+    while c.size > 0 and c.nodes[c.size - 1] == now.nodes[c.high - 1] and c.loads[c.size - 1] == now.loads[c.high - 1]:
+        c.size -= 1
+        c.high -= 1
+    while same < c.size and c.nodes[same] == now.nodes[c.low + same] and c.loads[same] == now.loads[c.low + same]:
+        same += 1
+    c.low += same
+    c.size -= same
+    if same > 0:
+        for at in range(c.size):
+            c.nodes[at] = c.nodes[at + same]
+            c.loads[at] = c.loads[at + same]
+    return c.size > 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _switches(a: Annealer, now: Sequence, c: Change, b: Board) -> cython.bint:
     """Load what was computed again, or compute what was loaded again."""
     _tries: cython.Py_ssize_t
     if b.load < 0 or b.store < 0 or not b.recompute:
@@ -317,8 +320,9 @@ def _switches(a: Annealer, now: Sequence, other: Sequence, b: Board) -> cython.b
     for _tries in range(_TRIES):
         at = a.random.below(now.size)
         if not b.given[now.nodes[at]] and not now.firsts[at]:
-            copy(now, other)
-            other.loads[at] = 1 - now.loads[at]
+            c.low = at
+            c.high = at + 1
+            _put(c, now.nodes[at], 1 - now.loads[at])
             return True
     return False
 
@@ -328,13 +332,14 @@ def _switches(a: Annealer, now: Sequence, other: Sequence, b: Board) -> cython.b
 @cython.exceptval(check=False)
 def _moves(a: Annealer) -> cython.bint:
     drawn = a.random.below(16)
+    a.change.size = 0
     if drawn < 5:
-        return _inserts(a, a.now, a.other, a.board)
+        return _inserts(a, a.now, a.change, a.board)
     if drawn < 9:
-        return _removes(a, a.now, a.other)
+        return _removes(a, a.now, a.change)
     if drawn < 10:
-        return _switches(a, a.now, a.other, a.board)
-    return _shifts(a, a.now, a.other)
+        return _switches(a, a.now, a.change, a.board)
+    return _shifts(a, a.now)
 
 
 @cython.cfunc
@@ -343,6 +348,7 @@ def _moves(a: Annealer) -> cython.bint:
 def _keeps(a: Annealer) -> cython.void:
     if a.now.excess == 0 and (not a.has_best or a.now.price < a.best.price):
         copy(a.now, a.best)
+        a.work += a.now.size
         a.has_best = True
 
 
@@ -361,6 +367,7 @@ def restart(annealer: Annealer) -> None:
     with cython.nogil:
         if annealer.has_best:
             copy(annealer.best, annealer.now)
+            evaluate(annealer, annealer.board, annealer.now)
 
 
 def anneal(
@@ -400,12 +407,19 @@ def _anneal(
     steep: cython.double = log(cold / hot)
     while a.work < first + most:
         a.work += 10
-        if not _moves(a) or not evaluate(a, a.board, a.other):
+        if not _moves(a):
             continue
+        a.work += a.change.size
+        if not attempt(a.board, a.now, a.change):
+            continue
+        a.work += 3 * a.change.count + a.change.low - a.change.first_risen
         progress = begin + (end - begin) * (a.work - first) / most
         heat = hot * exp(steep * progress)
         before = a.now.price + penalty * a.now.excess
-        after = a.other.price + penalty * a.other.excess
+        after = a.change.price + penalty * a.change.excess
         if after <= before - heat * log(1.0 - a.random.real()):
-            copy(a.other, a.now)
+            a.work += a.now.size // 8
+            accept(a.board, a.now, a.change)
             _keeps(a)
+        else:
+            reject(a.board, a.now, a.change)

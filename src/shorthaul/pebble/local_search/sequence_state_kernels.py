@@ -21,6 +21,8 @@ class Board:
 
     starts: cython.const_longlong[::1]
     parents: cython.const_longlong[::1]
+    child_starts: cython.const_longlong[::1]
+    children: cython.const_longlong[::1]
     weights: cython.const_longlong[::1]
     compute: cython.const_longlong[::1]
     given: cython.const_uchar[::1]
@@ -30,6 +32,7 @@ class Board:
     store: cython.longlong
     recompute: cython.bint
     in_order: cython.bint
+    in_place: cython.bint
 
     def __init__(
         self,
@@ -40,11 +43,16 @@ class Board:
         given: cython.const_uchar[::1],
         outputs: cython.const_uchar[::1],
         budget: cython.longlong,
-        load: cython.longlong,
-        store: cython.longlong,
+        prices: tuple[int, int],
         recompute: cython.bint,
         in_order: cython.bint,
+        in_place: cython.bint,
     ) -> None:
+        readers = np.repeat(np.arange(weights.shape[0]), np.diff(np.asarray(starts)))
+        by_parent = np.argsort(np.asarray(parents), kind="stable")
+        counts = np.bincount(np.asarray(parents), minlength=weights.shape[0])
+        self.child_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        self.children = readers[by_parent]
         self.starts = starts
         self.parents = parents
         self.weights = weights
@@ -52,39 +60,53 @@ class Board:
         self.given = given
         self.outputs = outputs
         self.budget = budget
-        self.load = load
-        self.store = store
+        self.load, self.store = prices
         self.recompute = recompute
         self.in_order = in_order
+        self.in_place = in_place
 
 
 @cython.final
 @cython.cclass
 class Sequence:
-    """Events in order: the value of each, and whether it is loaded. With room for more."""
+    """Events in order: the value of each, and whether it is loaded. With room for more.
+
+    ``following`` leads from an event to the next one of its value (-1: none), ``head`` from a value to its first event.
+    ``slides`` notes that a result takes the room of an operand, ``loaded`` counts the loads of a value.
+    """
 
     nodes: cython.longlong[::1]
     loads: cython.uchar[::1]
     last_use: cython.longlong[::1]
     held: cython.longlong[::1]
     firsts: cython.uchar[::1]
+    slides: cython.uchar[::1]
+    following: cython.longlong[::1]
+    head: cython.longlong[::1]
+    loaded: cython.longlong[::1]
     size: cython.longlong
     price: cython.longlong
-    excess: cython.double
-    peak: cython.longlong
+    excess: cython.longlong
 
     def __init__(
-        self, nodes: cython.const_longlong[::1], loads: cython.const_uchar[::1], room: cython.longlong
+        self,
+        nodes: cython.const_longlong[::1],
+        loads: cython.const_uchar[::1],
+        room: cython.longlong,
+        n: cython.longlong,
     ) -> None:
         self.nodes = np.zeros(room, np.int64)
         self.loads = np.zeros(room, np.uint8)
         self.last_use = np.zeros(room, np.int64)
         self.held = np.zeros(room, np.int64)
         self.firsts = np.zeros(room, np.uint8)
+        self.slides = np.zeros(room, np.uint8)
+        self.following = np.zeros(room, np.int64)
+        self.head = np.zeros(n, np.int64)
+        self.loaded = np.zeros(n, np.int64)
         self.size = nodes.shape[0]
         self.price = 0
         self.excess = 0
-        self.peak = 0
         for at in range(nodes.shape[0]):
             self.nodes[at] = nodes[at]
             self.loads[at] = loads[at]
@@ -92,60 +114,109 @@ class Sequence:
 
 @cython.final
 @cython.cclass
-class Annealer:
-    """The sequence as it stands, one move further, and the best that fits; ``work`` counts events and operands.
+class Change:
+    """New events, ``size`` of them, in place of those from ``low`` to before ``high``, and what follows from them.
 
-    ``in_place`` says that results may take the room of operands.
+    Values that they bring or read are ``met``; of each: its last event ``before`` the change, until when that is read
+    then (``until``), its newest event so far, and when that was read last (``carrier``, ``last``), until when a value
+    is read behind the change (``tail``, -1: not), and its next event there (``after``). ``risen`` is by how much more
+    is held from an event before the change on, ``slid`` lists events there whose results take an operand's room or
+    do so no longer.
     """
 
+    nodes: cython.longlong[::1]
+    loads: cython.uchar[::1]
+    last_use: cython.longlong[::1]
+    held: cython.longlong[::1]
+    firsts: cython.uchar[::1]
+    leaves: cython.longlong[::1]
+    widest: cython.longlong[::1]
+    low: cython.longlong
+    high: cython.longlong
+    size: cython.longlong
+    met: cython.longlong[::1]
+    count: cython.longlong
+    mark: cython.longlong[::1]
+    stamp: cython.longlong
+    before: cython.longlong[::1]
+    until: cython.longlong[::1]
+    carrier: cython.longlong[::1]
+    last: cython.longlong[::1]
+    tail: cython.longlong[::1]
+    after: cython.longlong[::1]
+    risen: cython.longlong[::1]
+    first_risen: cython.longlong
+    slid: cython.longlong[::1]
+    slid_count: cython.longlong
+    price: cython.longlong
+    excess: cython.longlong
+
+    def __init__(self, room: cython.longlong, n: cython.longlong) -> None:
+        self.nodes = np.zeros(room, np.int64)
+        self.loads = np.zeros(room, np.uint8)
+        self.last_use = np.zeros(room, np.int64)
+        self.held = np.zeros(room, np.int64)
+        self.firsts = np.zeros(room, np.uint8)
+        self.leaves = np.zeros(room, np.int64)
+        self.widest = np.zeros(room, np.int64)
+        self.low = 0
+        self.high = 0
+        self.size = 0
+        self.met = np.zeros(n, np.int64)
+        self.count = 0
+        self.mark = np.zeros(n, np.int64)
+        self.stamp = 0
+        self.before = np.zeros(n, np.int64)
+        self.until = np.zeros(n, np.int64)
+        self.carrier = np.zeros(n, np.int64)
+        self.last = np.zeros(n, np.int64)
+        self.tail = np.zeros(n, np.int64)
+        self.after = np.zeros(n, np.int64)
+        self.risen = np.zeros(room + 1, np.int64)
+        self.first_risen = 0
+        self.slid = np.zeros(2 * n, np.int64)
+        self.slid_count = 0
+        self.price = 0
+        self.excess = 0
+
+
+@cython.final
+@cython.cclass
+class Annealer:
+    """The sequence as it stands, a change of it, and the best that fits; ``work`` counts events and operands."""
+
     board: Board
-    in_place: cython.bint
     random: Random
     now: Sequence
-    other: Sequence
+    change: Change
     best: Sequence
     has_best: cython.bint
     work: cython.longlong
     latest: cython.longlong[::1]
-    stored: cython.uchar[::1]
     leaves: cython.longlong[::1]
     widest: cython.longlong[::1]
     mark: cython.longlong[::1]
     stamp: cython.longlong
     inserted: cython.longlong[::1]
     kinds: cython.uchar[::1]
-    held_back: cython.longlong[::1]
-    held_loads: cython.uchar[::1]
 
-    def __init__(
-        self,
-        board: Board,
-        random: Random,
-        start: Sequence,
-        other: Sequence,
-        best: Sequence,
-        in_place: cython.bint,
-    ) -> None:
+    def __init__(self, board: Board, random: Random, start: Sequence, best: Sequence) -> None:
         n = board.weights.shape[0]
         room = start.nodes.shape[0]
         self.board = board
-        self.in_place = in_place
         self.random = random
         self.now = start
-        self.other = other
+        self.change = Change(room, n)
         self.best = best
         self.has_best = False
         self.work = 0
         self.latest = np.zeros(n, np.int64)
-        self.stored = np.zeros(n, np.uint8)
         self.leaves = np.zeros(room + 1, np.int64)
         self.widest = np.zeros(room + 1, np.int64)
         self.mark = np.zeros(n, np.int64)
         self.stamp = 0
         self.inserted = np.zeros(_MOST_INSERTED, np.int64)
         self.kinds = np.zeros(_MOST_INSERTED, np.uint8)
-        self.held_back = np.zeros(room, np.int64)
-        self.held_loads = np.zeros(room, np.uint8)
 
 
 @cython.cfunc
@@ -159,7 +230,7 @@ def evaluate(a: Annealer, b: Board, s: Sequence) -> cython.bint:
     highest: cython.longlong = -1
     for at in range(b.weights.shape[0]):
         a.latest[at] = -1
-        a.stored[at] = 0
+        s.loaded[at] = 0
     for at in range(s.size):
         node = s.nodes[at]
         a.leaves[at] = 0
@@ -170,9 +241,9 @@ def evaluate(a: Annealer, b: Board, s: Sequence) -> cython.bint:
             if not b.given[node]:
                 if a.latest[node] < 0:
                     return False
-                if not a.stored[node] and not b.outputs[node]:
+                if not s.loaded[node] and not b.outputs[node]:
                     price += b.store * b.weights[node]
-                a.stored[node] = 1
+                s.loaded[node] += 1
         else:
             if b.given[node]:
                 return False
@@ -192,6 +263,11 @@ def evaluate(a: Annealer, b: Board, s: Sequence) -> cython.bint:
                     return False
                 s.last_use[made] = at
             a.work += b.starts[node + 1] - b.starts[node]
+        if a.latest[node] < 0:
+            s.head[node] = at
+        else:
+            s.following[a.latest[node]] = at
+        s.following[at] = -1
         a.latest[node] = at
         s.last_use[at] = at
     a.work += 3 * s.size
@@ -210,8 +286,7 @@ def _fill(a: Annealer, b: Board, s: Sequence) -> cython.void:
     """
     at: cython.Py_ssize_t
     held: cython.longlong = 0
-    excess: cython.double = 0.0
-    s.peak = 0
+    excess: cython.longlong = 0
     for at in range(s.size):
         last = s.last_use[at]
         a.leaves[last] += b.weights[s.nodes[at]]
@@ -219,12 +294,10 @@ def _fill(a: Annealer, b: Board, s: Sequence) -> cython.void:
             a.widest[last] = b.weights[s.nodes[at]]
     for at in range(s.size):
         own = b.weights[s.nodes[at]]
-        needed = held if a.in_place and a.widest[at] >= own else held + own
-        s.held[at] = needed
-        if needed > s.peak:
-            s.peak = needed
-        if needed > b.budget:
-            excess += needed - b.budget
+        s.slides[at] = b.in_place and a.widest[at] >= own
+        s.held[at] = held if s.slides[at] else held + own
+        if s.held[at] > b.budget:
+            excess += s.held[at] - b.budget
         held += own - a.leaves[at]
     s.excess = excess
 
@@ -233,15 +306,11 @@ def _fill(a: Annealer, b: Board, s: Sequence) -> cython.void:
 @cython.nogil
 @cython.exceptval(check=False)
 def copy(source: Sequence, target: Sequence) -> cython.void:
-    """Copy a sequence and what was found of it."""
+    """Copy the events of a sequence and their price."""
     at: cython.Py_ssize_t
     for at in range(source.size):
         target.nodes[at] = source.nodes[at]
         target.loads[at] = source.loads[at]
-        target.last_use[at] = source.last_use[at]
-        target.held[at] = source.held[at]
-        target.firsts[at] = source.firsts[at]
     target.size = source.size
     target.price = source.price
     target.excess = source.excess
-    target.peak = source.peak

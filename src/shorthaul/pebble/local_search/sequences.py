@@ -96,22 +96,21 @@ def played(game: Game, events: Events) -> Plan:
 def improve(game: Game, start: Events, *, search: Search, goal: int) -> tuple[Events, int] | None:
     """Return the best sequence met that fits, with its price, when annealing from ``start``; None if none fits.
 
-    Rounds grow; each begins with the best so far, or goes on while none fits. What does not fit is charged for each
-    step and unit of weight above the budget; the charge grows while nothing fits and falls when all does.
+    Rounds grow while they fail; each begins with the best so far, or goes on while none fits. What does not fit is
+    charged for each step and unit of weight above the budget; the charge rises in every round, and from round to round
+    while nothing fits.
     """
     annealer, names = _annealer(game, start, search)
     if not kernels.set_up(annealer):
         raise AssertionError("a sequence breaks its rules")
     weights = game.cdag.weights
     unit = max(1.0, game.terms.least(game.cdag) / len(start.nodes))
-    penalty = unit / float(np.median(weights))
+    penalty = tuning.FIRST_PENALTY * unit / float(np.median(weights))
     size, idle = 1, 0
     while not search.expired() and not (annealer.has_best and annealer.best.price <= goal):
         before = annealer.best.price if annealer.has_best else None
         kernels.restart(annealer)
-        _round(
-            annealer, (tuning.PRICED_HOT * unit, tuning.PRICED_COLD * unit, penalty), size * tuning.PRICED_WORK, search
-        )
+        _round(annealer, unit, penalty, size * tuning.PRICED_WORK * len(start.nodes), search)
         after = annealer.best.price if annealer.has_best else None
         if after is None:
             penalty *= tuning.PENALTY_GROWTH
@@ -128,14 +127,16 @@ def improve(game: Game, start: Events, *, search: Search, goal: int) -> tuple[Ev
     return Events(nodes, np.asarray(best.loads)[: best.size].copy()), best.price
 
 
-def _round(annealer: Annealer, heat: tuple[float, float, float], work: float, search: Search) -> None:
+def _round(annealer: Annealer, unit: float, penalty: float, work: float, search: Search) -> None:
     """Anneal once from hot to cold, some work at a time."""
     work = max(1.0, min(work, search.left() * tuning.PRICED_RATE))
+    hot, cold = tuning.PRICED_HOT * unit, tuning.PRICED_COLD * unit
     done = 0.0
     while done < work and not search.expired():
-        part = min(tuning.ANNEALING_CALL, int(work - done) + 1)
+        part = min(tuning.ANNEALING_CALL, int(work / tuning.PRICED_CALLS) + 1, int(work - done) + 1)
         before = annealer.work
-        kernels.anneal(annealer, *heat, min(1.0, done / work), min(1.0, (done + part) / work), part)
+        charge = penalty * tuning.PENALTY_RISE ** (done / work)
+        kernels.anneal(annealer, hot, cold, charge, min(1.0, done / work), min(1.0, (done + part) / work), part)
         search.spend((annealer.work - before) / tuning.PRICED_RATE)
         done += annealer.work - before
 
@@ -152,9 +153,9 @@ def _annealer(game: Game, start: Events, search: Search) -> tuple[Annealer, IntA
     board = Board(
         starts, number[sources][order], cdag.weights[names], cdag.compute[names],
         cdag.given[names].view(np.uint8), cdag.is_output()[names].view(np.uint8), game.budget,
-        -1 if terms.load is None else terms.load, -1 if terms.store is None else terms.store,
-        game.recompute, terms.in_order,
+        (-1 if terms.load is None else terms.load, -1 if terms.store is None else terms.store),
+        game.recompute, terms.in_order, terms.in_place,
     )  # fmt: skip
     room = len(start.nodes) + tuning.MOST_REPEATS * cdag.n + 64
-    now, other, best = (Sequence(number[start.nodes], start.loads, room) for _ in range(3))
-    return Annealer(board, Random(search.seed), now, other, best, terms.in_place), names
+    now, best = (Sequence(number[start.nodes], start.loads, room, cdag.n) for _ in range(2))
+    return Annealer(board, Random(search.seed), now, best), names
