@@ -87,6 +87,7 @@ WRONG_QUERIES = {
     "words.txt": (b"u v\na b\n", ("line 2", "names no vertex", "'a'", "allowed: 0 to 4")),
     "heading.csv": (b"u,v\n", ("holds no query", "line 1 of heading.csv is taken for names of columns: u, v")),
     "fractions.txt": (b"1.5 2\n", ("line 1", "names no vertex", "1.5")),
+    "endless.txt": (b"0 " + b"1" * 200_000, ("line 1", "cannot be read")),
     "empty.txt": (b"", ("holds no query", "two vertices per line")),
     "outside.npy": (npy([[0, 1], [2, 5]]), ("queries[1]", "0 to 4")),
     "floats.npy": (npy([[0.0, 1]]), ("are no numbers of vertices", "float64")),

@@ -156,7 +156,11 @@ def rows_of_text(data: bytes, file: Path, search: Search | None) -> Iterator[tup
         if number % tuning.LINES_AT_ONCE == 1:
             expect_time(search)
         parted = "," if "," in line else "\t" if "\t" in line else " "
-        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=parted), []) if cell.strip()]
+        try:
+            row = next(csv.reader([line], delimiter=parted), [])
+        except csv.Error as error:  # a cell of more than 128 KiB
+            raise InputError(f"cannot be read: {error}", file=file, place=f"line {number}") from None
+        cells = [cell.strip() for cell in row if cell.strip()]
         if cells and not cells[0].startswith("#"):
             yield number, cells
 
