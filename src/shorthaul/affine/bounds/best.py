@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -13,6 +13,8 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds import cones, finished_sums, hourglass
+from shorthaul.affine.bounds.boxes.fields import boxed_cones
+from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations
 from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.lifetime import crossing_scans, intervals, layers, phases, successive_chains, wavefront
@@ -163,7 +165,7 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     with charged_to(search):
         parts, tuned, instead = _tuned(found.proof.parts, sums, sizes)
         for graph, own in found.argued if found.proof.model is MODEL else ():
-            tuned += _with_finished_sums(graph, [instead.get(at, at) for at in own], parts, [*sums, *tuned], sizes)
+            tuned += _with_others(graph, [instead.get(at, at) for at in own], parts, [*sums, *tuned], sizes)
     if not tuned:
         return found
     formula = found.inputs + _largest(_added(parts, [*sums, *tuned]))
@@ -260,10 +262,10 @@ def _tuned(
     return every, [tuple(made.get(at, at) for at in item) for item in sums if made.keys() & set(item)], made
 
 
-def _with_finished_sums(
+def _with_others(
     graph: Graph, own: Sequence[int], parts: list[SubBound], sums: Sequence[tuple[int, ...]], sizes: Mapping[str, int]
 ) -> list[tuple[int, ...]]:
-    """Return the sum of arguments on one graph that is best at ``sizes``, if it has some on finished sums.
+    """Return the sum of arguments on one graph that is best at ``sizes``, if it has some on finished sums or in boxes.
 
     These are put behind ``parts``. Nothing where it is hardly better than the ``sums`` known.
     """
@@ -272,8 +274,7 @@ def _with_finished_sums(
     def worth(item: SubBound) -> float:
         return max(0.0, float(item.value.subs(at)))
 
-    found = until_out_of_effort(finished_sums.finished_sums(graph.flow))
-    made = [finished_sums.sub_bound(item, graph.flow, sizes) for item in found]
+    made = until_out_of_effort(_made_for(graph.flow, sizes))
     made = [item if graph.is_whole else _in_program(item, graph) for item in made]
     pool = [*((worth(item), None, item) for item in made), *((worth(parts[k]), k, parts[k]) for k in own)]
     taken, chosen = empty_union(), []
@@ -289,6 +290,18 @@ def _with_finished_sums(
         places.append(len(parts) if number is None else number)
         parts += [item] if number is None else []
     return [tuple(sorted(places))]
+
+
+def _made_for(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
+    """Yield the arguments that are made for sizes only: inside of boxes, and on finished sums."""
+    for stencil in boxed_stencils(flow):
+        general = stencil_levels.sub_bound(stencil, flow, balanced=True)
+        yield (general.tuned and general.tuned(sizes)) or general
+    for field_argument in boxed_cones(flow):
+        general = cones.sub_bound(field_argument, flow)
+        yield (general.tuned and general.tuned(sizes)) or general
+    for item in finished_sums.finished_sums(flow):
+        yield finished_sums.sub_bound(item, flow, sizes)
 
 
 def _pool(

@@ -27,7 +27,8 @@ from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.proofs.lemmas import CONES, SEGMENTS
+from shorthaul.affine.proofs.inside import Inside
+from shorthaul.affine.proofs.lemmas import BOXES, CONES, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import CONE_OPERATIONS, LEAST_GAIN, LONGEST_LAYER_PATH, MOST_CONES, MOST_PATH_SETS
@@ -65,6 +66,7 @@ class Cones:
     fields: tuple[Field, ...]
     reads: tuple[Read, ...]
     border: isl.Set
+    box: Inside | None = None  #: where the places of the instances fill a box, without a border
 
     @property
     def values(self) -> int:
@@ -73,7 +75,9 @@ class Cones:
 
     @property
     def weight(self) -> int:
-        """How many events the computation of an instance of the border counts for."""
+        """How many events the computation of an instance of the border counts for, 1 where there is none."""
+        if self.box is not None:
+            return 1
         n = self.around.dimensions
         least: float = self.values / self.around.trip ** (n / (n + 1))
         return math.ceil(least - 1e-9)
@@ -103,7 +107,7 @@ def cones(flow: DataFlow) -> Iterator[Cones]:
     lines = {found[0] for item in known if (found := line_of(item.total)) is not None}
     tried = []
     for name in steps:
-        shifts = _shifts(steps, name) if any(name in item.names for item in known) else set()
+        shifts = shifts_of(steps, name) if any(name in item.names for item in known) else set()
         for line in sorted(lines, key=lambda item: (item.axis, item.delta)):
             around = _neighbourhood(shifts, line) if len(line.delta) == _width(flow, name) else None
             if around is not None:
@@ -134,7 +138,7 @@ def _rate(around: Neighbourhood, values: int) -> float:
     return rate
 
 
-def _shifts(steps: Mapping[str, Sequence[Step]], name: str) -> set[Offset]:
+def shifts_of(steps: Mapping[str, Sequence[Step]], name: str) -> set[Offset]:
     """Return the distances at which instances of a statement are reached from one another, by way of others too."""
     found: set[Offset] = set()
     width = len(steps[name][0].matrix) if steps[name] else 0
@@ -157,25 +161,32 @@ def _shifts(steps: Mapping[str, Sequence[Step]], name: str) -> set[Offset]:
 
 def _neighbourhood(shifts: Iterable[Offset], line: Line) -> Neighbourhood | None:
     """Return the neighbours by reads at these distances, those with the best rate; None if there are none."""
-    n = len(line.delta) - 1
+    found = []
+    for places, most, kept in neighbours_by_trip(shifts, line):
+        rated = isoperimetric_constant(differences(frozenset(places)), len(line.delta) - 1)
+        if rated is not None:
+            found.append(Neighbourhood(line, places, most, kept, *rated))
+    return min(found, key=lambda item: float(item.trip / item.constant), default=None)
+
+
+def neighbours_by_trip(
+    shifts: Iterable[Offset], line: Line
+) -> Iterator[tuple[tuple[Offset, ...], int, tuple[Offset, ...]]]:
+    """Yield for every length of a round trip the neighbours within it, the length, and the reads that lead there."""
     costs: dict[Offset, int] = {}
     ways: dict[Offset, Offset] = {}
     for shift in sorted(shifts):
         back, aside = line.straight(shift)
         if back <= 0 and -back < costs.get(aside, 1 - back):
             costs[aside], ways[aside] = -back, shift
-    still = (0,) * n
+    still = (0,) * (len(line.delta) - 1)
     if costs.get(still) != 1:
-        return None
+        return
     trips = {at: cost + costs[over] for at, cost in costs.items() if any(at) and (over := _opposite(at)) in costs}
-    found = []
     for most in sorted(set(trips.values())):
         places = (still, *sorted(at for at, trip in trips.items() if trip <= most))
-        rated = isoperimetric_constant(differences(frozenset(places)), n) if most >= 1 else None
-        if rated is not None:
-            kept = tuple(sorted(ways[at] for at in {*places, *map(_opposite, places)}))
-            found.append(Neighbourhood(line, places, most, kept, *rated))
-    return min(found, key=lambda item: float(item.trip / item.constant), default=None)
+        if most >= 1:
+            yield places, most, tuple(sorted(ways[at] for at in {*places, *map(_opposite, places)}))
 
 
 def _opposite(place: Offset) -> Offset:
@@ -204,41 +215,56 @@ def _of_statement(
     flow: DataFlow, reads: Sequence[Read], known: Sequence[Cycle], name: str, around: Neighbourhood
 ) -> Cones | None:
     line = around.line
+    ways = ways_of(reads, name, around)
+    if ways is None:
+        return None
+    domain = flow.program.by_name[name].domain
+    for shift, items in ways.items():
+        where = where_of(items)
+        domain = domain.intersect(where)
+        if any(line.straight(shift)[1]):  # what the instances of neighbours read
+            domain = domain.intersect(where.apply(_map(moved(name, name, shift))))
+    straight = straightened(name, line)
+    places = tuple(at for at in range(len(line.delta)) if at != line.axis)
+    product = of_equal_width(domain.apply(straight), places)
+    if thickness(product) < len(line.delta) or not without_gaps(product, line.axis):
+        return None
+    beside = _beside(product, around)
+    later = same_coordinates(name, len(line.delta), places, f"x{line.axis} < y{line.axis}")
+    back = where_of(ways[_opposite(line.delta)]).apply(straight)
+    if not beside.apply(later).intersect(beside).is_subset(back):
+        return None
+    domain, border = (item.apply(straight.reverse()).coalesce() for item in (product, beside))
+    fields = fields_of(flow, known, name, domain, reads, line)
+    if not fields:
+        return None
+    used = tuple(item for items in ways.values() for item in items)
+    return Cones(name, domain, around, fields, used, border)
+
+
+def ways_of(reads: Sequence[Read], name: str, around: Neighbourhood) -> dict[Offset, list[Read]] | None:
+    """Return by distance the reads of the neighbours, None if one is not read."""
     ways: dict[Offset, list[Read]] = {}
     for item in reads:
         if item.source == name and item.shift in around.shifts:
             ways.setdefault(item.shift, []).append(item)
-    if set(ways) != set(around.shifts):
-        return None
-    domain = flow.program.by_name[name].domain
-    for shift, items in ways.items():
-        where = _where(items)
-        domain = domain.intersect(where)
-        if any(line.straight(shift)[1]):  # what the instances of neighbours read
-            domain = domain.intersect(where.apply(_map(moved(name, name, shift))))
-    straight = _straight(name, line)
-    places = tuple(at for at in range(len(line.delta)) if at != line.axis)
-    product = of_equal_width(domain.apply(straight), places)
-    if thickness(product) < len(line.delta) or not _without_gaps(product, line.axis):
-        return None
-    beside = _beside(product, around)
-    later = same_coordinates(name, len(line.delta), places, f"x{line.axis} < y{line.axis}")
-    back = _where(ways[_opposite(line.delta)]).apply(straight)
-    if not beside.apply(later).intersect(beside).is_subset(back):
-        return None
-    domain, border = (item.apply(straight.reverse()).coalesce() for item in (product, beside))
+    return ways if set(ways) == set(around.shifts) else None
+
+
+def fields_of(
+    flow: DataFlow, known: Sequence[Cycle], name: str, domain: isl.Set, reads: Sequence[Read], line: Line
+) -> tuple[Field, ...]:
+    """Return fields without common vertices that the instances need."""
     fields: list[Field] = []
     for kept in _apart(known, line):
         made = field_of(flow, kept.cycle, name, domain, reads, line)
         if made is not None and all(made.vertices.intersect(one.vertices).is_empty() for one in fields):
             fields.append(made)
-    if not fields:
-        return None
-    used = tuple(item for items in ways.values() for item in items)
-    return Cones(name, domain, around, tuple(fields), used, border)
+    return tuple(fields)
 
 
-def _where(items: Sequence[Read]) -> isl.Set:
+def where_of(items: Sequence[Read]) -> isl.Set:
+    """Return the instances that read so by one of the ways."""
     found = items[0].where
     for item in items[1:]:
         found = found.union(item.where)
@@ -251,7 +277,7 @@ def _map(relation: isl.UnionMap) -> isl.Map:
     return found[0]
 
 
-def _straight(name: str, line: Line) -> isl.Map:
+def straightened(name: str, line: Line) -> isl.Map:
     """Return the map that makes the line a loop: instance -> the instance with its step and its place."""
     step_text, places = line.coordinates((0,) * len(line.delta))
     places.insert(line.axis, step_text)
@@ -259,7 +285,7 @@ def _straight(name: str, line: Line) -> isl.Map:
     return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {name}[{names}] -> {name}[{', '.join(places)}] }}")
 
 
-def _without_gaps(product: isl.Set, axis: int) -> bool:
+def without_gaps(product: isl.Set, axis: int) -> bool:
     """True if all steps between two are there."""
     steps = only(product, (axis,))
     between = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, "{ [x] -> [y] : x < y }")
@@ -286,7 +312,8 @@ def sub_bound(item: Cones, flow: DataFlow, events: int | None = None) -> SubBoun
     T = n * S if events is None else sympy.Integer(events)
     K = S + T + item.weight - 1
     U = sympy.simplify(most_instances(item, K))
-    value = T * sympy.floor(size / U) - sources - item.weight * border
+    allowed = sympy.Integer(1) if item.box is None else item.box.allows(K / item.values)
+    value = allowed * T * sympy.floor(size / U) - sources - item.weight * border
     facts: dict[str, sympy.Expr] = {
         "|D|": size,
         "sources": sources,
@@ -300,7 +327,7 @@ def sub_bound(item: Cones, flow: DataFlow, events: int | None = None) -> SubBoun
         "U": U,
     }
     return SubBound(
-        "double cones",
+        f"double cones{', inside of a box' if item.box else ''}",
         (item.statement,),
         set_text(item.domain, flow.program),
         value,
@@ -308,7 +335,7 @@ def sub_bound(item: Cones, flow: DataFlow, events: int | None = None) -> SubBoun
         set_text(item.spill, flow.program),
         facts,
         _steps(item, flow, facts),
-        (SEGMENTS, CONES),
+        (SEGMENTS, CONES, *([BOXES] if item.box else [])),
         certificate=_certificate(item, facts),
         tuned=None if events is not None else partial(_tuned, item, flow, facts, value),
     )
@@ -333,9 +360,12 @@ def _tuned(
     at = {symbol(name): number for name, number in sizes.items()}
     size, sources, border = (float(facts[name].subs(at)) for name in ("|D|", "sources", "border"))
     n, c, g = item.around.dimensions, float(item.around.constant), item.values
+    limit = math.inf if item.box is None else float(item.box.most.subs(at))
 
     def worth(events: int) -> float:
         q = (sizes["S"] + events + item.weight - 1) / g
+        if limit < q:
+            return -math.inf
         most = item.around.trip * (q + n / ((n + 1) * c) * q ** ((n + 1) / n)) + (q * g if _longest(item) > 1 else 0)
         return float(events * math.floor(size / most) - sources - item.weight * border)
 
@@ -375,6 +405,7 @@ def _certificate(item: Cones, facts: Mapping[str, sympy.Expr]) -> dict[str, obje
         ],
         "sources": str(item.sources),
         "border": str(item.border),
+        "box": None if item.box is None else item.box.document(),
         "weight": item.weight,
         "events": str(facts["T"]),
         "instances_count": str(facts["|D|"]),
@@ -403,7 +434,9 @@ def _steps(item: Cones, flow: DataFlow, facts: Mapping[str, sympy.Expr]) -> tupl
         around.shape.because,
         f"fields, each vertex of which belongs to one place, pairwise without common vertices: {fields}",
         f"sources, where they begin: {set_text(item.sources, flow.program)}",
-        f"border, neighbours of D that are not in D: {set_text(item.border, flow.program)}",
+        f"border, neighbours of D that are not in D: {set_text(item.border, flow.program)}"
+        if item.box is None
+        else item.box.text(f"K/{item.values}"),
         (
             "Lemma (double cones), with K = S + T + omega - 1, as a segment of at least T events has fewer than T + "
             f"omega of them: |P| <= U = {facts['U']}."

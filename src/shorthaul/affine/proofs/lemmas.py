@@ -371,6 +371,21 @@ e = 0, where they are what is said, or at a = 0, where P has none but the K of (
 line from one end to the other, and F(K / omega) <= rho F(q) at the other end.""",
 )
 
+BOXES = Lemma(
+    "boxes",
+    """\
+In the lemmas on rows, on balanced rows and on double cones let all places lie in a box, and let it be demanded of the
+neighbours in the box only that they are read, or that the paths to them and back exist. Let (1) hold inside of the box,
+for N and -N, for all sets A such that A + N has at most M places in the box. Then the lemmas hold for K <= M, for K
+<= g M in the one on double cones, with A + N in the box for A + N, successors in the box, and no border.""",
+    """\
+The proofs apply (1) to three kinds of sets. A row A of q places that reads |A + N| vertices: those are in the row below
+or in-vertices of the row. As rows read no fewer vertices than they have, row by row, the row below has at most as many
+places as there are in-vertices up to it, so |A + N| <= In(P) <= K. The vertices of a row with all successors in the
+next one: A - N is within that row, of In(P) places at most. The places A_k of a double cone: A_k + N lies in A_(k -
+rho), of at most K / g places if k - rho is no less than the longest period.""",
+)
+
 REASSOCIATED = Lemma(
     "reassociated sums",
     """\

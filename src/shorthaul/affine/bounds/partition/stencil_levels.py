@@ -35,7 +35,8 @@ from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.proofs.lemmas import BALANCED, OWN_ROWS, ROWS, SEGMENTS, SHARED_ROWS, Lemma
+from shorthaul.affine.proofs.inside import Inside, instances_text
+from shorthaul.affine.proofs.lemmas import BALANCED, BOXES, OWN_ROWS, ROWS, SEGMENTS, SHARED_ROWS, Lemma
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import (
@@ -68,6 +69,7 @@ class Stencil:
     between: isl.UnionSet  #: temporaries by way of which they read, each of which stands for one neighbour at most
     ways: tuple[tuple[tuple[Offset, tuple[isl.Map, ...]], ...], ...]  #: how neighbours are read by way of temporaries
     complete: bool = False  #: all that the statements read of one another is among ``shifts``
+    box: Inside | None = None  #: where instances fill a box, and read the neighbours in it only
 
     @property
     def dimensions(self) -> int:
@@ -85,7 +87,7 @@ def stencils(flow: DataFlow) -> Iterator[Stencil]:
     """Yield the groups of up to three statements that form a stencil in levels."""
     direct = direct_reads(flow)
     reads = own_reads(flow, direct)
-    for group in _groups(flow, reads):
+    for group in groups(flow, reads):
         first = _first(flow.program.by_name[group[0]].domain.dim(_SET))
         options = [_stencil(flow, reads, group, first)]
         if len(group) == 1:
@@ -96,7 +98,7 @@ def stencils(flow: DataFlow) -> Iterator[Stencil]:
         yield from sorted(found, key=lambda item: (-float(item.constant), not item.own.is_empty()))[:1]
 
 
-def _groups(flow: DataFlow, reads: Mapping[str, Sequence[Read]]) -> Iterator[tuple[str, ...]]:
+def groups(flow: DataFlow, reads: Mapping[str, Sequence[Read]]) -> Iterator[tuple[str, ...]]:
     """Yield up to three statements of equal width of which each reads the one before, the first one the last.
 
     They need not stand side by side; the first one is the first in the program.
@@ -108,12 +110,12 @@ def _groups(flow: DataFlow, reads: Mapping[str, Sequence[Read]]) -> Iterator[tup
         for item in found:
             if 2 <= widths[item.source] == widths[sink]:
                 readers[item.source][sink] = None
-    groups: list[tuple[str, ...]] = [(name,) for name in widths]
+    longer: list[tuple[str, ...]] = [(name,) for name in widths]
     for _ in range(3):
-        yield from (group for group in groups if group[0] in readers[group[-1]])
-        groups = [
+        yield from (group for group in longer if group[0] in readers[group[-1]])
+        longer = [
             (*group, name)
-            for group in groups
+            for group in longer
             for name in readers[group[-1]]
             if place[name] > place[group[0]] and name not in group
         ]
@@ -149,23 +151,11 @@ def _level(covector: Offset, shift: Offset) -> int:
 def _stencil(
     flow: DataFlow, every: Mapping[str, Sequence[Read]], names: Sequence[str], covector: Offset
 ) -> Stencil | None:
-    step()
-    reads = [_neighbours(every, names, at, covector) for at in range(len(names))]
-    width = len(covector)
-    if len(names) > 1:  # statements after the first one read the same step
-        drop = tuple(-value for value in _first(width))
-        common, moves = _moved(reads[0], drop), [drop]
-        for item in reads[1:]:
-            move = _best_move(common, frozenset(item))
-            common &= _moved(item, move)
-            moves.append(move)
-        shifts = [
-            tuple(tuple(a + b for a, b in zip(item, move, strict=True)) for item in sorted(common)) for move in moves
-        ]
-    else:
-        common = frozenset(reads[0])
-        shifts = [tuple(sorted(common))]
-    rated = isoperimetric_constant(differences(common), width - 1) if len(common) > 1 else None
+    found = level_shifts(every, names, covector)
+    if found is None:
+        return None
+    (reads, shifts), width = found, len(covector)
+    rated = isoperimetric_constant(differences(frozenset(shifts[0])), width - 1)
     if rated is None:
         return None
     domains = []
@@ -200,6 +190,27 @@ def _stencil(
         tuple(ways),
         _is_complete(every, names, shifts),
     )
+
+
+def level_shifts(
+    every: Mapping[str, Sequence[Read]], names: Sequence[str], covector: Offset
+) -> tuple[list[dict[Offset, list[Read]]], list[tuple[Offset, ...]]] | None:
+    """Return by statement its reads of the level below, and distances: one neighbourhood moved; None of one place."""
+    step()
+    reads = [_neighbours(every, names, at, covector) for at in range(len(names))]
+    if len(names) == 1:
+        shifts = [tuple(sorted(reads[0]))]
+    else:  # statements after the first one read the same step
+        drop = tuple(-value for value in _first(len(covector)))
+        common, moves = _moved(reads[0], drop), [drop]
+        for item in reads[1:]:
+            move = _best_move(common, frozenset(item))
+            common &= _moved(item, move)
+            moves.append(move)
+        shifts = [
+            tuple(tuple(a + b for a, b in zip(item, move, strict=True)) for item in sorted(common)) for move in moves
+        ]
+    return (reads, shifts) if len(shifts[0]) > 1 else None
 
 
 def _stand_for_one(reads: Mapping[Offset, Sequence[Read]], shifts: Sequence[Offset]) -> bool:
@@ -297,18 +308,20 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         "T": T,
         "U": U,
     }
-    value = T * sympy.floor(size / U) - sources
+    allowed = sympy.Integer(1) if item.box is None else item.box.allows(K)
+    value = allowed * T * sympy.floor(size / U) - sources
     steps = [*_level_steps(item, flow), *_row_steps(item, flow, U, T)]
     ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
     if balanced:
         most, weight = balanced_part(n, c, K)
-        value = sympy.Max(value, _balanced_value(size + weight * (sources - ends), most, T) - T - sources)
+        even = _balanced_value(size + weight * (sources - ends), most, T) - T
+        value = sympy.Max(value, allowed * even - sources)
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
         steps.extend(_balanced_steps(item, flow, most))
     else:
         steps.append("value = T floor(|D|/U) - sources.")
     return SubBound(
-        "stencil by levels, balanced" if balanced else "stencil by levels",
+        f"stencil by levels{', balanced' if balanced else ''}{', inside of a box' if item.box else ''}",
         item.statements,
         "; ".join(set_text(part, flow.program) for part in item.domains),
         value,
@@ -326,8 +339,9 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
 
 
 def _lemmas(item: Stencil) -> list[Lemma]:
-    """Return the lemmas on temporaries that the argument rests on."""
-    return [*([] if item.own.is_empty() else [OWN_ROWS]), *([] if item.between.is_empty() else [SHARED_ROWS])]
+    """Return the lemmas on temporaries and on boxes that the argument rests on."""
+    used = {OWN_ROWS: not item.own.is_empty(), SHARED_ROWS: not item.between.is_empty(), BOXES: item.box is not None}
+    return [lemma for lemma, is_used in used.items() if is_used]
 
 
 def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, balanced: bool) -> dict[str, object]:
@@ -350,6 +364,7 @@ def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, 
             "edges": [list(edge) for edge in shape.edges],
             "sizes": list(shape.sizes),
         },
+        "box": None if item.box is None else item.box.document(),
         "balanced": balanced,
         "sources": str(item.sources),
         "ends": str(item.ends),
@@ -377,9 +392,12 @@ def _tuned(
     n, c = item.dimensions, float(item.constant)
     size, sources = (float(facts[name].subs(at)) for name in ("|D|", "sources"))
     ends = float(facts["|F|"].subs(at)) if balanced else 0.0
+    limit = math.inf if item.box is None else float(item.box.most.subs(at))
 
     def worth(events: int) -> float:
         K = sizes["S"] + events
+        if limit < K:
+            return -math.inf
         own = 0 if item.own.is_empty() else K
         plain = events * math.floor(size / (n / ((n + 1) * c) * K ** ((n + 1) / n) + own)) - sources
         rho = (K / (2 ** (n + 1) - 1)) ** (1 / n)
@@ -423,7 +441,7 @@ def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
             f"by a read of its own. In a level, a plane of {item.dimensions} dimensions, N is this set of v up to "
             "a translation."
         ),
-        "D: the instances of which all these neighbours are computed.",
+        instances_text(item.box),
         f"sources (read by D, not in D; no input is among them): {set_text(item.sources, flow.program)}",
         item.shape.because,
     ]

@@ -14,7 +14,8 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
-from shorthaul.affine.check.formulas import combined, floor, is_same, power, value_of
+from shorthaul.affine.check.formulas import Number, combined, floor, is_same, power, value_of
+from shorthaul.affine.check.stencils.boxes import allows, constant_in_box, is_box, wrong_sides
 from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, other_counts, way_of
 from shorthaul.core.errors import InputError
 
@@ -65,6 +66,24 @@ class Cones:
             if way.shift == shift:
                 found = found.union(way.levels[-1].domain().extract_set(found.get_space()))
         return found
+
+    @property
+    def straightened(self) -> isl.Set:
+        """The instances with the place along the line in place of the other coordinates."""
+        names, sign = [f"x{at}" for at in range(len(self.delta))], self.delta[self.axis]
+        values = [
+            name if at == self.axis else f"{name} + {-sign * by} * {names[self.axis]}"
+            for at, (name, by) in enumerate(zip(names, self.delta, strict=True))
+        ]
+        return self.domain.apply(isl.Map(f"{{ {self.name}[{', '.join(names)}] -> {self.name}[{', '.join(values)}] }}"))
+
+    @property
+    def constant(self) -> Number | None:
+        """The c of the inequality for the neighbours, None if they do not have the shape that is named."""
+        n, box = len(self.delta) - 1, self.given["box"]
+        if box is None:
+            return constant_of(neighbourhood(tuple(self.places)), n, self.given["shape"])
+        return constant_in_box(self.places, n, box) if not any(map(int, box["origin"])) else None
 
     @property
     def along(self) -> isl.Map:
@@ -130,13 +149,13 @@ def cones_of(given: Mapping[str, Any], reads: Reads) -> Cones:
 def wrong_cones(item: Cones, reads: Reads) -> Iterator[str]:
     """Yield what does not hold of neighbours, the border and fields, for all sizes."""
     yield from _wrong_trips(item, reads)
-    if constant_of(neighbourhood(tuple(item.places)), len(item.delta) - 1, item.given["shape"]) is None:
+    if item.constant is None:
         yield "the neighbourhood does not have the shape that is named"
     domain, along = item.domain, item.along
     if not domain.apply(along).intersect(domain.apply(along.reverse())).is_subset(domain):
         yield "a step is left out between two others"
     beside = domain
-    for place in item.places:
+    for place in item.places if item.given["box"] is None else ():
         aside = list(place)
         aside.insert(item.axis, 0)
         beside = beside.union(domain.apply(item.move(tuple(aside))))
@@ -145,6 +164,8 @@ def wrong_cones(item: Cones, reads: Reads) -> Iterator[str]:
     later = beside.apply(along).intersect(beside)
     if not later.is_subset(item.where(tuple(-value for value in item.delta))):
         yield "an instance is not reached from the one before at its place"
+    if item.given["box"] is not None and not is_box(item.straightened, item.axis):
+        yield "the instances do not fill a box"
     if not _product(item).is_subset(domain):
         yield "not all places have the same steps"
     yield from _wrong_fields(item, reads)
@@ -173,7 +194,10 @@ def _wrong_trips(item: Cones, reads: Reads) -> Iterator[str]:
             costs[aside] = min(-steps, costs.get(aside, -steps))
         where = item.where(way.shift)
         there = where if not any(aside) else where.intersect(where.apply(item.move(way.shift)))
-        if not item.domain.is_subset(there):
+        needed = item.domain
+        if item.given["box"] is not None:  # what lies outside of the box is no neighbour
+            there, needed = where, needed.intersect(needed.apply(item.move(way.shift).reverse()))
+        if not needed.is_subset(there):
             yield f"an instance does not reach its neighbours at {way.shift}"
     still = (0,) * (len(item.delta) - 1)
     if still not in item.places or costs.get(still) != 1:
@@ -233,12 +257,14 @@ def wrong_cone_value(
 ) -> Iterator[str]:
     """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``, or do not follow."""
     n, g, trip, weight = len(item.delta) - 1, item.values, item.trip, int(item.given["weight"])
-    c = constant_of(neighbourhood(tuple(item.places)), n, item.given["shape"])
+    c, box = item.constant, item.given["box"]
     border = isl.UnionSet.from_set(item.border)
     numbers = {"instances_count": item.points, "sources_count": item.sources, "border_count": border}
     known = {name: Fraction(counts(points)) for name, points in numbers.items()}
     yield from other_counts(item.given, known, sizes)
-    if weight < 1 or Fraction(weight) ** (n + 1) * trip**n < Fraction(g) ** (n + 1):
+    if box is not None:
+        yield from wrong_sides(box, item.straightened, item.axis, counts, sizes)
+    if weight < 1 or (box is None and Fraction(weight) ** (n + 1) * trip**n < Fraction(g) ** (n + 1)):
         yield "an instance of the border counts for too few events"
     for capacity in capacities:
         here = {**sizes, "S": capacity}
@@ -253,6 +279,7 @@ def wrong_cone_value(
         if max(period for period, *_ in item.fields) > 1:
             U = combined(ast.Add, U, K)
         size, sources, beside = known.values()
-        value = T * floor(combined(ast.Div, size, U)) - sources - weight * beside
+        allowed = Fraction(box is None or allows(box, sizes, q))
+        value = allowed * T * floor(combined(ast.Div, size, U)) - sources - weight * beside
         if not is_same(value, value_of(str(item.given["value"]), here)):
             yield f"the value does not follow from the counts at {here}"

@@ -19,6 +19,7 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, power, value_of
+from shorthaul.affine.check.stencils.boxes import allows, at_all_steps, constant_in_box, is_box, wrong_sides
 from shorthaul.affine.check.subspaces import spanned
 from shorthaul.core.errors import InputError
 
@@ -72,6 +73,22 @@ class Stencil:
         names = [f"x{k}" for k in range(len(self.covector))]
         values = ", ".join(f"{name} + {by}" for name, by in zip(names, shift, strict=True))
         return isl.UnionMap(f"{{ {self.names[at]}[{', '.join(names)}] -> {self.names[at - 1]}[{values}] }}")
+
+    @property
+    def centres(self) -> list[Vector] | None:
+        """How far the middle of the box's neighbourhood is from an instance, by statement; None without a box."""
+        if self.given["box"] is None:
+            return None
+        origin = (0, *map(int, self.given["box"]["origin"]))
+        return [tuple(a + b for a, b in zip(min(shifts), origin, strict=True)) for shifts in self.shifts]
+
+    def of_box(self, at: int) -> tuple[isl.UnionSet, isl.UnionSet] | None:
+        """Return what lies at all steps of the box below the instances of a statement, and above them."""
+        if self.centres is None:
+            return None
+        here, after = isl.UnionSet.from_set(self.domains[at]), (at + 1) % len(self.names)
+        down, up = self.move(at, self.centres[at]), self.move(after, self.centres[after]).reverse()
+        return at_all_steps(here.apply(down)), at_all_steps(here.apply(up))
 
     @property
     def temporaries(self) -> isl.UnionSet:
@@ -128,14 +145,18 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
     read, ends = isl.UnionSet("{ }"), isl.UnionSet("{ }")
     for at, name in enumerate(item.names):
         points, after = isl.UnionSet.from_set(item.domains[at]), (at + 1) % len(item.names)
+        box = item.of_box(at)
         for shift in item.shifts[at]:
             taken = item.move(at, shift).intersect_domain(points)
+            taken = taken if box is None else taken.intersect_range(box[0])
             by_way = _united(way.levels[-1] for way in item.ways[at] if way.shift == shift).domain()
             if not taken.subtract_domain(by_way).is_subset(reads.of(name)):
                 yield f"an instance of {name} does not read all of its neighbours"
             read = read.union(taken.range())
         for shift in item.shifts[after]:
-            ends = ends.union(points.subtract(item.move(after, shift).intersect_domain(inside).range()))
+            read_by = item.move(after, shift)
+            near = points if box is None else points.intersect(read_by.intersect_domain(box[1]).range())
+            ends = ends.union(near.subtract(read_by.intersect_domain(inside).range()))
         yield from _wrong_ways(item, at, reads)
     if not item.spill.is_equal(read.union(item.temporaries)):
         yield "the may-spill set is not what the instances read"
@@ -146,6 +167,23 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
         yield "the ends are not the instances without all successors"
     if _constant(item) is None:
         yield "the neighbourhood does not have the shape that is named"
+    yield from _wrong_box(item)
+
+
+def _wrong_box(item: Stencil) -> Iterator[str]:
+    """Yield where instances do not fill one box at every step."""
+    for at, domain in enumerate(item.domains):
+        box, before = item.of_box(at), item.domains[at - 1]
+        if box is None:
+            continue
+        here, there = domain.params(), before.params()
+        below = box[0].intersect_params(there)
+        if not is_box(domain, 0) or not below.is_equal(
+            at_all_steps(isl.UnionSet.from_set(before)).intersect_params(here)
+        ):
+            yield "the instances do not fill a box"
+        if item.ways[at] or item.covector != (1, *(0,) * item.dimensions):
+            yield "levels in a box are not the steps"
 
 
 def _wrong_ways(item: Stencil, at: int, reads: Reads) -> Iterator[str]:
@@ -197,7 +235,10 @@ def neighbourhood(shifts: Sequence[Vector]) -> frozenset[Vector]:
 
 
 def _constant(item: Stencil) -> Number | None:
-    return constant_of(neighbourhood(item.shifts[0]), item.dimensions, item.given["shape"])
+    places = neighbourhood(item.shifts[0])
+    if item.given["box"] is not None:
+        return constant_in_box(frozenset(place[1:] for place in places), item.dimensions, item.given["box"])
+    return constant_of(places, item.dimensions, item.given["shape"])
 
 
 def constant_of(places: frozenset[Vector], n: int, shape: Mapping[str, Any]) -> Number | None:
@@ -262,6 +303,9 @@ def wrong_value(
     known = {name: Fraction(counts(points)) for name, points in numbers.items()}
     yield from other_counts(item.given, known, sizes)
     size, sources, ends = known.values()
+    box = item.given["box"]
+    if box is not None:
+        yield from wrong_sides(box, item.domains[0], 0, counts, sizes)
     for capacity in capacities:
         here = {**sizes, "S": capacity}
         T = value_of(str(item.given["events"]), here)
@@ -272,13 +316,15 @@ def wrong_value(
         U = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n)))
         if item.given["own"]:
             U = combined(ast.Add, U, K)
-        value: Number = T * floor(combined(ast.Div, size, U)) - sources
+        allowed = Fraction(box is None or allows(box, sizes, K))
+        value: Number = allowed * T * floor(combined(ast.Div, size, U)) - sources
         if item.given["balanced"] is not False:
             rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))
             edge = K * (1 if n == 1 else 1 + Fraction(1, n))
             most = combined(ast.Add, combined(ast.Mult, combined(ast.Mult, 2 * bulk, rho), K), edge)
             handed = combined(ast.Mult, combined(ast.Div, rho, c), sources - ends)
             even = combined(ast.Div, combined(ast.Mult, T, combined(ast.Add, size, handed)), most)
-            value = max(value, combined(ast.Sub, even, T + sources), key=as_decimal)
+            handed_on = combined(ast.Mult, allowed, combined(ast.Sub, even, T))
+            value = max(value, combined(ast.Sub, handed_on, sources), key=as_decimal)
         if not is_same(value, value_of(str(item.given["value"]), here)):
             yield f"the value does not follow from the counts at {here}"
