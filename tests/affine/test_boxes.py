@@ -13,6 +13,7 @@ from tests.affine.derived import flow_of, kernel, quick, upper_of
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.tile_steps import Step
@@ -43,7 +44,7 @@ def is_exact(step: AnyStep) -> bool:
     """True if a phase loads no more than said wherever its tiles begin."""
     if isinstance(step, TurnsStep):
         return all(map(is_exact, step.groups))
-    return isinstance(step, BoxStep | WholeStep) or (isinstance(step, Step) and step.policy is None)
+    return isinstance(step, BoxStep | PassedStep | WholeStep) or (isinstance(step, Step) and step.policy is None)
 
 
 @pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), ("gemm", "mvt", "convolution-1d")))

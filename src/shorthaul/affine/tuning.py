@@ -54,6 +54,8 @@ FAMILY_SHARE = 0.4
 #: Shares of what is left for the arguments of the lower bound, and then for the derived order.
 LOWER_SHARE = 0.55
 UPPER_SHARE = 0.6
+#: The share of what is left then for the order at given sizes; the rest is for its formulas.
+SIZED_SHARE = 0.9
 #: The share of the arguments in ``plan``, and in ``check`` of a given plan.
 PLAN_LOWER_SHARE = 0.3
 REPLAY_LOWER_SHARE = 0.8

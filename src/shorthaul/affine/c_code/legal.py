@@ -11,6 +11,7 @@ from shorthaul.affine.c_code.parts import Nest, nest_of, program_nest
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.levels import LevelOrder
@@ -62,6 +63,8 @@ def _simpler(
     """Return a phase in tiles without panels and turns, or in program order."""
     if isinstance(step, FixedStep):
         return _simpler(nest, step.step, at, program, {**sizes, "S": step.capacity})
+    if isinstance(step, PassedStep):
+        return step.instead, nest_of(program, step.instead, at, sizes)
     told = "values that are alive together in the derived order share one place in memory"
     if step is not None and not isinstance(step, Step | BoxStep | WholeStep):
         made = nest_of(program, step.plain, at, sizes)

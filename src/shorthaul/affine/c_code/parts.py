@@ -15,8 +15,10 @@ import islpy as isl
 
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
+from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep
@@ -88,6 +90,8 @@ def nest_of(program: Program, step: AnyStep, number: int, sizes: Mapping[str, in
         return program_nest(program, step.names)
     if isinstance(step, BoxStep):
         return writer.nest(step.names, writer.in_boxes(step))
+    if isinstance(step, PassedStep):
+        return writer.nest(step.names, writer.in_pieces(step))
     plain = step if isinstance(step, Step) else step.plain
     cut = step.cut(parameters, capacity) if isinstance(step, PanelStep) else None
     remark = ""
@@ -146,7 +150,7 @@ class _Writer:
 
     def in_boxes(self, step: BoxStep) -> list[_Draft]:
         """Return the statements in boxes."""
-        return [_Draft(name, name, self._box_entries(step, name)) for name in step.names]
+        return [_Draft(name, name, self._box_entries(step, name, name)) for name in step.names]
 
     def in_turns(self, step: TurnsStep) -> list[_Draft]:
         """Return the groups of every step of the outer loop, one after the other."""
@@ -154,13 +158,24 @@ class _Writer:
         for turn, (group, delay) in enumerate(zip(step.groups, step.delays, strict=True)):
             assert group.phase is not None
             for name in group.names:
-                piece = step.parts.pieces.get(name)
-                statement = name if piece is None else piece.statement
+                statement, conditions = self._piece(step.parts, name)
                 outer = group.phase.placement[name][0].text(self._iterators(statement))
                 entries = [_Entry(f"{outer} + {delay}"), _Entry(str(turn)), *self._entries(group, name, statement)]
-                where = piece and f"{piece.row.text(self._iterators(statement))} {'=' if piece.on else '!='} 0"
-                result.append(_Draft(name, statement, entries, [where] if where else []))
+                result.append(_Draft(name, statement, entries, conditions))
         return result
+
+    def in_pieces(self, step: PassedStep) -> list[_Draft]:
+        """Return the pieces of statements in boxes."""
+        result = []
+        for name in step.boxes.names:
+            statement, conditions = self._piece(step.parts, name)
+            result.append(_Draft(name, statement, self._entries(step.boxes, name, statement), conditions))
+        return result
+
+    def _piece(self, parts: Split, name: str) -> tuple[str, list[str]]:
+        """Return the statement of a piece, and which of its instances it has."""
+        piece = parts.pieces.get(name)
+        return (name, []) if piece is None else (piece.statement, [piece.condition(self._iterators(piece.statement))])
 
     def _iterators(self, statement: str) -> list[str]:
         return [f"v{at}" for at in range(len(self.program.by_name[statement].iterators))]
@@ -172,12 +187,12 @@ class _Writer:
         self.sizes[name] = value
         return name
 
-    def _box_entries(self, step: BoxStep, name: str) -> list[_Entry]:
+    def _box_entries(self, step: BoxStep, name: str, statement: str) -> list[_Entry]:
         assert step.phase is not None
         box = step.box
         if id(step) not in self._boxes:
             self._boxes[id(step)] = [None if edge == 1 else self._new(edge) for edge in box.edges]
-        texts = [row.text(self._iterators(name)) for row in step.phase.placement[name]]
+        texts = [row.text(self._iterators(statement)) for row in step.phase.placement[name]]
         return [
             _Entry(texts[at] if tile is None else f"{texts[at]} - {box.first[at]}", tile)
             for at, tile in zip(box.loops, self._boxes[id(step)], strict=True)
@@ -186,7 +201,7 @@ class _Writer:
     def _entries(self, step: Step | BoxStep, name: str, statement: str) -> list[_Entry]:
         """Return what a statement is sorted by; nothing: program order."""
         if isinstance(step, BoxStep):
-            return self._box_entries(step, name)
+            return self._box_entries(step, name, statement)
         if step.phase is None or step.policy is None:
             return []
         order = step.policy.order

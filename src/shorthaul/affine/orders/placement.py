@@ -20,13 +20,8 @@ from shorthaul.affine.integer_sets.subspaces import span
 from shorthaul.affine.model import Statement
 from shorthaul.affine.tuning import MOST_PLACEMENTS, MOST_TILED, WIDEST_FREE_ORDER
 
-_IN, _OUT, _PARAM, _SET, _DIV = (
-    isl.dim_type.in_,
-    isl.dim_type.out,
-    isl.dim_type.param,
-    isl.dim_type.set,
-    isl.dim_type.div,
-)
+_IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
+_SET, _DIV = isl.dim_type.set, isl.dim_type.div
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +124,7 @@ def function_rows(relation: isl.Map) -> tuple[Row, ...] | None:
 
 
 def _rows(value: isl.MultiAff) -> tuple[Row, ...] | None:
-    rows = [_row(value.get_aff(at)) for at in range(value.dim(_OUT))]
+    rows = [affine_row(value.get_aff(at)) for at in range(value.dim(_OUT))]
     return None if any(row is None for row in rows) else tuple(row for row in rows if row is not None)
 
 
@@ -137,13 +132,14 @@ def zeros_of(domain: isl.Set) -> tuple[Row, ...]:
     """Return affine functions that are 0 on the whole of ``domain``."""
     result = []
     for constraint in domain.affine_hull().get_constraints():
-        row = _row(constraint.get_aff()) if constraint.is_equality() else None
+        row = affine_row(constraint.get_aff()) if constraint.is_equality() else None
         if row is not None and any(row.factors):
             result.append(row)
     return tuple(result)
 
 
-def _row(affine: isl.Aff) -> Row | None:
+def affine_row(affine: isl.Aff) -> Row | None:
+    """Return an affine function as a row, None if it is divided or has no value."""
     if affine.get_denominator_val().to_python() != 1 or affine.is_nan():
         return None
     if any(affine.get_coefficient_val(_DIV, at).to_python() for at in range(affine.dim(_DIV))):
@@ -213,7 +209,7 @@ def entry(statement: Statement, at: int) -> Row | None:
     """Return an entry of the time vectors of a statement as an affine function, None if it is none."""
     pieces: list[isl.MultiAff] = []
     isl.PwMultiAff.from_map(statement.schedule).foreach_piece(lambda _, value: pieces.append(value))
-    return _row(pieces[0].get_aff(at)) if len(pieces) == 1 else None
+    return affine_row(pieces[0].get_aff(at)) if len(pieces) == 1 else None
 
 
 def placements(
@@ -380,7 +376,7 @@ def _first_use(flow: DataFlow, statement: Statement, partial: Placement, at: int
         return None
     pieces: list[isl.MultiAff] = []
     first.foreach_piece(lambda _, value: pieces.append(value))
-    rows = {_row(piece.get_aff(0)) for piece in pieces}
+    rows = {affine_row(piece.get_aff(0)) for piece in pieces}
     return rows.pop() if len(rows) == 1 else None
 
 

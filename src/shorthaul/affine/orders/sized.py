@@ -14,11 +14,12 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.passed import PassedStep, passed
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
-from shorthaul.affine.orders.tile_policy import Counts, make_phase
+from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of, turning
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, components, in_order, untiled
@@ -61,7 +62,7 @@ def at_sizes(
             if sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
                 best = replace(upper, steps=tuple(in_order(flow, steps)))
         for at, item in enumerate(best.steps):
-            found = boxes.better(item, partial(refined, slack=slack))
+            found = boxes.passing(boxes.better(item, partial(refined, slack=slack)))
             best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
     return best
 
@@ -143,6 +144,29 @@ class Boxes:
         if found is not None and improve is not None:
             found = improve(found)
         return step if found is None or self.cost(found) >= self.cost(step) else found
+
+    def passing(self, step: AnyStep) -> AnyStep:
+        """Return a phase with what a loop has passed placed behind the rest, in boxes, where that loads less."""
+        if isinstance(step, FixedStep | PassedStep):
+            return step
+        found = None
+        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+            made = passed(self.flow, step.names)
+            if made is None:
+                return step
+            parts, placement = made
+            names, program = tuple(placement), parts.flow.program
+            counts = Counts(parts.flow)
+            conflicts = Conflicts(program, accesses_of(program))
+            mine = tuple(read for name in names for read in reads_of(parts.flow, name))
+            inner = Step(names, Phase(names, placement, (), counts), None, 0.0, counts, mine)
+            bands = list(tileable(_all(signs_by_array(conflicts, placement)), len(placement[names[0]])))
+            found = boxed(parts.flow, inner, bands, self.sizes, tuple(self.weights), self.slack)
+        if found is None:
+            return step
+        plain = step if isinstance(step, Step) else step.plain
+        result = PassedStep(plain, refined(found, self.slack), parts, step)
+        return result if self.cost(result) < self.cost(step) else step
 
     def turned(self, steps: Sequence[AnyStep]) -> list[AnyStep]:
         """Return phases with those of one outer loop as groups that take turns, where most is loaded and that saves."""

@@ -6,7 +6,7 @@ all columns that one updates. Taken apart from the rest they can run at another 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,11 +21,21 @@ _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The instances of ``statement`` on the hyperplane where ``row`` is 0, or those off it."""
+    """The instances of ``statement`` where every row of ``where`` is 0 ("="), off it ("!="), above (">") or below."""
 
     statement: str
-    row: Row
-    on: bool
+    where: tuple[tuple[Row, str], ...]
+
+    def condition(self, names: Sequence[str]) -> str:
+        """Return the condition on iterators of these names as isl reads it."""
+        return " and ".join(f"{row.text(names)} {sign} 0" for row, sign in self.where)
+
+    def instances(self, width: int) -> isl.Set:
+        """Return all places of ``width`` iterators where the condition holds."""
+        names = [f"v{at}" for at in range(width)]
+        parameters = sorted({name for row, _ in self.where for name, _ in row.parameters})
+        text = f"[{', '.join(parameters)}] -> {{ {self.statement}[{', '.join(names)}] : {self.condition(names)} }}"
+        return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,9 @@ def split(flow: DataFlow, names: Collection[str]) -> Split:
     for name in names:
         row = _hyperplane(flow, name, names)
         if row is not None:
-            pieces |= {f"{name}_{'on' if on else 'off'}": Piece(name, row, on) for on in (True, False)}
+            pieces |= {
+                f"{name}_{'on' if on else 'off'}": Piece(name, ((row, "=" if on else "!="),)) for on in (True, False)
+            }
     if not pieces:
         return Split(flow)
     parts: dict[str | None, list[tuple[str | None, isl.Set | None]]] = {}
@@ -93,11 +105,7 @@ def _hyperplane(flow: DataFlow, name: str, names: Collection[str]) -> Row | None
 
 
 def _domain(statement: Statement, piece: Piece) -> isl.Set:
-    names = [f"v{at}" for at in range(len(statement.iterators))]
-    parameters = [name for name, _ in piece.row.parameters]
-    where = f"{piece.row.text(names)} {'=' if piece.on else '!='} 0"
-    text = f"[{', '.join(parameters)}] -> {{ {statement.name}[{', '.join(names)}] : {where} }}"
-    return statement.domain.intersect(isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
+    return statement.domain.intersect(piece.instances(len(statement.iterators))).coalesce()
 
 
 def _between(

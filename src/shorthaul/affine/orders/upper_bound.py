@@ -24,6 +24,7 @@ from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplifi
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
@@ -35,7 +36,7 @@ from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDE
 from shorthaul.core.arguments import public
 from shorthaul.core.search import Search
 
-AnyStep = Step | PanelStep | TurnsStep | BoxStep | WholeStep | FixedStep
+AnyStep = Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | FixedStep
 
 
 @dataclass(frozen=True)

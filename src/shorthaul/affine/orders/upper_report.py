@@ -9,6 +9,7 @@ import sympy
 
 from shorthaul.affine.integer_sets.short_form import simple_bound
 from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.levels import LevelOrder
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
@@ -125,6 +126,11 @@ def order_text(step: AnyStep) -> str:
         return "program order, everything kept: it fits at these sizes"
     if isinstance(step, BoxStep):
         return _box_text(step)
+    if isinstance(step, PassedStep):
+        halves = sorted(
+            {f"{item.statement} in pieces around {_equation(step, item)}" for item in step.parts.pieces.values()}
+        )
+        return "; ".join([f"what a loop has passed later, in {_box_text(step.boxes)}", *halves])
     if isinstance(step, TurnsStep):
         turns = ", then ".join(f"[{', '.join(item.names)}: {order_text(item)}]" for item in step.groups)
         halves = sorted(
@@ -158,9 +164,9 @@ def _box_text(step: BoxStep) -> str:
     return f"{', in these '.join(parts)}{found}, inside in program order"
 
 
-def _equation(step: TurnsStep, piece: Piece) -> str:
+def _equation(step: TurnsStep | PassedStep, piece: Piece) -> str:
     iterators = step.plain.counts.flow.program.by_name[piece.statement].iterators
-    return f"{_shown(piece.row, iterators).strip('()')} = 0"
+    return " and ".join(f"{_shown(row, iterators).strip('()')} = 0" for row, _ in piece.where)
 
 
 def _panels_text(plan: PanelPlan) -> str:
@@ -214,6 +220,8 @@ def kept_text(step: AnyStep) -> list[str]:
         return list(dict.fromkeys([*own, *parts]))
     if isinstance(step, WholeStep):
         return [f"{name}: kept throughout" for name in step.inputs]
+    if isinstance(step, PassedStep):
+        return list(dict.fromkeys(kept_text(step.boxes)))
     if isinstance(step, BoxStep):
         return [f"{item.name}: the cells of a box" for item in step.cells]
     if step.phase is None or step.policy is None:

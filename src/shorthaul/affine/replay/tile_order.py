@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.placement import Row
+from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep
@@ -22,6 +25,7 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 IntArray = npt.NDArray[np.int64]
+_HOLDS: Final = {"=": np.equal, "!=": np.not_equal, "<": np.less, ">": np.greater}
 
 
 def tiled_order(
@@ -42,6 +46,9 @@ def _phase_order(
 ) -> IntArray:
     if isinstance(step, FixedStep):
         return _phase_order(step.step, cdag, first, {**sizes, "S": step.capacity}, origin)
+    if isinstance(step, PassedStep):
+        vertices, places = _members(step.boxes, step.parts, cdag, first, sizes)
+        return vertices[np.lexsort((vertices, *reversed(_box_keys(step.boxes.box, places))))]
     owners = [cdag.names.index(name, first) for name in step.names]
     vertices = np.flatnonzero(np.isin(cdag.owner, owners))
     if isinstance(step, TurnsStep):
@@ -72,24 +79,31 @@ def _turns_order(
     """Return the instances step by step of the outer loop, in every step group by group."""
     found: list[tuple[IntArray, list[IntArray]]] = []
     for turn, (group, delay) in enumerate(zip(step.groups, step.delays, strict=True)):
-        assert group.phase is not None
-        vertices, places = [], []
-        for name in group.names:
-            piece = step.parts.pieces.get(name)
-            owner = cdag.names.index(name if piece is None else piece.statement, first)
-            mine = np.flatnonzero(cdag.owner == owner)
-            if piece is not None:
-                points = cdag.coordinates[mine, : len(piece.row.factors)]
-                mine = mine[(_values(piece.row, points, sizes) == 0) == piece.on]
-            vertices.append(mine)
-            places.append(_places(group.phase, name, cdag, mine, sizes))
-        where = np.concatenate(places)
+        vertices, where = _members(group, step.parts, cdag, first, sizes)
         keys = [where[:, 0] + delay, np.full(len(where), turn), *_keys(group, where, sizes, origin)]
-        found.append((np.concatenate(vertices), keys))
+        found.append((vertices, keys))
     width = max(len(keys) for _, keys in found)
     columns = [np.column_stack([*keys, *[np.zeros_like(keys[0])] * (width - len(keys))]) for _, keys in found]
     every = np.concatenate([vertices for vertices, _ in found])
     return every[np.lexsort((every, *reversed(np.concatenate(columns).T)))]
+
+
+def _members(
+    step: Step | BoxStep, parts: Split, cdag: ConcreteCdag, first: int, sizes: Mapping[str, int]
+) -> tuple[IntArray, IntArray]:
+    """Return the vertices of a step in pieces of statements, and where they are placed."""
+    assert step.phase is not None
+    vertices, places = [], []
+    for name in step.names:
+        piece = parts.pieces.get(name)
+        owner = cdag.names.index(name if piece is None else piece.statement, first)
+        mine = np.flatnonzero(cdag.owner == owner)
+        for row, sign in () if piece is None else piece.where:
+            values = _values(row, cdag.coordinates[mine, : len(row.factors)], sizes)
+            mine = mine[_HOLDS[sign](values, 0)]
+        vertices.append(mine)
+        places.append(_places(step.phase, name, cdag, mine, sizes))
+    return np.concatenate(vertices), np.concatenate(places)
 
 
 def _box_keys(box: Box, places: IntArray) -> list[IntArray]:
@@ -164,7 +178,7 @@ def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
     """Return sizes of what is cut, as many as there are coordinates to shift."""
     if isinstance(step, FixedStep):
         return _edges(step.step, {**sizes, "S": step.capacity})
-    if isinstance(step, BoxStep | WholeStep):
+    if isinstance(step, BoxStep | PassedStep | WholeStep):
         return []
     if isinstance(step, TurnsStep):
         return max((_edges(item, sizes) for item in step.groups), key=len)

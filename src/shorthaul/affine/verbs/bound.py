@@ -94,7 +94,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
             own = lower_bound(program, replace(options, reassociate=False), flow=flow, search=search, sizes=sizes)
             made.details["in_order"] = _in_order(own, sizes)
         made.details["cut_off"] = flow is None or search.expired()
-        here = None if sizes is None else order_in_time(upper, flow, sizes, capacities)
+        here = None if sizes is None else order_in_time(upper, flow, sizes, capacities, search.part(tuning.SIZED_SHARE))
         too_small = None if sizes is None else lack_of_room(program, sizes, capacities[-1])
         least = 0 if too_small is None else int(too_small.demand)
         runs = sizes is not None and sizes[FAST_MEMORY] >= least

@@ -124,7 +124,7 @@ class Grouping:
         group = self.groups.setdefault(key[0], _Group())
         group.constants.append(key[1])
         readers = item.relation.range()
-        everywhere = readers if self.stepped else self.flow.program.by_name[item.sink].domain
+        everywhere = readers if self.stepped else item.reference.relation.domain()
         group.places.append(self.image(item.sink, everywhere))
         group.elements.append(self._elements(item, readers))
         group.sources.append(item.source)

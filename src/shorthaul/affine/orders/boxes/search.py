@@ -70,11 +70,17 @@ class BoxSearch:
         return min(self.optima(further), key=lambda found: found.value, default=None)
 
     def optima(self, further: Sequence[tuple[int, ...]] = ()) -> list[Found]:
-        """Return the boxes found from all starts; ``further``: innermost edges to start from as well."""
+        """Return the boxes found from all starts; ``further``: innermost edges to start from as well.
+
+        Where regions are no boxes, loads are estimates: boxes to start from are found too.
+        """
         result: dict[tuple[int, ...], Found] = {}
+        cut = any(item.is_cut for item in self.cells)
         above = (1,) * len(self.tiled) * (len(self.levels) - 1)
         for start in (*self._starts(), *((*edges, *above) for edges in further)):
             here, value = start, float(self._values(np.array([start]))[0])
+            if cut and value < float("inf"):
+                result[start] = Found(value, start, tuple(self._loops(start)), len(self.outer))
             for _ in range(MOST_BOX_ROUNDS):
                 effort.step()
                 near = self._neighbours(here)

@@ -1,0 +1,273 @@
+"""Loops that another loop passes: what it has passed is executed as if it came after all the rest.
+
+With ``A[i][j] = f(A[i][j], A[i][k], A[k][j])`` for all i, j and k, outermost, every step reads a row and a column that
+the one before has written anywhere: no box of it keeps the order. Placed at i + n where i < k, for the n iterations of
+i, and so with j, every step begins at the row and the column that it reads, and all three loops may be cut. Elements
+are numbered as their instances are placed. Instances where i = k or j = k write into arrays of their own, as others
+read the value before or after; so does the next step, which takes over from there into the other numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine import effort
+from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
+from shorthaul.affine.model import Array, Reference, Statement
+from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
+from shorthaul.affine.orders.panel_policy import PanelStep
+from shorthaul.affine.orders.placement import (
+    Placement,
+    Row,
+    affine_row,
+    as_written,
+    function_rows,
+    integer_solution,
+    zeros_of,
+)
+from shorthaul.affine.orders.splitting import Piece, Split
+from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
+from shorthaul.affine.orders.turns import TurnsStep
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+@dataclass(frozen=True)
+class PassedStep(OfPhase):
+    """A phase with statements in pieces, these in ``boxes``; ``instead`` is the best order known without pieces."""
+
+    boxes: BoxStep
+    parts: Split
+    instead: Step | PanelStep | TurnsStep | BoxStep | WholeStep
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """No edge is a function of S."""
+        return ()
+
+    @property
+    def rate(self) -> float:
+        """The loads at its sizes."""
+        return self.boxes.rate
+
+    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:
+        """Return the loads at its sizes."""
+        return self.boxes.formula(names)
+
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
+        """Return the loads at the sizes for which the boxes were searched."""
+        return self.boxes.loads(sizes, capacity)
+
+    def loads_bytes(
+        self,
+        sizes: Mapping[str, int],
+        capacity: int,
+        widths: Mapping[str, int],  # noqa: ARG002
+    ) -> float:
+        """Return the bytes at the sizes for which the boxes were searched."""
+        arrays = self.parts.flow.program.arrays
+        return self.boxes.loads_bytes(sizes, capacity, {name: item.element_bytes for name, item in arrays.items()})
+
+
+#: By loop: the function that is 0 where the loop is passed, and by how much what lies behind is late.
+_Passed = Mapping[int, tuple[Row, Row]]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One piece of a statement: its instances, the array that it writes, and by how much subscripts there are larger.
+
+    ``late`` are the loops in which it is behind, ``dropped`` the subscripts of an own array that follow from others.
+    """
+
+    name: str
+    domain: isl.Set
+    late: frozenset[int]
+    array: str
+    moved: tuple[Row, ...] | None = None
+    dropped: tuple[int, ...] = ()
+
+
+def passed(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
+    """Return the statements ``names`` in pieces, placed so that what was passed is late; None if nothing is passed.
+
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
+    >>> parts, placement = passed(flow_dependences(kernel("floyd-warshall")), ["S0"])
+    >>> len(placement), [row.parameters for row in placement["S0_bb"]]
+    (9, [(), (('N', 1),), (('N', 1),)])
+    """
+    program = flow.program
+    chosen = [program.by_name[name] for name in names]
+    loops = {item.name: dict(_passed_loops(item)) for item in chosen}
+    if not any(loops.values()):
+        return None
+    pieces: dict[str, Piece] = {}
+    parts: dict[str, list[_Part]] = {}
+    arrays = dict(program.arrays)
+    for item in program.statements:
+        parts[item.name] = list(_parts(item, loops.get(item.name, {}), pieces))
+        for part in parts[item.name]:
+            own = program.arrays[item.write.array]
+            array = Array(part.array, own.dimensions - len(part.dropped), (), own.element_bytes)
+            arrays.setdefault(part.array, array)
+    written = as_written(chosen)
+    placement = {
+        part.name: tuple(_later(row, loops[item.name], part.late) for row in written[item.name])
+        for item in chosen
+        for part in parts[item.name]
+    }
+    flows = [
+        replace(item, source=first.name if first else None, sink=second.name, relation=relation)
+        for item in flow.flows
+        for first in (parts[item.source] if item.source is not None else [None])
+        for second in parts[item.sink]
+        for relation in [_between(item.relation, first, second)]
+        if not relation.is_empty()
+    ]
+    by_name = {part.name: part for found in parts.values() for part in found}
+    statements = [_statement(item, part, by_name, flows) for item in program.statements for part in parts[item.name]]
+    if not _are_apart(statements, by_name, flow.inputs):
+        return None
+    made = replace(program, statements=tuple(statements), arrays=arrays)
+    return Split(DataFlow(made, tuple(flows), flow.inputs), pieces), placement
+
+
+def _are_apart(statements: Sequence[Statement], parts: Mapping[str, _Part], inputs: Mapping[str, isl.Set]) -> bool:
+    """True if no element has two numbers: what is numbered by different shifts of subscripts has no number in common.
+
+    Then all with one shift is as in the program's memory, and reads find what they did.
+    """
+    found: dict[str, dict[tuple[object, ...], isl.Set]] = {}
+    numbered = [(item.write.array, parts[item.name].moved, item.write.relation.range()) for item in statements]
+    for array, moved, elements in [*((name, None, item) for name, item in inputs.items()), *numbered]:
+        key = tuple((row.parameters, row.constant) for row in moved or ())
+        key = key if any(any(item) for item in key) else ()
+        known = found.setdefault(array, {})
+        known[key] = known[key].union(elements) if key in known else elements
+    return all(a.intersect(b).is_empty() for known in found.values() for a, b in combinations(known.values(), 2))
+
+
+def _passed_loops(statement: Statement) -> Iterator[tuple[int, tuple[Row, Row]]]:
+    """Yield loops in which others read what is written at an iteration of outer loops, on both sides of it."""
+    own = function_rows(statement.write.relation)
+    known: set[int] = set()
+    for read in (item for item in statement.reads if item.array == statement.write.array and own is not None):
+        for first, second in zip(own or (), function_rows(read.relation) or (), strict=False):
+            row = first.plus(second, -1)
+            at = max((at for at, factor in enumerate(row.factors) if factor), default=None)
+            if at is None or at in known or abs(row.factors[at]) != 1 or sum(map(bool, row.factors)) < 2:
+                continue
+            row = row if row.factors[at] == 1 else Row((0,) * len(row.factors)).plus(row, -1)
+            both = (_where(statement, [(row, sign)]) for sign in "<>")
+            late = None if any(item.is_empty() for item in both) else _length(statement, at)
+            if late is not None:
+                known.add(at)
+                yield at, (row, late)
+
+
+def _length(statement: Statement, at: int) -> Row | None:
+    """Return the iterations of a loop as a function of the parameters, None if they are none."""
+    ends = []
+    for end in (statement.domain.dim_max(at), statement.domain.dim_min(at)):
+        pieces: list[isl.Aff] = []
+        end.foreach_piece(lambda _, value, out=pieces: out.append(value))
+        row = affine_row(pieces[0]) if len(pieces) == 1 else None
+        if row is None:
+            return None
+        ends.append(Row((), row.parameters, row.constant))
+    return ends[0].plus(ends[1], -1).plus(Row((), (), 1))
+
+
+def _parts(statement: Statement, loops: _Passed, pieces: dict[str, Piece]) -> Iterator[_Part]:
+    """Yield the pieces of a statement ahead, on and behind every loop that passes it, noted in ``pieces``."""
+    if not loops:
+        yield _Part(statement.name, statement.domain, frozenset(), statement.write.array)
+        return
+    rows = function_rows(statement.write.relation) or ()
+    for signs in product(">=<", repeat=len(loops)):
+        effort.step()
+        where = tuple((row, sign) for (row, _), sign in zip(loops.values(), signs, strict=True))
+        domain = _where(statement, where)
+        if domain.is_empty():
+            continue
+        name = statement.name + "_" + "".join({">": "a", "=": "o", "<": "b"}[sign] for sign in signs)
+        pieces[name] = Piece(statement.name, where)
+        late = frozenset(at for at, sign in zip(loops, signs, strict=True) if sign == "<")
+        own = "=" in signs and statement.write.relation.intersect_domain(domain).is_injective()
+        array = f"{statement.write.array} of {name}" if own else statement.write.array
+        moved = None if own else tuple(_later(Row(row.factors), loops, late) for row in rows)
+        dropped = _following(rows, domain) if own else ()
+        yield _Part(name, domain.set_tuple_name(name), late, array, moved, dropped)
+
+
+def _following(rows: Sequence[Row], domain: isl.Set) -> tuple[int, ...]:
+    """Return the places of ``rows`` that follow from those before on the whole of ``domain``."""
+    known, result = [row.factors for row in zeros_of(domain)], []
+    for at, row in enumerate(rows):
+        if integer_solution(tuple(known), row.factors) is None:
+            known.append(row.factors)
+        else:
+            result.append(at)
+    return tuple(result)
+
+
+def _later(row: Row, loops: _Passed, late: frozenset[int]) -> Row:
+    """Return a function of the iterators where those in ``late`` are late."""
+    for at in late:
+        factor, length = row.factors[at], loops[at][1]
+        row = row.plus(Row((0,) * len(row.factors), length.parameters, length.constant), factor)
+    return row
+
+
+def _where(statement: Statement, where: Sequence[tuple[Row, str]]) -> isl.Set:
+    return statement.domain.intersect(Piece(statement.name, tuple(where)).instances(len(statement.iterators)))
+
+
+def _between(relation: isl.Map, first: _Part | None, second: _Part) -> isl.Map:
+    if first is not None:
+        relation = relation.set_tuple_name(_IN, first.name).intersect_domain(first.domain)
+    return relation.set_tuple_name(_OUT, second.name).intersect_range(second.domain).coalesce()
+
+
+def _statement(item: Statement, part: _Part, parts: Mapping[str, _Part], flows: list[Flow]) -> Statement:
+    """Return a piece as a statement that reads every value where its piece has written it; updates its ``flows``."""
+    reads: dict[tuple[str, str | None], Reference] = {}
+    mine = [at for at, one in enumerate(flows) if one.sink == part.name]
+    for at in mine:
+        one = flows[at]
+        source = None if one.source is None else parts[one.source]
+        key = one.reference.tag, one.source
+        found = one.reference.relation.set_tuple_name(_IN, part.name).intersect_domain(one.relation.range())
+        tag = f"{part.name}.{one.reference.tag}.{len(reads)}"
+        reads[key] = _renamed(replace(one.reference, tag=tag, relation=found), source)
+        flows[at] = replace(one, reference=reads[key])
+    relation = item.write.relation.set_tuple_name(_IN, part.name).intersect_domain(part.domain)
+    write = _renamed(replace(item.write, tag=f"{part.name}.{item.write.tag}", relation=relation), part)
+    schedule = item.schedule.set_tuple_name(_IN, part.name).intersect_domain(part.domain)
+    return replace(
+        item, name=part.name, domain=part.domain, schedule=schedule, reads=tuple(reads.values()), write=write
+    )
+
+
+def _renamed(reference: Reference, source: _Part | None) -> Reference:
+    """Return a reference to what ``source`` has written."""
+    if source is None:
+        return reference
+    relation = reference.relation.set_tuple_name(_OUT, source.array)
+    for at in reversed(source.dropped):
+        relation = relation.project_out(_OUT, at, 1).set_tuple_name(_OUT, source.array)
+    if source.moved:
+        rows = [Row((), row.parameters, row.constant) for row in source.moved]
+        names = [f"a{at}" for at in range(len(rows))]
+        texts = [f"{name} + {row.text(())}" for name, row in zip(names, rows, strict=True)]
+        parameters = sorted({name for row in rows for name, _ in row.parameters})
+        ends = f"{{ [{', '.join(names)}] -> [{', '.join(texts)}] }}"
+        later = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(parameters)}] -> {ends}")
+        relation = relation.apply_range(later.set_tuple_name(_IN, source.array).set_tuple_name(_OUT, source.array))
+    return replace(reference, array=source.array, relation=relation)

@@ -1,0 +1,79 @@
+"""Loops that another loop passes: replayed, orders of their pieces are legal and load no more than said."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.affine.derived import flow_of
+from tests.affine.test_boxes import replayed
+
+from shorthaul.affine import bound
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.orders.boxes.passed import PassedStep, passed
+from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.upper_bound import UpperBound, components, in_order, upper_bound
+from shorthaul.core.search import Search
+
+LOOPS = ("for (int {0} = {1}; {0} < n{2}; {0}++)", "for (int {0} = n - 1{2}; {0} >= {1}; {0}--)")
+#: What a step does to all elements with the row and the column of one of them.
+BODIES = (
+    "A[i][j] = A[i][j] + A[i][k] * A[k][j];",
+    "A[i][j] = A[i][j] + A[i][k] * A[k][j] + A[k][k];",
+    "A[i][j] = A[k][j] * B[i][j] + A[i][j];",
+    "A[i][j] = A[i][j] + A[i][k] * B[k][j];",
+    "A[i][j] = A[i][j] + A[i][k + 1] * A[k + 1][j];",
+    "A[i][j] = A[j][i] + A[i][k];",
+    "A[i][j] = A[i][k] + A[k][j];",
+    "x[i] = x[i] + x[k] * B[i][j];",
+    "A[i][j] = A[i][j] + A[i][k] * A[k][j]; B[i][j] = B[i][j] + A[i][k] * B[k][j];",
+    "A[i][j] = A[i][j] + x[k] * A[k][j];",
+)
+
+
+def random_text(draw: random.Random) -> str:
+    """Return a nest in which k passes i, j or both, in any direction, with borders."""
+    own = " ".join(draw.choice(LOOPS).format(name, draw.choice("001"), draw.choice(("", "", " - 1"))) for name in "ij")
+    more = draw.choice(("", "", "for (int i = 0; i < n; i++) x[i] = x[i] + A[i][k];"))
+    return f"""void f(int n, double A[n + 1][n + 1], double B[n][n], double x[n]) {{
+#pragma scop
+  for (int k = 0; k < n; k++) {{ {own} {{ {draw.choice(BODIES)} }} {more} }}
+#pragma endscop
+}}"""
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 150))])
+def test_what_was_passed_comes_later(seed: int) -> None:
+    draw = random.Random(seed)
+    program = program_from_text(random_text(draw))
+    flow, sizes = flow_dependences(program), {"n": draw.randint(3, 9), "S": draw.randint(8, 50)}
+    boxes = Boxes(flow, sizes, ())
+    names = [item.name for item in program.statements]
+    steps = [boxes.passing(boxes.plain(part)) for part in (names, *components(flow))]
+    least = bound(program, size=sizes, upper=False, effort=1).bound
+    assert least is not None
+    for made in (item for item in steps if isinstance(item, PassedStep)):
+        others = [boxes.plain([name]) for name in names if name not in made.names]
+        here = UpperBound(program, tuple(in_order(flow, [*others, made])))
+        loads, _ = replayed(here, flow, sizes)
+        assert least.value <= loads <= here.value(sizes)
+
+
+@pytest.mark.parametrize(("n", "words"), [(9, 20), (14, 40)])
+def test_shortest_paths(n: int, words: int) -> None:
+    flow, sizes = flow_of("floyd-warshall"), {"N": n, "S": words}
+    here = at_sizes(upper_bound(flow.program, flow=flow, search=Search(effort=1)), flow, sizes)
+    loads, _ = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes)
+
+
+def test_shortest_paths_come_near_the_bound_at_real_sizes() -> None:
+    flow, sizes = flow_of("floyd-warshall"), {"N": 1000, "S": 4096}
+    boxes = Boxes(flow, sizes, ())
+    found = boxes.cost(boxes.passing(boxes.plain(["S0"])))
+    assert 2 * 1000**3 / 64 < found < 1.4 * 2 * 1000**3 / 64
+
+
+def test_a_triangle_is_not_passed() -> None:
+    assert passed(flow_of("lu"), [item.name for item in flow_of("lu").program.statements]) is None
