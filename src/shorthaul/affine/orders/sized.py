@@ -147,8 +147,8 @@ class Boxes:
 
     def passing(self, step: AnyStep) -> AnyStep:
         """Return a phase with what a loop has passed placed behind the rest, in boxes, where that loads less."""
-        if isinstance(step, FixedStep | PassedStep):
-            return step
+        if isinstance(step, FixedStep | PassedStep) or self.slack != NO_SLACK:
+            return step  # emitted C, for which there is slack, has one place for both values of an element
         found = None
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
             made = passed(self.flow, step.names)
