@@ -29,6 +29,8 @@ def test_the_number_comes_first() -> None:
     assert f"{parts[1]['loads_words']:,.0f}" in text
     gap = result.extra["upper"]["value"] / result.bound.value
     assert f"the order loads {gap:.3g} times the bound" in text
+    assert result.extra["upper"]["at_sizes"] != result.extra["upper"]["steps"]
+    assert any(item["order"] in text for item in result.extra["upper"]["at_sizes"])
     assert result.bound.proof in printed(result, "text", proof=True)
     assert "Lemma" not in text
 

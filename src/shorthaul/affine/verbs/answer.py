@@ -70,7 +70,8 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
 
 def _order(made: Bound, upper: UpperDocument) -> Iterator[str]:
     """Yield the derived order, its loads, and the gap."""
-    steps = sorted(upper["steps"], key=lambda item: -len(item["order"]))  # what has loops to order and to tile first
+    known = upper.get("at_sizes", upper["steps"])  # that whose loads are told
+    steps = sorted(known, key=lambda item: -len(item["order"]))  # what has loops to order and to tile first
     orders = [f"{', '.join(item['statements'])}: {item['order']}" for item in steps]
     yield _line("order", _cut(orders))
     if "value" not in upper:
