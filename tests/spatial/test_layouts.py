@@ -21,6 +21,7 @@ from shorthaul.spatial.layout.curves import choose
 from shorthaul.spatial.layout.orders import positions, sizes
 from shorthaul.spatial.model import Grid, tree_from_parents
 from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.verbs.planning import _before_objective
 from shorthaul.spatial.workloads import generators
 
 
@@ -261,6 +262,19 @@ def test_the_link_load_as_objective() -> None:
         assert runs[0].cost["energy_hops"] <= 1.3 * plain.cost["energy_hops"]
         saved += plain.cost["link_load"] - runs[0].cost["link_load"]
     assert saved > 0
+
+
+def test_an_effort_and_a_time_are_shared_with_the_objective() -> None:
+    tree = generators.random_recursive(2000, 2)
+    plain = engine.plan(tree, baselines=False, effort=0.3).cost
+    less = engine.plan(tree, baselines=False, effort=0.3, objective="link-load").cost
+    short = engine.plan(tree, baselines=False, effort=0.3, objective="distance").cost
+    assert less["link_load"] < plain["link_load"]
+    assert short["distance_hops"] < 0.75 * plain["distance_hops"]
+    first = _before_objective(Search(effort=8, time_limit=1000))
+    assert first.left() == 4
+    assert 490 < first.remaining_s() <= 501
+    assert _before_objective(Search()).is_unlimited
 
 
 def test_no_layout_beats_the_bound_on_the_link_load() -> None:
