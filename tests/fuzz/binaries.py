@@ -205,3 +205,32 @@ def mutate_wire(data: bytes, random: Random, depth: int = 0) -> bytes:
     else:
         fields[at] = (number, wire, random.choice((b"\xff", b"\0", b"\x7f\x80\0\0")) * len(content))
     return _joined(fields)
+
+
+def mutate_outside(data: bytes, random: Random) -> bytes:
+    """Change what a model says of a constant: its shape and type, and where its elements lie."""
+    import onnx
+
+    try:
+        model = onnx.load_model_from_string(data)
+    except Exception:  # damaged already
+        return mutate_bytes(data, random)
+    numbers = ("0", "-1", "x", "9" * 30, "8", "1e3", "", " 4", "1.5")
+    files = ("/dev/zero", "../x", "mutated.onnx", "", ".", "a.bin/x", "x" * 5000, "weights.bin")
+    for _ in range(random.choice((1, 1, 2, 3)) if model.graph.initializer else 0):
+        tensor, kind = random.choice(model.graph.initializer), random.randrange(7)
+        if kind < 3 and tensor.external_data:
+            entry = random.choice(tensor.external_data)
+            entry.value = random.choice(files if entry.key == "location" else numbers)
+        elif kind == 3:
+            shapes = ((), (0,), (-1,), (2**40,), (2**62, 4), (3, 3), (1,) * 80, (3,))
+            tensor.dims[:] = random.choice(shapes)
+        elif kind == 4:
+            tensor.data_type = random.choice((0, 1, 2, 7, 8, 9, 10, 16, 17, 22, 99, -1))
+        elif kind == 5:
+            tensor.data_location = random.choice((0, 1))
+        else:
+            tensor.raw_data = random.randbytes(random.choice((0, 1, 8, 16, 96)))
+    for item in model.opset_import if random.random() < 0.1 else ():
+        item.version = random.choice((0, -1, 1, 13, 999))
+    return bytes(model.SerializeToString())

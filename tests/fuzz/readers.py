@@ -16,7 +16,7 @@ import numpy as np
 import shorthaul
 from shorthaul.core.document import digest
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
-from tests.fuzz.binaries import mutate_header, mutate_records, mutate_wire
+from tests.fuzz.binaries import mutate_header, mutate_outside, mutate_records, mutate_wire
 from tests.fuzz.mutators import (
     Mutator,
     mutate_archive,
@@ -154,6 +154,31 @@ def model(folder: Path) -> None:
     folder.joinpath("a.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
 
 
+def network(folder: Path) -> None:
+    """A model whose weights lie in a file beside it."""
+    import onnx
+
+    folder = folder.resolve()
+    info, weights = onnx.helper.make_tensor_value_info, onnx.numpy_helper.from_array
+    nodes = [
+        onnx.helper.make_node("MatMul", ["x", "w"], ["m"]),
+        onnx.helper.make_node("Relu", ["m"], ["r"]),
+        onnx.helper.make_node("Gather", ["r", "i"], ["g"], axis=1),
+        onnx.helper.make_node("Reshape", ["g", "q"], ["y"]),
+    ]
+    given = {"w": np.ones((6, 4), np.float32), "i": np.array([0, 3]), "q": np.array([4, 4])}
+    initial = [weights(array, name) for name, array in given.items()]
+    made = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "g", [info("x", 1, [8, 6])], [info("y", 1, [4, 4])], initial)
+    )
+    onnx.external_data_helper.convert_model_to_external_data(made, location="weights.bin", size_threshold=0)
+    onnx.save(made, folder / "a.onnx")
+
+
+def run_network(path: Path) -> object:
+    return shorthaul.tensor.run(path, machine="phone-npu", effort=0.01)
+
+
 def read_order(path: Path) -> object:
     from shorthaul.affine.check.plan_check import check_plan
 
@@ -194,6 +219,13 @@ def case_of(engine: str) -> Callable[[Path], object]:
 
 GENERAL: dict[str, Mutator] = {".npy": mutate_header, ".npz": mutate_records, ".onnx": mutate_wire}
 MATRIX = "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1.0\n2 1 2\n2 2 1\n3 2 5\n3 3 1\n"
+PYTHON = """def matmul(A, B, C, n, m):
+    for i in range(n):
+        for j in range(m):
+            C[i, j] = 0.0
+            for k in range(1, n - 1):
+                C[i, j] += A[i, k] * B[k + 1, j]
+"""
 HYPERDAG = "%% comment\n1 4 2\n0 9 2 % last number\n0 1\n1 1\n2 1\n3 1\n0 1\n0 3\n"
 READERS = (
     Reader("affine plan", ".json", mutate_json, of_plan("affine", ".json"), read_order),
@@ -249,6 +281,22 @@ READERS = (
     Reader("tensor plan", ".json", mutate_json, of_plan("tensor", ".json"), checked("tensor", TENSOR)),
     Reader("tensor columns", ".npz", mutate_archive, of_plan("tensor", ".npz"), checked("tensor", TENSOR)),
     Reader("ONNX", ".onnx", mutate_model, model, case_of("tensor")),
+    Reader("ONNX network", ".onnx", mutate_outside, network, run_network),
+    Reader(
+        "edge list",
+        ".edgelist",
+        mutate_text,
+        texts("a b\nb c\na c\n", "# x\n0 1\n1 2\n", suffix=".edgelist"),
+        case_of("pebble"),
+    ),
+    Reader("Python", ".py", mutate_text, texts(PYTHON, suffix=".py"), read_program),
+    Reader(
+        "values of affine maps",
+        ".txt",
+        mutate_text,
+        texts("1 2\n" * 9, "".join(f"{i},{i},2\n" for i in range(9)), suffix=".txt"),
+        lambda path: shorthaul.spatial.treefix(SPATIAL, path, op="affine", direction="down", refine=0),
+    ),
     Reader("result document", ".json", mutate_json, of_plan("spatial", ".json"), draw),
 )
 

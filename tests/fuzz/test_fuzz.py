@@ -9,7 +9,7 @@ from tests.fuzz.readers import READERS, Reader, fuzz
 #: Mutations of each file, about 20 seconds in all; fewer where reading one takes longer.
 COUNT, SLOW_COUNT = 200, 40
 SLOW = {
-    *("affine plan", "affine columns", "C", "DOT", "result document", "pebble numbers", "values"),
+    *("affine plan", "affine columns", "C", "DOT", "result document", "pebble numbers", "values", "ONNX network"),
     *("dataflow checkpoint", "dataflow state", "dataflow network", "dataflow journal", "dataflow images"),
 }
 

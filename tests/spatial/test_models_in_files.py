@@ -48,7 +48,9 @@ def test_files_hold_the_trees_of_the_model(name: str, tmp_path: Path) -> None:
     joblib.dump(model, tmp_path / "model.joblib")
     joblib.dump(model, tmp_path / "packed.joblib", compress=3)
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
-    for file in ("model.joblib", "packed.joblib", "model.pkl"):
+    for method in ("gzip", "bz2", "xz"):
+        joblib.dump(model, tmp_path / f"{method}.joblib", compress=(method, 3))
+    for file in ("model.joblib", "packed.joblib", "model.pkl", "gzip.joblib", "bz2.joblib", "xz.joblib"):
         found = engine.plan(tmp_path / file, refine=0, baselines=False).plan
         assert found is not None
         assert np.array_equal(found.parent, tree.parent)
@@ -102,3 +104,13 @@ def test_little_that_unpacks_to_much_is_refused(
         tree_from_file(Path("model.joblib"), pack(bytes(1001)))
     with pytest.raises(InputError, match="is not a model"):
         tree_from_file(Path("model.joblib"), pack(bytes(1000)))
+
+
+def test_trees_that_are_damaged_are_refused(tmp_path: Path) -> None:
+    model = fitted("tree")
+    data = pickle.dumps(model)
+    record = model.tree_.__getstate__()["nodes"][:1].tobytes()  # begins with the left child
+    far = data.replace(record, (2**40).to_bytes(8, "little") + record[8:], 1)
+    assert far != data
+    with pytest.raises(InputError, match="damaged tree"):
+        tree_from_file(tmp_path / "model.pkl", far)

@@ -24,6 +24,9 @@ T = TypeVar("T")
 #: The first bytes of compressed files, with the program that unpacks each.
 _COMPRESSED = {b"\x1f\x8b": "gunzip", b"BZh91AY": "bunzip2", b"\xfd7zXZ\0": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
 
+#: Files that are often packed, and whose readers unpack them: models of scikit-learn.
+_UNPACKED_BY_READERS = {".joblib", ".pkl", ".pickle"}
+
 #: How JSON writes one half of a character beyond the first 2^16.
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -82,9 +85,9 @@ def _read_standard_input(path: Path, largest: int) -> bytes:
 
 
 def _unpacked(data: bytes, path: Path) -> bytes:
-    """Return ``data`` unless it is compressed, which no reader here expects."""
+    """Return ``data`` unless it is compressed, which no reader of such a file expects."""
     for head, program in _COMPRESSED.items():
-        if data.startswith(head):
+        if data.startswith(head) and path.suffix.lower() not in _UNPACKED_BY_READERS:
             raise InputError("is compressed", file=path, cure=f"unpack it first, with {program}")
     return data
 

@@ -166,6 +166,39 @@ def test_shapes_that_lie_in_a_file_beside_the_model_are_read(tmp_path: Path) -> 
     assert any("is not known" in remark for remark in network.remarks)
 
 
+def test_constants_that_make_no_sense_are_named(tmp_path: Path) -> None:
+    net = Net("constants", filled=True)
+    model = net.model(net.op("Relu", net.reshape(net.input(4, 6), 8, 3)))
+    convert = onnx.external_data_helper.convert_model_to_external_data
+    convert(model, location="weights.bin", size_threshold=0, convert_attribute=False)
+    onnx.save(model, tmp_path / "model.onnx")
+    (place,) = (number for number, tensor in enumerate(model.graph.initializer) if tensor.dims)
+    for change, said in (
+        (lambda tensor: tensor.dims.__setitem__(slice(None), (-1,)), "out of range"),
+        (lambda tensor: tensor.dims.__setitem__(slice(None), (2**62, 4)), "out of range"),
+        (lambda tensor: tensor.dims.__setitem__(slice(None), (3,)), "do not fit"),
+        (lambda tensor: setattr(tensor, "data_type", 99), "does not know|do not fit"),
+    ):
+        damaged = onnx.load(tmp_path / "model.onnx", load_external_data=False)
+        change(damaged.graph.initializer[place])
+        with pytest.raises(InputError, match=said):
+            network_from_onnx(damaged.SerializeToString(), file=tmp_path / "model.onnx")
+    long = Net("long")
+    with pytest.raises(InputError, match="too long an axis"):
+        read(long.model(long.op("Relu", long.input(2**29))))
+
+
+def test_old_files_whose_constants_are_no_inputs_have_shapes() -> None:
+    net = Net("old", filled=True)
+    model = net.model(net.op("MatMul", net.input(4, 6), net.weight(6, 5)))
+    del model.graph.value_info[:]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    model.ir_version = 3
+    network = network_from_onnx(model.SerializeToString())
+    assert network.operators[0].dims == (4, 5, 6)
+    assert not network.remarks
+
+
 def test_a_node_that_makes_no_sense_is_named() -> None:
     net = Net("nonsense")
     with pytest.raises(InputError, match=r"Conv_1|contradict"):

@@ -43,10 +43,14 @@ def tree_from_sklearn(estimator: object) -> Tree:
     [-1, 0, 0]
     """
     parents, offset = [], 0
-    for fitted in _fitted(estimator):
-        parent = _parents(fitted)
-        parents.append(np.where(parent >= 0, parent + offset, -1))
-        offset += len(parent)
+    try:
+        for fitted in _fitted(estimator):
+            parent = _parents(fitted)
+            parents.append(np.where(parent >= 0, parent + offset, -1))
+            offset += len(parent)
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:  # as damaged files have it
+        found = f"{type(error).__name__}: {error}"
+        raise InputError("holds a damaged tree", value=found, cure="fit it and write it again") from None
     if not parents:
         raise InputError("holds no fitted tree", value=type(estimator).__name__, cure="call fit first")
     return tree_from_parents(np.concatenate(parents).astype(np.int64), forest=len(parents) > 1)

@@ -19,7 +19,7 @@ from onnx.reference.ops import op_hardmax, op_log_softmax, op_softmax
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
-from shorthaul.tensor.networks.translation.graph import Graph, Node
+from shorthaul.tensor.networks.translation.graph import Graph, Node, elements, fetch
 from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED, weights_of
 
 Array = npt.NDArray[Any]
@@ -136,17 +136,24 @@ def fill(model: Any, folder: Path | None, seed: int) -> int:
     generator, missing = np.random.default_rng(seed), 0
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL and folder is not None:
-            try:
-                onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
-                tensor.data_location = TensorProto.DEFAULT
-            except (OSError, ValueError, onnx.checker.ValidationError):
-                tensor.ClearField("external_data")
+            fetch(onnx, tensor, folder)
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
         if _is_empty(tensor):
             shape, name, kind = tuple(tensor.dims), tensor.name, tensor.data_type
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+            dtype = _dtype(kind, f"initializer {name}")
             tensor.CopyFrom(numpy_helper.from_array(random_array(generator, shape, dtype, 127), name))
             missing += 1
     return missing
+
+
+def _dtype(kind: int, place: str) -> np.dtype[Any]:
+    """Return the type of elements that ONNX gives this number; raises :class:`InputError` if it gives it to none."""
+    try:
+        dtype: np.dtype[Any] = onnx.helper.tensor_dtype_to_np_dtype(kind)
+    except KeyError:
+        raise InputError("has elements of an unknown type", place=place, value=kind) from None
+    return np.dtype(dtype)
 
 
 def _is_empty(tensor: Any) -> bool:
@@ -170,7 +177,7 @@ def random_array(generator: np.random.Generator, shape: tuple[int, ...], dtype: 
 def inputs_of(graph: Graph, model: Any, given: str | Path | None, seed: int) -> dict[str, Array]:
     """Return the inputs of a model: those in a file, random ones otherwise; raises :class:`InputError`."""
     dtypes = {
-        value.name: np.dtype(onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type or 1))
+        value.name: _dtype(value.type.tensor_type.elem_type or 1, f"input {value.name}")
         for value in model.graph.input
         if value.name in graph.inputs
     }
@@ -240,7 +247,7 @@ def single(node: Any, opsets: Mapping[str, int], inputs: Sequence[str]) -> Any:
 def constants_of(graph: Graph, model: Any) -> dict[str, Array]:
     """Return all constants of a graph in double precision: initializers, and what nodes make of them."""
     found = {name: _double(value) for name, value in graph.values.items()}
-    found |= {tensor.name: _double(numpy_helper.to_array(tensor)) for tensor in model.graph.initializer}
+    found |= {tensor.name: _double(elements(onnx, tensor)) for tensor in model.graph.initializer}
     for node in graph.folded:  # once more: these are in the model's own precision
         is_real = any(found[name].dtype.kind == "f" for name in node.outputs if name in found)
         if is_real and all(name in found for name in node.inputs if name):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.execution.operators import rows_of
-from shorthaul.tensor.networks.execution.reading import Index, Reader, gathered, mesh
+from shorthaul.tensor.networks.execution.reading import Index, Reader, expect_rows, gathered, mesh
 from shorthaul.tensor.networks.translation.network import Translation
 
 Array = npt.NDArray[Any]
@@ -65,6 +65,8 @@ class Far:
         for number, tensor in enumerate(self.network.tensors):
             if tensor.role != "made" and number not in self.tables:
                 source = inputs if tensor.role == "input" else constants
+                if tensor.name not in source:
+                    raise InputError("is read, and nothing makes it", place=f"tensor {tensor.name}")
                 self.arrays[number] = np.asarray(source[tensor.name])
 
     def fetch(self, number: int, index: Index) -> Array:
@@ -83,11 +85,8 @@ class Far:
             table, indices = node.inputs[:2]
             rank, shape = len(near.shape(indices)), near.shape(table)
             axis = int(node.attributes.get("axis", 0)) % len(shape)
-            rows = near.take(indices, tuple(places[axis : axis + rank])).astype(np.int64)
-            rows = np.where(rows < 0, rows + shape[axis], rows)
-            if rows.size and (int(rows.min()) < 0 or int(rows.max()) >= shape[axis]):
-                place, allowed = f"node {node.name} (Gather)", f"0 to {shape[axis] - 1}"
-                raise InputError("names rows that the table lacks", place=place, allowed=allowed)
+            chosen = near.take(indices, tuple(places[axis : axis + rank])).astype(np.int64)
+            rows = expect_rows(chosen, shape[axis], node)
             rows = rows.reshape((1,) * len(box)) if rank == 0 else rows
             return self.reader.take(table, (*places[:axis], rows, *places[axis + rank :]))
         at = slices(box)

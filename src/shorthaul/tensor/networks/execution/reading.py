@@ -183,9 +183,18 @@ def _picked(reader: Reader, node: Node, name: str, index: Index) -> Array:
     del name
     shape, chosen = reader.shape(node.inputs[0]), reader.constants[node.inputs[1]]
     axis = int(node.attributes.get("axis", 0)) % len(shape)
-    rows = np.where(chosen < 0, chosen + shape[axis], chosen).astype(np.int64)
+    rows = expect_rows(chosen, shape[axis], node)
     at = rows[index[axis : axis + rows.ndim]] if rows.ndim else rows.reshape((1,) * (index[0].ndim if index else 0))
     return reader.take(node.inputs[0], (*index[:axis], at, *index[axis + rows.ndim :]))
+
+
+def expect_rows(chosen: Array, count: int, node: Node) -> npt.NDArray[np.int64]:
+    """Return the rows that a Gather names, counted from the front; raises :class:`InputError` for others."""
+    rows = np.where(chosen < 0, chosen + count, chosen).astype(np.int64)
+    if rows.size and (int(rows.min()) < 0 or int(rows.max()) >= count):
+        place, allowed = f"node {node.name} (Gather)", f"0 to {count - 1}"
+        raise InputError("names rows that the table lacks", place=place, allowed=allowed)
+    return rows
 
 
 def _joined(reader: Reader, node: Node, name: str, index: Index) -> Array:

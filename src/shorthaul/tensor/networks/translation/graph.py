@@ -20,8 +20,12 @@ Shape = tuple[int, ...]
 
 #: Constants up to so many elements are computed: they hold shapes, axes and indices.
 _MOST_ELEMENTS: Final = 2**16
+#: Elements of a tensor in a file, at most; the largest known have 2^34.
+_MOST_WEIGHTS: Final = 2**40
 #: Weights beyond this leave the model before shapes are inferred, which copies it.
 _LARGEST_KEPT_BYTES: Final = 2**16
+#: The version of ONNX' file format since which constants need not be inputs.
+_INITIALIZERS_KNOWN: Final = 4
 #: Operators that ONNX defines by others, and that this reader knows through those only.
 _INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState")
 #: Bits of an element by the number of its ONNX type.
@@ -94,10 +98,16 @@ def graph_from_onnx(
         raise InputError(f"is not an ONNX model: {_first_line(error)}", cure="write it with onnx.save") from None
     if not model.graph.node:
         raise InputError("has no operator", place="graph", allowed="one node at least")
+    # Before version 4 inference knows initializers only if they are inputs too, which many files leave out.
+    model.ir_version = max(model.ir_version, _INITIALIZERS_KNOWN)
+    _expect_names(model)
     for tensor in model.graph.initializer:
+        if min(tensor.dims, default=0) < 0 or math.prod(tensor.dims) > _MOST_WEIGHTS:
+            place, allowed = f"initializer {tensor.name}", f"sizes from 0 on, up to {_MOST_WEIGHTS} elements"
+            raise InputError("has a shape out of range", place=place, value=list(tensor.dims), allowed=allowed)
         is_outside = tensor.data_location == onnx.TensorProto.EXTERNAL
         if is_outside and folder is not None and math.prod(tensor.dims) <= _MOST_ELEMENTS:
-            _fetch(onnx, tensor, folder)
+            fetch(onnx, tensor, folder)
         if tensor.ByteSize() > _LARGEST_KEPT_BYTES:
             _strip(tensor)
     imported = {item.domain for item in model.opset_import}
@@ -111,18 +121,42 @@ def graph_from_onnx(
         raise InputError(f"has shapes or types that contradict each other: {_first_line(error)}") from None
 
 
+def _expect_names(model: Any) -> None:
+    """Raise :class:`InputError` for a name that is no text, and for versions of operators before the first."""
+    graph = model.graph
+    items = (*graph.initializer, *graph.input, *graph.output, *graph.node)
+    names = [item.name for item in items] + [name for node in graph.node for name in (*node.input, *node.output)]
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise InputError("has a name that is not UTF-8 text", place="graph", value=repr(wrong))
+    for item in model.opset_import:
+        if item.version < 1:
+            raise InputError(
+                "is no version of operators", place="opset_import", value=item.version, allowed="1 or more"
+            )
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
-def _fetch(onnx: Any, tensor: Any, folder: Path) -> None:
+def fetch(onnx: Any, tensor: Any, folder: Path) -> None:
     """Read the elements of a tensor from its file; where there is none, only ``run`` needs them."""
     try:
         onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
-    except (OSError, ValueError, onnx.checker.ValidationError):
+    except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError):
         return
     tensor.ClearField("external_data")
     tensor.ClearField("data_location")
+
+
+def elements(onnx: Any, tensor: Any) -> Array:
+    """Return what an initializer holds; raises :class:`InputError` where that does not fit its shape or type."""
+    try:
+        return np.asarray(onnx.numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, KeyError, onnx.checker.ValidationError) as error:
+        found = _first_line(error)
+        raise InputError(f"has elements that do not fit: {found}", place=f"initializer {tensor.name}") from None
 
 
 def _strip(tensor: Any) -> None:
@@ -257,13 +291,16 @@ class _Reader:
             self.model = inference.infer_shapes(self.model, data_prop=True)
         except (RuntimeError, ValueError) as error:
             self.remarks.append(f"shapes were inferred without following values: {_first_line(error)}")
-            self.model = inference.infer_shapes(self.model)
+            try:
+                self.model = inference.infer_shapes(self.model)
+            except ValueError as wrong:
+                raise InputError(f"has tensors that ONNX does not know: {_first_line(wrong)}", place="graph") from None
         graph = self.model.graph
         for tensor in graph.initializer:
             self.shapes[tensor.name], self.types[tensor.name] = tuple(tensor.dims), tensor.data_type
             small = math.prod(tensor.dims) <= _MOST_ELEMENTS
             if small and tensor.name not in self.values and _has_elements(tensor):
-                self.values[tensor.name] = self.onnx.numpy_helper.to_array(tensor)
+                self.values[tensor.name] = elements(self.onnx, tensor)
         for value in (*graph.input, *graph.output, *graph.value_info):
             shape = _fixed_shape(value)
             if shape is not None:

@@ -15,6 +15,9 @@ from shorthaul.tensor.networks.translation.builder import Builder, chained
 from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
 from shorthaul.tensor.networks.translation.operators import TRANSLATIONS
 
+#: Elements along an axis: what is read of each is marked one by one.
+_LONGEST_AXIS: Final = 2**28
+
 
 @dataclass(frozen=True, slots=True)
 class Translation:
@@ -58,6 +61,16 @@ def translated(
                 place, cure = f"node {node.name} ({node.kind})", "check the model with onnx.checker.check_model"
                 raise InputError("has inputs or attributes that do not fit", place=place, cure=cure) from None
         builder.mark_outputs()
+        for tensor in builder.tensors:
+            if max(tensor.shape, default=0) > _LONGEST_AXIS:
+                shown, cure = f"{max(tensor.shape)} elements", "reshape it into rows"
+                raise InputError(
+                    "has too long an axis",
+                    place=f"tensor {tensor.name}",
+                    value=shown,
+                    allowed=f"up to {_LONGEST_AXIS}",
+                    cure=cure,
+                )
         if not builder.operators:
             raise InputError("has no operator that computes", place="graph", allowed="one node at least that does")
     except InputError as error:
