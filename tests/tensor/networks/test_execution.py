@@ -161,6 +161,31 @@ def test_rows_of_old_versions_are_all_axes_from_the_second_on(kind: str, opset: 
     np.testing.assert_allclose(found, made[kind], rtol=1e-12)
 
 
+@pytest.mark.parametrize("opset", [7, 9, 13, 14, 15])
+def test_normalisation_of_any_version_takes_the_figures_given(opset: int) -> None:
+    net, x = Net("given", opset=opset), np.random.default_rng(0).standard_normal((2, 3, 4, 4))
+    figures = np.array([[1, 2, 0.5], [0.1, 0.2, -0.3], [1, -1, 0.5], [1, 2, 3]])
+    made = net.op("BatchNormalization", net.input(2, 3, 4, 4), *map(net.number, figures))
+    ((found,),) = (outputs_of(net.model(made), {"input0": x})[0].values(),)
+    scale, shift, mean, variance = np.float32(figures).astype(float)[..., None, None]
+    np.testing.assert_allclose(found, (x - mean) / np.sqrt(variance + 1e-5) * scale + shift, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("opset", "axis"), [(10, None), (13, 0), (19, 1)])
+def test_quantised_weights_of_any_version_are_executed(opset: int, axis: int | None) -> None:
+    net, random = Net("quantised weights", opset=opset), np.random.default_rng(0)
+    scale: Any = 0.25 if axis is None else random.integers(1, 9, 6) / 8
+    zero: Any = np.zeros_like(scale, np.int8)
+    weights, by = random.integers(-9, 10, (6, 6)), {} if axis is None else {"axis": axis}
+    real = net.op(
+        "DequantizeLinear", net.constant(weights, np.int8), net.number(scale), net.constant(zero, np.int8), **by
+    )
+    (found,) = outputs(net.model(net.op("MatMul", net.input(5, 6), real)))
+    x = np.random.default_rng((3, 1)).standard_normal((5, 6))
+    scales = np.reshape(scale, (-1, 1)) if axis == 0 else scale
+    np.testing.assert_allclose(found, x @ (weights * scales), rtol=1e-12)
+
+
 def outputs(model: Any) -> list[Any]:
     """Return the outputs of a model executed by a plan, with weights and inputs of a seed."""
     network = network_from_onnx(model.SerializeToString())

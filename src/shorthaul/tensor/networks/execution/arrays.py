@@ -14,7 +14,7 @@ import onnx.reference
 import onnx.version_converter
 from onnx import TensorProto, numpy_helper
 from onnx.reference.op_run import OpRun
-from onnx.reference.ops import op_hardmax, op_log_softmax, op_softmax
+from onnx.reference.ops import op_batch_normalization, op_dequantize_linear, op_hardmax, op_log_softmax, op_softmax
 
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
@@ -64,6 +64,22 @@ class MeanVarianceNormalization(OpRun):  # type: ignore[misc]
         return (np.asarray(x / (np.sqrt((x * x).mean(along, keepdims=True)) + 1e-9)),)
 
 
+class BatchNormalization(op_batch_normalization.BatchNormalization_14):  # type: ignore[misc]
+    """Normalisation by given figures: the reference trains in versions before 14, which have no ``training_mode``."""
+
+    op_domain = ""
+
+    def _run(self, *inputs: Array, training_mode: int = 0, **other: Any) -> tuple[Array, ...]:
+        known = {key: other[key] for key in ("epsilon", "momentum") if key in other}
+        return cast("tuple[Array, ...]", super()._run(*inputs, training_mode=training_mode, **known))
+
+
+class DequantizeLinear(op_dequantize_linear._CommonDequantizeLinear):  # type: ignore[misc]
+    """Numbers of quantised ones: the reference lacks the versions before 19, which differ in types alone."""
+
+    op_domain = ""
+
+
 def _flattening(kind: type[Any]) -> type[Any]:
     """Return an operator over rows as all versions of ONNX have it: the reference knows the newest one alone."""
 
@@ -80,7 +96,10 @@ def _flattening(kind: type[Any]) -> type[Any]:
 
 _ROWS: Final = (op_softmax.Softmax, op_log_softmax.LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
-_OWN: Final = [Erf, LRN, MeanVarianceNormalization, *map(_flattening, _ROWS)]
+_OWN: Final = [
+    *(BatchNormalization, DequantizeLinear, Erf, LRN, MeanVarianceNormalization),
+    *map(_flattening, _ROWS),
+]
 
 
 def doubled(model: Any) -> Any:
