@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 from tests.commands import shorthaul, shorthaul_json
 from tests.tensor.networks.exported import EXPORTED, packed
 from tests.tensor.networks.odd_networks import ODD
@@ -186,10 +187,42 @@ def test_quantised_weights_of_any_version_are_executed(opset: int, axis: int | N
     np.testing.assert_allclose(found, x @ (weights * scales), rtol=1e-12)
 
 
+def test_what_a_loop_collects_has_an_axis_of_its_steps() -> None:
+    net, ends = Net("loop", opset=16, filled=True), ("step", "goes", "before", "goes on", "after", "seen")
+    sizes = {"step": [], "goes": [], "goes on": []}
+    step, goes, before, goes_on, after, seen = (
+        helper.make_tensor_value_info(name, {"step": 7, "goes": 9, "goes on": 9}.get(name, 1), sizes.get(name, [2, 3]))
+        for name in ends
+    )
+    weights, start = net.weight(3, 3), net.input(2, 3)
+    nodes = [
+        helper.make_node(kind, inputs, [made])
+        for kind, inputs, made in [
+            ("MatMul", ["before", weights], "after"),
+            ("Tanh", ["after"], "seen"),
+            ("Identity", ["goes"], "goes on"),
+        ]
+    ]
+    body = helper.make_graph(nodes, "body", [step, goes, before], [goes_on, after, seen])
+    last, collected = net.op("Loop", net.constant(4), net.constant(True, np.bool_), start, outputs=2, body=body)
+    model = net.model(net.op("Add", net.op("Relu", collected), last))
+    found = execute(*planned(model), None, Search(seed=3))
+    x = np.random.default_rng((3, 1)).standard_normal((2, 3))
+    matrix = numpy_helper.to_array(next(item for item in model.graph.initializer if item.name == weights)).astype(float)
+    states = [x @ np.linalg.matrix_power(matrix, count) for count in range(1, 5)]
+    (made,) = found.outputs.values()
+    np.testing.assert_allclose(made, np.maximum(np.tanh(states), 0) + states[-1], rtol=1e-9, atol=1e-12)
+    assert max(found.errors.values()) < 1e-12
+
+
+def planned(model: Any) -> tuple[Any, NetworkPlan]:
+    network = network_from_onnx(model.SerializeToString())
+    return network, NetworkPlan(tuple(item.group for item in fuse(network, machine(1500), Search(), 1500.0)))
+
+
 def outputs(model: Any) -> list[Any]:
     """Return the outputs of a model executed by a plan, with weights and inputs of a seed."""
-    network = network_from_onnx(model.SerializeToString())
-    plan = NetworkPlan(tuple(item.group for item in fuse(network, machine(1500), Search(), 1500.0)))
+    network, plan = planned(model)
     assert not replay_network(network, plan, 1500, double_buffered=True).violations
     return list(execute(network, plan, None, Search(seed=3)).outputs.values())
 

@@ -14,7 +14,14 @@ import onnx.reference
 import onnx.version_converter
 from onnx import TensorProto, numpy_helper
 from onnx.reference.op_run import OpRun
-from onnx.reference.ops import op_batch_normalization, op_dequantize_linear, op_hardmax, op_log_softmax, op_softmax
+from onnx.reference.ops import (
+    op_batch_normalization,
+    op_dequantize_linear,
+    op_hardmax,
+    op_log_softmax,
+    op_loop,
+    op_softmax,
+)
 
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
@@ -38,6 +45,33 @@ class Erf(OpRun):  # type: ignore[misc]
         from scipy.special import erf
 
         return (np.asarray(erf(x), x.dtype),)
+
+
+class Loop(op_loop.Loop):  # type: ignore[misc]
+    """Steps of a graph: the reference joins what they collect along its first axis, instead of a new one."""
+
+    op_domain = ""
+    _run_body: Any
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.K = 0  # collected here
+
+    def _run(self, *inputs: Any, **other: Any) -> tuple[Array, ...]:
+        step, rounds = self._run_body, []
+
+        def noted(*inputs: Any, **other: Any) -> Any:
+            rounds.append(step(*inputs, **other))
+            return rounds[-1]
+
+        self._run_body = noted
+        try:
+            made = super()._run(*inputs, **other)
+        finally:
+            self._run_body = step
+        places = range(self.N, len(self.onnx_node.output))
+        collected = (np.stack([each[1 + place] for each in rounds]) if rounds else np.empty(0) for place in places)
+        return (*made[: self.N], *collected)
 
 
 class LRN(OpRun):  # type: ignore[misc]
@@ -97,7 +131,7 @@ def _flattening(kind: type[Any]) -> type[Any]:
 _ROWS: Final = (op_softmax.Softmax, op_log_softmax.LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 _OWN: Final = [
-    *(BatchNormalization, DequantizeLinear, Erf, LRN, MeanVarianceNormalization),
+    *(BatchNormalization, DequantizeLinear, Erf, Loop, LRN, MeanVarianceNormalization),
     *map(_flattening, _ROWS),
 ]
 

@@ -377,7 +377,7 @@ class _Reader:
         """
         changed = False
         for node in self.model.graph.node:
-            known = shapes_of(self.onnx, node, self.shapes)
+            known = shapes_of(self.onnx, node, self.shapes, self.values)
             if known is None or all(name in self.shapes for name in node.output if name):
                 continue
             for name, shape in zip(node.output, known, strict=False):

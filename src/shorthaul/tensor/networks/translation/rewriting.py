@@ -115,13 +115,18 @@ _REWRITTEN: Final[dict[str, Callable[[Writer], bool]]] = {
 }
 
 
-def shapes_of(onnx: Any, node: Any, shapes: Mapping[str, Shape]) -> list[Shape] | None:
-    """Return the shapes of what an operator makes that ONNX has no rule for, None where they are not known."""
+def shapes_of(onnx: Any, node: Any, shapes: Mapping[str, Shape], numbers: Mapping[str, Any]) -> list[Shape] | None:
+    """Return the shapes of what an operator makes that ONNX has no rule for, None where they are not known.
+
+    ``numbers`` are the constants that are known.
+    """
     find = _SHAPES.get(node.op_type)
     given = [shapes.get(name) for name in node.input]
     if find is None or not given or (given[0] is None and node.op_type != "Loop"):
         return None
     values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+    if node.op_type == "Loop":
+        values["steps"] = numbers.get(node.input[0])
     try:
         return find([shape or () for shape in given], values)
     except (IndexError, KeyError, ZeroDivisionError):
@@ -134,9 +139,20 @@ def _as_read(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
 
 
 def _looped(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
-    """What goes from step to step keeps its shape."""
-    del values
-    return given[2:]
+    """What goes from step to step keeps its shape; what is collected has an axis of all steps, if nothing ends them."""
+    carried, body = given[2:], values["body"]
+    goes_on = {body.input[1].name}
+    for node in body.node:
+        if node.op_type == "Identity" and node.input[0] in goes_on:
+            goes_on.add(node.output[0])
+    if values["steps"] is None or body.output[0].name not in goes_on:
+        return carried
+    for value in body.output[1 + len(carried) :]:
+        shape = tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+        if not value.type.tensor_type.HasField("shape") or not all(shape):
+            break
+        carried.append((int(values["steps"]), *shape))
+    return carried
 
 
 def _packed(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
