@@ -225,6 +225,7 @@ def _border(
     heights: cython.const_longlong[::1],
     depths: cython.const_longlong[::1],
 ) -> cython.void:
+    """Consider tiles as long as they may be; as long as cuts the axis evenly; and as many whole native tiles."""
     at: cython.Py_ssize_t
     d: cython.Py_ssize_t = depths.shape[0] - 1
     last: cython.Py_ssize_t = choices.latency.shape[0] - 1
@@ -240,6 +241,9 @@ def _border(
             even = _even(heights, length)
             if even < length:
                 _consider(choices, widths[at], even, k)
+            whole = length - length % cython.cast(cython.longlong, choices.costs.native_height)
+            if whole != even and whole < length:
+                _consider(choices, widths[at], whole, k)
             at -= 1
         at = heights.shape[0] - 1
         while at >= 0:
@@ -251,6 +255,9 @@ def _border(
             even = _even(widths, length)
             if even < length:
                 _consider(choices, even, heights[at], k)
+            whole = length - length % cython.cast(cython.longlong, choices.costs.native_width)
+            if whole != even and whole < length:
+                _consider(choices, whole, heights[at], k)
             at -= 1
         d -= 1
 
