@@ -214,3 +214,13 @@ def rotated_heads() -> Any:
         parts.append(y)
     y = net.transpose(net.attend(*parts, 6), 0, 2, 1, 3)
     return net.model(net.linear(net.op("Reshape", y, net.constant([0, 0, -1])), 24, 24))
+
+
+@named
+def placed_by_a_range() -> Any:
+    """Rows of a table by their places, of which there are as many as the input has."""
+    net = Net("places", filled=True)
+    x = net.input(2, 5, 8)
+    length = net.op("Slice", net.op("Shape", x), net.constant([1]), net.constant([2]))
+    places = net.op("Range", net.constant(0), net.op("Squeeze", length), net.constant(1))
+    return net.model(net.add(x, net.op("Gather", net.weight(9, 8), places)))

@@ -189,7 +189,12 @@ def _bind(graph: Any, dims: Mapping[str, int]) -> None:
     if unbound:
         cure = f"give their sizes, as in --dim {','.join(f'{name}=1' for name in unbound)}"
         raise InputError("has dimensions without a size", place="graph inputs", value=", ".join(unbound), cure=cure)
-    # What the file says of other tensors may name dimensions that now have sizes: it is inferred anew.
+    # What the file says of other tensors may name dimensions that now have sizes.
+    _forget_unfixed(graph)
+
+
+def _forget_unfixed(graph: Any) -> None:
+    """Drop shapes that are not known whole, so that they are inferred anew."""
     fixed = [value for value in graph.value_info if _fixed_shape(value) is not None]
     del graph.value_info[:]
     graph.value_info.extend(fixed)
@@ -332,6 +337,7 @@ class _Reader:
         if folded:
             del graph.node[:]
             graph.node.extend(kept)
+            _forget_unfixed(graph)  # inference prefers them to the shapes of what was computed
         return folded
 
     def _is_constant(self, node: Any, constants: set[str]) -> bool:
