@@ -84,6 +84,22 @@ def test_broken_graphs(weights, edges, message: str) -> None:
         build(weights, pairs[:, 0], pairs[:, 1])
 
 
+def test_edges_in_any_order_count_once() -> None:
+    rng = np.random.default_rng(3)
+    repeated = 0
+    for _ in range(200):
+        n = int(rng.integers(2, 8))
+        pairs = [sorted(rng.choice(n, 2, replace=False).tolist()) for _ in range(int(rng.integers(1, 14)))]
+        used = sorted({v for pair in pairs for v in pair})
+        edges = [(used.index(a), used.index(b)) for a, b in pairs]
+        repeated += len(set(edges)) < len(edges)
+        cdag = build([1] * len(used), *zip(*edges, strict=True))
+        for v in range(cdag.n):
+            assert cdag.parents.neighbours(v).tolist() == [a for a, b in dict.fromkeys(edges) if b == v]
+            assert cdag.children.neighbours(v).tolist() == [b for a, b in dict.fromkeys(edges) if a == v]
+    assert 20 < repeated < 180
+
+
 def test_edges_given_twice_count_once() -> None:
     assert from_pairs([1, 1], [(0, 1), (0, 1)]).edges == 1
 

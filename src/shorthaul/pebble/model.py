@@ -279,6 +279,10 @@ def build(
             raise InputError("does not have one entry per node", place=place, value=entries, allowed=f"{n} entries")
     start, stop = _edges(sources, targets, n)
     parents = from_arrays(n, stop, start)
+    if not _is_ascending(parents) and len(distinct(start * n + stop)) < len(start):
+        first_given = np.sort(np.unique(start * n + stop, return_index=True)[1])
+        start, stop = start[first_given], stop[first_given]
+        parents = from_arrays(n, stop, start)
     children = from_arrays(n, start, stop)
     order = _order(children, start, stop, names)
     first = parents.degrees() == 0
@@ -431,11 +435,15 @@ def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntA
             value=[int(start[wrong]), int(stop[wrong])],
             allowed=f"0 to {n - 1}",
         )
-    keys = start * n + stop
-    if len(distinct(keys)) == len(keys):
-        return start, stop
-    first = np.sort(np.unique(keys, return_index=True)[1])
-    return start[first], stop[first]
+    return start, stop
+
+
+def _is_ascending(csr: Csr) -> bool:
+    """Return whether the neighbours of every node ascend, so that none is there twice; sorting all takes far longer."""
+    rises = csr.targets[1:] > csr.targets[:-1]
+    firsts = csr.starts[(csr.starts > 0) & (csr.starts < len(csr.targets))]
+    rises[firsts - 1] = True
+    return bool(rises.all())
 
 
 def _order(children: Csr, start: IntArray, stop: IntArray, ids: tuple[NodeId, ...] | None) -> IntArray:
