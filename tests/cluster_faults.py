@@ -96,7 +96,7 @@ def start_and_wait_for_tasks(command: tuple[str, ...], address: str) -> subproce
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
-        client.wait_for_workers(3, timeout=60)
+        client.wait_for_workers(3, timeout=600)
         running = _start(command, "--cluster", address)
         while not any(client.processing().values()) and running.poll() is None:
             time.sleep(0.1)

@@ -69,7 +69,7 @@ def test_no_file_may_grow(most: int, tmp_path: Path) -> None:
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 2, done.stderr
     assert json.loads(done.stdout)["plan"]["moves"]

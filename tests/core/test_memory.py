@@ -32,7 +32,7 @@ def end(text):
 
 
 def ended(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", HEAD + code], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([sys.executable, "-c", HEAD + code], capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_a_search_ends() -> None:

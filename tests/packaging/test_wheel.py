@@ -113,7 +113,7 @@ def run(programs: Path, program: str, *arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

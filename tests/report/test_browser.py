@@ -44,7 +44,7 @@ def dom_of(folder: Path, *flags: str, height: int = 20_000) -> str:
         "--dump-dom",
         page.as_uri(),
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")

@@ -277,12 +277,7 @@ def build(
     for place, entries in (("ids", names), ("given", given)):
         if entries is not None and np.shape(entries) != (n,):
             raise InputError("does not have one entry per node", place=place, value=entries, allowed=f"{n} entries")
-    start, stop = _edges(sources, targets, n)
-    parents = from_arrays(n, stop, start)
-    if not _is_ascending(parents) and len(distinct(start * n + stop)) < len(start):
-        first_given = np.sort(np.unique(start * n + stop, return_index=True)[1])
-        start, stop = start[first_given], stop[first_given]
-        parents = from_arrays(n, stop, start)
+    start, stop, parents = _edges(sources, targets, n)
     children = from_arrays(n, start, stop)
     order = _order(children, start, stop, names)
     first = parents.degrees() == 0
@@ -422,7 +417,8 @@ def _costs(compute: npt.ArrayLike | None, ids: tuple[NodeId, ...] | None, n: int
     return costs.astype(np.int64)
 
 
-def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntArray, IntArray]:
+def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntArray, IntArray, Csr]:
+    """Return the edges without those given again, and the parents of every node."""
     start = _integers(sources, "sources", "indices of nodes").astype(np.int64)
     stop = _integers(targets, "targets", "indices of nodes").astype(np.int64)
     if len(start) != len(stop):
@@ -435,7 +431,13 @@ def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntA
             value=[int(start[wrong]), int(stop[wrong])],
             allowed=f"0 to {n - 1}",
         )
-    return start, stop
+    parents = from_arrays(n, stop, start)
+    keys = start * n + stop
+    if not _is_ascending(parents) and len(distinct(keys)) < len(keys):
+        first = np.sort(np.unique(keys, return_index=True)[1])
+        start, stop = start[first], stop[first]
+        parents = from_arrays(n, stop, start)
+    return start, stop, parents
 
 
 def _is_ascending(csr: Csr) -> bool:
