@@ -14,7 +14,6 @@ from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.levels import LevelOrder
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.orders.placement import Loops, Row
-from shorthaul.affine.orders.splitting import Piece
 from shorthaul.affine.orders.tile_policy import Phase, Policy
 from shorthaul.affine.orders.tile_steps import Edge
 from shorthaul.affine.orders.turns import TurnsStep
@@ -127,16 +126,10 @@ def order_text(step: AnyStep) -> str:
     if isinstance(step, BoxStep):
         return _box_text(step)
     if isinstance(step, PassedStep):
-        halves = sorted(
-            {f"{item.statement} in pieces around {_equation(step, item)}" for item in step.parts.pieces.values()}
-        )
-        return "; ".join([f"what a loop has passed later, in {_box_text(step.boxes)}", *halves])
+        return "; ".join([_box_text(step.boxes), "what a loop has passed comes after the rest", *_halves(step)])
     if isinstance(step, TurnsStep):
         turns = ", then ".join(f"[{', '.join(item.names)}: {order_text(item)}]" for item in step.groups)
-        halves = sorted(
-            {f"{item.statement} split where {_equation(step, item)}" for item in step.parts.pieces.values()}
-        )
-        return "; ".join([f"step by step of the outer loop, {turns}", *halves])
+        return "; ".join([f"step by step of the outer loop, {turns}", *_halves(step)])
     if isinstance(step, PanelStep):
         return _panels_text(step.plan)
     if step.phase is None or step.policy is None:
@@ -164,9 +157,14 @@ def _box_text(step: BoxStep) -> str:
     return f"{', in these '.join(parts)}{found}, inside in program order"
 
 
-def _equation(step: TurnsStep | PassedStep, piece: Piece) -> str:
-    iterators = step.plain.counts.flow.program.by_name[piece.statement].iterators
-    return " and ".join(f"{_shown(row, iterators).strip('()')} = 0" for row, _ in piece.where)
+def _halves(step: TurnsStep | PassedStep) -> list[str]:
+    """Return where statements are split."""
+    found = set()
+    for piece in step.parts.pieces.values():
+        iterators = step.plain.counts.flow.program.by_name[piece.statement].iterators
+        where = " and ".join(f"{_shown(row, iterators).strip('()')} = 0" for row, _ in piece.where)
+        found.add(f"{piece.statement} split where {where}")
+    return sorted(found)
 
 
 def _panels_text(plan: PanelPlan) -> str:
