@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import pickle
@@ -17,8 +18,10 @@ import numpy as np
 import pytest
 
 import shorthaul.spatial as engine
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InputError, NoPlanError
+from shorthaul.core.search import Search
 from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
+from shorthaul.spatial.formats.estimators import load_estimator
 from shorthaul.spatial.formats.files import tree_from_file
 
 
@@ -39,21 +42,23 @@ def fitted(name: str) -> Any:
     return made[name]().fit(x, y)
 
 
-@pytest.mark.parametrize("name", ["tree", "forest", "boosting", "histograms", "pipeline", "search"])
-def test_files_hold_the_trees_of_the_model(name: str, tmp_path: Path) -> None:
-    model = fitted(name)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("tree", 0), ("forest", 3), ("boosting", "gzip"), ("histograms", "bz2"), ("pipeline", "xz"), ("search", None)],
+)
+def test_files_hold_the_trees_of_the_model(name: str, way: str | int | None, tmp_path: Path) -> None:
+    model, file = fitted(name), tmp_path / "model.joblib"
     tree = tree_from_sklearn(model)
     inner = np.bincount(tree.parent[tree.parent >= 0], minlength=tree.n)
     assert set(inner.tolist()) <= {0, 2}  # every split has two sides
-    joblib.dump(model, tmp_path / "model.joblib")
-    joblib.dump(model, tmp_path / "packed.joblib", compress=3)
-    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
-    for method in ("gzip", "bz2", "xz"):
-        joblib.dump(model, tmp_path / f"{method}.joblib", compress=(method, 3))
-    for file in ("model.joblib", "packed.joblib", "model.pkl", "gzip.joblib", "bz2.joblib", "xz.joblib"):
-        found = engine.plan(tmp_path / file, refine=0, baselines=False).plan
-        assert found is not None
-        assert np.array_equal(found.parent, tree.parent)
+    if way is None:
+        file = tmp_path / "model.pkl"
+        file.write_bytes(pickle.dumps(model))
+    else:
+        joblib.dump(model, file, compress=(way, 3) if isinstance(way, str) else way)
+    found = engine.plan(file, refine=0, baselines=False).plan
+    assert found is not None
+    assert np.array_equal(found.parent, tree.parent)
 
 
 class Foreign:
@@ -114,3 +119,65 @@ def test_trees_that_are_damaged_are_refused(tmp_path: Path) -> None:
     assert far != data
     with pytest.raises(InputError, match="damaged tree"):
         tree_from_file(tmp_path / "model.pkl", far)
+
+
+def of_elements_far_away() -> bytes:
+    """Return a file with an array whose elements lie beyond it; NumPy does not look."""
+    file = io.BytesIO()
+    joblib.dump(np.ones(4, [("a", "i8")]), file)
+    near, far = b"K\x00\x86", b"J\x00\x00\x00\x04\x86"  # the offset of a column, and the end of a pair
+    assert near in file.getvalue()
+    return file.getvalue().replace(near, far, 1)
+
+
+def of_a_key_without_end() -> bytes:
+    """Return a pickle of a few hundred bytes whose one key is hashed by way of 2^60 pairs."""
+    pairs: tuple[object, ...] = ()
+    for _ in range(60):
+        pairs = (pairs, pairs)
+    return b"\x80\x02}(" + pickle.dumps(pairs, 2)[2:-1] + b"K\x01u."
+
+
+LARGE = b"cbuiltins\nbytearray\n(I%d\ntR." % (3 << 30)
+
+
+@pytest.mark.parametrize(
+    ("data", "seconds", "problem"),
+    [
+        (of_elements_far_away(), 100, "ended its reader with status -"),
+        (of_a_key_without_end(), 1, "too long to read"),
+        (LARGE, 100, "too much memory to read"),
+    ],
+)
+def test_a_model_that_ends_its_reader(data: bytes, seconds: int, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shorthaul.spatial.formats.estimators._MOST_BYTES", 1)
+    monkeypatch.setattr("shorthaul.spatial.formats.estimators._MOST_S", seconds)
+    with pytest.raises(InputError, match=problem):
+        tree_from_file(Path("model.joblib"), data)
+
+
+def test_a_model_is_not_waited_for_beyond_the_deadline() -> None:
+    with pytest.raises(NoPlanError):
+        tree_from_file(Path("model.joblib"), of_a_key_without_end(), search=Search(time_limit=0.5))
+
+
+class OlderWrapper(joblib.numpy_pickle.NumpyArrayWrapper):  # type: ignore[misc]  # joblib has no types
+    """Takes whatever an array of objects is made of, as joblib did before 1.6."""
+
+    def read_array(self, unpickler: Any, *_: object) -> Any:
+        return pickle.load(unpickler.file_handle)
+
+
+OlderWrapper.__module__, OlderWrapper.__qualname__ = "joblib.numpy_pickle", "NumpyArrayWrapper"
+
+
+def test_arrays_of_objects_run_nothing_with_older_versions_of_joblib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("joblib.numpy_pickle.NumpyArrayWrapper", OlderWrapper)
+    with Path("model.joblib").open("wb") as file:
+        joblib.dump(np.array([Foreign()], object), file)
+    with pytest.raises(InputError, match="mkdir"):
+        load_estimator(Path("model.joblib").read_bytes())
+    assert not Path("run").exists()

@@ -20,8 +20,7 @@ from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats import newick_constants as problems
-from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
-from shorthaul.spatial.formats.estimators import SUFFIXES, load_estimator
+from shorthaul.spatial.formats.estimators import SUFFIXES, tree_from_model
 from shorthaul.spatial.formats.newick_kernels import Reader, parse, write
 from shorthaul.spatial.formats.nexus import is_nexus, newick_of_nexus, renamed
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
@@ -58,7 +57,7 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
         if is_numpy(data, path):
             return tree_from_parents(array_from_bytes(data, "parent", file=path), forest=forest)
         if path.suffix.lower() in SUFFIXES:
-            return tree_from_sklearn(load_estimator(data))
+            return tree_from_model(data, search)
         if is_nexus(data):
             text, names = newick_of_nexus(data, search)
             return renamed(tree_from_newick(text, forest=forest, search=search), names)
