@@ -6,6 +6,7 @@ The text is SymPy's, read here by Python's parser and a few rules: nothing in a 
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -54,7 +55,7 @@ def value_of(text: str, sizes: Mapping[str, int]) -> Number:
     Fraction(213, 1)
     """
     try:
-        found = _value(ast.parse(text, mode="eval").body, sizes)
+        found = _value(_parsed(text), sizes)
     except (SyntaxError, ValueError, RecursionError, ArithmeticError, KeyError, TypeError) as error:
         raise InputError(f"is no formula: {error}", place="formula", value=text[:80]) from None
     if isinstance(found, Fraction | Decimal):
@@ -77,6 +78,7 @@ def is_same(a: Number, b: Number) -> bool:
     return abs(x - y) <= _SAME * max(Decimal(1), abs(x), abs(y))
 
 
+@functools.lru_cache(1024)
 def power(base: Number, exponent: Fraction) -> Number:
     """Return ``base ** exponent``, exact where it is rational."""
     if exponent.denominator == 1 and isinstance(base, Fraction):
@@ -87,6 +89,8 @@ def power(base: Number, exponent: Fraction) -> Number:
         root = Fraction(math.isqrt(base.numerator), math.isqrt(base.denominator)) if base > 0 else Fraction(0)
         if root * root == base:
             return root**exponent.numerator
+    if exponent.denominator == 2 and base > 0:  # a root and products of it are found faster than a logarithm
+        return _DIGITS.power(_DIGITS.sqrt(as_decimal(base)), exponent.numerator)
     return _DIGITS.power(as_decimal(base), as_decimal(exponent))
 
 
@@ -102,6 +106,12 @@ def combined(kind: type[ast.AST], a: Number, b: Number) -> Number:
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return Fraction(_ARITHMETIC[kind](a, b))
     return Decimal(getattr(_DIGITS, _DIGITAL[kind])(as_decimal(a), as_decimal(b)))
+
+
+@functools.lru_cache(256)
+def _parsed(text: str) -> ast.expr:
+    """Return the expression of a text; a certificate's formulas are asked for at many sizes."""
+    return ast.parse(text, mode="eval").body
 
 
 def _value(node: ast.AST, sizes: Mapping[str, int]) -> Any:
@@ -146,7 +156,8 @@ def _called(name: str, arguments: list[ast.expr], sizes: Mapping[str, int]) -> A
         raise ValueError("no piece holds")
     values = [_value(item, sizes) for item in arguments]
     if name in {"Max", "Min"} and values:
-        return (max if name == "Max" else min)(values, key=as_decimal)
+        key = None if all(isinstance(item, Fraction) for item in values) else as_decimal
+        return (max if name == "Max" else min)(values, key=key)
     if name == "Mod" and len(values) == 2:
         return values[0] - values[1] * floor(combined(ast.Div, *values))
     if name == "Eq" and len(values) == 2:
