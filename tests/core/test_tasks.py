@@ -122,6 +122,21 @@ def test_tasks_behind_an_answer_that_is_enough_are_dropped(workers: int) -> None
     assert found[0] == 25
 
 
+def test_tasks_end_once_nothing_more_is_wanted() -> None:
+    answers: dict[int, int] = {}
+    search = Search(workers=2, time_limit=600)
+    for at, answer in run_tasks(
+        until_its_end, list(range(30)), search=search, shares_time=False, closed=lambda: bool(answers)
+    ):
+        answers[at] = answer
+    assert answers in ({0: 0}, {0: 0, 1: 1}), "the second one was stopped, and no other was begun"
+
+
+def until_its_end(value: int, search: Search) -> int:
+    """Return 0 at once, others as :func:`slow` does."""
+    return slow(value, search) if value else 0
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_search_hears_of_the_best_cost(workers: int) -> None:
     seen: list[float] = []

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_problem
 
 import shorthaul
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.best import lower_bound, prove
+from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import load_problem
 from shorthaul.tensor.model import CONTEST, RULES
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
+from shorthaul.tensor.search import driver
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.workloads.cases import CASES, GraphBuilder, example_1, example_3, example_4, example_5
 
@@ -111,6 +115,37 @@ def test_run_executes_legal_plans_only():
     assert (broken.status, broken.extra["run"]) == (Status.INVALID, None)
 
 
+class TestShares:
+    """Of the effort or the time: what the plan leaves is for the bound, and they run beside each other by the clock."""
+
+    problem = contest_problem(4046)  # 7 operators; its program is proven with an effort of 0.15 to 0.22
+    latency = 7_969_177.6
+
+    def test_the_bound_has_what_the_plan_leaves(self, monkeypatch):
+        monkeypatch.setattr(driver, "_improved", lambda begun, *_: begun)
+        half = shorthaul.tensor.bound(self.problem, rules="contest", effort=0.12).bound
+        found = shorthaul.tensor.plan(self.problem, rules="contest", effort=0.24, workers=1)
+        assert half.value < 0.9 * self.latency
+        assert found.cost["latency"] == pytest.approx(self.latency)
+        assert found.bound.value == pytest.approx(self.latency)
+
+    def test_a_proof_that_goes_on_is_the_one_of_both_efforts(self):
+        plan = one_operator_per_subgraph(self.problem, CONTEST)
+        first = prove(self.problem, CONTEST, Search(effort=0.05), plan)
+        second = prove(self.problem, CONTEST, Search(effort=0.3), plan, earlier=first)
+        assert first.bound.value < second.bound.value
+        assert second.bound.value == pytest.approx(self.latency)
+        certificate = certificate_of(self.problem, {**second.bound.details, "value": second.bound.value}, "bound")
+        assert not verify(self.problem, CONTEST, certificate)
+
+    def test_by_the_clock_both_run_beside_each_other_until_they_meet(self, monkeypatch):
+        monkeypatch.setattr(driver, "_improved", None)  # what is not run beside
+        found = shorthaul.tensor.plan(self.problem, rules="contest", time_limit=600, workers=2)
+        assert found.cost["latency"] == pytest.approx(self.latency)
+        assert found.bound.value == pytest.approx(self.latency)
+        assert found.provenance.wall_time_s < 500
+
+
 class TestSweep:
     def test_more_capacity_never_costs_more(self):
         found = shorthaul.tensor.sweep(example_5(), points=4, search=serial())
@@ -128,17 +163,14 @@ class TestSweep:
     def test_a_plan_better_on_the_machine_beside_is_taken_over(self, monkeypatch):
         from shorthaul.tensor.verbs import planning
 
-        improve = planning.improve
+        plan_and_bound = planning.plan_and_bound
 
         def lazy(problem, rules, search, **others):
-            return (
-                improve(problem, rules, search, **others) if problem.machine.capacity < 12_000 else slow(problem, rules)
-            )
+            if problem.machine.capacity < 12_000:
+                return plan_and_bound(problem, rules, search, **others)
+            return one_operator_per_subgraph(problem, rules), lower_bound(problem, rules)
 
-        def slow(problem, rules):
-            return one_operator_per_subgraph(problem, rules)
-
-        monkeypatch.setattr(planning, "improve", lazy)
+        monkeypatch.setattr(planning, "plan_and_bound", lazy)
         found = shorthaul.tensor.sweep(example_1(), least=10_000, most=40_000, points=3, search=serial())
         assert [point["latency"] for point in found.extra["points"]] == pytest.approx([4400] * 3)
 

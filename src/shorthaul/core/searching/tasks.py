@@ -44,6 +44,8 @@ class Work(Generic[TaskT, AnswerT]):
     shares_time: bool
     #: The work of each task, in parts of an equal share.
     weights: Sequence[float]
+    #: True once nothing more is wanted: tasks that run return what they have.
+    closed: Callable[[], bool] = lambda: False
     waiting: list[int] = field(init=False)
     #: The first task whose answer is enough: those behind it need not be run.
     needed: int = field(init=False)
@@ -93,8 +95,8 @@ class Work(Generic[TaskT, AnswerT]):
             self.needed = min(self.needed, index)
 
     def is_over(self) -> bool:
-        """True when the time is up, or after Ctrl-C. Effort does not count here: each task has its own."""
-        return self.search.interrupted or time.monotonic() >= self.search.deadline
+        """True when the time is up, after Ctrl-C, or once closed. Effort does not count: each task has its own."""
+        return self.search.interrupted or time.monotonic() >= self.search.deadline or self.closed()
 
 
 def run_tasks(
@@ -108,6 +110,7 @@ def run_tasks(
     watch: Callable[[float], None] | None = None,
     turns: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
+    closed: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, AnswerT]]:
     """Yield ``(index, function(task, its search))`` as tasks finish, on ``search.workers`` processes or its cluster.
 
@@ -118,7 +121,8 @@ def run_tasks(
     first; running ones return what they have. After an answer that is ``enough`` (optimal, say) the tasks behind it in
     ``tasks`` are dropped. ``watch`` is called with the best cost that a task reported (infinite before the first).
     ``turns`` are the numbers of all tasks in the order in which they are handed out, ``weights`` their work in parts
-    of an equal share. The points of ``search`` are answers that are there already.
+    of an equal share. The points of ``search`` are answers that are there already. Once ``closed`` is true, no task is
+    begun any more and those on other processes return what they have.
 
     >>> def double(number: int, search: Search) -> int:
     ...     return 2 * number
@@ -136,7 +140,16 @@ def run_tasks(
             watch(seen[0])
 
     work = Work(
-        function, tasks, search, effort, enough, tell, unlimited is not None, shares_time, weights or [1.0] * len(tasks)
+        function,
+        tasks,
+        search,
+        effort,
+        enough,
+        tell,
+        unlimited is not None,
+        shares_time,
+        weights or [1.0] * len(tasks),
+        closed,
     )
     if turns is not None:
         work.waiting = list(turns)
@@ -202,6 +215,13 @@ def slots(search: Search) -> int:
     from shorthaul.core.searching.cluster import threads
 
     return threads(search)
+
+
+def runs_beside(search: Search) -> bool:
+    """True if tasks that take all the time that ``search`` has would run beside one another, not one by one."""
+    from shorthaul.core.searching.processes import can_fork
+
+    return slots(search) > 1 and search.remaining_s() >= _WORTH * (_FORK_S if can_fork() else START_S)
 
 
 def _is_worth_a_start(work: Work[TaskT, AnswerT]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import Prices, column_program
+from shorthaul.tensor.bounds.columns import Prices, Program, column_program
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
@@ -56,39 +56,53 @@ def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) ->
 
 
 class Proof(NamedTuple):
-    """A bound, and the groups of operators of a plan that its linear program suggests, in order, if it does."""
+    """A bound, the groups of operators of a plan that its linear program suggests, in order, if it does; and that."""
 
     bound: Bound
     groups: list[tuple[int, ...]] | None
+    program: Program | None = None
 
 
-def prove(problem: Problem, rules: Rules, search: Search, plan: Plan | None = None, latency: float = math.inf) -> Proof:
+def prove(
+    problem: Problem,
+    rules: Rules,
+    search: Search,
+    plan: Plan | None = None,
+    latency: float = math.inf,
+    *,
+    earlier: Proof | None = None,
+) -> Proof:
     """Return the larger of :func:`lower_bound` and the linear program over all subgraphs, as far as ``search`` gets.
 
     The details of the latter hold its certificate: the dual prices. ``plan`` is one known, which takes ``latency``; if
-    the bound does not meet that, an integer program over the columns generated suggests other groups.
+    the bound does not meet that, an integer program over the columns generated suggests other groups. What an
+    ``earlier`` proof has is gone on from.
 
     >>> from shorthaul.tensor.workloads.cases import example_5
     >>> from shorthaul.tensor.model import CONTEST
     >>> round(prove(example_5(), CONTEST, Search(effort=1)).bound.value, 1)
     6734.4
     """
-    bound = lower_bound(problem, rules, search)
-    if bound.is_met_by(latency) or search.expired():
+    if earlier is None:
+        bound = lower_bound(problem, rules, search)
+        if bound.is_met_by(latency) or search.expired():
+            return Proof(bound, None)
+        program = column_program(problem, rules, search)
+    else:
+        bound, _, program = earlier
+    if program is None or bound.is_met_by(latency):
         return Proof(bound, None)
-    program = column_program(problem, rules, search)
-    if program is None:
-        return Proof(bound, None)
-    prices = program.solve(search.part(_PRICING), formula_prices(problem, rules, search), plan)
+    covers = formula_prices(problem, rules, search) if earlier is None else []
+    prices = program.solve(search.part(_PRICING), covers, plan)
     if prices.value > bound.value * (1 + TOLERANCE):
         details = {**bound.details, "linear_program": prices.value, "certificate": prices.document()}
         method, proof = "linear program over subgraphs", _certified(prices, rules)
         bound = Bound("latency", prices.value, method, proof, details)
     if math.isinf(latency) or bound.is_met_by(latency):
-        return Proof(bound, None)
+        return Proof(bound, None, program)
     from shorthaul.tensor.bounds.integer import chosen_groups
 
-    return Proof(bound, chosen_groups(program, search))
+    return Proof(bound, chosen_groups(program, search), program)
 
 
 def formula_prices(problem: Problem, rules: Rules, search: Search) -> list[float]:

@@ -168,6 +168,7 @@ class Program:
         infinity = self._solver.infinity()
         self._rows = [self._solver.Constraint(float(row < rows.asked), infinity) for row in range(rows.number)]
         self._solver.Objective().SetMinimization()
+        self._best = np.zeros(rows.number)  # prices, proven
         if self.diagram.is_complete:
             self.pricing = Pricing(self.diagram)
             self._begin(search)
@@ -233,7 +234,8 @@ class Program:
     ) -> Prices:
         """Generate columns until none is favoured or the search ends; return the best prices that are proven.
 
-        See :func:`column_prices`. Where no proof is wanted, only the columns that are found soon are generated.
+        See :func:`column_prices`. Where no proof is wanted, only the columns that are found soon are generated. A
+        second call goes on from the columns and the prices of the first one.
         """
         from ortools.linear_solver import pywraplp
 
@@ -244,13 +246,13 @@ class Program:
             resident = retained
         covers = list(covers)
         asked = self.diagram.rows.asked
-        best, centre, last = np.zeros((3, self.diagram.rows.number))
+        best, centre, last = self._best, self._best.copy(), np.zeros(len(self._best))
         centre[: len(covers)] = covers
         most = search.part(_GENERATING)
         widths = self._widths()
         width, is_by_box = widths.pop(0)
         inertia = _INERTIA
-        while not most.expired():
+        while not most.expired() and not self.is_proven(best):
             if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
                 break
             value = self.value = self._solver.Objective().Value()
@@ -263,8 +265,6 @@ class Program:
             best = _better(best, point, ratio, asked)
             if best[:asked].sum() > centre[:asked].sum():
                 centre = best
-            if value - best[:asked].sum() <= _CLOSE * value:
-                break
             if found:
                 inertia = _INERTIA if is_whole or not is_by_box else 0.0
             elif inertia:
@@ -283,7 +283,13 @@ class Program:
                 break
             ratio = self._generate(scale * last, search, MOST_LABELS, is_by_box, is_proven=True)[1]
             best = _better(best, scale * last, ratio, asked)
+        self._best = best
         return self._prices(best)
+
+    def is_proven(self, prices: Floats | None = None) -> bool:
+        """True if the best prices, or these, prove the value of the program."""
+        proven = self._best if prices is None else prices
+        return bool(proven[: self.diagram.rows.asked].sum() >= (1 - _CLOSE) * self.value)
 
     def _widths(self) -> list[tuple[int, bool]]:
         """Return how many groups in the making go on at a node, one pricing after the other, and if box by box."""

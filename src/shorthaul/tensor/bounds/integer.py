@@ -15,8 +15,9 @@ from shorthaul.tensor.tuning import CONSTRAINTS_PER_EFFORT, EFFORT_PER_SOLVER_TI
 
 #: Costs are whole numbers, this many for the cost of all columns of a plan.
 _GRAINS: Final = 10**7
-#: The most of CP-SAT's deterministic time.
+#: The most of CP-SAT's deterministic time, and of what the clock leaves: the rest is for it to end in.
 _LONGEST: Final = 60.0
+_CLOCK_SHARE: Final = 0.9
 
 
 def chosen_groups(program: Program, search: Search) -> list[tuple[int, ...]] | None:
@@ -29,11 +30,13 @@ def chosen_groups(program: Program, search: Search) -> list[tuple[int, ...]] | N
         return None
     choice = _Choice(program)
     search.spend(len(choice.model.proto.constraints) / CONSTRAINTS_PER_EFFORT)
+    if search.expired():
+        return None
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = search.seed % 2**31
     solver.parameters.max_deterministic_time = min(search.left() / EFFORT_PER_SOLVER_TIME, _LONGEST)
-    solver.parameters.max_time_in_seconds = max(0.01, min(search.remaining_s(), 1e6))
+    solver.parameters.max_time_in_seconds = max(0.01, min(_CLOCK_SHARE * search.remaining_s(), 1e6))
     status = run_solver(solver, choice.model, search)
     search.spend(solver.response_proto.deterministic_time * EFFORT_PER_SOLVER_TIME)
     return choice.groups(solver) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None

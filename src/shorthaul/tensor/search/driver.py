@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
-from shorthaul.core.searching.tasks import run_tasks
+from shorthaul.core.searching.tasks import run_tasks, runs_beside, slots
 from shorthaul.tensor import tuning
-from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.bounds.best import Proof, lower_bound, prove
 from shorthaul.tensor.bounds.columns import has_columns
 from shorthaul.tensor.cost_model.granularity import Execution
 from shorthaul.tensor.cost_model.profile import Profile
@@ -51,10 +51,24 @@ class Begun(NamedTuple):
     alone: Solution
     best: Solution
 
-    def with_groups(self, groups: list[tuple[int, ...]]) -> Begun:
+    def with_groups(self, groups: list[tuple[int, ...]] | None) -> Begun:
         """Return the same with the plan of these groups, in this order, if that is a better one."""
-        found = self.schedules.solution(tuple(groups))
+        found = None if groups is None else self.schedules.solution(tuple(groups))
         return self if found is None or found.latency >= self.best.latency else self._replace(best=found)
+
+    def kept(self, search: Search) -> Plan:
+        """Return the plan of the best solution, kept in the journal of ``search``."""
+        search.keep(self.best.latency, partial(self.schedules.plan, self.best.sequence))
+        return self.schedules.plan(self.best.sequence)
+
+    def tasks(self, seed: int, count: int, floor: float) -> list[_Task]:
+        """Return so many tasks that go on from here, each with another seed."""
+        schedules = self.schedules
+        known = schedules.granularities.known
+        return [
+            _Task(schedules.problem, schedules.rules, seed, number, self.best.sequence, floor, known)
+            for number in range(count)
+        ]
 
 
 class _Task(NamedTuple):
@@ -65,6 +79,7 @@ class _Task(NamedTuple):
     best: Sequence
     floor: float
     known: dict[Profile, Execution | None]
+    is_proof: bool = False
 
 
 def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
@@ -98,6 +113,30 @@ def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
     return Begun(schedules, alone, best)
 
 
+def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: int) -> tuple[Plan, Bound]:
+    """Return the best schedule found within ``search``, and a bound on the latency of all.
+
+    Each has half of the effort, and what the other leaves of its own. By the clock, where tasks may run beside each
+    other, both have all of the time. Raises as :func:`improve` does.
+    """
+    begun = begin(problem, rules, search)
+    part = search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT)
+    if begun is None:
+        return one_operator_per_subgraph(problem, rules), prove(problem, rules, part).bound
+    by_clock = search.effort is None and search.time_limit is not None
+    is_cut_up = len(problem.operators) > tuning.MANY_OPERATORS  # its parts run beside each other
+    if by_clock and has_columns(problem, rules) and not is_cut_up and runs_beside(search):
+        return _beside(begun, search, restarts)
+    proof = prove(problem, rules, part, begun.schedules.plan(begun.best.sequence), begun.best.latency)
+    begun = _improved(begun.with_groups(proof.groups), search, restarts, proof.bound)
+    program = None if search.is_unlimited or search.expired() else proof.program
+    if program is not None and not program.is_proven():
+        known = begun.schedules.plan(begun.best.sequence)
+        proof = prove(problem, rules, search, known, begun.best.latency, earlier=proof)
+        begun = begun.with_groups(proof.groups)
+    return begun.kept(search), proof.bound
+
+
 def improve(
     problem: Problem,
     rules: Rules,
@@ -118,43 +157,98 @@ def improve(
     begun = begin(problem, rules, search) if begun is None else begun
     if begun is None:
         return one_operator_per_subgraph(problem, rules)
-    schedules, _, best = begun
-    search.keep(best.latency, partial(schedules.plan, best.sequence))
     bound = lower_bound(problem, rules, search) if bound is None else bound
+    return _improved(begun, search, restarts, bound).kept(search)
+
+
+def _improved(begun: Begun, search: Search, restarts: int, bound: Bound) -> Begun:
+    """Return the same with the best solution found by annealing and by windows."""
+    begun.kept(search)
+    schedules, _, best = begun
+    problem, rules = schedules.problem, schedules.rules
     search.report(best=best.latency, bound=bound.value)
-    if len(problem.operators) > 1 and not bound.is_met_by(best.latency) and not search.expired():
-        has_windows = has_columns(problem, rules) and len(problem.operators) > tuning.WINDOW_OPERATORS
-        if len(problem.operators) > tuning.MANY_OPERATORS:
-            best = anneal_stretches(schedules, best, search, bound.value)
-        else:
-            best = _restarted(begun, search.part(_ANNEALING) if has_windows else search, restarts, bound)
-        if has_windows and not bound.is_met_by(best.latency):
-            part = search.part(1.0, unlimited=_default_effort(len(problem.operators)))
-            best = solve_windows(schedules, best, part)
-    search.keep(best.latency, partial(schedules.plan, best.sequence))
-    return schedules.plan(best.sequence)
+    if len(problem.operators) == 1 or bound.is_met_by(best.latency) or search.expired():
+        return begun
+    has_windows = _has_windows(problem, rules)
+    if len(problem.operators) > tuning.MANY_OPERATORS:
+        best = anneal_stretches(schedules, best, search, bound.value)
+    else:
+        best = _restarted(begun, search.part(_ANNEALING) if has_windows else search, restarts, bound)
+    if has_windows and not bound.is_met_by(best.latency):
+        part = search.part(1.0, unlimited=_default_effort(len(problem.operators)))
+        best = solve_windows(schedules, best, part)
+    return begun._replace(best=best)
+
+
+def _has_windows(problem: Problem, rules: Rules) -> bool:
+    return has_columns(problem, rules) and len(problem.operators) > tuning.WINDOW_OPERATORS
 
 
 def _restarted(begun: Begun, search: Search, restarts: int, bound: Bound) -> Solution:
     """Return the best solution of so many annealings from seeds of their own, run beside each other."""
-    schedules, _, best = begun
-    problem, rules, known = schedules.problem, schedules.rules, schedules.granularities.known
+    best = begun.best
     if search.effort is None and search.deadline < math.inf:
         restarts = max(restarts, search.workers)
     found = dict(
         run_tasks(
             _anneal,
-            [
-                _Task(problem, rules, search.seed, number, best.sequence, bound.value, known)
-                for number in range(restarts)
-            ],
+            begun.tasks(search.seed, restarts, bound.value),
             search=search,
-            unlimited=_default_effort(len(problem.operators)),
+            unlimited=_default_effort(len(begun.schedules.problem.operators)),
             enough=lambda solved: bound.is_met_by(solved.latency),
             watch=lambda told: search.report(best=min(told, best.latency), bound=bound.value),
         )
     )
     return min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
+
+
+def _beside(begun: Begun, search: Search, restarts: int) -> tuple[Plan, Bound]:
+    """Return the best schedule and the bound of tasks that each have all of the time.
+
+    One proves; the others anneal and solve windows, another one as soon as one finds nothing new. They end
+    when the best plan meets the bound.
+    """
+    schedules, _, best = begun
+    quick = bound = lower_bound(schedules.problem, schedules.rules, search)
+    lowest = best.latency
+
+    def watch(told: float) -> None:
+        nonlocal lowest
+        lowest = min(lowest, told)
+        search.report(best=lowest, bound=bound.value)
+
+    tasks = begun.tasks(search.seed, max(restarts, slots(search)), quick.value)
+    answers = run_tasks(
+        _prove_or_improve,
+        [tasks[0]._replace(is_proof=True), *tasks],
+        search=search,
+        unlimited=_default_effort(len(schedules.problem.operators)),
+        shares_time=False,
+        watch=watch,
+        closed=lambda: bound.is_met_by(lowest),
+    )
+    for _, answer in answers:
+        if isinstance(answer, Proof):
+            bound = max(bound, answer.bound, key=lambda one: one.value)
+            begun = begun.with_groups(answer.groups)
+        else:
+            begun = begun._replace(best=min(begun.best, answer, key=lambda one: one.latency))
+        watch(begun.best.latency)
+    return begun.kept(search), bound
+
+
+def _prove_or_improve(task: _Task, search: Search) -> Proof | Solution:
+    """Return a bound and what its program suggests, or the best solution of one seed's annealing and windows."""
+    schedules = Schedules(task.problem, task.rules, task.known)
+    best = schedules.solution(task.best)
+    assert best is not None, "the search went on with this solution"
+    if task.is_proof:
+        proof = prove(task.problem, task.rules, search, schedules.plan(best.sequence), best.latency)
+        return proof._replace(program=None)  # it stays in its process
+    if not _has_windows(task.problem, task.rules):
+        return _anneal(task, search)
+    found = _anneal(task, search.part(_ANNEALING))
+    return solve_windows(schedules, found, search)
 
 
 def _fused_for_the_contest(schedules: Schedules, alone: Solution, search: Search) -> Solution:

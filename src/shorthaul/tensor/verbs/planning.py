@@ -23,7 +23,7 @@ from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions
 from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra
-from shorthaul.tensor.search.driver import begin, improve
+from shorthaul.tensor.search.driver import plan_and_bound
 from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.verbs.networks import (
     bound_network,
@@ -135,15 +135,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     refuse_without(problem, options)
     rules = RULES[options.rules]
     with search:
-        begun = begin(problem, rules, search)
-        part = search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT)
-        if begun is None:
-            bound, groups = prove(problem, rules, part)
-        else:
-            known = begun.schedules.plan(begun.best.sequence)
-            bound, groups = prove(problem, rules, part, known, begun.best.latency)
-            begun = begun if groups is None else begun.with_groups(groups)
-        found = improve(problem, rules, search, restarts=options.restarts, begun=begun, bound=bound)
+        found, bound = plan_and_bound(problem, rules, search, restarts=options.restarts)
         replayed = replay(problem, found, rules)
         if search.start() is not None:
             others = replay(problem, search.start(), rules)
