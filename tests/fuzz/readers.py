@@ -26,6 +26,7 @@ from tests.fuzz.mutators import (
     mutate_text,
 )
 from tests.fuzz.notations import mutate_notation, splice
+from tests.fuzz.operators import mutate_operators, networks
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = (InputError, InfeasibleError, NoPlanError)
@@ -282,6 +283,7 @@ READERS = (
     Reader("tensor columns", ".npz", mutate_archive, of_plan("tensor", ".npz"), checked("tensor", TENSOR)),
     Reader("ONNX", ".onnx", mutate_model, model, case_of("tensor")),
     Reader("ONNX network", ".onnx", mutate_outside, network, run_network),
+    Reader("ONNX operators", ".onnx", mutate_operators, networks, run_network),
     Reader(
         "edge list",
         ".edgelist",

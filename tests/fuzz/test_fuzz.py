@@ -10,6 +10,7 @@ from tests.fuzz.readers import READERS, Reader, fuzz
 COUNT, SLOW_COUNT = 200, 40
 SLOW = {
     *("affine plan", "affine columns", "C", "DOT", "result document", "pebble numbers", "values", "ONNX network"),
+    "ONNX operators",
     *("dataflow checkpoint", "dataflow state", "dataflow network", "dataflow journal", "dataflow images"),
 }
 

@@ -272,9 +272,9 @@ def _rows_named(graph: Graph) -> Iterator[tuple[str, int]]:
     """Yield the integer inputs that name rows of a table, and how many rows there are."""
     source = {name: node.inputs[0] for node in graph.nodes for name in node.outputs if node.inputs}
     for node in graph.nodes:
-        if node.kind not in _TABLES:
+        place, table = _TABLES.get(node.kind, (0, 0))
+        if max(place, table) >= len(node.inputs) or node.kind not in _TABLES:
             continue
-        place, table = _TABLES[node.kind]
         shape = graph.shapes.get(node.inputs[table], ())
         name = node.inputs[place]
         for _ in range(len(source)):
@@ -340,11 +340,11 @@ def evaluated(node: Node, opsets: Mapping[str, int], values: Mapping[str, Array]
         evaluator = single(double_node(node.proto), opsets, node.inputs)
         with np.errstate(all="ignore"):  # rows of which nothing is left, as masks make them
             made = evaluator.run(None, {n: values[n] for n in dict.fromkeys(node.inputs) if n})
+        return {name: np.asarray(value) for name, value in zip(names, made, strict=True)}
     except Exception as error:  # of any kind: the reference lacks the operator, or what it does fails on the numbers
         text = (str(error).splitlines() or [type(error).__name__])[0][:200]
         cure = "plan and check it; only 'run' needs to know what it computes"
         raise InputError(f"cannot be executed: {text}", place=f"node {node.name} ({node.kind})", cure=cure) from None
-    return {name: np.asarray(value) for name, value in zip(names, made, strict=True)}
 
 
 def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], str]:

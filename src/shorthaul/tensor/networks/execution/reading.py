@@ -134,7 +134,12 @@ def _dequantised(reader: Reader, node: Node, source: Array, index: Index) -> Arr
     axis, block = int(node.attributes.get("axis", 1)), int(node.attributes.get("block_size", 0))
     places = tuple(of // block if block and along == axis % len(index) else of for along, of in enumerate(index))
     spread = [
-        value if value is None or value.ndim == 0 else value[places if block else index[axis]] for value in values
+        value
+        if value is None or value.ndim == 0
+        else value.reshape(())
+        if value.size == 1
+        else value[places if block else index[axis]]
+        for value in values
     ]
     zero = 0.0 if len(spread) < 2 or spread[1] is None else spread[1].astype(np.float64)
     assert spread[0] is not None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from shorthaul.tensor.networks.model import Access, Index, Operator, Regroup, Step, Stride, Tensor
+from shorthaul.tensor.networks.translation.agreement import expect_covered, expect_read, expect_seen
 from shorthaul.tensor.networks.translation.graph import Graph, Node, Shape
 
 #: A tensor as its parts in stored tensors: which one, and the steps from its axes to those.
@@ -86,6 +87,7 @@ class Builder:
 
     def view(self, name: str, source: str, *steps: Step) -> None:
         """Make ``name`` a view of ``source``; a view of a constant is as constant."""
+        expect_seen(self.shape(name), steps, self.shape(source))
         plain = tuple(step for step in steps if not (isinstance(step, Regroup) and step.shape == step.source))
         self.parts[name] = [(number, chained(plain, inner)) for number, inner in self.stored(source)]
 
@@ -118,11 +120,17 @@ class Builder:
         unit: Literal["matrix", "vector"] = "vector",
         whole: Sequence[Index] = (),
         inner: Shape | None = None,
+        padded: bool = False,
     ) -> None:
         """Add an operator that writes the first output of ``node``; ``inner`` is the shape in which it writes it.
 
-        A node of which somebody needs further outputs as well, as statistics or masks, is a barrier.
+        Raises ValueError where the shapes contradict what it computes; only one that is ``padded`` may read less of an
+        axis, or beyond it. A node of which somebody needs further outputs as well, as statistics or masks, is a
+        barrier.
         """
+        expect_covered(axes, self.shape(node.outputs[0]) if inner is None else inner, dims.sizes)
+        for access in () if padded else reads:
+            expect_read(access.axes, access.shape, dims.sizes)
         if any(extra in self.used for extra in node.outputs[1:]):
             self.barrier(node, work=work * math.prod(dims.sizes), unit=unit, known=True)
             return

@@ -125,7 +125,9 @@ def _expect_names(model: Any) -> None:
     """Raise :class:`InputError` for a name that is no text, and for versions of operators before the first."""
     graph = model.graph
     items = (*graph.initializer, *graph.input, *graph.output, *graph.node)
-    names = [item.name for item in items] + [name for node in graph.node for name in (*node.input, *node.output)]
+    names = [item.name for item in items]
+    for node in graph.node:
+        names += (node.domain, node.op_type, *node.input, *node.output, *(item.name for item in node.attribute))
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
         raise InputError("has a name that is not UTF-8 text", place="graph", value=repr(wrong))
@@ -278,8 +280,11 @@ class _Reader:
             if node.op_type == "If" and node.input[0] in self.values:
                 made = branch(node, bool(self.values[node.input[0]].all()), names, self.onnx)
             else:
-                made = rewritten(self.onnx, node, name, self.shapes, self.types)
-                made = made or taken_apart(self.onnx, node, name, known, opset, self.most_row_bytes)
+                try:
+                    made = rewritten(self.onnx, node, name, self.shapes, self.types)
+                    made = made or taken_apart(self.onnx, node, name, known, opset, self.most_row_bytes)
+                except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):  # its translation tells
+                    made = None
             nodes += [node] if made is None else made[0]
             if made is not None:
                 changed = True

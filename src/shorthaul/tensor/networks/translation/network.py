@@ -11,6 +11,7 @@ from typing import Final
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Expand, Network, Origin, Permute, Regroup, Stride
+from shorthaul.tensor.networks.translation.agreement import expect_signature
 from shorthaul.tensor.networks.translation.builder import Builder, chained
 from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
 from shorthaul.tensor.networks.translation.operators import TRANSLATIONS
@@ -53,6 +54,7 @@ def translated(
             is_guess = any(name in guessed for name in node.inputs)
             guessed |= set(node.outputs) if is_guess else set()
             try:
+                expect_signature(node.proto, graph.opsets)
                 _translate(builder, node)
             except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
                 if is_guess:  # which is what does not fit, perhaps
@@ -92,9 +94,11 @@ def _translate(builder: Builder, node: Node) -> None:
     outputs = [name for name in node.outputs if name]
     if not outputs or all(name in builder.graph.constants for name in outputs):
         return
-    if all(0 in builder.shape(name) for name in outputs):
-        return
     kind = node.kind.removeprefix("com.microsoft.")
+    if all(0 in builder.shape(name) for name in outputs):
+        if _VIEWS.get(kind) is _reshape and 0 not in builder.shape(node.inputs[0]):
+            raise ValueError("nothing in place of something")
+        return
     if kind in _VIEWS and node.inputs and _VIEWS[kind](builder, node):
         return
     translate = TRANSLATIONS.get(kind)
@@ -108,8 +112,18 @@ def _same(builder: Builder, node: Node) -> bool:
     bits = builder.graph.bits
     if node.kind in {"Cast", "CastLike"} and bits.get(source, 32) != bits.get(target, 32):
         return False
-    if node.kind == "DequantizeLinear" and not all(builder.is_constant(name) for name in node.inputs[1:] if name):
-        return False
+    if node.kind == "DequantizeLinear":
+        others = [name for name in node.inputs[1:] if name]
+        if not all(builder.is_constant(name) for name in others):
+            return False
+        shape, axis, block = (
+            builder.shape(source),
+            int(node.attributes.get("axis", 1)),
+            node.attributes.get("block_size"),
+        )
+        for other in map(builder.shape, others):  # one for all, one per place of an axis, one per block
+            if math.prod(other) > 1 and not (len(other) == len(shape) if block else other == (shape[axis],)):
+                raise ValueError("a scale of another shape")
     builder.view(target, source)
     return True
 
@@ -193,11 +207,15 @@ def _concat(builder: Builder, node: Node) -> bool:
         part = builder.shape(name)
         if len(part) != len(shape):
             return False
+        if part[:axis] + part[axis + 1 :] != shape[:axis] + shape[axis + 1 :]:
+            raise ValueError("parts that differ along other axes")
         place = tuple(-start if number == axis else 0 for number in range(len(shape)))
         if 0 not in part:
             step = Stride(place, (1,) * len(shape), part)
             parts += [(number, chained((step,), inner)) for number, inner in builder.stored(name)]
         start += part[axis]
+    if start != shape[axis]:
+        raise ValueError(f"parts of {start} in place of {shape[axis]} elements")
     builder.parts[node.outputs[0]] = parts
     return bool(parts)
 

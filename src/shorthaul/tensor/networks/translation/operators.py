@@ -58,7 +58,7 @@ def pointwise(builder: Builder, node: Node) -> bool:
             continue
         if channels and number and len(builder.shape(name)) == 1 and rank > 1:  # one number per channel
             reads += builder.reads(name, [axes[int(node.attributes.get("axis", 1)) % rank]])
-        elif len(builder.shape(name)) <= rank:
+        elif len(builder.shape(name)) <= rank or math.prod(builder.shape(name)) > 1:
             reads += builder.broadcast(name, axes)
     builder.add(node, dims, reads, axes)
     return True
@@ -246,7 +246,7 @@ def convolution(builder: Builder, node: Node) -> bool:
     written = (output[0], groups, output[1] // groups, *output[2:]) if groups > 1 else output
     axes = [n, g, m, *places] if groups > 1 else [n, m, *places]
     work = 2.0 / math.prod(strides) if is_transposed else 2.0
-    builder.add(node, dims, reads, axes, work=work, unit="matrix", inner=written)
+    builder.add(node, dims, reads, axes, work=work, unit="matrix", inner=written, padded=True)
     return True
 
 
@@ -267,7 +267,7 @@ def pooling(builder: Builder, node: Node) -> bool:
         Index((*((d, stride) for d, _ in place.terms), *((d, dilation) for d, _ in tap.terms)), -pad)
         for place, tap, stride, dilation, pad in zip(places, taps, strides, dilations, pads, strict=True)
     ]
-    builder.add(node, dims, builder.reads(node.inputs[0], [n, c, *reached]), [n, c, *places])
+    builder.add(node, dims, builder.reads(node.inputs[0], [n, c, *reached]), [n, c, *places], padded=True)
     return True
 
 
@@ -309,10 +309,10 @@ def rows(builder: Builder, node: Node) -> bool:
     from_here = is_flat or node.kind not in {*FLATTENED, "LpNormalization", "CumSum"}
     dims, axes = _output_dims(builder, node)
     reads = builder.reads(node.inputs[0], axes)
-    for number, name in enumerate(node.inputs[1:], 1):
+    for name in node.inputs[1:]:
         if node.kind == "InstanceNormalization":
             reads += builder.reads(name, [axes[1]])
-        elif name and (number > 0) and len(builder.shape(name)) <= len(axes) and node.kind != "CumSum":
+        elif name and node.kind != "CumSum":
             reads += builder.broadcast(name, axes)
     uncut = axes[axis:] if from_here else [axes[axis]]
     if node.kind == "CumSum":  # along an axis that an input names
@@ -350,7 +350,7 @@ def local_response(builder: Builder, node: Node) -> bool:
     size = int(node.attributes.get("size", 1))
     tap = dims.add("w", size)
     around = Index((*axes[1].terms, *tap.terms), -((size - 1) // 2))
-    builder.add(node, dims, builder.reads(node.inputs[0], [axes[0], around, *axes[2:]]), axes, whole=[tap])
+    builder.add(node, dims, builder.reads(node.inputs[0], [axes[0], around, *axes[2:]]), axes, whole=[tap], padded=True)
     return True
 
 
@@ -392,7 +392,7 @@ def resize(builder: Builder, node: Node) -> bool:
         taps.append(tap)
         terms = (*((d, slope) for d, _ in axes[axis].terms), *((d, divisor) for d, _ in tap.terms))
         reached.append(Index(terms, offset - before * divisor, divisor))
-    builder.add(node, dims, builder.reads(node.inputs[0], reached), axes, whole=taps)
+    builder.add(node, dims, builder.reads(node.inputs[0], reached), axes, whole=taps, padded=True)
     return True
 
 
@@ -418,7 +418,7 @@ def pad(builder: Builder, node: Node) -> bool:
     shifted = [Index(axis.terms, -int(front)) for axis, front in zip(axes, given[: len(shape)], strict=True)]
     mirrors = str(node.attributes.get("mode", "constant")) != "constant"
     uncut = [axis for at, axis in enumerate(axes) if mirrors and (given[at] or given[at + len(shape)])]
-    builder.add(node, dims, builder.reads(node.inputs[0], shifted), axes, whole=uncut)
+    builder.add(node, dims, builder.reads(node.inputs[0], shifted), axes, whole=uncut, padded=True)
     return True
 
 

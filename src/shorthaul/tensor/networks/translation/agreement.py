@@ -1,0 +1,73 @@
+"""Whether the shapes of a model agree with what its operators do; a damaged model, or a guess, may say anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shorthaul.tensor.networks.model import Expand, Index, Permute, Regroup, Step, Stride
+
+Shape = tuple[int, ...]
+
+
+def expect_seen(shape: Shape, steps: Sequence[Step], source: Shape) -> None:
+    """Raise ValueError unless the steps lead from every place of ``shape`` to a place of ``source``.
+
+    >>> expect_seen((4, 3), [Permute((1, 0)), Stride((0, 2), (1, 1), (3, 6))], (3, 6))
+    """
+    for step in steps:
+        match step:
+            case Permute(axes):
+                fits, shape = len(axes) == len(shape), tuple(shape[axes.index(axis)] for axis in range(len(shape)))
+            case Regroup(outside, inside):
+                fits, shape = shape == outside and math.prod(outside) == math.prod(inside), inside
+            case Stride(start, by, whole):
+                spans = zip(shape, start, by, whole, strict=True)
+                ends = [(low, low + way * (n - 1), size) for n, low, way, size in spans if n]
+                fits, shape = all(0 <= min(one, other) <= max(one, other) < size for one, other, size in ends), whole
+            case Expand(whole):
+                last = shape[len(shape) - len(whole) :]
+                fits, shape = all(n in {1, size} for n, size in zip(whole, last, strict=True)), whole
+        if not fits:
+            raise ValueError(f"a view by {step} does not fit")
+    if shape != source:
+        raise ValueError(f"a view of {list(source)} as {list(shape)}")
+
+
+def expect_covered(axes: Sequence[Index], shape: Shape, sizes: Sequence[int]) -> None:
+    """Raise ValueError unless writing along ``axes`` makes every element of ``shape`` once."""
+    made = tuple(math.prod(sizes[dim] for dim, _ in index.terms) for index in axes)
+    if made != shape:
+        raise ValueError(f"makes {list(made)} in place of {list(shape)}")
+
+
+def expect_read(axes: Sequence[Index], shape: Shape, sizes: Sequence[int]) -> None:
+    """Raise ValueError unless reading along ``axes`` reaches the end of ``shape``, and nothing beyond."""
+    for index, size in zip(axes, shape, strict=True):
+        last = (index.offset + sum(way * (sizes[dim] - 1) for dim, way in index.terms if way > 0)) // index.divisor
+        if last != size - 1:
+            raise ValueError(f"reads {last + 1} of {size}")
+
+
+def expect_signature(node: Any, opsets: Mapping[str, int]) -> None:
+    """Raise ValueError if ``node`` lacks an input or an attribute that ONNX requires, or has inputs too many."""
+    from onnx.defs import OpSchema, SchemaError, get_schema
+
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    try:
+        schema = get_schema(node.op_type, opsets.get(domain, 1), domain)
+    except SchemaError:
+        try:
+            schema = get_schema(node.op_type, domain)  # which this version lacks, and others have
+        except SchemaError:
+            return
+    single = OpSchema.FormalParameterOption.Single
+    required = [number for number, item in enumerate(schema.inputs) if item.option == single]
+    if not (max(required, default=-1) < len(node.input) <= schema.max_input and all(node.input[n] for n in required)):
+        raise ValueError("has other inputs")
+    if len(node.output) > schema.max_output:
+        raise ValueError("has other outputs")
+    given = {item.name for item in node.attribute}
+    if any(item.required and name not in given for name, item in schema.attributes.items()):
+        raise ValueError("lacks an attribute")

@@ -1,0 +1,80 @@
+"""Shapes that contradict what operators do: refused, or the operator is a barrier where they were a guess."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.helper import make_node
+
+import shorthaul.tensor as engine
+from shorthaul.core.errors import InputError
+from shorthaul.tensor.networks.model import Index, Stride
+from shorthaul.tensor.networks.translation.agreement import expect_covered, expect_read, expect_seen
+from shorthaul.tensor.networks.translation.network import network_from_onnx
+
+MATRIX, VECTOR = np.ones((6, 4), np.float32), np.ones(4, np.float32)
+
+
+def model(nodes: list[Any], *said: tuple[str, list[int]], opset: int = 17) -> bytes:
+    """Return a model of an input of 8 by 6; ``said`` are shapes of tensors as the file has them."""
+    info = onnx.helper.make_tensor_value_info
+    given = [onnx.numpy_helper.from_array(array, name) for name, array in (("w", MATRIX), ("v", VECTOR))]
+    graph = onnx.helper.make_graph(
+        nodes,
+        "g",
+        [info("x", 1, [8, 6])],
+        [info("y", 1, None)],
+        given,
+        value_info=[info(name, 1, shape) for name, shape in said],
+    )
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    return bytes(made.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        model([make_node("MatMul", ["x", "w"], ["m"]), make_node("Relu", ["m"], ["y"])], ("m", [8, 5])),
+        model([make_node("Transpose", ["x"], ["m"], perm=[1, 0]), make_node("Relu", ["m"], ["y"])], ("m", [8, 6])),
+        model([make_node("Concat", ["x", "x"], ["m"], axis=0), make_node("Relu", ["m"], ["y"])], ("m", [15, 6])),
+        model([make_node("ReduceMean", ["x"], ["m"], keepdims=2), make_node("Relu", ["m"], ["y"])]),
+        model([make_node("GroupNormalization", ["x"], ["m"], num_groups=2), make_node("Relu", ["m"], ["y"])], opset=12),
+        model([make_node("LRN", ["x"], ["y"])]),
+        model([make_node("LayerNormalization", ["x", "w"], ["y"], axis=-1)]),
+    ],
+    ids=["product", "transposed", "joined", "kept axes", "inputs", "attribute", "broadcast"],
+)
+def test_a_contradiction_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError, match=r"do not fit|contradict"):
+        network_from_onnx(data)
+
+
+@pytest.mark.parametrize("kind", ["MatMul", "Gemm"])
+def test_what_does_not_fit_a_guess_is_a_barrier(kind: str) -> None:
+    """Nobody knows what the first operator makes; its result is taken for as large as its input."""
+    data = model([make_node("Mystery", ["x"], ["m"], domain="foreign"), make_node(kind, ["m", "v"], ["y"])])
+    network = network_from_onnx(data)
+    assert [operator.barrier for operator in network.operators] == [True, True]
+    found = engine.plan(network, machine="phone-npu", effort=0.01)
+    assert found.check is not None
+    assert found.check.ok
+
+
+def test_views_and_accesses() -> None:
+    expect_seen((2, 3), [Stride((1, 0), (2, 1), (4, 3))], (4, 3))
+    expect_seen((2,), [Stride((3,), (-3,), (4,))], (4,))
+    for shape, step in (((3, 3), Stride((1, 0), (2, 1), (4, 3))), ((2,), Stride((3,), (-4,), (4,)))):
+        with pytest.raises(ValueError, match="does not fit"):
+            expect_seen(shape, [step], step.source)
+    row = Index(((0, 1),))
+    expect_covered([row, Index()], (5, 1), [5])
+    expect_read([row, Index()], (5, 1), [5])
+    for axes, shape in (([row], (6,)), ([row], (5, 1)), ([Index()], (5,))):
+        with pytest.raises(ValueError, match="in place of"):
+            expect_covered(axes, shape, [5])
+    for index, size in ((Index(((0, 1),), 1), 5), (row, 6), (Index(), 2), (Index(((0, 1),), 0, 2), 2)):
+        with pytest.raises(ValueError, match="reads"):
+            expect_read([index], (size,), [5])
