@@ -3,34 +3,40 @@
 Modified Gram-Schmidt and reflections: a column is updated by a multiple of another one, and the factor is a sum over
 the whole column. So a stretch of a play that updates a column in three steps updates all of it in the middle one, and
 needs all of another column for that (hourglass dependences; Eyraud-Dubois, Iooss, Langou, Rastello 2024).
+
+Steps may differ in width, as those of reflections do, which leave out one more row each: an instance then counts as
+much as its step is wide. So nothing has to be cut off to make all steps equal, and square matrices have a bound too.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
-from shorthaul.affine.bounds.partition.candidates import empty_union, usable_paths
+from shorthaul.affine.bounds.partition.candidates import best_events, empty_union, usable_paths
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition
 from shorthaul.affine.bounds.partition.partition_certificate import hourglass_certificate
 from shorthaul.affine.bounds.partition.partition_steps import facts_of, projections_of
-from shorthaul.affine.bounds.partition.parts import Part, sets_of
+from shorthaul.affine.bounds.partition.parts import Part, sets_of, thickness
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.lemmas import CUTS, HOURGLASS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import WAVEFRONT_OPERATIONS
+from shorthaul.affine.tuning import LEAST_GAIN, WAVEFRONT_OPERATIONS
 
-_SET = isl.dim_type.set
+_IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,8 @@ class Hourglass:
     time: int
     places: tuple[int, ...]
     columns: tuple[int, ...]
-    width: isl.Set
+    width: isl.Set  #: as many points as the widest step has places, or more
+    weight: isl.Set  #: pairs of an instance and a place of its step
     stride: int  #: how far one step is from the next
     ancestors: isl.UnionMap
 
@@ -89,22 +96,48 @@ def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None
     places = tuple(at for at in range(dimensions) if at not in {*time, *columns})
     if not places or abs(chain.delta[time[0]]) != 1:
         return None
-    domain = of_equal_width(chain.domain.intersect(other.domain), places)
-    if domain.is_empty() or not _without_gaps(domain, time[0], places):
-        return None
     stride = chain.delta[time[0]]
-    through = _next_steps(domain, time[0], stride, columns)
     ancestors = reach.ancestors(name)
-    if not isl.UnionMap.from_map(through.reverse()).is_subset(ancestors):
+    domain = _passing(chain.domain.intersect(other.domain).coalesce(), time[0], stride, columns, ancestors)
+    if domain is None:
         return None
     part = Part(name, domain, (chain, other), tuple(range(dimensions)))
     made = partition([part], empty_union(), symmetric=False)
     if made is None or (0, 1) not in made.cliques or made.folds != (1, 1):
         return None
-    if not made.parts[0].domain.is_equal(domain):  # trimmed: no product any more
+    domain = made.parts[0].domain  # without what both families touch
+    if not _is_by_steps(domain, time[0], places, columns):
         return None
-    width = only(domain, places).gist_params(domain.params())
-    return Hourglass(made, time[0], places, columns, width, stride, ancestors)
+    within = _places_of_steps(domain, time[0], places)
+    width = within.lexmin().reverse().apply_range(within).deltas().coalesce().gist_params(domain.params())
+    same = isl.Map.from_domain_and_range(domain, isl.Set.universe(within.domain().get_space())).equate(
+        _IN, time[0], _OUT, 0
+    )
+    weight = same.apply_range(within).wrap().flatten().coalesce()
+    return Hourglass(made, time[0], places, columns, width, weight, stride, ancestors)
+
+
+def _passing(
+    domain: isl.Set, time: int, stride: int, columns: tuple[int, ...], ancestors: isl.UnionMap
+) -> isl.Set | None:
+    """Return the instances that are ancestors of all of their column one step later; None if there are hardly any.
+
+    A place that one instance of a step has to leave, all columns leave there.
+    """
+    dimensions, name = domain.dim(_SET), domain.get_tuple_name()
+    after = same_coordinates(name, dimensions, columns, f"y{time} = x{time} + {stride}")
+    alike = same_coordinates(name, dimensions, [at for at in range(dimensions) if at not in columns])
+    for _ in range(2):
+        step()
+        through = isl.UnionMap.from_map(after.intersect_domain(domain).intersect_range(domain))
+        missing = through.subtract(ancestors.reverse())
+        if missing.is_empty():
+            return domain
+        left_out = missing.domain().extract_set(domain.get_space())
+        domain = _without_thin_pieces(domain.subtract(left_out.apply(alike)))
+        if thickness(domain) < dimensions:
+            return None
+    return None
 
 
 def axes(kernel: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
@@ -144,17 +177,32 @@ def of_equal_width(domain: isl.Set, places: tuple[int, ...]) -> isl.Set:
     return domain.subtract(missing).coalesce()
 
 
-def _without_gaps(domain: isl.Set, time: int, places: tuple[int, ...]) -> bool:
-    """True if a column that occurs in two steps occurs in all between, and every place in each of them."""
+def _without_thin_pieces(domain: isl.Set) -> isl.Set:
+    """Return the pieces of a set that have all its dimensions."""
+    found = isl.Set.empty(domain.get_space())
+    for item in domain.coalesce().get_basic_sets():
+        piece = isl.Set.from_basic_set(item)
+        if thickness(piece) == domain.dim(_SET):
+            found = found.union(piece)
+    return found.coalesce()
+
+
+def _is_by_steps(domain: isl.Set, time: int, places: tuple[int, ...], columns: tuple[int, ...]) -> bool:
+    """True if every step has all its places in all its columns, and no column leaves out a step between two others."""
     dimensions, name = domain.dim(_SET), domain.get_tuple_name()
-    others = tuple(at for at in range(dimensions) if at not in places)
-    product = _spread(only(domain, others), others, dimensions, name)
-    product = product.intersect(_spread(only(domain, places), places, dimensions, name))
-    if not product.is_equal(domain):
+    like = [domain.apply(same_coordinates(name, dimensions, [time, *kept])) for kept in (places, columns)]
+    if domain.is_empty() or not like[0].intersect(like[1]).is_subset(domain):
         return False
-    same = [at for at in range(dimensions) if at != time]
-    later = same_coordinates(name, dimensions, same, f"x{time} < y{time}")
-    return bool(domain.apply(later).intersect(domain.apply(later.reverse())).is_subset(domain))
+    pairs = like[1]  # of step and column, with any places
+    later = same_coordinates(name, dimensions, columns, f"x{time} < y{time}")
+    return bool(pairs.apply(later).intersect(pairs.apply(later.reverse())).is_subset(pairs))
+
+
+def _places_of_steps(domain: isl.Set, time: int, places: tuple[int, ...]) -> isl.Map:
+    """Return step -> its places."""
+    found = only(domain, (time, *places))
+    at = sorted((time, *places)).index(time)
+    return isl.Map.from_range(found).move_dims(_IN, 0, _OUT, at, 1).reset_tuple_id(_OUT).coalesce()
 
 
 def same_coordinates(name: str, width: int, kept: Sequence[int], where: str = "true") -> isl.Map:
@@ -164,45 +212,45 @@ def same_coordinates(name: str, width: int, kept: Sequence[int], where: str = "t
     return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {name}[{x}] -> {name}[{y}] : {same} }}")
 
 
-def _next_steps(domain: isl.Set, time: int, stride: int, columns: tuple[int, ...]) -> isl.Map:
-    """Return instance -> all instances of the same column one step later."""
-    dimensions, name = domain.dim(_SET), domain.get_tuple_name()
-    found = same_coordinates(name, dimensions, columns, f"y{time} = x{time} + {stride}")
-    return found.intersect_domain(domain).intersect_range(domain)
+def sub_bound(item: Hourglass, flow: DataFlow, events: int | None = None) -> SubBound:
+    """Return the argument with its numbers as formulas.
 
-
-def sub_bound(item: Hourglass, flow: DataFlow) -> SubBound:
-    """Return the argument with its numbers as formulas."""
+    ``events`` are those of a segment; without them S + 2 W.
+    """
     context, part = flow.program.context, item.argument.parts[0]
     size = count_formula(card(part.domain, context))
     sources = sympy.Add(*(most_formula(found, context) for found in sets_of(item.argument.sources)))
     W = count_formula(card(item.width, context))
-    T = S + 2 * W
+    weight = count_formula(card(item.weight, context))
+    T = S + 2 * W if events is None else sympy.Integer(events)
     K = S + T
-    value = T * sympy.floor(W * size / (S + 2 * W) ** 2, evaluate=False) - sources
+    U = (S + 2 * W) ** 2 if events is None else (K + 2 * W) ** 2 / 4
+    value = T * sympy.floor(weight / U, evaluate=False) - sources
     iterators = flow.program.by_name[part.statement].iterators
     columns, places = (", ".join(iterators[at] for at in group) for group in (item.columns, item.places))
     steps = (
         *facts_of(item.argument, flow),
         (
-            f"Steps are along {iterators[item.time]}, columns the values of {columns}, places those of {places}: D is "
-            f"a product of {W} places and of pairs of step and column; a column in two steps is in all between."
+            f"Steps are along {iterators[item.time]}, columns the values of {columns}, places those of {places}: a "
+            f"step has the same places in all its columns, at most W = {W}; a column in two steps is in all between."
         ),
+        f"An instance weighs as much as its step has places: D weighs {weight}.",
         (
             "Every instance is an ancestor of all instances of its column one step later: this relation lies inside of "
             "the ancestors composed from the flows of the program."
         ),
-        "Lemma (hourglass), with phi0 for the chain and phi1 for the broadcast: |P| <= U = (K + 2 W)^2 / (4 W).",
-        f"Any T will do; chosen: T = {T}, K = {K}, so that U = (S + 2 W)^2 / W.",
-        "Lemma (segments): value = T floor(|D|/U) - sources.",
+        "Lemma (hourglass), with phi0 for the chain and phi1 for the broadcast: P weighs U = (K + 2 W)^2 / 4 at most.",
+        f"Any T will do; chosen: T = {T}, K = {K}, U = {U}.",
+        "Lemma (segments), by weight: value = T floor(weight of D / U) - sources.",
     )
-    facts = {"|D|": size, "W": W, "K": K, "T": T, "sources": sources}
+    facts = {"|D|": size, "W": W, "weight of D": weight, "K": K, "T": T, "U": U, "sources": sources}
     neck = {
         "time": item.time,
         "stride": item.stride,
         "places": list(item.places),
         "columns": list(item.columns),
         "width": str(W),
+        "weight": str(weight),
         "ancestors": str(item.ancestors),
     }
     return SubBound(
@@ -217,4 +265,25 @@ def sub_bound(item: Hourglass, flow: DataFlow) -> SubBound:
         (SEGMENTS, CUTS, HOURGLASS),
         tuple(replace(found, exponent=None, weight=None) for found in projections_of(item.argument, flow)),
         certificate=hourglass_certificate(item.argument, facts, neck),
+        tuned=None if events is not None else partial(_tuned, item, flow, facts, value),
     )
+
+
+def _tuned(
+    item: Hourglass,
+    flow: DataFlow,
+    facts: Mapping[str, sympy.Expr],
+    value: sympy.Expr,
+    sizes: Mapping[str, int],
+) -> SubBound | None:
+    """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
+    at = {symbol(name): number for name, number in sizes.items()}
+    weight, W, sources = (float(facts[name].subs(at)) for name in ("weight of D", "W", "sources"))
+
+    def worth(events: int) -> float:
+        return float(events * math.floor(4 * weight / (sizes["S"] + events + 2 * W) ** 2) - sources)
+
+    events = best_events(worth, round(sizes["S"] + 2 * W))
+    if worth(events) <= max(0.0, float(value.subs(at))) * LEAST_GAIN:
+        return None
+    return sub_bound(item, flow, events)

@@ -38,11 +38,11 @@ def wrong_neck(item: Argument, reads: Reads) -> Iterator[str]:
     if part.order != tuple(range(item.width)) or item.given["cliques"] != [[0, 1]]:
         yield "the families are not added"
     domain = part.domain
-    product = domain.apply(_equal(item, places)).intersect(domain.apply(_equal(item, [time, *columns])))
-    if not product.is_subset(domain):
-        yield "the instances are no product of places with steps and columns"
-    later = _equal(item, [*places, *columns], f"y{time} > x{time}")
-    if not domain.apply(later).intersect(domain.apply(later.reverse())).is_subset(domain):
+    pairs = domain.apply(_equal(item, [time, *columns]))
+    if not domain.apply(_equal(item, [time, *places])).intersect(pairs).is_subset(domain):
+        yield "a step has not the same places in all its columns"
+    later = _equal(item, columns, f"y{time} > x{time}")
+    if not pairs.apply(later).intersect(pairs.apply(later.reverse())).is_subset(pairs):
         yield "a column is left out in a step between two others"
     after = _equal(item, columns, f"y{time} = x{time} + {stride}").intersect_domain(domain).intersect_range(domain)
     ancestors = isl.UnionMap(str(neck["ancestors"]))
@@ -59,24 +59,42 @@ def _equal(item: Argument, coordinates: Sequence[int], where: str = "true") -> i
 
 
 def wrong_width(item: Argument, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield if there are not as many places as the certificate says."""
+    """Yield if a step has more places than the certificate says, or the instances do not weigh what it says."""
     neck = item.given["hourglass"]
-    alone = fixed(item.parts[0].domain, sizes)
-    for at in reversed(range(item.width)):
-        if at not in neck["places"]:
-            alone = alone.project_out(isl.dim_type.set, at, 1)
-    places = int(alone.count_val().to_python())
-    if not is_same(value_of(str(neck["width"]), sizes), Fraction(places)):
-        yield f"{places} places are counted, not {neck['width']}"
+    kind = isl.dim_type.set
+    steps: dict[int, set[tuple[int, ...]]] = {}
+    instances: list[list[int]] = []
+
+    def note(point: isl.Point) -> None:
+        instances.append([point.get_coordinate_val(kind, at).to_python() for at in range(item.width)])
+
+    fixed(item.parts[0].domain, sizes).foreach_point(note)
+    for one in instances:
+        steps.setdefault(one[neck["time"]], set()).add(tuple(one[at] for at in neck["places"]))
+    widest = max(map(len, steps.values()), default=0)
+    width = value_of(str(neck["width"]), sizes)  # more only lowers the bound
+    if not is_same(width, Fraction(widest)) and width < widest:
+        yield f"the widest step has {widest} places, not {neck['width']}"
+    weight = sum(len(steps[one[neck["time"]]]) for one in instances)
+    if not is_same(value_of(str(neck["weight"]), sizes), Fraction(weight)):
+        yield f"the instances weigh {weight}, not {neck['weight']}"
 
 
 def most_by_columns(item: Argument, sizes: Mapping[str, int], events: Fraction) -> Number:
-    """Return U: the most instances in one segment of so many events."""
+    """Return U: the most that the instances of one segment of so many events weigh."""
     width = value_of(str(item.given["hourglass"]["width"]), sizes)
     if not isinstance(width, Fraction):
         return as_decimal(width)
-    K = sizes["S"] + events
-    return (K + 2 * width) ** 2 / (4 * max(width, Fraction(1)))
+    return (sizes["S"] + events + 2 * max(width, Fraction(0))) ** 2 / 4
+
+
+def weight_of(item: Argument, sizes: Mapping[str, int], events: Fraction, instances: int | Fraction) -> Number:
+    """Return what all instances weigh: by the width of their steps (verified by counting), by their place, or 1."""
+    if item.given["mirrored"]:
+        return weight_of_mirrored(item, sizes, events)
+    if item.given["hourglass"] is not None:
+        return value_of(str(item.given["hourglass"]["weight"]), sizes)
+    return Fraction(instances)
 
 
 # -- one triangle read from both sides

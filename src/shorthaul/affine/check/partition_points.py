@@ -18,7 +18,11 @@ import numpy as np
 from shorthaul.affine.check.execution import Execution, contains, evaluate, fixed
 from shorthaul.affine.check.formulas import combined, floor, is_same, power, value_of
 from shorthaul.affine.check.partition_argument import Argument, Part, most_instances
-from shorthaul.affine.check.partition_inequalities import most_by_columns, weight_of_mirrored, wrong_width
+from shorthaul.affine.check.partition_inequalities import (
+    most_by_columns,
+    weight_of,
+    wrong_width,
+)
 from shorthaul.affine.model import Program
 
 Vertex = tuple[str, tuple[int, ...]]
@@ -183,7 +187,7 @@ def wrong_counts(
             U = most_instances(item, here, events)
             if not is_same(U, value_of(str(item.given["most_instances"]), here)):
                 yield "U does not follow from exponents and weights"
-        size = weight_of_mirrored(item, here, events) if item.given["mirrored"] else Fraction(instances)
+        size = weight_of(item, here, events, instances)
         segments = floor(combined(ast.Div, size, U)) if instances else Fraction(0)
         if not is_same(
             combined(ast.Sub, Fraction(events * segments), counted), value_of(str(item.given["value"]), here)

@@ -325,17 +325,19 @@ loaded.""",
 HOURGLASS = Lemma(
     "hourglass",
     """\
-Let D be a product of W places and of pairs of a step and a column, in which a column that occurs in two steps
-occurs in all steps between, and let every instance be an ancestor of all instances of its column one step
-later. Let phi0 be the projection onto place and column, phi1 the one onto step and place. If a stretch of a
-play computes the instances P of D and |phi0(P)| + |phi1(P)| <= K, then  |P| <= (K + 2 W)^2 / (4 W).""",
+Let D be instances at steps, columns and places: a step has the same places in all its columns, W_t of them in step
+t, at most W; a column that occurs in two steps occurs in all steps between; and every instance is an ancestor of all
+instances of its column one step later. Let phi0 be the projection onto place and column, phi1 the one onto step and
+place. If a stretch of a play computes the instances P of D and |phi0(P)| + |phi1(P)| <= K, and an instance of step t
+weighs W_t, then P weighs (K + 2 W)^2 / 4 at most.""",
     """\
 Let a column of P occur in steps from s to t. An instance of a step between is a descendant of one of P in step s
-and an ancestor of one in step t, step by step, so it is computed in between: all W places of the step are in P.
-Call such steps full. With F different full steps, W F <= |phi1(P)|; if a column has a full step, it has W
-classes of phi0, so there are at most |phi0(P)| / W of these columns, with at most F W instances in full steps.
-The first and the last step of a column have at most as many instances as the column has classes of phi0. With
-c = |phi0(P)| and |phi1(P)| <= K - c: |P| <= c (K - c) / W + 2 c, largest at c = (K + 2 W) / 2.""",
+and an ancestor of one in step t, step by step, so it is computed in between: all places of the step are in P. Call
+such steps full for the column. Different full steps have different classes of phi1, so with c = |phi0(P)| the sum of
+W_t over them is K - c at most. A column whose widest full step has w places has w classes of phi0 or more, and its
+full steps weigh the sum of W_t^2, at most w (K - c). The sum of w over the columns is c at most, so full steps weigh
+c (K - c) at most. The first and the last step of a column have at most as many instances as the column has classes
+of phi0, of weight W at most. Together c (K - c) + 2 c W at most, largest at c = (K + 2 W) / 2.""",
 )
 
 CONES = Lemma(
