@@ -190,6 +190,8 @@ LARGEST_SHORT_FORM = 1_000
 MOST_BOX_ROUNDS = 12
 #: Edges to both sides of the present one that are tried with exact counts.
 MOST_EDGES_NEAR = 4
+#: Places along one coordinate at which tiles may begin.
+MOST_PLANES = 10_000
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
 #: Counts of them that are kept: boxes of one search differ in a loop or two.

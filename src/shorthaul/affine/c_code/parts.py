@@ -14,6 +14,7 @@ from itertools import product
 import islpy as isl
 
 from shorthaul.affine.model import Program
+from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
@@ -92,6 +93,8 @@ def nest_of(program: Program, step: AnyStep, number: int, sizes: Mapping[str, in
         return writer.nest(step.names, writer.in_boxes(step))
     if isinstance(step, PassedStep):
         return writer.nest(step.names, writer.in_pieces(step))
+    if isinstance(step, BorderedStep):
+        return writer.nest(step.names, writer.tiled(step))
     plain = step if isinstance(step, Step) else step.plain
     cut = step.cut(parameters, capacity) if isinstance(step, PanelStep) else None
     remark = ""
@@ -124,7 +127,7 @@ class _Writer:
         length = max((len(item.entries) for item in drafts), default=0)
         return Nest(tuple(names), tuple(self._part(item, length) for item in drafts), self.sizes, remark, length)
 
-    def tiled(self, step: Step) -> list[_Draft]:
+    def tiled(self, step: Step | BorderedStep) -> list[_Draft]:
         """Return the statements of a step in its tiles."""
         return [_Draft(name, name, self._entries(step, name, name)) for name in step.names]
 
@@ -198,7 +201,7 @@ class _Writer:
             for at, tile in zip(box.loops, self._boxes[id(step)], strict=True)
         ]
 
-    def _entries(self, step: Step | BoxStep, name: str, statement: str) -> list[_Entry]:
+    def _entries(self, step: Step | BoxStep | BorderedStep, name: str, statement: str) -> list[_Entry]:
         """Return what a statement is sorted by; nothing: program order."""
         if isinstance(step, BoxStep):
             return self._box_entries(step, name, statement)
@@ -206,15 +209,17 @@ class _Writer:
             return []
         order = step.policy.order
         if id(step) not in self._tiles:
-            edge = step.phase.edge(step.policy, self.capacity)
-            found = step.policy.sizes(edge)
+            given = isinstance(step, BorderedStep)
+            edge = 1 if given else step.phase.edge(step.policy, self.capacity)
+            found = step.tiles if isinstance(step, BorderedStep) else step.policy.sizes(edge)
             self._tiles[id(step)] = {at: self._new(int(found[at])) for at in order.tiled} if edge else None
         tiles = self._tiles[id(step)]
         if tiles is None:
             return []
         texts = [row.text(self._iterators(statement)) for row in step.phase.placement[name]]
         outer = [_Entry(texts[at]) for at in order.outer]
-        origins = [_Entry(texts[at], tiles[at]) for at in order.tiled]
+        moved = step.origin if isinstance(step, BorderedStep) else {}
+        origins = [_Entry(f"{texts[at]} + {moved.get(at, 0)}", tiles[at]) for at in order.tiled]
         return [*outer, *origins, *(_Entry(texts[at]) for at in order.inner)]
 
     def _part(self, draft: _Draft, length: int) -> Part:

@@ -12,6 +12,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
+from shorthaul.affine.orders.borders.held import limited
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep, passed
@@ -70,7 +71,8 @@ def at_sizes(
 def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[AnyStep]]:
     """Yield the phases of all orders that are compared, so that the best is known whenever the search ends."""
     yield from _in_runs(flow, boxes)
-    starts = [list(upper.steps)]
+    starts = [[boxes.bordered(item) for item in upper.steps]]
+    yield starts[0]
     if any(len(item.names) > 1 for item in upper.steps):
         starts.append([boxes.plain(names) for names in components(flow)])
     for steps in starts:
@@ -143,6 +145,11 @@ class Boxes:
         found = step if isinstance(step, BoxStep) else self.of(step.names)
         if found is not None and improve is not None:
             found = improve(found)
+        return step if found is None or self.cost(found) >= self.cost(step) else found
+
+    def bordered(self, step: AnyStep) -> AnyStep:
+        """Return a phase in tiles whose border is held, where that loads less; one memory only."""
+        found = limited(step, self.sizes) if isinstance(step, Step) and len(self.weights) == 1 else None
         return step if found is None or self.cost(found) >= self.cost(step) else found
 
     def passing(self, step: AnyStep) -> AnyStep:

@@ -23,6 +23,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
+from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
@@ -36,7 +37,7 @@ from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDE
 from shorthaul.core.arguments import public
 from shorthaul.core.search import Search
 
-AnyStep = Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | FixedStep
+AnyStep = Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | BorderedStep | FixedStep
 
 
 @dataclass(frozen=True)

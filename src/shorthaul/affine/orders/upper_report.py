@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 
 from shorthaul.affine.integer_sets.short_form import simple_bound
+from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
@@ -137,7 +138,7 @@ def order_text(step: AnyStep) -> str:
     names = _coordinates(step.phase)
     order = step.policy.order
     parts = [f"for each {names[at]}" for at in order.outer]
-    sizes = step.policy.sizes(Edge.SYMBOL)
+    sizes = step.tiles if isinstance(step, BorderedStep) else step.policy.sizes(Edge.SYMBOL)
     tiles = [f"{size} of {names[at]}" for at, size in sizes.items()]
     if tiles:
         parts.append(f"tiles of {' x '.join(tiles)}")
@@ -224,6 +225,9 @@ def kept_text(step: AnyStep) -> list[str]:
         return [f"{item.name}: the cells of a box" for item in step.cells]
     if step.phase is None or step.policy is None:
         return []
+    if isinstance(step, BorderedStep):
+        held = [f"{item.array}: kept for a tile" for item in step.borders]
+        return [*held, *(_kept(step.inside, step.policy, at) for at in range(len(step.inside.classes)))]
     return [_kept(step.phase, step.policy, at) for at in range(len(step.phase.classes))]
 
 

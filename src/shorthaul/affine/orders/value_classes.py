@@ -105,16 +105,17 @@ class ValueClass:
         spacing = self.spacing(order)
         total: Any = 0
         for group in self.groups(order, level):
-            total = total + self._live(order.inner[level:], group.reach, spacing, sizes)
+            total = total + self.alive(order.inner[level:], group.reach, spacing, sizes)
         return total
 
-    def _live(
+    def alive(
         self,
         inside: Sequence[int],
         reach: Mapping[int, int],
         spacing: Mapping[int, int | None],
         sizes: Mapping[int, Any],
     ) -> Any:
+        """Return how many anchors are between their first and last uses, at most ``reach`` apart, at one time."""
         full: Any = 1
         live: Any = 1
         for at in reversed(inside):

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.orders.panel_policy import Cut, PanelPlan
+from shorthaul.affine.orders.placement import Loops
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.triangle_blocks import blocks, zone_size
 
@@ -24,7 +25,11 @@ def step_keys(step: Step, places: IntArray, capacity: int, shift: Mapping[int, i
     edge = step.phase.edge(step.policy, capacity)
     if not edge:
         return []
-    order, tiles = step.policy.order, step.policy.sizes(edge)
+    return tile_keys(step.policy.order, step.policy.sizes(edge), places, shift)
+
+
+def tile_keys(order: Loops, tiles: Mapping[int, int], places: IntArray, shift: Mapping[int, int]) -> list[IntArray]:
+    """Return what the instances at ``places`` are sorted by in tiles of these sizes."""
     keys = [places[:, at] for at in order.outer]
     keys += [(places[:, at] + shift.get(at, 0)) // tiles[at] for at in order.tiled]
     return keys + [places[:, at] for at in order.inner]

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep, WholeStep
@@ -19,7 +20,7 @@ from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.replay.cdag import ConcreteCdag
-from shorthaul.affine.replay.panel_order import panel_keys, step_keys
+from shorthaul.affine.replay.panel_order import panel_keys, step_keys, tile_keys
 from shorthaul.affine.tuning import MOST_ORIGINS, REPLAYED_PER_EFFORT
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
@@ -113,7 +114,7 @@ def _box_keys(box: Box, places: IntArray) -> list[IntArray]:
 
 
 def _keys(
-    step: Step | PanelStep | BoxStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]
+    step: Step | PanelStep | BoxStep | BorderedStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]
 ) -> list[IntArray]:
     capacity = sizes["S"]
     if isinstance(step, BoxStep):
@@ -124,7 +125,10 @@ def _keys(
             return panel_keys(step.plan, places, cut, capacity, dict(enumerate(origin)))
         step = step.plain
     tiled = () if step.policy is None else step.policy.order.tiled
-    return step_keys(step, places, capacity, dict(zip(tiled, origin, strict=False)))
+    shift = dict(zip(tiled, origin, strict=False))
+    if isinstance(step, BorderedStep):
+        return tile_keys(step.policy.order, step.tiles, places, {**shift, **step.origin})
+    return step_keys(step, places, capacity, shift)
 
 
 def _values(row: Row, points: IntArray, sizes: Mapping[str, int]) -> IntArray:
@@ -189,6 +193,8 @@ def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
         step = step.plain
     if step.phase is None or step.policy is None:
         return []
+    if isinstance(step, BorderedStep):
+        return list(step.tiles.values())
     return list(step.policy.sizes(step.phase.edge(step.policy, sizes["S"])).values())
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
@@ -19,7 +20,7 @@ from shorthaul.affine.orders.turns import TurnsStep
 class FixedStep:
     """The order of ``step`` for ``capacity`` words: a smaller memory keeps nothing, a larger one no more."""
 
-    step: Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep
+    step: Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | BorderedStep
     capacity: int
     phase: None = None
     edges: tuple[Edge, ...] = ()

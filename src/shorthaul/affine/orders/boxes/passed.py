@@ -19,6 +19,7 @@ import sympy
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.model import Array, Reference, Statement
+from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.placement import (
@@ -43,7 +44,7 @@ class PassedStep(OfPhase):
 
     boxes: BoxStep
     parts: Split
-    instead: Step | PanelStep | TurnsStep | BoxStep | WholeStep
+    instead: Step | PanelStep | TurnsStep | BoxStep | WholeStep | BorderedStep
 
     @property
     def edges(self) -> tuple[Edge, ...]:
