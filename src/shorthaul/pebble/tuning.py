@@ -289,10 +289,10 @@ MODULES_SHARE: Final = 0.8
 
 # the game with prices
 
-#: Temperatures of annealing events, in the mean price of an event of the cheapest plan. The charge of what does not fit
-#: at first, in that per median weight, how many times as much it is at the end of a round, and how it grows while
-#: nothing fits.
-PRICED_HOT, PRICED_COLD = 1.0, 0.02
+#: Temperatures of annealing events, in the mean price of an event of the cheapest plan: at first, of rounds that begin
+#: with a plan that fits, and at the end. The charge of what does not fit at first, in that per median weight, how many
+#: times as much it is at the end of a round, and how it grows while rounds do not fit at their end.
+PRICED_HOT, PRICED_REHEAT, PRICED_COLD = 1.0, 0.25, 0.02
 FIRST_PENALTY, PENALTY_RISE, PENALTY_GROWTH = 0.1, 10.0, 2.0
 #: Units of work (events and operands looked at) of annealing events per effort.
 PRICED_RATE: Final = 1e8
@@ -302,6 +302,8 @@ PRICED_WORK: Final = 200_000
 MOST_PRICED_ROUNDS: Final = 16
 PRICED_CALLS: Final = 20
 PRICED_PATIENCE: Final = 6
+#: What is spent at most on making a sequence fit that does not after a round, in that round's work.
+SQUEEZED_WORK: Final = 0.25
 #: Room for events that bring values back, per node.
 MOST_REPEATS: Final = 3
 #: Positions that the exact search with prices looks at per effort, and in one call.

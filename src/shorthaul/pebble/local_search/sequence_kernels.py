@@ -202,7 +202,12 @@ def _ordered(a: Annealer, count: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def _shifts(a: Annealer, now: Sequence) -> cython.bint:
     """Move an event elsewhere: earlier with what it needs in between, later with what needs it."""
-    first = a.random.below(now.size)
+    _tries: cython.Py_ssize_t
+    first: cython.longlong = a.random.below(now.size)
+    for _tries in range(_TRIES):
+        if not (a.board.in_order and now.firsts[first] and not now.loads[first]):
+            break
+        first = a.random.below(now.size)
     reach: cython.longlong = now.size
     if a.random.below(4):
         reach = 1 + a.random.below(min(now.size, 40))

@@ -97,8 +97,8 @@ def improve(game: Game, start: Events, *, search: Search, goal: int) -> tuple[Ev
     """Return the best sequence met that fits, with its price, when annealing from ``start``; None if none fits.
 
     Rounds grow while they fail; each begins with the best so far, or goes on while none fits. What does not fit is
-    charged for each step and unit of weight above the budget; the charge rises in every round, and from round to round
-    while nothing fits.
+    charged for each step and unit of weight above the budget; the charge rises in every round, after it until the
+    sequence fits, and from round to round while rounds end with one that does not.
     """
     annealer, names = _annealer(game, start, search)
     if not kernels.set_up(annealer):
@@ -110,10 +110,12 @@ def improve(game: Game, start: Events, *, search: Search, goal: int) -> tuple[Ev
     while not search.expired() and not (annealer.has_best and annealer.best.price <= goal):
         before = annealer.best.price if annealer.has_best else None
         kernels.restart(annealer)
-        _round(annealer, unit, penalty, size * tuning.PRICED_WORK * len(start.nodes), search)
-        after = annealer.best.price if annealer.has_best else None
-        if after is None:
+        work = size * tuning.PRICED_WORK * len(start.nodes)
+        _round(annealer, unit, penalty, work, search)
+        if annealer.now.excess:
+            _squeeze(annealer, unit, penalty * tuning.PENALTY_RISE, tuning.SQUEEZED_WORK * work, search)
             penalty *= tuning.PENALTY_GROWTH
+        after = annealer.best.price if annealer.has_best else None
         if after is not None and after != before:
             search.report(best=after, bound=goal, what="annealing events")
         idle = idle + 1 if after == before else 0
@@ -130,7 +132,7 @@ def improve(game: Game, start: Events, *, search: Search, goal: int) -> tuple[Ev
 def _round(annealer: Annealer, unit: float, penalty: float, work: float, search: Search) -> None:
     """Anneal once from hot to cold, some work at a time."""
     work = max(1.0, min(work, search.left() * tuning.PRICED_RATE))
-    hot, cold = tuning.PRICED_HOT * unit, tuning.PRICED_COLD * unit
+    hot, cold = (tuning.PRICED_REHEAT if annealer.has_best else tuning.PRICED_HOT) * unit, tuning.PRICED_COLD * unit
     done = 0.0
     while done < work and not search.expired():
         part = min(tuning.ANNEALING_CALL, int(work / tuning.PRICED_CALLS) + 1, int(work - done) + 1)
@@ -139,6 +141,17 @@ def _round(annealer: Annealer, unit: float, penalty: float, work: float, search:
         kernels.anneal(annealer, hot, cold, charge, min(1.0, done / work), min(1.0, (done + part) / work), part)
         search.spend((annealer.work - before) / tuning.PRICED_RATE)
         done += annealer.work - before
+
+
+def _squeeze(annealer: Annealer, unit: float, charge: float, work: float, search: Search) -> None:
+    """Go on at the lowest temperature while the charge doubles, until the sequence fits."""
+    cold, part = tuning.PRICED_COLD * unit, min(tuning.ANNEALING_CALL, int(work / tuning.PRICED_CALLS) + 1)
+    last = annealer.work + work
+    while annealer.work < last and annealer.now.excess and not search.expired():
+        before = annealer.work
+        charge *= tuning.PENALTY_GROWTH
+        kernels.anneal(annealer, cold, cold, charge, 0.0, 1.0, part)
+        search.spend((annealer.work - before) / tuning.PRICED_RATE)
 
 
 def _annealer(game: Game, start: Events, search: Search) -> tuple[Annealer, IntArray]:
