@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 
 import pytest
+from tests.affine.derived import flow_of, kernel, upper_of
 from tests.affine.test_boxes import replayed
 
 from shorthaul.affine import bound
@@ -103,3 +104,9 @@ def test_what_fits_within_a_step_is_loaded_once(nests: str, most: int) -> None:
     flow = flow_dependences(program)
     here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes)
     assert here.value(sizes) <= 1.02 * most * 100 * 1000**2
+
+
+def test_phases_that_need_one_another_are_no_order() -> None:
+    sizes = {"N": 24, "S": 200}
+    here = at_sizes(upper_of("nussinov"), flow_of("nussinov"), sizes, Search(effort=1))
+    assert {name for item in here.steps for name in item.names} == {item.name for item in kernel("nussinov").statements}

@@ -60,8 +60,9 @@ def at_sizes(
         if kept is not None:
             return replace(upper, steps=(kept,))
         for steps in _tried(upper, flow, boxes):
-            if sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
-                best = replace(upper, steps=tuple(in_order(flow, steps)))
+            ordered = in_order(flow, steps)  # fewer where phases need one another
+            if len(ordered) == len(steps) and sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
+                best = replace(upper, steps=tuple(ordered))
         for at, item in enumerate(best.steps):
             found = boxes.passing(boxes.better(item, partial(refined, slack=slack)))
             best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
