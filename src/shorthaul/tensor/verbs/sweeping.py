@@ -185,7 +185,8 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         objective, moved, rules, unit = "latency", "traffic", options.rules, "elements"
     with search:
         answers: dict[int, _Found] = {}
-        for number, answer in run_tasks(_planned, made, search=search):
+        turns = range(len(made) - 1, -1, -1)  # with much room the search takes longest: the last to end is a short one
+        for number, answer in run_tasks(_planned, made, search=search, turns=turns):
             answers[number] = found = _replayed(made[number], answer)
             told = "none" if found.cost is None else f"{found.cost[objective]:g}"
             search.report(what=f"{options.over} {amounts[number]:g}: {objective} {told}")
