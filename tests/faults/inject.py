@@ -40,8 +40,11 @@ _LIMIT_S, _EFFORT = 5, 4
 _DIGITS = 1e-5
 #: Seconds between two looks at a command, and as many without work are enough: it waits until its answer is read.
 _LOOK_S, _IDLE = 0.1, 30
-#: Seconds that a command may go on after its fault: more than it takes with a tenth of a core.
-_LONGEST_S = 240.0
+#: Processor seconds that a command may go on after its fault, and seconds by the clock in which it must have worked:
+#: on a busy machine the clock alone tells little.
+_LONGEST_S, _ASLEEP_S = 120.0, 60.0
+#: Seconds by the clock until the fault comes in any case.
+_STARTED_S = 240.0
 
 
 @dataclass(slots=True)
@@ -98,8 +101,17 @@ class _Running:
         return float(found[-1].replace(",", "")) if found else None
 
     def finish(self) -> str:
-        """Wait for the end, and return what was printed."""
-        out, _ = self.process.communicate(timeout=_LONGEST_S)
+        """Return what was printed by the end; raises TimeoutExpired for a command that works on and on, or not at all."""
+        began_s = before_s = _worked_s(self.process.pid)
+        while True:
+            try:
+                out, _ = self.process.communicate(timeout=_ASLEEP_S)
+                break
+            except subprocess.TimeoutExpired:
+                now_s = _worked_s(self.process.pid)
+                if now_s == before_s or now_s > began_s + _LONGEST_S:
+                    raise
+                before_s = now_s
         self._reader.join(2)
         os.close(self._screen)
         return out
@@ -140,7 +152,7 @@ def _run_and_break(
         resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (largest, largest))
     began = time.monotonic()
     idle, worked_s = 0, -1.0
-    while running.process.poll() is None and time.monotonic() < began + _LONGEST_S and idle < _IDLE:
+    while running.process.poll() is None and time.monotonic() < began + _STARTED_S and idle < _IDLE:
         before_s, worked_s = worked_s, _worked_s(running.process.pid)
         idle = idle + 1 if worked_s == before_s else 0
         if worked_s >= outcome.after_s if when is None else when(journal):
@@ -215,7 +227,7 @@ def _judge(outcome: Outcome, said: str, printed: str, fault: str) -> None:
 
 def _resume(outcome: Outcome, arguments: list[str], folder: Path, entry: str) -> None:
     command = [sys.executable, "-m", "shorthaul", *arguments, "--effort", "0.01", "--resume", "journal"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_LONGEST_S)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=10 * _LONGEST_S)
     if done.returncode:
         outcome.wrong.append(f"does not resume: {done.stderr[-300:]}")
     else:
