@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain, cycle
 from random import Random
@@ -37,6 +38,8 @@ _FURTHER_ROUNDS: Final = ((0.3, 0.06, 3e-5, False), (0.5, 0.24, 3e-5, True), (0.
 _FIRST_ROUND: Final = (0.03, 3e-5)
 #: The share of what is left that goes into annealings, where windows are solved afterwards.
 _ANNEALING: Final = 0.6
+#: The share of the effort that is spent under the contest's rules, where others hold and they have windows to solve.
+_CAPPED: Final = 0.7
 #: Kept back for checking the plan and writing it: seconds at least, multiples of what pricing every operator alone took
 #: (measured: 2.7 at 2,000 operators), and the most of a time limit.
 _FINISH_S: Final = 0.25
@@ -50,8 +53,9 @@ class Begun(NamedTuple):
     schedules: Schedules
     alone: Solution
     best: Solution
+    capped: Begun | None = None  #: the same under the contest's rules, where others hold
 
-    def with_groups(self, groups: list[tuple[int, ...]] | None) -> Begun:
+    def with_groups(self, groups: Iterable[tuple[int, ...]] | None) -> Begun:
         """Return the same with the plan of these groups, in this order, if that is a better one."""
         found = None if groups is None else self.schedules.solution(tuple(groups))
         return self if found is None or found.latency >= self.best.latency else self._replace(best=found)
@@ -102,15 +106,20 @@ def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
     count = len(problem.operators)
     if count == 1:
         return Begun(schedules, alone, start)
+    capped = _begun_for_the_contest(schedules, alone, search)
     # A little is done even when the time is up already: it takes less than what has gone by.
-    best = min(start, fused(schedules, alone, _sure(search)))
-    capped = _fused_for_the_contest(schedules, alone, search)
-    best = capped if capped.latency < best.latency * (1 - TOLERANCE) else best
-    first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * count)
+    begun = Begun(schedules, alone, min(start, fused(schedules, alone, _sure(search))), capped)
+    if capped is not None:
+        begun = begun.with_groups(capped.best.sequence)
+    begun = begun._replace(best=_first_annealed(schedules, begun.best, search))
+    search.report(best=begun.best.latency)
+    return begun
+
+
+def _first_annealed(schedules: Schedules, start: Solution, search: Search) -> Solution:
+    first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * len(schedules.problem.operators))
     hottest, coldest = _FIRST_ROUND
-    best = anneal(schedules, best, search.seed, _sure(search).within(first), hottest=hottest, coldest=coldest)
-    search.report(best=best.latency)
-    return Begun(schedules, alone, best)
+    return anneal(schedules, start, search.seed, _sure(search).within(first), hottest=hottest, coldest=coldest)
 
 
 def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: int) -> tuple[Plan, Bound]:
@@ -164,11 +173,15 @@ def improve(
 def _improved(begun: Begun, search: Search, restarts: int, bound: Bound) -> Begun:
     """Return the same with the best solution found by annealing and by windows."""
     begun.kept(search)
-    schedules, _, best = begun
+    schedules, _, best, _ = begun
     problem, rules = schedules.problem, schedules.rules
     search.report(best=best.latency, bound=bound.value)
     if len(problem.operators) == 1 or bound.is_met_by(best.latency) or search.expired():
         return begun
+    if begun.capped is not None and _has_windows(problem, CONTEST):
+        part = search.part(_CAPPED, unlimited=_default_effort(len(problem.operators))).aside()
+        begun = begun.with_groups(_improved(begun.capped, part, restarts, bound).best.sequence)
+        schedules, _, best, _ = begun
     has_windows = _has_windows(problem, rules)
     if len(problem.operators) > tuning.MANY_OPERATORS:
         best = anneal_stretches(schedules, best, search, bound.value)
@@ -208,7 +221,7 @@ def _beside(begun: Begun, search: Search, restarts: int) -> tuple[Plan, Bound]:
     One proves; the others anneal and solve windows, another one as soon as one finds nothing new. They end
     when the best plan meets the bound.
     """
-    schedules, _, best = begun
+    schedules, _, best, _ = begun
     quick = bound = lower_bound(schedules.problem, schedules.rules, search)
     lowest = best.latency
 
@@ -251,23 +264,20 @@ def _prove_or_improve(task: _Task, search: Search) -> Proof | Solution:
     return solve_windows(schedules, found, search)
 
 
-def _fused_for_the_contest(schedules: Schedules, alone: Solution, search: Search) -> Solution:
-    """Return what fusion makes under the contest's rules, or ``alone`` where that is no start of another kind.
+def _begun_for_the_contest(schedules: Schedules, alone: Solution, search: Search) -> Begun | None:
+    """Return what the search begins with under the contest's rules, None where others hold that are as strict.
 
     Tiles of any size make operators alone cheap, so fusing two of them may not pay where fusing many does. The
     contest's plans are allowed under all rules.
     """
     if schedules.rules.granularity_is_native or search.expired():
-        return alone
+        return None
     capped = Schedules(schedules.problem, CONTEST)
     start = capped.solution(alone.sequence)
     search.spend(capped.work)
     if start is None:
-        return alone
-    work = schedules.work
-    found = schedules.solution(fused(capped, start, search).sequence)
-    search.spend(schedules.work - work)
-    return alone if found is None else found
+        return None
+    return Begun(capped, start, _first_annealed(capped, fused(capped, start, search), search))
 
 
 def _sure(search: Search) -> Search:
