@@ -293,6 +293,13 @@ def test_no_layout_beats_the_bound_on_the_link_load() -> None:
     assert 4 * met > len(samples(20))
 
 
+@pytest.mark.parametrize("grid", ["10x10", "11x9", "9x11", "2x50", "100x1"])
+def test_a_star_burdens_a_link_no_more_than_any_layout(grid: str) -> None:
+    width, height = (int(side) for side in grid.split("x"))
+    result = engine.plan(generators.star(width * height), grid=grid, refine=0.02, baselines=False)
+    assert result.bound.details["link_load"] == result.cost["link_load"] == width // 2 * height
+
+
 def test_workers_do_not_change_a_layout() -> None:
     tree = generators.preferential_attachment(20_000, 1)
     found = [engine.plan(tree, refine=0.05, baselines=False, workers=workers).plan for workers in (1, 2, 3)]

@@ -169,9 +169,18 @@ def _cut_bound(tree: Tree, grid: Grid) -> int:
 
 
 def _load_bound(tree: Tree, grid: Grid) -> int:
-    """Return a lower bound on the link load: the messages from a vertex leave its processor over four links at most."""
-    ways = min(grid.width - 1, 2) + min(grid.height - 1, 2)
-    return -(-int(tree.degrees().max()) // max(ways, 1))
+    """Return a lower bound on the link load; a message goes along its row, then along its column.
+
+    The d messages from a vertex to its children leave its processor over four links at most. All but those to children
+    in its column, which has room for ``height`` - 1 of them, leave over the two along its row. On one side of it there
+    are at least half of the other columns; of their cells all hold children but n - 1 - d at most, which hold other
+    vertices, and those that hold none.
+    """
+    children = int(tree.degrees().max())
+    across, down = min(grid.width - 1, 2), min(grid.height - 1, 2)
+    along_row = -(-(children - grid.height + 1) // max(across, 1))
+    one_side = grid.width // 2 * grid.height - (grid.cells - 1 - children)
+    return max(-(-children // max(across + down, 1)), along_row, one_side)
 
 
 def distance_bound(tree: Tree) -> int:
