@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
+import pytest
 import typer
 from typer.testing import CliRunner
 
@@ -75,11 +77,13 @@ def test_help_names_every_flag() -> None:
         assert text in out
 
 
-def test_exit_statuses() -> None:
+def test_exit_statuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert invoke("go", "bad")[0] == 2
     assert invoke("go", "infeasible")[0] == 3
     assert invoke("go", "none")[0] == 4
     assert invoke("go", "defect")[0] == 70
+    assert [path.name.partition("defect-")[0] for path in tmp_path.iterdir()] == ["shorthaul-"]
     assert "node 1: 3" in invoke("go", "infeasible")[2]
 
 
