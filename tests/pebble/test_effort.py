@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import time
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from shorthaul import pebble
 from shorthaul.core.search import Search
+from shorthaul.pebble.strategy import traffic
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 GRAPHS = {
@@ -74,3 +76,23 @@ def test_the_deadline_is_heard(graph: str, method: str, monkeypatch: pytest.Monk
     search = Search(time_limit=2.0)
     planned(graph, method, search)
     assert search.elapsed_s() < 2.0 + 0.1 * 2000
+
+
+def test_a_plan_that_a_signal_ends_says_so_and_the_next_one_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    cdag, budget = GRAPHS["random"]
+    bounded = traffic._computed_bound
+
+    def ended(*given: Any, **keywords: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return bounded(*given, **keywords)
+
+    whole, again = (pebble.plan(cdag, budget=budget, effort=0.1, restarts=1) for _ in range(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(traffic, "_computed_bound", ended)
+        short = pebble.plan(cdag, budget=budget, effort=0.1, restarts=1)
+    after = pebble.plan(cdag, budget=budget, effort=0.1, restarts=1)
+    assert short.provenance.interrupted
+    assert short.cost["traffic"] > whole.cost["traffic"]
+    for one in (whole, again, after):
+        assert not one.provenance.interrupted
+        assert (one.plan.nodes.tolist(), one.bound) == (whole.plan.nodes.tolist(), whole.bound)
