@@ -149,6 +149,8 @@ def test_dot_files(tmp_path: Path) -> None:
         ),
         ("digraph { a [weight=2 -> b }", "an attribute list is not closed"),
         ("digraph { a [weight=1.5]; a -> b }", "must be a positive integer"),
+        ("digraph { a [weight=1e3]; a -> b }", "cannot be read"),
+        ("digraph { a -> 2b }", "cannot be read"),
         ("digraph { a -> b; b -> a }", "the graph has a cycle"),
         ("digraph { a -> b; c }", "a node has no edge"),
         ("digraph { ! -> b }", "cannot be read"),
