@@ -79,6 +79,7 @@ chain("ReduceMin")
 chain("ReduceL1", places(2, 3))
 chain("ReduceSumSquare", number([-1], np.int64))
 chain("ReduceSum", noop_with_empty_axes=1)
+chain("ReduceSum", number([], np.int64), noop_with_empty_axes=1, named="ReduceSum of no axes")
 chain("ArgMax", axis=2, keepdims=0)
 chain("MatMul", weight(5), named="MatMul by a vector")
 chain("MatMul", lambda net: net.input(2, 1, 5, 4))
@@ -100,6 +101,8 @@ chain("ConvTranspose", weight(6, 2, 3, 2), weight(2), strides=[2, 3], pads=[1, 0
 chain("ConvTranspose", weight(6, 2, 3, 3), strides=[2, 2], auto_pad="SAME_LOWER", named="ConvTranspose, same size")
 chain("ConvTranspose", weight(6, 2, 3, 3), strides=[2, 2], output_shape=[15, 11], named="ConvTranspose to a shape")
 chain("Pad", number([0, 0, 1, 2, 0, 1, 0, 3], np.int64), number(0.5))
+for mode in ("constant", "reflect"):
+    chain("Pad", number([2, 1, 1, 3], np.int64), "", number([-1, 1], np.int64), mode=mode, named=f"Pad of axes, {mode}")
 for mode in ("reflect", "edge", "wrap"):
     chain("Pad", number([0, 0, 1, 2, 0, 0, 2, 3], np.int64), mode=mode, named=f"Pad, {mode}")
 chain("Resize", "", number([1, 1, 2, 1.5]), mode="linear")

@@ -43,6 +43,8 @@ ALWAYS = {
     *("normalised_rows", "barriers", "words", "Softmax, flattened", "Conv in groups", "ArgMax", "CumSum", "Resize"),
     *(
         "squeezed_if_of_one",
+        "ReduceSum of no axes",
+        "Pad of axes, reflect",
         "choices_at_run_time",
         "masked_attention_operator",
         "like_the_input",

@@ -106,7 +106,11 @@ def pointwise(piece: Piece) -> Array:
     special = _SPECIAL.get(piece.kind)
     if special is not None:
         return special(piece, places)
-    values = {name: cut(piece, number, places) for number, name in enumerate(piece.node.inputs) if name}
+    values = {
+        name: cut(piece, number, places) if 0 not in piece.shape(number) else piece.constant(number)
+        for number, name in enumerate(piece.node.inputs)
+        if name
+    }
     shape = tuple(len(at) for at in places)
     if simple is not None and all(value.dtype.kind == "f" for value in values.values()):
         found = simple(*(values[name] for name in piece.node.inputs if name))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.execution.operators import KINDS, Array, Kind, Piece, pointwise, rounded
 from shorthaul.tensor.networks.execution.reading import mesh
+from shorthaul.tensor.networks.translation.builder import margins
 
 Ints = npt.NDArray[np.int64]
 
@@ -235,6 +236,8 @@ def margin(piece: Piece) -> Array:
     shape, places = piece.shape(0), piece.written()
     given = piece.node.attributes.get("pads")
     pads = piece.constant(1).ravel().tolist() if given is None else list(given)
+    some = piece.constant(3)
+    pads = pads if some is None else margins(pads, some.ravel().tolist(), len(shape))
     mode = str(piece.node.attributes.get("mode", "constant"))
     at = [place - int(front) for place, front in zip(places, pads, strict=False)]
     if mode == "constant":

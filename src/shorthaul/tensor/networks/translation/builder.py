@@ -179,3 +179,15 @@ class Builder:
         for name in self.graph.outputs:
             for number, _ in self.parts.get(name, []):
                 self.tensors[number] = replace(self.tensors[number], is_output=True)
+
+
+def margins(pads: Sequence[int], axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Return what is added before and behind all axes, of what is added to some.
+
+    >>> margins([1, 2, 3, 4], [-1, 0], 3)
+    (2, 0, 1, 4, 0, 3)
+    """
+    found = [0] * (2 * rank)
+    for number, axis in enumerate(axes):
+        found[axis % rank], found[rank + axis % rank] = pads[number], pads[len(axes) + number]
+    return tuple(found)

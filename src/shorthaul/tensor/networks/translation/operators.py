@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from shorthaul.tensor.networks.model import Access, Index, Permute, Regroup
-from shorthaul.tensor.networks.translation.builder import Builder, Dims
+from shorthaul.tensor.networks.translation.builder import Builder, Dims, margins
 from shorthaul.tensor.networks.translation.graph import Node, Shape
 
 Translate = Callable[[Builder, Node], bool]
@@ -412,6 +412,9 @@ def pad(builder: Builder, node: Node) -> bool:
     given = node.attributes.get("pads")
     if given is None and len(node.inputs) > 1 and node.inputs[1] in builder.graph.values:
         given = tuple(builder.graph.values[node.inputs[1]].ravel().tolist())
+    if given is not None and len(node.inputs) > 3 and node.inputs[3]:
+        some = builder.graph.values.get(node.inputs[3])
+        given = None if some is None else margins(given, some.ravel().tolist(), len(shape))
     if given is None or len(given) != 2 * len(shape) or str(node.attributes.get("mode", "constant")) == "wrap":
         return False
     dims, axes = _output_dims(builder, node)
