@@ -44,12 +44,9 @@ class Execution:
 def instances(statement: Statement, sizes: Mapping[str, int]) -> IntArray:
     """Return every instance of ``statement`` at ``sizes``, as isl lists the points one by one."""
     width = len(statement.iterators)
-    found: list[list[int]] = []
-
-    def note(point: isl.Point) -> None:
-        found.append([point.get_coordinate_val(isl.dim_type.set, at).to_python() for at in range(width)])
-
-    fixed(statement.domain, sizes).foreach_point(note)
+    points: list[isl.Point] = []
+    fixed(statement.domain, sizes).foreach_point(points.append)
+    found = [[point.get_coordinate_val(isl.dim_type.set, at).to_python() for at in range(width)] for point in points]
     return np.array(found, dtype=np.int64).reshape(len(found), width)
 
 

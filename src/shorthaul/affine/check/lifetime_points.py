@@ -145,19 +145,16 @@ def pairs_at(relation: isl.UnionMap, sizes: Mapping[str, int]) -> list[tuple[Ver
     for one in maps:
         width = one.dim(isl.dim_type.in_)
         sides = [one.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out)]
-        rows: list[tuple[int, ...]] = []
-        _rows(fixed(one, sizes).wrap().flatten(), rows)
+        rows = _rows(fixed(one, sizes).wrap().flatten())
         found += [((sides[0], row[:width]), (sides[1], row[width:])) for row in rows]
     return found
 
 
-def _rows(points: isl.Set, rows: list[tuple[int, ...]]) -> None:
-    width = points.dim(isl.dim_type.set)
-    points.foreach_point(
-        lambda point: rows.append(
-            tuple(point.get_coordinate_val(isl.dim_type.set, at).to_python() for at in range(width))
-        )
-    )
+def _rows(where: isl.Set) -> list[tuple[int, ...]]:
+    axes = range(where.dim(isl.dim_type.set))
+    points: list[isl.Point] = []
+    where.foreach_point(points.append)
+    return [tuple(point.get_coordinate_val(isl.dim_type.set, at).to_python() for at in axes) for point in points]
 
 
 def wrong_sum(item: Waiting, sizes: Mapping[str, int], capacities: Sequence[int]) -> Iterator[str]:
@@ -189,6 +186,4 @@ def wrong_sum(item: Waiting, sizes: Mapping[str, int], capacities: Sequence[int]
 def _events(item: Sum, sizes: Mapping[str, int]) -> Iterator[list[tuple[int, ...]]]:
     """Yield the events of each piece at given sizes."""
     for where, _, _ in item.pieces:
-        rows: list[tuple[int, ...]] = []
-        _rows(fixed(where, sizes), rows)
-        yield rows
+        yield _rows(fixed(where, sizes))

@@ -63,12 +63,9 @@ def wrong_width(item: Argument, sizes: Mapping[str, int]) -> Iterator[str]:
     neck = item.given["hourglass"]
     kind = isl.dim_type.set
     steps: dict[int, set[tuple[int, ...]]] = {}
-    instances: list[list[int]] = []
-
-    def note(point: isl.Point) -> None:
-        instances.append([point.get_coordinate_val(kind, at).to_python() for at in range(item.width)])
-
-    fixed(item.parts[0].domain, sizes).foreach_point(note)
+    points: list[isl.Point] = []
+    fixed(item.parts[0].domain, sizes).foreach_point(points.append)
+    instances = [[point.get_coordinate_val(kind, at).to_python() for at in range(item.width)] for point in points]
     for one in instances:
         steps.setdefault(one[neck["time"]], set()).add(tuple(one[at] for at in neck["places"]))
     widest = max(map(len, steps.values()), default=0)

@@ -121,8 +121,8 @@ def _last_writes(read: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMa
 def sorted_maps(union: isl.UnionMap) -> list[isl.Map]:
     """Return the non-empty maps of ``union`` in an order that does not depend on isl's hashing."""
     maps: list[isl.Map] = []
-    union.foreach_map(lambda item: maps.append(item.coalesce()))
-    return sorted((item for item in maps if not item.is_empty()), key=str)
+    union.foreach_map(maps.append)  # nothing but appended: islpy prints what a callback raises and forgets its class
+    return sorted((item.coalesce() for item in maps if not item.is_empty()), key=str)
 
 
 @dataclass(frozen=True)

@@ -115,9 +115,9 @@ def disjoint_part(alive: Sequence[isl.UnionMap]) -> isl.UnionMap | None:
         return whole.coalesce()
     maps: list[isl.Map] = []
     for item in alive:
-        item.foreach_map(lambda found: maps.append(found.coalesce()))
+        item.foreach_map(maps.append)
     result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-    for found in sorted(maps, key=str):
+    for found in sorted((found.coalesce() for found in maps), key=str):
         more = result.union(isl.UnionMap.from_map(found))
         if more.reverse().is_single_valued():
             result = more.coalesce()

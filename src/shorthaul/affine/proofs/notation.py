@@ -18,17 +18,17 @@ def set_text(points: isl.UnionSet | isl.Set | isl.UnionMap | isl.Map, program: P
     >>> set_text(isl.UnionSet("[N] -> { S0[x, y] : x < N }"), kernel("matmul"))
     '{ S0[i, j] : i < N }'
     """
-    if isinstance(points, isl.Set):
-        pieces: list[isl.Set | isl.Map] = [_with_names(points, program)]
-    elif isinstance(points, isl.Map):
-        pieces = [_map_with_names(points, program)]
+    pieces: list[isl.Set | isl.Map] = []
+    if isinstance(points, isl.UnionSet):
+        points.foreach_set(pieces.append)
+    elif isinstance(points, isl.UnionMap):
+        points.foreach_map(pieces.append)
     else:
-        pieces = []
-        if isinstance(points, isl.UnionSet):
-            points.foreach_set(lambda item: pieces.append(_with_names(item, program)))
-        else:
-            points.foreach_map(lambda item: pieces.append(_map_with_names(item, program)))
-    texts = sorted(_body(str(item.coalesce())) for item in pieces if not item.is_empty())
+        pieces.append(points)
+    shown = (
+        _with_names(item, program) if isinstance(item, isl.Set) else _map_with_names(item, program) for item in pieces
+    )
+    texts = sorted(_body(str(item.coalesce())) for item in shown if not item.is_empty())
     return "{ " + "; ".join(texts) + " }" if texts else "{ }"
 
 

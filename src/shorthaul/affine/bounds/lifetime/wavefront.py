@@ -239,9 +239,9 @@ def ways_back(reach: Reachability, names: Sequence[str], longest: int) -> Iterat
 
 def names_of(points: isl.UnionSet) -> set[str]:
     """Return the names of the statements and arrays in a union."""
-    names: set[str] = set()
-    points.foreach_set(lambda item: names.add(item.get_tuple_name()))
-    return names
+    sets: list[isl.Set] = []
+    points.foreach_set(sets.append)
+    return {item.get_tuple_name() for item in sets}
 
 
 def argument(
