@@ -1,0 +1,113 @@
+"""A hunt for bounds of affine programs that a play beats: ``python -m tests.affine_hunt 200 8000000``.
+
+Of every one of ``N`` random programs of three generators, begun at ``SEED``, the bound in program order and the one for
+sums in any order are compared with plays: with the fewest loads of some orders (exact on tiny graphs), and with three
+orders of all terms. Where sizes are given, arguments made for these are among those of the bound. Prints what is beaten,
+how many comparisons there were, and in how many of them the bound was more than the inputs; ends with status 1 if a
+bound is beaten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from shorthaul.affine.bounds.best import fitted, lower_bound
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.core.search import Search
+from tests.affine import test_hourglass as necks
+from tests.affine import test_random_programs as nests
+from tests.affine.test_random_study import least_known
+from tests.reference.affine_programs import random_program
+from tests.reference.reassociated_sums import Sums
+
+SIZES = ((1, 3), (2, 2), (3, 3), (4, 7), (7, 4), (9, 9), (6, 18), (16, 5))
+MOST = 1_000  #: instances
+
+
+def updates(seed: int) -> str:
+    """Return a program whose columns are updated by multiples of a column, with sums over parts of it in between."""
+    rng = np.random.default_rng(seed)
+    low, high = rng.choice(["0", "k", "k + 1", "k + 2"]), rng.choice(["M", "M", "M - 1", "M - k"])
+    first, last = rng.choice(["0", "k + 1", "k + 2"]), rng.choice(["N", "N", "N - 1"])
+    columns = f"for (int j = {first}; j < {last}; j++)"
+    rows = f"for (int i = {low}; i < {high}; i++)"
+    factor = rng.choice(["A[i][k]", "C[k][i]", "B[i][k]"])
+    body = f"{rows} R[k][j] += {factor} * A[i][j]; {rows} A[i][j] -= {factor} * R[k][j];"
+    apart = (
+        f"{columns} {{ {rows} R[k][j] += {factor} * A[i][j]; }} {columns} {{ {rows} A[i][j] -= {factor} * R[k][j]; }}"
+    )
+    inner = rng.choice([f"{columns} {{ R[k][j] = 0; {body} }}", f"{columns} R[k][j] = w[j]; {apart}"])
+    steps = rng.choice(["k = 0; k < N; k++", "k = N - 1; k >= 0; k--", "k = 0; k < N - 2; k++"])
+    return necks.HEAD % f"for (int {steps}) {{ {inner} }}"
+
+
+def comparisons(text: str, seed: int) -> Iterator[tuple[str, int, int, int]]:
+    """Yield of every comparison where it was, the bound, the loads of a play, and the inputs."""
+    program = program_from_text(text)
+    flow = flow_dependences(program)
+    strict = lower_bound(program, flow=flow)
+    free = lower_bound(program, BoundOptions(reassociate=True), flow=flow)
+    rng = np.random.default_rng(seed)
+    done = []
+    for n, m in SIZES:
+        sizes = {name: {"N": n, "M": m}.get(name, n) for name in program.parameters}
+        if sizes in done or not 0 < sum(card(item.domain).at(sizes) for item in program.statements) <= MOST:
+            continue
+        done.append(sizes)
+        cdag = concrete_cdag(program, sizes, flow)
+        sums = Sums(program, sizes, cdag)
+        least = int(np.diff(cdag.starts).max(initial=0)) + 1
+        for capacity in sorted({least, least + 2, 2 * least, 4 * least, 10 * least}):
+            here = {**sizes, "S": capacity}
+            value = max(strict.value(here), fitted(strict, here, Search()).value(here))
+            yield f"in order at {here}", value, least_known(cdag, capacity, rng), cdag.inputs
+        least = sums.least_capacity()
+        for capacity in sorted({least, least + 2, 2 * least, 4 * least, 10 * least}):
+            loads = least_of_any_order(sums, cdag, capacity, rng)
+            yield f"in any order at {sizes}, S={capacity}", free.value({**sizes, "S": capacity}), loads, cdag.inputs
+
+
+def least_of_any_order(sums: Sums, cdag: ConcreteCdag, capacity: int, rng: np.random.Generator) -> int:
+    """Return the fewest loads of the terms as written, at random and in blocks."""
+    tiles = rng.integers(1, 2 * max(1, round(capacity**0.5)), size=cdag.coordinates.shape[1])
+    blocked = (cdag.coordinates // tiles) @ (101 ** np.arange(len(tiles)))
+    noise = rng.random(cdag.n + 2 * len(sums.terms))
+    ranks = (
+        lambda v: float(noise[v]),
+        lambda v: float(v if v < cdag.n else 0),
+        lambda v: float(blocked[v] + v / cdag.n if v < cdag.n else -1),
+    )
+    return min(sums.play(capacity, rank) for rank in ranks)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, metavar="N", help="programs")
+    parser.add_argument("seed", type=int, metavar="SEED", help="seed of the first one")
+    given = parser.parse_args()
+    made = (random_program, nests.random_program, updates)
+    done = active = beaten = 0
+    for seed in range(given.seed, given.seed + given.count):
+        text = made[seed % len(made)](seed)
+        for where, value, loads, inputs in comparisons(text, seed):
+            done += 1
+            active += value > inputs
+            if value > loads:
+                beaten += 1
+                print(f"seed {seed}, {where}: the bound {value} is above {loads}\n{text}", flush=True)
+        if seed % 10 == 9:
+            print(f"up to seed {seed}: {done} comparisons, {active} above the inputs, {beaten} beaten", flush=True)
+    print(f"{given.count} programs: {done} comparisons, {active} above the inputs, {beaten} beaten")
+    sys.exit(beaten > 0)
+
+
+if __name__ == "__main__":
+    main()
