@@ -59,6 +59,7 @@ def test_what_some_mapping_keeps_is_not_refused(seed: int) -> None:
         ({"deadline": 9000, "max_cost": 3}, "period on cores of cost 3"),
         ({"deadline": 20_000, "bind": "gray=p5,gx=p5,gy=p5"}, "core p5, with what --bind puts on it"),
         ({"max_cost": 1.6, "bind": "gray=p1,sink=p2"}, "the cores that --bind names"),
+        ({"max_cost": 1, "bind": "gx=p1,gy=p2"}, "every mapping that keeps to --bind (the cheapest"),
     ],
 )
 def test_limits_that_no_mapping_keeps_are_refused_with_the_reason(limits, reason: str) -> None:
@@ -74,7 +75,7 @@ def test_the_nearest_point_is_named_where_none_is_found() -> None:
         plan(generators.sobel(), generations=5, polish_effort=0.05, deadline=7800, max_cost=6)
 
 
-@pytest.mark.parametrize("text", ["gray=p99", "gra=p1", "gray"])
+@pytest.mark.parametrize("text", ["gray=p99", "gra=p1", "gray", "gray=p1,gray=p2"])
 def test_bindings_that_make_no_sense_are_bad_input(text: str) -> None:
     with pytest.raises(InputError, match=r"^bind"):
         plan(generators.sobel(), bind=text)

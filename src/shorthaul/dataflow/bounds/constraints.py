@@ -85,12 +85,15 @@ def _binding(application: Application, platform: Platform, text: str) -> dict[st
         if "#" in name:
             firings.setdefault(name.rpartition("#")[0], []).append(name)
     binding: dict[str, str] = {}
+    given: dict[str, str] = {}
     for pair in filter(None, text.split(",")):
         actor, equals, core = (part.strip() for part in pair.partition("="))
         if not equals:
             raise InputError("is no binding", place="--bind", value=pair, allowed="ACTOR=CORE,ACTOR=CORE,...")
         if actor not in firings:
             raise unknown_name("actor", actor, firings, place="--bind")
+        if given.setdefault(actor, core) != core:
+            raise InputError(f"puts {actor} on two cores", place="--bind", value=f"{given[actor]} and {core}")
         binding |= dict.fromkeys(firings[actor], core)
     rest = {
         actor.id: next(core.id for core in platform.cores if actor.tau.get(core.type) is not None)
@@ -130,10 +133,11 @@ def refuse_infeasible(
 ) -> None:  # fmt: skip
     """Raise :class:`InfeasibleError`, with the reason, where the bounds prove that no point keeps within the limits."""
     pairs = zip((bounds.period, bounds.footprint, bounds.core_cost), constraints.limits, strict=True)
+    which = "every mapping that keeps to --bind" if constraints.binding else "every mapping"
     for bound, (flag, limit) in pairs:
         if limit is not None and bound.value > limit:
             raise InfeasibleError(
-                f"every mapping ({bound.proof})", demand=bound.value, limit=limit, place=flag,
+                f"{which} ({bound.proof})", demand=bound.value, limit=limit, place=flag,
                 cure=f"allow {bound.value:.15g} or more",
             )  # fmt: skip
     actors = {actor.id for actor in application.actors if actor.kind == "actor"}
@@ -161,7 +165,7 @@ def refuse_infeasible(
     least = [period for cost, period in bounds.period_at_cost if cost >= constraints.max_cost]
     if least and least[0] > constraints.deadline:
         raise InfeasibleError(
-            f"the period on cores of cost {constraints.max_cost:g} (all firings, each on a type that is fast enough,)",
+            f"the period on cores of cost {constraints.max_cost:g} (all firings, each on a type that is fast enough)",
             demand=least[0], limit=constraints.deadline, place=constraints.deadline_of,
             cure=f"allow {least[0]} or more, or dearer cores",
         )  # fmt: skip
