@@ -47,7 +47,7 @@ def find_partial_plan(request: Request, method: str) -> Found:
             best = done.plan, done.least
         if done.is_complete and best is None:
             raise InfeasibleError(
-                "fast memory",
+                "fast memory (every plan needs more than the limit)",
                 demand=game.budget + 1,
                 limit=game.budget,
                 cure="allow prices below inf, or give a larger budget",

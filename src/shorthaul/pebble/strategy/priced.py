@@ -106,7 +106,7 @@ class _Planner:
         done = priced_search.solve(self.game, limit=limit, search=self._search.part(share))
         if done.is_complete and done.events is None and self._best is None:
             raise InfeasibleError(
-                "fast memory",
+                "fast memory (every plan needs more than the limit)",
                 demand=self.game.budget + 1,
                 limit=self.game.budget,
                 cure="allow recomputation, or prices below inf, or give a larger budget",
