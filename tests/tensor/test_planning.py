@@ -138,12 +138,26 @@ class TestShares:
         certificate = certificate_of(self.problem, {**second.bound.details, "value": second.bound.value}, "bound")
         assert not verify(self.problem, CONTEST, certificate)
 
-    def test_by_the_clock_both_run_beside_each_other_until_they_meet(self, monkeypatch):
-        monkeypatch.setattr(driver, "_improved", None)  # what is not run beside
-        found = shorthaul.tensor.plan(self.problem, rules="contest", time_limit=600, workers=2)
-        assert found.cost["latency"] == pytest.approx(self.latency)
-        assert found.bound.value == pytest.approx(self.latency)
-        assert found.provenance.wall_time_s < 500
+    def test_tasks_beside_each_other_end_when_they_meet(self):
+        search = Search(effort=2, workers=2)
+        begun = driver.begin(self.problem, CONTEST, search)
+        assert begun is not None
+        plan, bound = driver._beside(begun, search, restarts=1)
+        checked = shorthaul.tensor.check(self.problem, plan, rules="contest")
+        assert checked.cost["latency"] == pytest.approx(self.latency)
+        assert bound.value == pytest.approx(self.latency)
+
+    def test_they_run_beside_each_other_by_the_clock(self, monkeypatch):
+        seen = []
+
+        def beside(begun, search, restarts):
+            seen.append(restarts)
+            return begun.kept(search), driver.lower_bound(self.problem, CONTEST, search)
+
+        monkeypatch.setattr(driver, "_beside", beside)
+        assert shorthaul.tensor.plan(self.problem, rules="contest", time_limit=600, workers=2).cost
+        assert shorthaul.tensor.plan(self.problem, rules="contest", effort=0.02, workers=2).cost
+        assert len(seen) == 1
 
 
 class TestSweep:
