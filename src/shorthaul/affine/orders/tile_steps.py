@@ -173,3 +173,21 @@ class OfPhase:
     def uses_of(self) -> dict[str, float]:
         """How often values are used (see :class:`Step`)."""
         return self.plain.uses_of
+
+
+class AtSizes(OfPhase):
+    """An order of a phase that was searched at given sizes: neither its edges nor its loads are functions of S."""
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """No edge is a function of S."""
+        return ()
+
+    @property
+    def rate(self) -> float:
+        """The loads at its sizes."""
+        raise NotImplementedError
+
+    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
+        """Return the loads at its sizes."""
+        return sympy.Integer(int(self.rate))

@@ -24,7 +24,6 @@ from fractions import Fraction
 from math import prod
 
 import islpy as isl
-import sympy
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.counting import card
@@ -35,7 +34,7 @@ from shorthaul.affine.orders.borders.grids import Grid, Part
 from shorthaul.affine.orders.boxes.regions import union
 from shorthaul.affine.orders.placement import Loops, Read, Row, function_rows, placement_map
 from shorthaul.affine.orders.tile_policy import Phase, Policy
-from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
+from shorthaul.affine.orders.tile_steps import AtSizes, Step
 from shorthaul.affine.orders.value_classes import INFINITE, Use, ValueClass
 from shorthaul.affine.tuning import MOST_BOX_ROUNDS, MOST_PLANES, PLACEMENT_OPERATIONS
 
@@ -82,7 +81,7 @@ class Border:
 
 
 @dataclass(frozen=True)
-class BorderedStep(OfPhase):
+class BorderedStep(AtSizes):
     """A phase in ``tiles`` of edges found for ``capacity`` words at ``sizes``; ``inside`` is what else it keeps.
 
     Where ``origin`` says for a coordinate where its tiles begin, ``counted`` are the loads by array.
@@ -98,11 +97,6 @@ class BorderedStep(OfPhase):
     counted: Mapping[str, float] | None = None
 
     @property
-    def edges(self) -> tuple[Edge, ...]:
-        """No edge is a function of S."""
-        return ()
-
-    @property
     def rate(self) -> float:
         """The loads at its sizes."""
         return self.loads(self.sizes, self.capacity)
@@ -113,10 +107,6 @@ class BorderedStep(OfPhase):
         order = self.policy.order
         total = 1 + sum(float(item.live(order, level, self.tiles)) for item, level in self.kept)
         return total + sum(item.live(order, self.tiles) for item in self.borders)
-
-    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
-        """Return the loads at its sizes."""
-        return sympy.Integer(int(self.rate))
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at the sizes for which the tiles were searched, averaged over the origins of their grid."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 import islpy as isl
-import sympy
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
@@ -32,14 +31,14 @@ from shorthaul.affine.orders.placement import (
     zeros_of,
 )
 from shorthaul.affine.orders.splitting import Piece, Split
-from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
+from shorthaul.affine.orders.tile_steps import AtSizes, Step
 from shorthaul.affine.orders.turns import TurnsStep
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 
 @dataclass(frozen=True)
-class PassedStep(OfPhase):
+class PassedStep(AtSizes):
     """A phase with statements in pieces, these in ``boxes``; ``instead`` is the best order known without pieces."""
 
     boxes: BoxStep
@@ -47,18 +46,9 @@ class PassedStep(OfPhase):
     instead: Step | PanelStep | TurnsStep | BoxStep | WholeStep | BorderedStep
 
     @property
-    def edges(self) -> tuple[Edge, ...]:
-        """No edge is a function of S."""
-        return ()
-
-    @property
     def rate(self) -> float:
         """The loads at its sizes."""
         return self.boxes.rate
-
-    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:
-        """Return the loads at its sizes."""
-        return self.boxes.formula(names)
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
         """Return the loads at the sizes for which the boxes were searched."""

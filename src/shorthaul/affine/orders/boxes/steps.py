@@ -10,13 +10,12 @@ from math import inf, prod
 
 import islpy as isl
 import numpy as np
-import sympy
 
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, boxes_in, within
-from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
+from shorthaul.affine.orders.tile_steps import AtSizes, Step
 from shorthaul.affine.tuning import MOST_COUNTS_KEPT, PIECES_OF_A_RUN, STRIP
 
 
@@ -34,7 +33,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class BoxStep(OfPhase):
+class BoxStep(AtSizes):
     """One phase in boxes that were searched at given sizes; ``plain`` is the phase for all sizes.
 
     With several ``boxes`` each is cut into the next, and the k-th stays in a memory of ``capacities[k]`` words.
@@ -68,18 +67,9 @@ class BoxStep(OfPhase):
         return any(min(edges.get(at, STRIP), edges.get(along, STRIP)) >= STRIP for at, along in self.still)
 
     @property
-    def edges(self) -> tuple[Edge, ...]:
-        """No edge is a function of S."""
-        return ()
-
-    @property
     def rate(self) -> float:
         """The loads at its sizes: there is no other place where it could be compared."""
         return self.loads(self.sizes, self.sizes["S"])
-
-    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
-        """Return the loads at its sizes."""
-        return sympy.Integer(int(self.rate))
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at the sizes for which the boxes were searched; infinite where none fits."""
@@ -204,21 +194,16 @@ def _parts(extent: int, edge: int) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class WholeStep(OfPhase):
+class WholeStep(AtSizes):
     """Everything in program order, all of it kept: every input is loaded once. Holds at the given sizes only."""
 
     inputs: Mapping[str, int]
     phase: None = None
-    edges: tuple[Edge, ...] = ()
 
     @property
     def rate(self) -> float:
         """The loads at its sizes."""
         return float(sum(self.inputs.values()))
-
-    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
-        """Return the loads at its sizes."""
-        return sympy.Integer(int(self.rate))
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at its sizes."""
