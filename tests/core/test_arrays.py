@@ -48,6 +48,11 @@ def rewritten(data: bytes, old: bytes, new: bytes) -> bytes:
     return data.replace(old, new.ljust(len(old)))
 
 
+def npy_of_shape(shape: tuple[int, ...]) -> bytes:
+    header = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(8)
+
+
 @pytest.mark.parametrize(
     ("data", "column", "says"),
     [
@@ -60,6 +65,7 @@ def rewritten(data: bytes, old: bytes, new: bytes) -> bytes:
         (npy(np.arange(5))[:-1], Column(), "is cut, or longer"),
         (npy(np.array([{}], dtype=object)), Column(), "of another type"),
         (npy(np.zeros(2, [("a", "i4")])), Column(), "of another type"),
+        (npy_of_shape((1,) * 33), Column(), "too many axes"),
         (npy(np.zeros((2, 2), np.int64)), Column(), r"allowed: integers, shape \(n,\)"),
         (npy(np.zeros(3)), Column(), "allowed: integers"),
         (npy(np.array([np.nan])), Column("f"), "finite"),

@@ -8,6 +8,8 @@ from random import Random
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 WORD = re.compile(r"[A-Za-z_]\w*")
+#: What is kept of a text that was changed.
+LONGEST = 1_000_000
 NUMBERS = (
     "0", "-0", "-1", "00012", "+1", "1.", ".5", "1e5", "1e400", "-1e400", "1e-400", "NaN", "-Infinity", "Infinity", "nan", "inf",
     "0x10", "1_000", "1,5", "true", "null", '"1"', "1/0", "1-2", "2147483648", "-2147483649", "9223372036854775807",
@@ -47,6 +49,11 @@ def nest(text: str, random: Random) -> str:
     return text[:first] + left * times + text[first:last] + right * (times - random.choice((0, 0, 0, 1))) + text[last:]
 
 
+def _needed(piece: str) -> int:
+    """Return how often a piece fits into what is kept of a text, so that no copies are made to be cut off."""
+    return LONGEST // max(len(piece), 1) + 1
+
+
 def repeat_part(text: str, random: Random) -> str:
     """Give a key, a line or a piece again, here or at the end of its list."""
     pairs = list(re.finditer(r'"[^"]*"\s*:\s*(?:"[^"]*"|[-\w.]+|\[[^][]*\])', text))
@@ -55,7 +62,8 @@ def repeat_part(text: str, random: Random) -> str:
         return text[: match.end()] + ", " + match[0] + text[match.end() :]
     lines = text.splitlines(keepends=True) or [""]
     at = random.randrange(len(lines))
-    return "".join([*lines[: at + 1], *[lines[at]] * random.choice((1, 1, 300, 2000)), *lines[at + 1 :]])
+    times = min(random.choice((1, 1, 300, 2000)), _needed(lines[at]))
+    return "".join([*lines[: at + 1], *[lines[at]] * times, *lines[at + 1 :]])
 
 
 def lengthen(text: str, random: Random) -> str:
@@ -64,7 +72,8 @@ def lengthen(text: str, random: Random) -> str:
     match = random.choice(words)
     assert match is not None
     piece = random.choice((match[0] or "a", " ", "\n", "\u00e9", "_", "'"))
-    return text[: match.end()] + piece * random.choice((300, 5000, 200_000)) + text[match.end() :]
+    times = min(random.choice((300, 5000, 200_000)), _needed(piece))
+    return text[: match.end()] + piece * times + text[match.end() :]
 
 
 def exchange_words(text: str, random: Random) -> str:
@@ -73,6 +82,7 @@ def exchange_words(text: str, random: Random) -> str:
     if not words:
         return text
     old, new = random.choice(words), random.choice([*words, *ODD, ""])
+    new = new[: LONGEST // max(text.count(old), 1)]
     return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text, count=random.choice((0, 1)))
 
 
@@ -144,7 +154,7 @@ def mutate_notation(data: bytes, random: Random) -> bytes:
     """Change a text by one to four of these, and its encoding."""
     text = data.decode("utf-8", "replace")
     for _ in range(random.choice((1, 1, 1, 2, 4))):
-        text = random.choice(CHANGES)(text, random)[:1_000_000]
+        text = random.choice(CHANGES)(text, random)[:LONGEST]
     return encode(text, random)
 
 

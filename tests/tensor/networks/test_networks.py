@@ -177,12 +177,16 @@ def test_constants_that_make_no_sense_are_named(tmp_path: Path) -> None:
         (lambda tensor: tensor.dims.__setitem__(slice(None), (-1,)), "out of range"),
         (lambda tensor: tensor.dims.__setitem__(slice(None), (2**62, 4)), "out of range"),
         (lambda tensor: tensor.dims.__setitem__(slice(None), (3,)), "do not fit"),
+        (lambda tensor: tensor.dims.extend([1] * 40), "too many axes|do not fit"),
         (lambda tensor: setattr(tensor, "data_type", 99), "does not know|do not fit"),
     ):
         damaged = onnx.load(tmp_path / "model.onnx", load_external_data=False)
         change(damaged.graph.initializer[place])
         with pytest.raises(InputError, match=said):
             network_from_onnx(damaged.SerializeToString(), file=tmp_path / "model.onnx")
+    deep = Net("deep")
+    with pytest.raises(InputError, match="too many axes"):
+        read(deep.model(deep.op("Relu", deep.input(*[1] * 80))))
     long = Net("long")
     with pytest.raises(InputError, match="too long an axis"):
         read(long.model(long.op("Relu", long.input(2**29))))

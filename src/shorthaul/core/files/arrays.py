@@ -20,6 +20,8 @@ from shorthaul.core.errors import InputError
 
 #: What one file may unpack to, in bytes; more was given by mistake, or by malice.
 MOST_UNPACKED: Final = 1 << 30
+#: The axes of one array; those of every version of NumPy, newer ones have room for twice as many.
+MOST_AXES: Final = 32
 #: An archive has at most this many arrays.
 _MOST_MEMBERS: Final = 1000
 _KINDS: Final = {"i": "integers", "u": "integers", "f": "real numbers", "b": "booleans", "U": "text"}
@@ -125,6 +127,8 @@ def _array(data: bytes, place: str) -> npt.NDArray[Any]:
         shape, is_fortran, dtype = readers[version](stream)
     except Exception as error:
         raise InputError(f"is not a NumPy array: {_reason(error)}", place=place, allowed="a .npy file") from None
+    if len(shape) > MOST_AXES:
+        raise InputError("has too many axes", place=place, value=len(shape), allowed=f"up to {MOST_AXES}")
     if dtype.hasobject or dtype.kind not in _KINDS:
         raise InputError("is an array of another type", place=place, value=str(dtype), allowed="numbers or text")
     count = math.prod(shape)

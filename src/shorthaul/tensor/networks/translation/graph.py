@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.files.arrays import MOST_AXES
 from shorthaul.tensor.networks.translation.long_rows import taken_apart
 from shorthaul.tensor.networks.translation.rewriting import branch, captured, rewritten, shapes_of
 
@@ -317,6 +318,11 @@ class _Reader:
                 self.shapes.setdefault(value.name, shape)
             if value.type.HasField("tensor_type"):
                 self.types.setdefault(value.name, value.type.tensor_type.elem_type)
+        for name, shape in self.shapes.items():
+            if len(shape) > MOST_AXES:
+                raise InputError(
+                    "has too many axes", place=f"tensor {name}", value=len(shape), allowed=f"up to {MOST_AXES}"
+                )
 
     def _fold(self) -> bool:
         """Compute small constants, take large ones for computed; return whether there were small ones."""
