@@ -310,7 +310,7 @@ class Search:
     def expired(self) -> bool:
         """True when the search has to return what it has."""
         search: Search | None = self
-        is_charged = True
+        is_charged, is_timed = True, False
         while search is not None:
             is_spent = is_charged and search.effort is not None and search._spent >= search.effort
             if search._stopped or is_spent:
@@ -318,8 +318,9 @@ class Search:
             if search.journal is not None:
                 search.journal.write()
             is_charged = is_charged and not search._is_beside
+            is_timed = is_timed or search.time_limit is not None
             search = search._whole
-        return time.monotonic() >= self.deadline
+        return is_timed and time.monotonic() >= self.deadline
 
     def generator(self) -> np.random.Generator:
         """Return the random generator of this seed (a fresh one at each call)."""

@@ -27,7 +27,7 @@ from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_e
 from shorthaul.affine.integer_sets.counting import Cardinality, LongFormulaError, card, count_formula, total
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
-from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, number_at, symbol
 from shorthaul.affine.integer_sets.short_form import Simple, simple_bound
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
@@ -238,8 +238,7 @@ def _in_program(item: SubBound, graph: Graph) -> SubBound:
 def _is_larger(value: sympy.Expr, others: Sequence[sympy.Expr], where: Sequence[Mapping[str, int]]) -> bool:
     """True if a formula has a value that is larger than those of all others at some sizes."""
     for sizes in where:
-        at = {symbol(name): number for name, number in sizes.items()}
-        if float(value.subs(at)) > LEAST_GAIN * max((float(item.subs(at)) for item in others), default=0.0):
+        if number_at(value, sizes) > LEAST_GAIN * max((number_at(item, sizes) for item in others), default=0.0):
             return True
     return False
 
@@ -269,10 +268,9 @@ def _with_others(
 
     These are put behind ``parts``. Nothing where it is hardly better than the ``sums`` known.
     """
-    at = {symbol(name): value for name, value in sizes.items()}
 
     def worth(item: SubBound) -> float:
-        return max(0.0, float(item.value.subs(at)))
+        return max(0.0, number_at(item.value, sizes))
 
     made = until_out_of_effort(_made_for(graph.flow, sizes))
     made = [item if graph.is_whole else _in_program(item, graph) for item in made]
@@ -372,7 +370,7 @@ def _inputs(flow: DataFlow, array: str) -> sympy.Expr:
         return count_formula(card(flow.inputs[array], context, most=most))
     except LongFormulaError:
         pass
-    at = {symbol(name): LEAST_LARGE for name in flow.program.parameters}
+    at = dict.fromkeys(flow.program.parameters, LEAST_LARGE)
     reads = [item.relation.reverse() for item in flow.flows if item.source is None and item.reference.array == array]
     for fixed in range(1, 1 + max(item.dim(isl.dim_type.in_) for item in reads)):
         found = []
@@ -381,7 +379,7 @@ def _inputs(flow: DataFlow, array: str) -> sympy.Expr:
                 with suppress(LongFormulaError):
                     found.append(count_formula(card(_first(relation, loops).range(), context, most=most)))
         if found:
-            return max(found, key=lambda item: float(item.subs(at)))
+            return max(found, key=lambda item: number_at(item, at))
     return sympy.Integer(0)
 
 

@@ -15,7 +15,7 @@ from shorthaul.affine.bounds.partition.parts import sets_of
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import MOST_FORMULA_PIECES, PARTITION_OPERATIONS
 
@@ -61,9 +61,8 @@ class Family:
             if self.has_value:
                 worths = [item.at(at) for at in sizes]
             else:
-                values = ({symbol(name): value for name, value in at.items()} for at in sizes)
                 try:
-                    worths = [float(count().value.subs(at)) for at in values]
+                    worths = [number_at(count().value, at) for at in sizes]
                 except LongFormulaError:
                     continue
             yield Fixed(item, tuple(worths), count)

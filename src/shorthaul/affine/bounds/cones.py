@@ -26,7 +26,7 @@ from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.inside import Inside
 from shorthaul.affine.proofs.lemmas import BOXES, CONES, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
@@ -357,10 +357,9 @@ def _tuned(
     item: Cones, flow: DataFlow, facts: Mapping[str, sympy.Expr], value: sympy.Expr, sizes: Mapping[str, int]
 ) -> SubBound | None:
     """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
-    at = {symbol(name): number for name, number in sizes.items()}
-    size, sources, border = (float(facts[name].subs(at)) for name in ("|D|", "sources", "border"))
+    size, sources, border = (number_at(facts[name], sizes) for name in ("|D|", "sources", "border"))
     n, c, g = item.around.dimensions, float(item.around.constant), item.values
-    limit = math.inf if item.box is None else float(item.box.most.subs(at))
+    limit = math.inf if item.box is None else number_at(item.box.most, sizes)
 
     def worth(events: int) -> float:
         q = (sizes["S"] + events + item.weight - 1) / g
@@ -370,7 +369,7 @@ def _tuned(
         return float(events * math.floor(size / most) - sources - item.weight * border)
 
     events = best_events(worth, sizes["S"])
-    if worth(events) <= max(0.0, float(value.subs(at))) * LEAST_GAIN:
+    if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:
         return None
     return sub_bound(item, flow, events)
 

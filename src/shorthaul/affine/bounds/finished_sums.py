@@ -27,7 +27,7 @@ from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import at_least, card, count_formula, most_formula, rational
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.integer_sets.subspaces import kernel, span
 from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, FINISHED_SUMS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
@@ -287,8 +287,7 @@ def sub_bound(item: FinishedSums, flow: DataFlow, sizes: Mapping[str, int]) -> S
     sources = sympy.Add(*(most_formula(found, context) for found in sets_of(item.sources)))
     places = only(item.sums.part.domain, item.sums.positions).gist_params(item.sums.part.domain.params())
     L = sympy.Max(1, count_formula(card(places, context)))
-    at = {symbol(name): value for name, value in sizes.items()}
-    points, known, length = (float(value.subs(at)) for value in (size, sources, L))
+    points, known, length = (number_at(value, sizes) for value in (size, sources, L))
     T = best_events(lambda events: _worth(item, events, sizes["S"], (points, known, length)), sizes["S"])
     K = S + T
     U = sympy.Max(*_most(item, K, L), evaluate=False)

@@ -30,7 +30,7 @@ from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.lemmas import CUTS, HOURGLASS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
@@ -277,13 +277,12 @@ def _tuned(
     sizes: Mapping[str, int],
 ) -> SubBound | None:
     """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
-    at = {symbol(name): number for name, number in sizes.items()}
-    weight, W, sources = (float(facts[name].subs(at)) for name in ("weight of D", "W", "sources"))
+    weight, W, sources = (number_at(facts[name], sizes) for name in ("weight of D", "W", "sources"))
 
     def worth(events: int) -> float:
         return float(events * math.floor(4 * weight / (sizes["S"] + events + 2 * W) ** 2) - sources)
 
     events = best_events(worth, round(sizes["S"] + 2 * W))
-    if worth(events) <= max(0.0, float(value.subs(at))) * LEAST_GAIN:
+    if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:
         return None
     return sub_bound(item, flow, events)

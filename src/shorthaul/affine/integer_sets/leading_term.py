@@ -37,9 +37,18 @@ def simplified(value: sympy.Expr) -> sympy.Expr:
     """
     try:
         step()
-        return sympy.simplify(value, measure=_size)
+        return value if _is_monomial(value) else sympy.simplify(value, measure=_size)
     except OutOfEffortError:
         return value
+
+
+def _is_monomial(value: sympy.Expr) -> bool:
+    """True for a rational number times powers of symbols with rational exponents: as short as it gets."""
+    for factor in sympy.Mul.make_args(value):
+        base, exponent = factor.as_base_exp()
+        if not (factor.is_Rational or (base.is_Symbol and exponent.is_Rational)):
+            return False
+    return True
 
 
 def _size(value: sympy.Expr) -> int:
@@ -101,6 +110,8 @@ def _terms(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> list[sympy.
     elif expression.has(sympy.Max):
         factors = sympy.Mul.make_args(expression)
         flat = [sympy.Mul(*(sympy.Add(*_terms(factor, sizes)) for factor in factors))]
+    elif _is_monomial(expression):
+        return [expression]
     else:
         flat = list(sympy.Add.make_args(sympy.expand(sympy.powsimp(sympy.expand(expression)))))
     if len(flat) > 1:
@@ -115,6 +126,6 @@ def _rank(terms: Sequence[sympy.Expr], sizes: Sequence[sympy.Symbol]) -> tuple[s
     values |= {size: sympy.Integer(COMPARED_TERMS.size) for size in sizes} | {
         S: sympy.Integer(COMPARED_TERMS.fast_memory)
     }
-    number = float(total.subs(values))
+    number = float(total.xreplace(values))
     degree, power = order(terms[0], sizes) if terms else (sympy.Integer(0), sympy.Integer(0))
     return (degree, power, number) if number > 0 else (sympy.Integer(-1), sympy.Integer(0), number)

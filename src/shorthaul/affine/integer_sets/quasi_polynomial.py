@@ -231,6 +231,15 @@ def symbol(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, integer=True, positive=True)
 
 
+def number_at(value: sympy.Expr, sizes: Mapping[str, int]) -> float:
+    """Return what a formula is worth at ``sizes``, all put in at once: one after the other, a Max compares symbols.
+
+    >>> number_at(sympy.Max(0, symbol("N") ** 2 - symbol("S"), evaluate=False), {"N": 5, "S": 4})
+    21.0
+    """
+    return float(value.xreplace({symbol(name): sympy.Integer(number) for name, number in sizes.items()}))
+
+
 def _sympy(atom: Atom) -> sympy.Expr:
     if isinstance(atom, Floor):
         return sympy.floor(atom.inner().sympy() / atom.divisor)

@@ -17,6 +17,7 @@ import sympy
 
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.tuning import (
     LARGEST_SHORT_FORM,
     MOST_BRANCHES,
@@ -109,7 +110,7 @@ class _Form:
         return value
 
     def _size(self, value: sympy.Expr) -> float:
-        return float(value.subs(self.start))
+        return number_at(value, {item.name: number for item, number in self.start.items()})
 
     def plain(self, value: sympy.Expr) -> sympy.Expr:
         """Return the value with unknown numbers in place of floors, and the branches that hold for large sizes."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
-from math import lcm
+from math import factorial, lcm
 from typing import Any
 
 import islpy as isl
@@ -202,15 +202,16 @@ class Rates:
     def _lived(self, policy: Policy, at: int, level: int) -> tuple[float, ...] | None:
         """Return the words that a class needs as a polynomial in the edge (see :func:`_value`), None if infinite."""
         item = self.phase.classes[at]
+        exact = int if item.is_whole(policy.order) else Fraction
         rest: list[Any] = []
         for edge in range(1, 2 + len(policy.order.tiled)):
-            rest.append(item.live(policy.order, level, self.phase.sizes(policy, Fraction(edge))))
+            rest.append(item.live(policy.order, level, self.phase.sizes(policy, exact(edge))))
             if rest[-1] == INFINITE:
                 return None
         factors = []
-        for step in range(1, len(rest) + 1):
-            factors.append(float(rest[0]))
-            rest = [(b - a) / step for a, b in pairwise(rest)]
+        for step in range(len(rest)):
+            factors.append(float(rest[0] / factorial(step)))
+            rest = [b - a for a, b in pairwise(rest)]
         return tuple(factors)
 
 

@@ -83,7 +83,7 @@ def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ())
             if name.name in {"S", *small}
         }
     )
-    least, most = float(lower.subs(values)), float(upper.subs(values))
+    least, most = float(lower.xreplace(values)), float(upper.xreplace(values))
     return round(max(0.0, least) / most, 6) if most > 0 else None
 
 

@@ -221,6 +221,10 @@ class ValueClass:
         result: dict[int, int | None] = self._cache[key]
         return result
 
+    def is_whole(self, order: Loops) -> bool:
+        """True if :meth:`live` is a whole number for whole sizes of tiles: it divides by no step."""
+        return all(step is None or step == 1 for step in self.spacing(order).values())
+
     @cached_property
     def bulk(self) -> Counted:
         """All pairs of an instance and a value that it reads in this class."""

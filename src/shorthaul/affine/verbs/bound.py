@@ -14,6 +14,7 @@ from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import LongFormulaError, card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.levels import LevelOrder, at_levels
@@ -139,7 +140,7 @@ def over_memory(
     """Return a drawing of the bound over S, and of what ``order`` loads at ``capacities``; none without sizes."""
     if sizes is None:
         return ()
-    most = 2 * max(*capacities, int(evaluated(found.inputs, sizes)), _LEAST_DRAWN)
+    most = 2 * max(*capacities, int(number_at(found.inputs, sizes)), _LEAST_DRAWN)
     spaced = np.round(np.geomspace(_LEAST_DRAWN, most, _POINTS_DRAWN)).astype(np.int64).tolist()
     bound = {}
     for words in sorted({*spaced, *capacities}):
@@ -213,7 +214,7 @@ def upper_document_in_time(
 
 def operations_at(found: AffineBound, sizes: Mapping[str, int] | None) -> float | None:
     """Return the arithmetic operations at ``sizes``, None where they are not counted."""
-    return None if sizes is None or found.operations is None else float(evaluated(found.operations, sizes))
+    return None if sizes is None or found.operations is None else number_at(found.operations, sizes)
 
 
 def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
@@ -268,9 +269,9 @@ def rests_on(found: AffineBound, sizes: Mapping[str, int] | None) -> list[dict[s
     listed += [{"method": item.method, "statements": list(item.statements)} for item in found.proof.parts]
     if sizes is None:
         return [{**item, "part": at, "loads_words": None} for at, item in enumerate(listed)]
-    shares = [max(0.0, float(evaluated(item.value, sizes))) for item in found.proof.parts]
+    shares = [max(0.0, number_at(item.value, sizes)) for item in found.proof.parts]
     best = max(found.proof.sums, key=lambda item: sum(shares[at] for at in item), default=())
-    chosen = [(0, float(evaluated(found.inputs, sizes))), *((at + 1, shares[at]) for at in best if shares[at] > 0)]
+    chosen = [(0, number_at(found.inputs, sizes)), *((at + 1, shares[at]) for at in best if shares[at] > 0)]
     return [{**listed[at], "part": at, "loads_words": share} for at, share in chosen]
 
 
@@ -296,8 +297,3 @@ def described(program: Program) -> ProgramText:
             for item in program.statements
         ],
     }
-
-
-def evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:
-    """Return the formula's value at ``sizes``."""
-    return formula.subs({name: sizes[str(name)] for name in formula.free_symbols})

@@ -23,7 +23,7 @@ from functools import lru_cache
 import numpy as np
 import sympy
 
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.integer_sets.subspaces import Subspace, image_rank, lattice, span
 
 _DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 24, 60)
@@ -44,8 +44,7 @@ class Limit:
 
     def factor(self, sizes: Mapping[str, int] | None = None) -> float:
         """Return the factor by which the inequality grows, at ``sizes`` or where arguments are compared."""
-        at = {} if sizes is None else {symbol(name): value for name, value in sizes.items()}
-        points = self.typical if sizes is None else max(1.0, float(self.points.subs(at)))
+        points = self.typical if sizes is None else max(1.0, number_at(self.points, sizes))
         return float(points ** float(self.exponent))
 
 

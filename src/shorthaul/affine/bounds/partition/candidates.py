@@ -21,7 +21,7 @@ from shorthaul.affine.effort import limited, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula, rational
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import (
@@ -265,8 +265,7 @@ def _tuned(
     argument: Partition, flow: DataFlow, facts: Mapping[str, sympy.Expr], value: sympy.Expr, sizes: Mapping[str, int]
 ) -> SubBound | None:
     """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
-    at = {symbol(name): number for name, number in sizes.items()}
-    size, sources, K, U = (float(facts[name].subs(at)) for name in ("|D|", "sources", "K", "U"))
+    size, sources, K, U = (number_at(facts[name], sizes) for name in ("|D|", "sources", "K", "U"))
     sigma = float(argument.exponents.sigma)
     own = K if argument.has_own else 0.0
     U -= own
@@ -276,7 +275,7 @@ def _tuned(
         return float(events * math.floor(size / (U * more**sigma + own * more)) - sources)
 
     events = best_events(worth, sizes["S"])
-    if worth(events) <= max(0.0, float(value.subs(at))) * LEAST_GAIN:
+    if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:
         return None
     return sub_bound(argument, flow, events)
 

@@ -34,7 +34,7 @@ from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.inside import Inside, instances_text
 from shorthaul.affine.proofs.lemmas import BALANCED, BOXES, OWN_ROWS, ROWS, SEGMENTS, SHARED_ROWS, Lemma
 from shorthaul.affine.proofs.notation import set_text
@@ -388,11 +388,10 @@ def _tuned(
     balanced: bool,
 ) -> SubBound | None:
     """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
-    at = {symbol(name): number for name, number in sizes.items()}
     n, c = item.dimensions, float(item.constant)
-    size, sources = (float(facts[name].subs(at)) for name in ("|D|", "sources"))
-    ends = float(facts["|F|"].subs(at)) if balanced else 0.0
-    limit = math.inf if item.box is None else float(item.box.most.subs(at))
+    size, sources = (number_at(facts[name], sizes) for name in ("|D|", "sources"))
+    ends = number_at(facts["|F|"], sizes) if balanced else 0.0
+    limit = math.inf if item.box is None else number_at(item.box.most, sizes)
 
     def worth(events: int) -> float:
         K = sizes["S"] + events
@@ -406,7 +405,7 @@ def _tuned(
         return float(max(plain, even) if balanced else plain)
 
     events = best_events(worth, sizes["S"])
-    if worth(events) <= max(0.0, float(value.subs(at))) * LEAST_GAIN:
+    if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:
         return None
     return sub_bound(item, flow, balanced=balanced, events=events)
 
