@@ -21,7 +21,7 @@ import shorthaul.spatial as engine
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
-from shorthaul.spatial.formats.estimators import load_estimator
+from shorthaul.spatial.formats.estimators import _decompressed, load_estimator
 from shorthaul.spatial.formats.files import tree_from_file
 
 
@@ -56,8 +56,11 @@ def test_files_hold_the_trees_of_the_model(name: str, way: str | int | None, tmp
         file.write_bytes(pickle.dumps(model))
     else:
         joblib.dump(model, file, compress=(way, 3) if isinstance(way, str) else way)
-    found = engine.plan(file, refine=0, baselines=False).plan
-    assert found is not None
+    if name in {"tree", "search"}:  # as a user reads them: the process that does so imports for two seconds
+        found = engine.plan(file, refine=0, baselines=False).plan
+        assert found is not None
+    else:
+        found = tree_from_sklearn(load_estimator(_decompressed(file.read_bytes())))
     assert np.array_equal(found.parent, tree.parent)
 
 
