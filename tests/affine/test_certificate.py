@@ -201,7 +201,7 @@ def test_the_document_of_a_bound(tmp_path: Path) -> None:
     bound(program, size="M=90,N=90,S=8", upper=False).save(tmp_path / "good.json")
     document = shorthaul_json("affine", "check", "matvec", "--bound", "good.json", cwd=tmp_path)
     assert document["check"]["ok"] is True
-    assert document["check"]["remarks"] == ["[1] K-partition on S1: verified"]
+    assert document["check"]["remarks"] == [f"[{at}] K-partition on S1: verified" for at in (1, 2)]  # for the sizes too
     saved = json.loads((tmp_path / "good.json").read_text())
     changed = tmp_path / "changed.json"
     for path in (("bound", "value"), ("bound", "certificate", "parts", 0, "kernels"), ("bound", "formula")):

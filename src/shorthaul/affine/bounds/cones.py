@@ -31,6 +31,7 @@ from shorthaul.affine.proofs.inside import Inside
 from shorthaul.affine.proofs.lemmas import BOXES, CONES, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.proofs.segments import events_at, least_events, value_text
 from shorthaul.affine.tuning import CONE_OPERATIONS, LEAST_GAIN, LONGEST_LAYER_PATH, MOST_CONES, MOST_PATH_SETS
 
 _SET = isl.dim_type.set
@@ -313,7 +314,7 @@ def sub_bound(item: Cones, flow: DataFlow, events: int | None = None) -> SubBoun
     K = S + T + item.weight - 1
     U = sympy.simplify(most_instances(item, K))
     allowed = sympy.Integer(1) if item.box is None else item.box.allows(K / item.values)
-    value = allowed * T * sympy.floor(size / U) - sources - item.weight * border
+    value = allowed * least_events(size / U, T) - sources - item.weight * border
     facts: dict[str, sympy.Expr] = {
         "|D|": size,
         "sources": sources,
@@ -366,7 +367,7 @@ def _tuned(
         if limit < q:
             return -math.inf
         most = item.around.trip * (q + n / ((n + 1) * c) * q ** ((n + 1) / n)) + (q * g if _longest(item) > 1 else 0)
-        return float(events * math.floor(size / most) - sources - item.weight * border)
+        return events_at(size / most, events, sizes["S"]) - sources - item.weight * border
 
     events = best_events(worth, sizes["S"])
     if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:
@@ -442,7 +443,7 @@ def _steps(item: Cones, flow: DataFlow, facts: Mapping[str, sympy.Expr]) -> tupl
         ),
         f"Any T will do; for large S, T/U is largest at T = {around.dimensions} S; chosen: T = {facts['T']}.",
         (
-            "Lemma (segments): events >= T floor(|D|/U), of which at most sources + omega border are no loads of the "
-            "may-spill set beyond the first of each input: value = T floor(|D|/U) - sources - omega border."
+            f"Lemma (segments): events >= {value_text('|D|', 'U', facts['T'])}, of which at most sources + omega "
+            "border are no loads of the may-spill set beyond the first of each input: value = what is left."
         ),
     )

@@ -9,7 +9,6 @@ this, and a bound has to count both ways (attention: N^2 D^2 / S; Saha and Ye 20
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -32,6 +31,7 @@ from shorthaul.affine.integer_sets.subspaces import kernel, span
 from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, FINISHED_SUMS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.proofs.segments import events_at, least_events, value_text
 from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATH_SETS, PARTITION_OPERATIONS
 
 _SET = isl.dim_type.set
@@ -291,7 +291,7 @@ def sub_bound(item: FinishedSums, flow: DataFlow, sizes: Mapping[str, int]) -> S
     T = best_events(lambda events: _worth(item, events, sizes["S"], (points, known, length)), sizes["S"])
     K = S + T
     U = sympy.Max(*_most(item, K, L), evaluate=False)
-    value = T * sympy.floor(size / U, evaluate=False) - sources
+    value = least_events(size / U, sympy.Integer(T)) - sources
     return SubBound(
         "K-partition with finished sums",
         tuple(dict.fromkeys((item.part.statement, item.sums.statement))),
@@ -363,7 +363,7 @@ def _worth(item: FinishedSums, events: int, capacity: int, numbers: tuple[float,
     points, sources, length = numbers
     K = sympy.Integer(capacity + events)
     most = max(float(value) for value in _most(item, K, sympy.Float(length)))
-    return events * math.floor(points / most) - sources
+    return events_at(points / most, events, capacity) - sources
 
 
 def _steps(item: FinishedSums, flow: DataFlow, numbers: tuple[int, sympy.Expr, sympy.Expr]) -> tuple[str, ...]:
@@ -389,6 +389,6 @@ def _steps(item: FinishedSums, flow: DataFlow, numbers: tuple[int, sympy.Expr, s
         f"Disjoint, each on paths of one class only: vertices of phi{number} with all terms, of the others, of psi.",
         f"sources: {set_text(item.sources, program)}",
         f"Lemma (finished sums): |P| <= U = {U}, K = S + T; any T will do; chosen: T = {T}.",
-        "Lemma (segments): value = T floor(|D|/U) - sources.",
+        f"Lemma (segments): value = {value_text('|D|', 'U', sympy.Integer(T))} - sources.",
     ]
     return tuple(lines)

@@ -11,7 +11,6 @@ much as its step is wide. So nothing has to be cut off to make all steps equal, 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +33,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.lemmas import CUTS, HOURGLASS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.proofs.segments import events_at, least_events, value_text
 from shorthaul.affine.tuning import LEAST_GAIN, WAVEFRONT_OPERATIONS
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
@@ -225,7 +225,7 @@ def sub_bound(item: Hourglass, flow: DataFlow, events: int | None = None) -> Sub
     T = S + 2 * W if events is None else sympy.Integer(events)
     K = S + T
     U = (S + 2 * W) ** 2 if events is None else (K + 2 * W) ** 2 / 4
-    value = T * sympy.floor(weight / U, evaluate=False) - sources
+    value = least_events(weight / U, T) - sources
     iterators = flow.program.by_name[part.statement].iterators
     columns, places = (", ".join(iterators[at] for at in group) for group in (item.columns, item.places))
     steps = (
@@ -241,7 +241,7 @@ def sub_bound(item: Hourglass, flow: DataFlow, events: int | None = None) -> Sub
         ),
         "Lemma (hourglass), with phi0 for the chain and phi1 for the broadcast: P weighs U = (K + 2 W)^2 / 4 at most.",
         f"Any T will do; chosen: T = {T}, K = {K}, U = {U}.",
-        "Lemma (segments), by weight: value = T floor(weight of D / U) - sources.",
+        f"Lemma (segments), by weight: value = {value_text('weight of D', 'U', T)} - sources.",
     )
     facts = {"|D|": size, "W": W, "weight of D": weight, "K": K, "T": T, "U": U, "sources": sources}
     neck = {
@@ -280,7 +280,7 @@ def _tuned(
     weight, W, sources = (number_at(facts[name], sizes) for name in ("weight of D", "W", "sources"))
 
     def worth(events: int) -> float:
-        return float(events * math.floor(4 * weight / (sizes["S"] + events + 2 * W) ** 2) - sources)
+        return events_at(4 * weight / (sizes["S"] + events + 2 * W) ** 2, events, sizes["S"]) - sources
 
     events = best_events(worth, round(sizes["S"] + 2 * W))
     if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:

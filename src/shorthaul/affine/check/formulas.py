@@ -101,6 +101,25 @@ def floor(number: Number) -> Fraction:
     return Fraction(math.floor(_DIGITS.fma(_ROUNDING, max(Decimal(1), number.copy_abs()), number)))
 
 
+def least_events(given: Any, events: Fraction, segments: Number, capacity: int) -> Fraction:
+    """Return the least number of events of so many segments, by the lemma on segments.
+
+    Where the text ``given`` for the events of a segment is a number, the first segment has ``capacity`` more.
+
+    >>> least_events("100", Fraction(100), Fraction(7, 2), 30), least_events("5*S", Fraction(150), Fraction(7, 2), 30)
+    (Fraction(330, 1), Fraction(450, 1))
+    """
+    if not is_number(given):
+        return events * floor(segments)
+    further = -floor(combined(ast.Sub, Fraction(0), segments)) - 1
+    return events * further + capacity * min(Fraction(1), further)
+
+
+def is_number(given: Any) -> bool:
+    """Return whether a text is a whole number."""
+    return str(given).isdecimal()
+
+
 def combined(kind: type[ast.AST], a: Number, b: Number) -> Number:
     """Return the result of ``ast.Add``, ``Sub``, ``Mult`` or ``Div``."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):

@@ -18,7 +18,7 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads, empty_map
 from shorthaul.affine.check.execution import fixed
-from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, power, value_of
+from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, least_events, power, value_of
 from shorthaul.affine.check.lifetime_argument import follows
 from shorthaul.affine.check.partition_argument import Argument, Part, argument_of, wrong_for_all_sizes, wrong_path
 from shorthaul.affine.check.subspaces import spanned, unmet
@@ -346,7 +346,8 @@ def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int]) -> Iterator[
     U = max(_most_with_sums(item, here["S"] + events, length), key=as_decimal)
     if not is_same(U, value_of(str(item.given["most_instances"]), here)):
         yield "U does not follow from the exponents"
-    value = combined(ast.Sub, events * floor(combined(ast.Div, size, U)), sources)
+    segments = combined(ast.Div, size, U)
+    value = combined(ast.Sub, least_events(item.given["events"], events, segments, here["S"]), sources)
     if not is_same(value, value_of(str(item.given["value"]), here)):
         yield f"the value does not follow from the counts at {dict(here)}"
 

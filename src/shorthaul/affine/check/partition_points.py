@@ -16,7 +16,7 @@ import islpy as isl
 import numpy as np
 
 from shorthaul.affine.check.execution import Execution, contains, evaluate, fixed
-from shorthaul.affine.check.formulas import combined, floor, is_same, power, value_of
+from shorthaul.affine.check.formulas import combined, is_same, least_events, power, value_of
 from shorthaul.affine.check.partition_argument import Argument, Part, most_instances
 from shorthaul.affine.check.partition_inequalities import (
     most_by_columns,
@@ -188,8 +188,7 @@ def wrong_counts(
             if not is_same(U, value_of(str(item.given["most_instances"]), here)):
                 yield "U does not follow from exponents and weights"
         size = weight_of(item, here, events, instances)
-        segments = floor(combined(ast.Div, size, U)) if instances else Fraction(0)
-        if not is_same(
-            combined(ast.Sub, Fraction(events * segments), counted), value_of(str(item.given["value"]), here)
-        ):
-            yield "the value is not T floor(|D|/U) - sources"
+        segments = combined(ast.Div, size, U) if instances else Fraction(0)
+        value = combined(ast.Sub, least_events(item.given["events"], events, segments, capacity), counted)
+        if not is_same(value, value_of(str(item.given["value"]), here)):
+            yield "the value is not what the lemma on segments gives for T, |D| and U, less the sources"

@@ -31,14 +31,18 @@ Let D be instances, L vertices (the may-spill set) and X vertices (the sources) 
 event is: a load of a vertex of L; the computation of a vertex of X that is no input; and, for a vertex of X
 that is not in L, the computation of the one instance named for it in its place. Let U(S + T) grow with its
 argument, and let at most U(S + r) instances of D be computed in every stretch of a play that has r <= T events,
-and at most U(r) if fast memory is empty when it begins. Then
-  loads of L beyond the first load of each input of L  >=  T floor(|D| / U) - |X|,   U = U(S + T).""",
+and at most U(r) in one of r <= S + T events if fast memory is empty when it begins. Then, with U = U(S + T),
+  loads of L beyond the first load of each input of L  >=  T floor(|D| / U) - |X|, and
+  loads of L beyond the first load of each input of L  >=  S + T (ceil(|D| / U) - 1) - |X|  if |D| > U.""",
     """\
 Cut the play before its events T + 1, 2T + 1, ...: all segments but the last have T events, the last at most T,
 and the first begins with an empty memory, so it computes fewer than U instances (or D is empty). Hence |D| < U
 times the number of segments, there are at least floor(|D| / U) + 1 segments, and at least T floor(|D| / U)
-events. Of these at most |X| are no loads of L beyond a first one: each vertex of X has one, its first load if
-it is an input of L, else its computation or that of the instance in its place.""",
+events. Or let the first segment have S + T events, if there are so many: as it begins with an empty memory, it
+too computes U instances at most. If |D| > U there are at least ceil(|D| / U) >= 2 segments, of which only the
+last one may have fewer events, so at least S + T (ceil(|D| / U) - 1) events. Of these at most |X| are no loads
+of L beyond a first one: each vertex of X has one, its first load if it is an input of L, else its computation
+or that of the instance in its place.""",
 )
 
 CUTS = Lemma(

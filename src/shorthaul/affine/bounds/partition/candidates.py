@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +23,7 @@ from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.proofs.segments import events_at, least_events
 from shorthaul.affine.tuning import (
     COMPARED_ARGUMENTS,
     LEAST_GAIN,
@@ -233,7 +233,7 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
     if argument.has_own:
         U += K
-    value = T * sympy.floor(size / U, evaluate=False) - sources
+    value = least_events(size / U, T) - sources
     facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}
     if argument.far:
         width, most = sympy.ceiling(9 * sympy.sqrt(K / 3) / 4), (K / 3) ** sympy.Rational(3, 2)
@@ -272,7 +272,7 @@ def _tuned(
 
     def worth(events: int) -> float:
         more = (sizes["S"] + events) / K
-        return float(events * math.floor(size / (U * more**sigma + own * more)) - sources)
+        return events_at(size / (U * more**sigma + own * more), events, sizes["S"]) - sources
 
     events = best_events(worth, sizes["S"])
     if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:

@@ -14,6 +14,7 @@ A cut belongs to one class of the projection only (checked: every level of a fam
 
     loads of L  >=  T floor(|D| / U) - |sources|,
 
+or, as the first segment begins with an empty memory and may have S + T events, S + T (ceil(|D| / U) - 1) - |sources|,
 where inputs are counted as sources and their compulsory load is added once, elsewhere: a bound of this form holds for
 the loads of L beyond the first load of each input. A source that starts one line of a chain and is on no other path
 is charged to the computation of that line's first instance, and is not in L.

@@ -17,6 +17,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, MIRRORED, OWN_VERTICES, SEGMENTS, SYMMETRIC, Lemma
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import Projection
+from shorthaul.affine.proofs.segments import value_text
 
 
 def lemmas_of(argument: Partition) -> tuple[Lemma, ...]:
@@ -70,7 +71,7 @@ def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, 
     if argument.far:
         lines.append("Lemma (segments), with weights in place of numbers: value = T floor(weight of D / W) - sources.")
     else:
-        lines.append("Lemma (segments): value = T floor(|D|/U) - sources.")
+        lines.append(f"Lemma (segments): value = {value_text('|D|', 'U', T)} - sources.")
     return tuple(lines)
 
 

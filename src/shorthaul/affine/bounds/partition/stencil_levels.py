@@ -39,6 +39,7 @@ from shorthaul.affine.proofs.inside import Inside, instances_text
 from shorthaul.affine.proofs.lemmas import BALANCED, BOXES, OWN_ROWS, ROWS, SEGMENTS, SHARED_ROWS, Lemma
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.proofs.segments import events_at, events_of_parts, least_events, value_text
 from shorthaul.affine.tuning import (
     LARGEST_LEVEL_FACTOR,
     LEAST_GAIN,
@@ -309,17 +310,17 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         "U": U,
     }
     allowed = sympy.Integer(1) if item.box is None else item.box.allows(K)
-    value = allowed * T * sympy.floor(size / U) - sources
+    value = allowed * least_events(size / U, T) - sources
     steps = [*_level_steps(item, flow), *_row_steps(item, flow, U, T)]
     ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
     if balanced:
         most, weight = balanced_part(n, c, K)
-        even = _balanced_value(size + weight * (sources - ends), most, T) - T
+        even = events_of_parts(size + weight * (sources - ends), most, T)
         value = sympy.Max(value, allowed * even - sources)
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
-        steps.extend(_balanced_steps(item, flow, most))
+        steps.extend(_balanced_steps(item, flow, most, T))
     else:
-        steps.append("value = T floor(|D|/U) - sources.")
+        steps.append("value = this bound.")
     return SubBound(
         f"stencil by levels{', balanced' if balanced else ''}{', inside of a box' if item.box else ''}",
         item.statements,
@@ -373,11 +374,6 @@ def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, 
     }
 
 
-def _balanced_value(weight: sympy.Expr, most: sympy.Expr, T: sympy.Expr) -> sympy.Expr:
-    """Return T weight / B, without S in both where T has it."""
-    return T / S * weight / sympy.expand(most / S) if T.has(S) else T * weight / most
-
-
 def _tuned(
     item: Stencil,
     flow: DataFlow,
@@ -398,10 +394,11 @@ def _tuned(
         if limit < K:
             return -math.inf
         own = 0 if item.own.is_empty() else K
-        plain = events * math.floor(size / (n / ((n + 1) * c) * K ** ((n + 1) / n) + own)) - sources
+        plain = events_at(size / (n / ((n + 1) * c) * K ** ((n + 1) / n) + own), events, sizes["S"]) - sources
         rho = (K / (2 ** (n + 1) - 1)) ** (1 / n)
         most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * K
-        even = events * (size + rho / c * (sources - ends)) / most - events - sources
+        parts = (size + rho / c * (sources - ends)) / most
+        even = events * (parts - 1) + (sizes["S"] if parts > 1 else 0) - sources
         return float(max(plain, even) if balanced else plain)
 
     events = best_events(worth, sizes["S"])
@@ -470,11 +467,12 @@ def _row_steps(item: Stencil, flow: DataFlow, U: sympy.Expr, T: sympy.Expr) -> l
         ),
         *rows,
         f"U grows with S + T, and any T will do; for large S, T/U is largest at T = {n} S; chosen: T = {T}.",
-        "Lemma (segments): loads beyond the first of each input >= T floor(|D|/U) - sources.",
+        f"Lemma (segments): loads beyond the first of each input >= {value_text('|D|', 'U', T)} - sources.",
     ]
 
 
-def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr) -> list[str]:
+def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr, T: sympy.Expr) -> list[str]:
+    first, more = ("", "") if T.has(S) else (", the first S + T", " + S, if m > 1")
     return [
         (
             "Balanced: let P_1, ..., P_m be the parts of D that the m segments compute. Let F be the vertices "
@@ -490,8 +488,8 @@ def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr) -> list[str
             f"Out(P_i)) <= B = {most}. Added over i: |D| + lambda (sources - |F|) <= m B."
         ),
         (
-            "All segments but the last have T events: events >= T (m - 1). At most `sources` of them are "
+            f"All segments but the last have T events{first}: events >= T (m - 1){more}. At most `sources` of them are "
             "computations of sources, all others are loads of vertices that are no inputs. So loads >= T (|D| "
-            "+ lambda (sources - |F|)) / B - T - sources. value = the larger one of the two bounds."
+            f"+ lambda (sources - |F|)) / B - T{more} - sources. value = the larger one of the two bounds."
         ),
     ]

@@ -14,7 +14,7 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
-from shorthaul.affine.check.formulas import Number, combined, floor, is_same, power, value_of
+from shorthaul.affine.check.formulas import Number, combined, is_same, least_events, power, value_of
 from shorthaul.affine.check.stencils.boxes import allows, constant_in_box, is_box, wrong_sides
 from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, other_counts, way_of
 from shorthaul.core.errors import InputError
@@ -280,6 +280,7 @@ def wrong_cone_value(
             U = combined(ast.Add, U, K)
         size, sources, beside = known.values()
         allowed = Fraction(box is None or allows(box, sizes, q))
-        value = allowed * T * floor(combined(ast.Div, size, U)) - sources - weight * beside
+        events = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)
+        value = allowed * events - sources - weight * beside
         if not is_same(value, value_of(str(item.given["value"]), here)):
             yield f"the value does not follow from the counts at {here}"

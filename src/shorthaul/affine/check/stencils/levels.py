@@ -18,7 +18,16 @@ from typing import Any, Final
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
-from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, power, value_of
+from shorthaul.affine.check.formulas import (
+    Number,
+    as_decimal,
+    combined,
+    is_number,
+    is_same,
+    least_events,
+    power,
+    value_of,
+)
 from shorthaul.affine.check.stencils.boxes import allows, at_all_steps, constant_in_box, is_box, wrong_sides
 from shorthaul.affine.check.subspaces import spanned
 from shorthaul.core.errors import InputError
@@ -317,14 +326,18 @@ def wrong_value(
         if item.given["own"]:
             U = combined(ast.Add, U, K)
         allowed = Fraction(box is None or allows(box, sizes, K))
-        value: Number = allowed * T * floor(combined(ast.Div, size, U)) - sources
+        whole = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)
+        value: Number = allowed * whole - sources
         if item.given["balanced"] is not False:
             rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))
             edge = K * (1 if n == 1 else 1 + Fraction(1, n))
             most = combined(ast.Add, combined(ast.Mult, combined(ast.Mult, 2 * bulk, rho), K), edge)
             handed = combined(ast.Mult, combined(ast.Div, rho, c), sources - ends)
-            even = combined(ast.Div, combined(ast.Mult, T, combined(ast.Add, size, handed)), most)
-            handed_on = combined(ast.Mult, allowed, combined(ast.Sub, even, T))
+            segments = combined(ast.Div, combined(ast.Add, size, handed), most)
+            even = combined(ast.Mult, T, combined(ast.Sub, segments, Fraction(1)))
+            if is_number(item.given["events"]):
+                even = combined(ast.Add, even, least_events("1", Fraction(0), segments, capacity))
+            handed_on = combined(ast.Mult, allowed, even)
             value = max(value, combined(ast.Sub, handed_on, sources), key=as_decimal)
         if not is_same(value, value_of(str(item.given["value"]), here)):
             yield f"the value does not follow from the counts at {here}"
