@@ -51,6 +51,19 @@ def _is_monomial(value: sympy.Expr) -> bool:
     return True
 
 
+def monomials(value: sympy.Expr) -> tuple[sympy.Expr, ...]:
+    """Return the terms of a formula multiplied out, powers of one base together.
+
+    >>> N = symbol("N")
+    >>> sympy.Add(*monomials((N + 1) * (N - 1)))
+    N**2 - 1
+    """
+    terms: tuple[sympy.Expr, ...] = sympy.Add.make_args(sympy.expand(value))
+    if not all(map(_is_monomial, terms)):
+        terms = sympy.Add.make_args(sympy.expand(sympy.powsimp(sympy.Add(*terms))))
+    return terms
+
+
 def _size(value: sympy.Expr) -> int:
     """Return what ``sympy.simplify`` makes as small as it can, a step of work each time it asks."""
     step()
@@ -113,7 +126,7 @@ def _terms(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> list[sympy.
     elif _is_monomial(expression):
         return [expression]
     else:
-        flat = list(sympy.Add.make_args(sympy.expand(sympy.powsimp(sympy.expand(expression)))))
+        flat = [*monomials(expression)]
     if len(flat) > 1:
         flat = list(sympy.Add.make_args(sympy.Add(*(sympy.expand(term) for term in flat))))
     best = max((order(term, sizes) for term in flat), default=(sympy.Integer(0), sympy.Integer(0)))

@@ -16,7 +16,7 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.effort import limited
-from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.leading_term import S, monomials
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.tuning import (
     LARGEST_SHORT_FORM,
@@ -215,7 +215,7 @@ class _Form:
         """Return for every monomial in the sizes and S between which numbers its coefficient is."""
         result: dict[sympy.Expr, tuple[sympy.Expr, sympy.Expr]] = {}
         sizes = {*self.names, *self.fixed.values()}
-        for term in sympy.Add.make_args(sympy.expand(sympy.powsimp(sympy.expand(value)))):
+        for term in monomials(value):
             factor, monomial = term.as_independent(*sizes, as_Add=False)
             number, unknown = factor.as_independent(*self.unknown, as_Add=False)
             if monomial.is_Add or any(item.is_Add for item in monomial.args) or number.free_symbols:
