@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 from tests.tensor.random_plans import random_plan, random_problem
 
+from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import load_problem
-from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine, Operator, OperatorType, Problem, Tensor
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, RULES, SPEC, Machine, Operator, OperatorType, Problem, Tensor
 from shorthaul.tensor.search.annealing import anneal
+from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.search.schedules import Schedules
+from shorthaul.tensor.workloads.cases import GraphBuilder
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "tensor"
 
@@ -88,6 +92,74 @@ def test_one_matmul_streams_both_operands():
     bound = lower_bound(problem, CONTEST)
     assert (bound.method, bound.value) == ("streamed operands", 2 * 64 + 2 * 64 + 64)
     assert lower_bound(problem, SPEC).value == 3 * 64
+
+
+def test_products_of_one_tensor_that_are_never_together_share_nothing():
+    """Both are read by nobody: each is alone, and streams its operands; the second has half of the columns."""
+    tensors = (Tensor(8, 8), Tensor(8, 8), Tensor(4, 8), Tensor(8, 8), Tensor(4, 8))
+    operators = tuple(Operator(OperatorType.MATMUL, (0, right), right + 2, 0.0) for right in (1, 2))
+    problem = Problem(tensors, operators, Machine(1000.0, 1.0, 4, 4))
+    assert lower_bound(problem, CONTEST).value == (2 * 64 + 2 * 64 + 64) + (64 + 2 * 32 + 32)
+
+
+def test_what_a_product_reads_through_a_long_prologue_is_stored():
+    """A Pointwise before a reduction of 8 cannot join on 4 x 4 tiles; its output, of 64, fits nowhere."""
+    tensors = (Tensor(8, 8),) * 4
+    operators = (Operator(OperatorType.POINTWISE, (0,), 1, 0.0), Operator(OperatorType.MATMUL, (1, 2), 3, 0.0))
+    problem = Problem(tensors, operators, Machine(60.0, 1.0, 4, 4))
+    assert lower_bound(problem, CONTEST).value == 64 + 64 + (2 * 64 + 2 * 64 + 64)
+    assert lower_bound(problem, CONTEST_LOOSE).value < 320 + 64
+
+
+def siblings(seed):
+    """Products of one tensor, of equal and other widths, and what takes them; tiles that meet by chance."""
+    rng = Random(seed)
+    graph = GraphBuilder()
+    native = rng.choice((1, 2, 3, 4)), rng.choice((1, 2, 3, 4))
+    width = native[0] * rng.choice((2, 3, 4))
+    height = rng.choice((native[1] * rng.choice((1, 2, 3)), width))
+    shared = graph.tensor(height, width)
+    if rng.random() < 0.3:
+        shared = graph.pointwise((shared,), 1)
+    elif rng.random() < 0.4:
+        inner = rng.choice((width, native[0]))
+        shared = graph.matmul(graph.tensor(height, inner), graph.tensor(inner, width), 1)
+    other = rng.choice((width, width, 2 * native[0]))
+    pool = [shared]
+    for _ in range(rng.randint(1, 3)):
+        wide = rng.choice((other, other, width, native[0]))
+        if rng.random() < 0.75 or height != width:
+            pool.append(graph.matmul(shared, graph.tensor(width, wide), rng.choice((0, 1, 3))))
+        else:
+            pool.append(graph.matmul(graph.tensor(wide, height), shared, rng.choice((0, 1, 3))))
+    for _ in range(rng.randint(0, 4)):
+        taken = rng.choice(pool)
+        shape = graph.tensors[taken]
+        same = [tensor for tensor in pool if graph.tensors[tensor] == shape and tensor != taken]
+        if rng.random() < 0.7:
+            pool.append(graph.pointwise((taken, *rng.sample(same, min(1, len(same)))), 1))
+        else:
+            pool.append(graph.matmul(taken, graph.tensor(shape.width, rng.choice((other, native[0]))), 1))
+    capacity = float(rng.choice((3, 4, 5, 6, 8, 10, 14, 20, 30)) * native[0] * native[1])
+    return replace(graph.problem(capacity, 1.0), machine=Machine(capacity, rng.choice((0.01, 0.05, 0.2)), *native))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_search_beats_the_bound_of_products_of_one_tensor(name):
+    met = seen = 0
+    for seed in range(80):
+        problem = siblings(seed)
+        try:
+            plan = improve(problem, RULES[name], Search(effort=0.02, workers=1))
+        except (InfeasibleError, NoPlanError):
+            continue
+        latency = replay(problem, plan, RULES[name]).cost["latency"]
+        bound = lower_bound(problem, RULES[name])
+        assert latency >= bound.value * (1 - 1e-9), (seed, bound)
+        seen += 1
+        met += bound.is_met_by(latency)
+    assert seen > 60
+    assert met > 8
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the contest's instances are not part of the project")
