@@ -33,6 +33,7 @@ from shorthaul.core.errors import InputError
         ("[NaN]", "line 1 column 2: a number must be finite"),
         ('{"NaN": "NaN",\n  "\\"NaN": [-Infinity]}', "line 2 column 13: a number must be finite"),
         ('["-1e999",\n-1e999]', "line 2 column 1: a number must be finite"),
+        ('{"a": {"b": 1},\n"c": 1e999-d}, {}}, {}}', "line 2 column 6: a number must be finite"),
         ('{"a": 1, "a": 2}', "line 1 column 10: a key is given twice"),
         ('{"a": 1,\n"a": 2,\n"b": NaN}', "line 3 column 6: a number must be finite"),
         ('{"a": 1,\n"a": {"c": 2,\n"c": 3}}', "line 3 column 1: a key is given twice"),

@@ -83,6 +83,7 @@ def test_round_trip() -> None:
         (('dstPort="s"', 'dstPort="t"'), "uses this port the other way"),
         (('<actorProperties actor="B">', '<actorProperties actor="A">'), "actorProperties of A: is given twice"),
         (('type="dsp"', 'type="arm"'), "processor arm: is given twice"),
+        (('<actorProperties actor="B">', '<actorProperties actor="}{">'), "'}{'"),
         (('<executionTime time="7"/>', '<executionTime time="7"/><executionTime time="9"/>'), "is given several times"),
         (('time="12"', 'time="1_2"'), "is not an integer"),
         (('time="12"', 'time="nan"'), "is not an integer"),

@@ -179,7 +179,8 @@ def _place(text: str, fault: InputError) -> str:
     keys: list[set[str]] = []  # of the objects that are open
     for token in _TOKEN.finditer(text):
         word, key = token[0], token["key"]
-        found = fault.problem == _NOT_FINITE and word == fault.value  # a string has its quotes
+        # A string has its quotes, and what is wrong may go on right behind the number.
+        found = fault.problem == _NOT_FINITE and word.startswith(str(fault.value))
         if word == "{":
             keys.append(set())
         elif word == "}":

@@ -79,18 +79,16 @@ def _graph(root: ET.Element) -> SdfGraph:
     times: dict[str, dict[str, PerPhase]] = {}
     sizes: dict[str, ET.Element] = {}
     for entry in (entry for group in properties for entry in group.iterfind("actorProperties")):
-        name = new(required(entry, "actor"), times, "actorProperties of {}")
+        name = new(required(entry, "actor"), times, "actorProperties of")
         times[name] = _times(entry, name, phased=phased)
     for entry in (entry for group in properties for entry in group.iterfind("channelProperties")):
-        sizes[new(required(entry, "channel"), sizes, "channelProperties of {}")] = entry
+        sizes[new(required(entry, "channel"), sizes, "channelProperties of")] = entry
     ports: dict[str, dict[str, _Port]] = {}
     for element in sdf.iterfind("actor"):
-        name = new(required(element, "name"), ports, "actor {}")
+        name = new(required(element, "name"), ports, "actor")
         ports[name] = {}
         for port in element.iterfind("port"):
-            ports[name][new(required(port, "name"), ports[name], f"actor {name}, port {{}}")] = _port(
-                port, name, phased
-            )
+            ports[name][new(required(port, "name"), ports[name], f"actor {name}, port")] = _port(port, name, phased)
     if not ports:
         raise InputError("has no actor", place=graph_type, allowed="one or more", cure="add <actor> elements")
     for name in times:
@@ -104,7 +102,7 @@ def _graph(root: ET.Element) -> SdfGraph:
     channels: dict[str, SdfChannel] = {}
     used: dict[tuple[str, str], str] = {}
     for element in sdf.iterfind("channel"):
-        name = new(required(element, "name"), channels, "channel {}")
+        name = new(required(element, "name"), channels, "channel")
         channels[name] = _channel(element, name, ports, used, sizes.get(name))
     for name in sizes:
         known(name, channels, "channelProperties")
@@ -122,9 +120,8 @@ class _Port:
 def _times(properties: ET.Element, actor: str, *, phased: bool) -> dict[str, PerPhase]:
     times: dict[str, PerPhase] = {}
     for processor in properties.iterfind("processor"):
-        place = f"actor {actor}, processor {{}}"
-        kind = new(required(processor, "type"), times, place)
-        place = f"{place.format(kind)}: executionTime"
+        kind = new(required(processor, "type"), times, f"actor {actor}, processor")
+        place = f"actor {actor}, processor {kind}: executionTime"
         found = processor.findall("executionTime")
         if len(found) > 1:
             raise InputError(

@@ -57,10 +57,10 @@ def only(parent: ET.Element, tag: str, place: str) -> ET.Element:
 
 
 def new(name: str, known: Container[str], place: str) -> str:
-    """Return a name; raises :class:`InputError` if it is known already."""
+    """Return a name; raises :class:`InputError`, at ``place`` and the name, if it is known already."""
     if name in known:
         raise InputError(
-            "is given twice", place=place.format(name), value=name, allowed="one of each name",
+            "is given twice", place=f"{place} {name}", value=name, allowed="one of each name",
             cure="rename or remove one of the two",
         )  # fmt: skip
     return name

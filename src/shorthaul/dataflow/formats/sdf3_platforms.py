@@ -31,7 +31,7 @@ def platform_of(root: ET.Element) -> Platform | None:
     out = 0.0
     for element in graph.iterfind("tile"):
         try:
-            name = new(required(element, "name"), tiles, "tile {}")
+            name = new(required(element, "name"), tiles, "tile")
             tiles[name] = _tile(element, name)
         except InputError as error:
             faults.append(error)
@@ -70,7 +70,7 @@ def _tile(element: ET.Element, name: str) -> Tile:
     alone = len(processors) == 1
     cores: dict[str, Core] = {}
     for processor in processors:
-        core = new(f"{name}.{required(processor, 'name')}", cores, f"{place}, processor {{}}")
+        core = new(f"{name}.{required(processor, 'name')}", cores, f"{place}, processor")
         cores[core] = Core(core, required(processor, "type"), bits // _BITS if alone else 0)
     return Tile(name, tuple(cores.values()), 0 if alone else bits // _BITS, min(ways) * _BYTES_PER_S)
 
@@ -90,7 +90,7 @@ def mapping_of_file(root: ET.Element, writers: Mapping[str, str]) -> Decisions |
         name = required(tile, "name")
         for processor in tile.iterfind("processor"):
             for entry in processor.iterfind("actor"):
-                actor = new(required(entry, "name"), binding, "mapping: actor {}")
+                actor = new(required(entry, "name"), binding, "mapping: actor")
                 binding[actor], tile_of[actor] = f"{name}.{required(processor, 'name')}", name
         for entry in tile.iterfind("memory/channel"):
             channel = required(entry, "name")
