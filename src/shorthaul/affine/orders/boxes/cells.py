@@ -56,16 +56,40 @@ class Cells:
         """The coordinates that matter."""
         return frozenset(at for row in self.factors for at, factor in enumerate(row) if factor)
 
+    @cached_property
+    def _apart(self) -> Factors:
+        """The factors without loops that another subscript tells.
+
+        A subscript that is one loop, with one constant in all accesses, says where this loop is. Taken from another
+        subscript as often as the loop is in there, it leaves as many cells: to and fro, one cell becomes one.
+        """
+        rows = list(self.factors)
+        for at, spread in enumerate(self.spread):
+            known = [loop for loop, factor in enumerate(rows[at]) if factor]
+            if not spread and len(known) == 1 and abs(rows[at][known[0]]) == 1:
+                (loop,) = known
+                rows = [row if other == at else (*row[:loop], 0, *row[loop + 1 :]) for other, row in enumerate(rows)]
+        return tuple(rows)
+
     def count(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray | int:
         """Return F: the most cells held in a box of these edges."""
         total: FloatArray | int = 1
-        for row, spread in zip(self.factors, self.spread, strict=True):
+        for row, spread in zip(self._apart, self.spread, strict=True):
             total = total * sum((abs(factor) * (edges[at] - 1) for at, factor in enumerate(row) if factor), 1 + spread)
         return np.minimum(total, prod(edges[at] for at in self.loops)) if self.is_injective else total
 
     def first(self, extents: Sequence[int]) -> int:
-        """Return how many cells need no load when they are visited first, where accesses fill the box ``extents``."""
-        return int(self.count(extents)) if self.share == 1 else self.fresh
+        """Return how many of the cells counted in all boxes need no load, where these are cut from ``extents``.
+
+        Those written first need none, nor do those that are counted without being accessed. Where all cells that are
+        read are written first, these are the others among all counted, provided that each is counted in some box: with
+        a cell for every point they are, and with every loop in one subscript alone, where boxes leave no gaps.
+        """
+        return int(self.count(extents)) if self.share == 1 and self._leave_no_gaps else self.fresh
+
+    @cached_property
+    def _leave_no_gaps(self) -> bool:
+        return self.is_injective or _are_single(self._apart)
 
     @property
     def is_cut(self) -> bool:
@@ -75,8 +99,7 @@ class Cells:
     @cached_property
     def fill_boxes(self) -> bool:
         """True if all cells between the outermost ones are accessed in a box: every loop is in one subscript alone."""
-        used = [at for row in self.factors for at, factor in enumerate(row) if factor]
-        return len(used) == len(set(used)) and all(abs(factor) <= 1 for row in self.factors for factor in row)
+        return _are_single(self.factors)
 
     def ends(self, low: IntArray, high: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the least and the largest value of every subscript in boxes with these ends."""
@@ -93,3 +116,9 @@ class Cells:
         """
         rank = np.linalg.matrix_rank(np.array(self.factors)) if self.loops else 0
         return not any(self.spread) and int(rank) == len(self.loops)
+
+
+def _are_single(factors: Factors) -> bool:
+    """True if every loop is in one subscript alone, which moves by 1 with it."""
+    used = [at for row in factors for at, factor in enumerate(row) if factor]
+    return len(used) == len(set(used)) and all(abs(factor) <= 1 for row in factors for factor in row)
