@@ -52,6 +52,11 @@ chain("Cast", to=T.FLOAT16, before="Exp")
 chain("Cast", to=T.INT32, named="Cast to integers")
 chain("BatchNormalization", *(weight(6) for _ in range(4)))
 chain("BatchNormalization", *(weight(6) for _ in range(4)), opset=9, named="BatchNormalization, version 9")
+chain("Slice", opset=9, starts=[-2, 1], ends=[99, -1], axes=[-1, 1], named="Slice along negative axes, version 9")
+chain("MaxPool", kernel_shape=[3, 3], strides=[3, 3], pads=[1, 1, 1, 1], ceil_mode=1, shape=(1, 4, 5, 8),
+      named="MaxPool with a last window behind")  # fmt: skip
+chain("AveragePool", kernel_shape=[2, 3], strides=[3, 4], pads=[0, 1, 1, 2], ceil_mode=1, count_include_pad=1,
+      shape=(1, 4, 6, 7), named="AveragePool with a last window behind")  # fmt: skip
 chain("Trilu", places(1))
 chain("Trilu", upper=0, named="lower triangle")
 chain("Expand", number([2, 6, 7, 5], np.int64), shape=(6, 1, 5), before="Exp")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
+import types
 import zlib
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -26,13 +28,12 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.execution.arrays import fill, inputs_of, outputs_of
 from shorthaul.tensor.networks.execution.onnx_functions import functions_of
-from shorthaul.tensor.networks.execution.verdict import execute
+from shorthaul.tensor.networks.execution.verdict import TOLERANCE, execute
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.translation.graph import graph_from_onnx
 from shorthaul.tensor.networks.translation.network import network_from_onnx
-from shorthaul.tensor.verbs.networks import TOLERANCE
 
 #: What the reference cannot compute: operators of runtimes alone.
 UNVERIFIED = {"llama_of_few_bits", "grouped_queries", "fused_by_a_runtime", "of_unknown_shape"}
@@ -50,6 +51,8 @@ ALWAYS = {
         "like_the_input",
         "quantised_in_blocks",
         "half_attention_with_a_mask",
+        "Slice along negative axes, version 9",
+        "MaxPool with a last window behind",
     ),
 }
 
@@ -70,6 +73,33 @@ def agrees(network: Network, plan: NetworkPlan, capacity: float, *, double: bool
         assert (moved.loads_bytes, moved.stores_bytes) == (seen.loads_bytes, seen.stores_bytes)
         assert moved.operations == pytest.approx(seen.operations)
     return True
+
+
+def test_what_only_a_runtime_computes_is_compared_in_the_types_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference has no GlobalLpPool; a runtime that has it in single precision only is asked instead."""
+
+    class Session:
+        off = 1e-5
+
+        def __init__(self, model: bytes, *_: Any) -> None:
+            kind = onnx.load_model_from_string(model).graph.input[0].type.tensor_type.elem_type
+            assert kind == onnx.TensorProto.FLOAT
+
+        def run(self, names: list[str], inputs: dict[str, Any]) -> list[Any]:
+            (x,) = inputs.values()
+            assert x.dtype == np.float32
+            return [np.maximum(x, 0).__pow__(2).sum((2, 3), keepdims=True) ** 0.5 * (1 + self.off)] * len(names)
+
+    runtime = types.SimpleNamespace(InferenceSession=Session, SessionOptions=types.SimpleNamespace, __version__="0")
+    monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
+    net = Net("pooled")
+    model = net.model(net.op("GlobalLpPool", net.op("Relu", net.input(1, 2, 3, 4)), p=2)).SerializeToString()
+    network = network_from_onnx(model)
+    done = surface.tensor.run(network, machine="cortex-m7", effort=0.1)
+    assert done.status != "invalid"
+    assert done.extra["run"]["compared_with"] == "onnxruntime 0 in the model's own types"
+    Session.off = 0.01
+    assert surface.tensor.run(network, machine="cortex-m7", effort=0.1).status == "invalid"
 
 
 def long_rows(kind: str, opset: int) -> Any:

@@ -35,8 +35,6 @@ _OF_THE_CONTEST: Final = frozenset({"rules", "restarts", "bound"})
 #: Seconds before a plan is kept that may yet become better, and between two, in times of what the last one took.
 _FIRST_KEPT_S: Final = 2.0
 _SHARE_OF_KEEPING: Final = 20
-#: How far an output may be from what others compute in double precision, relative to its largest number.
-TOLERANCE: Final = 1e-6
 
 
 def plan_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
@@ -140,9 +138,9 @@ def run_network(
         "outputs": list(outcome.outputs),
     }
     wrong = [
-        Violation("output-differs", f"output {name}", f"differs from {outcome.compared_with}", error, TOLERANCE)
+        Violation("output-differs", f"output {name}", f"differs from {outcome.compared_with}", error, outcome.tolerance)
         for name, error in outcome.errors.items()
-        if not error <= TOLERANCE
+        if not error <= outcome.tolerance
     ]
     remarks = (*checked.check.remarks, *filter(None, [outcome.remark]))
     report = replace(checked.check, violations=(*checked.check.violations, *wrong), remarks=remarks)

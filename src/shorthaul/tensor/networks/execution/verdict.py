@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import onnx
@@ -11,11 +12,16 @@ import onnx
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.tensor.networks.execution.arrays import Array, constants_of, fill, inputs_of, outputs_of
+from shorthaul.tensor.networks.execution.arrays import AS_WRITTEN, Array, constants_of, fill, inputs_of, outputs_of
 from shorthaul.tensor.networks.execution.machine import Execution, Moved
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.networks.translation.network import translated
+
+#: How far an output may be from what others compute in double precision, relative to its largest number.
+TOLERANCE: Final = 1e-6
+#: The same of what they compute in the model's own types.
+TOLERANCE_AS_WRITTEN: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,11 @@ class Outcome:
     random_weights: int
     remark: str = ""
     not_finite: int = 0
+
+    @property
+    def tolerance(self) -> float:
+        """How far an output may be from the one it is compared with."""
+        return TOLERANCE_AS_WRITTEN if (self.compared_with or "").endswith(AS_WRITTEN) else TOLERANCE
 
 
 def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Search) -> Outcome:

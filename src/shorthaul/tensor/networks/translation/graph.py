@@ -14,7 +14,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.files.arrays import MOST_AXES
 from shorthaul.tensor.networks.translation.long_rows import taken_apart
-from shorthaul.tensor.networks.translation.rewriting import branch, captured, rewritten, shapes_of
+from shorthaul.tensor.networks.translation.rewriting import branch, captured, mended, rewritten, shapes_of
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -227,12 +227,16 @@ class _Reader:
         self.narrowed: dict[str, int] = {}
         self.remarks: list[str] = []
         self.guessed: set[str] = set()
+        #: Tensors whose shape is not ONNX's, but ours.
+        self.assumed: set[str] = set()
 
     def read(self) -> Graph:
         self._infer()
         self._inline()
         while True:
             self._infer()
+            while self._mend():
+                self._infer()
             changed = self._rewrite()
             if not (self._fold() or changed or self._assume_shapes()):
                 break
@@ -324,6 +328,32 @@ class _Reader:
                     "has too many axes", place=f"tensor {name}", value=len(shape), allowed=f"up to {MOST_AXES}"
                 )
 
+    def _mend(self) -> bool:
+        """Put the right shape in place of the first one that ONNX infers wrongly; return whether there was one.
+
+        What was inferred from it is forgotten.
+        """
+        for node in self.model.graph.node:
+            source, name = node.input[0] if node.input else "", node.output[0] if node.output else ""
+            if source in self.shapes and name in self.shapes and name not in self.assumed:
+                right = mended(self.onnx, node, self.shapes[source], self.shapes[name])
+                if right != self.shapes[name]:
+                    self._forget_inferred()
+                    self._assume(name, right, self.types.get(name, 1))
+                    return True
+        return False
+
+    def _forget_inferred(self) -> None:
+        graph = self.model.graph
+        kept = [value for value in graph.value_info if value.name in self.assumed]
+        del graph.value_info[:]
+        graph.value_info.extend(kept)
+        for value in graph.output:
+            if value.name not in self.assumed and value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+        known = {value.name for value in (*graph.input, *graph.initializer)} | self.assumed | set(self.values)
+        self.shapes = {name: shape for name, shape in self.shapes.items() if name in known}
+
     def _fold(self) -> bool:
         """Compute small constants, take large ones for computed; return whether there were small ones."""
         graph = self.model.graph
@@ -380,7 +410,8 @@ class _Reader:
             return None
         try:
             evaluator = self.onnx.reference.ReferenceEvaluator(node)
-            result = evaluator.run(None, {name: self.values[name] for name in node.input if name})
+            with np.errstate(all="ignore"):
+                result = evaluator.run(None, {name: self.values[name] for name in node.input if name})
         except Exception:  # the reference lacks an operator, or the node is wrong, which inference tells better
             return None
         made = [np.asarray(value) for value in result]
@@ -423,6 +454,7 @@ class _Reader:
         value = self.onnx.helper.make_tensor_value_info(name, self.types.get(name) or kind, shape)
         _replace_info(self.model.graph, value)
         self.shapes[name] = shape
+        self.assumed.add(name)
         self.types.setdefault(name, kind)
 
 

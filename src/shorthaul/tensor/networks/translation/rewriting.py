@@ -133,6 +133,32 @@ def shapes_of(onnx: Any, node: Any, shapes: Mapping[str, Shape], numbers: Mappin
         return None
 
 
+def mended(onnx: Any, node: Any, source: Shape, inferred: Shape) -> Shape:
+    """Return the shape of what a node makes, where ONNX infers too much: a last window of pooling that begins behind.
+
+    By its definition windows that would begin in the padding behind an axis are left out.
+    """
+    if not node.op_type.endswith("Pool"):
+        return inferred
+    values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+    rank = len(source) - 2
+    strides, pads = values.get("strides") or [1] * rank, values.get("pads") or [0] * 2 * rank
+    is_whole = rank > 0 and len(strides) == rank == len(inferred) - 2 and len(pads) == 2 * rank
+    if not is_whole or not values.get("ceil_mode", 0) or values.get("auto_pad", b"NOTSET") != b"NOTSET":
+        return inferred
+    spans = zip(inferred[2:], strides, source[2:], pads[:rank], strict=True)
+    return (*inferred[:2], *(n - 1 if (n - 1) * by >= size + front else n for n, by, size, front in spans))
+
+
+def _sliced(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    """Slices as attributes say, of which ONNX infers no shape where axes are negative."""
+    shape = list(given[0])
+    starts, ends = values["starts"], values["ends"]
+    for start, end, axis in zip(starts, ends, values.get("axes") or range(len(starts)), strict=False):
+        shape[axis] = len(range(*slice(start, end).indices(shape[axis])))
+    return [tuple(shape)]
+
+
 def _as_read(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
     del values
     return given[:1]
@@ -194,6 +220,7 @@ _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]
     **dict.fromkeys(("SimplifiedLayerNormalization", "BiasGelu", "FastGelu", "QuickGelu", "RotaryEmbedding"), _as_read),
     **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu"), _as_read),
     "Loop": _looped,
+    "Slice": _sliced,
     "MatMulNBits": _packed,
     "GroupQueryAttention": _grouped_attention,
     "MultiHeadAttention": _attention,
