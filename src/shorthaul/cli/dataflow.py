@@ -57,7 +57,8 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     from shorthaul.dataflow.formats.schedules import front_table
 
     front = () if result.plan is None else result.plan.front
-    _finish(result, output, *(front_table(front, result.extra["front_bound"], percent=True) if front else ()))
+    bounds = result.extra.get("front_bound")  # none where the search ran out of memory
+    _finish(result, output, *(front_table(front, bounds, percent=True) if front else ()))
 
 
 @verb(app, "schedule")

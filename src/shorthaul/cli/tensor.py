@@ -150,7 +150,7 @@ def _finish(result: Result[Plan], output: Output, details: Callable[[TextIO], ob
 
 def _print_groups(result: Result[Plan], stream: TextIO) -> None:
     """Print the groups of a network, and what is to be said of its operators."""
-    if result.extra["rules"] != "network" or not result.figures:
+    if result.extra.get("rules") != "network" or not result.figures:  # none where the search ran out of memory
         return
     from shorthaul.core.figure import Table
     from shorthaul.report.text import print_table

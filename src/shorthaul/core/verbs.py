@@ -334,7 +334,7 @@ def _kept(
         reason = error if isinstance(error, NoPlanError) else NoPlanError("no plan found before the search ended")
         search.kept = None  # and with it what the search needed to make plans
     report = check(kept)
-    if report.cost is None:
+    if not report.ok:
         raise reason
     proof = "Costs are not negative; the search ended before a better bound was derived."
     engine = str(asked["command"]).partition(" ")[0]
@@ -342,7 +342,7 @@ def _kept(
         f"shorthaul/{engine}-result",
         Status.FEASIBLE,
         cost=report.cost,
-        bound=Bound(next(iter(report.cost)), 0, "none", proof),
+        bound=None if report.cost is None else Bound(next(iter(report.cost)), 0, "none", proof),
         check=report,
         plan=kept,
         provenance=provenance(str(asked["command"]), options=options, source=source, search=search),

@@ -50,25 +50,29 @@ def storage_table(plan: StoragePlan) -> tuple[list[str], list[list[Any]]]:
     return ["size", "period", *names], [[p.size, p.period, *(p.capacities[n] for n in names)] for p in plan.front]
 
 
+def _least_period(bounds: FrontBounds, core_cost: float) -> float:
+    """Return the bound on the period of every mapping of this core cost, or less."""
+    steps = bounds["period_at_core_cost"]
+    return next((least for cost, least in steps if cost >= core_cost), bounds["period"]["value"])
+
+
 def front_table(
-    front: Sequence[Point], bounds: FrontBounds, *, percent: bool = False
+    front: Sequence[Point], bounds: FrontBounds | None, *, percent: bool = False
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """Return the columns and a row per point.
 
     They are number, costs, the bound on the period of its mapping with the gap, the one on that of any mapping of its
     core cost (``front_bound``) with the gap, and how many cores it uses. Where latencies were asked for, they come
-    last. Gaps are numbers, or with ``percent`` texts as printed.
+    last. Gaps are numbers, or with ``percent`` texts as printed. Without ``bounds`` the front has none.
     """
     timed = any(point.latency is not None for point in front)
     shown: Callable[[float], object] = (lambda gap: f"{gap:.2%}") if percent else (lambda gap: round(gap, 6))
     rows = []
     for number, point in enumerate(front):
         own = (None, None) if point.bound is None else (point.bound["value"], point.gap)
-        least = next(
-            (least for cost, least in bounds["period_at_core_cost"] if cost >= point.core_cost),
-            bounds["period"]["value"],
-        )
-        gaps = [None if gap is None else shown(gap) for gap in (own[1], point.period / least - 1)]
+        least = None if bounds is None else _least_period(bounds, point.core_cost)
+        of_front = None if least is None else point.period / least - 1
+        gaps = [None if gap is None else shown(gap) for gap in (own[1], of_front)]
         cores = len(set(point.binding.values()))
         rows.append((number, *point.objectives, own[0], gaps[0], least, gaps[1], cores, *([point.latency] * timed)))
     columns = ("point", "period", "footprint_bytes", "core_cost", "bound", "gap", "front_bound", "front_gap", "cores")

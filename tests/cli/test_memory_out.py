@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from shorthaul.cli.app import app
+from shorthaul.core.search import Search
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "shown"),
+    [
+        ("pebble plan fft:n=8,word=1 --budget 4", 1, "traffic"),
+        ("tensor plan transformer-block", 1, "latency"),
+        ("dataflow plan sobel --generations 20 --workers 1", 12, "footprint_bytes"),
+        ("spatial plan yule:n=100", 1, "energy"),
+    ],
+)
+def test_the_plan_kept_is_the_answer_where_memory_runs_out(
+    command: str, number: int, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted, as_usual = [], Search._note
+
+    def note(search: Search, cost: float, plan: object) -> None:
+        as_usual(search, cost, plan)
+        noted.append(cost)
+        if len(noted) == number:
+            raise MemoryError
+
+    monkeypatch.setattr(Search, "_note", note)
+    done = CliRunner().invoke(app, [*command.split(), "--effort", "1"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert done.exit_code == 0, done.output
+    assert len(noted) == number
+    assert shown in done.stdout
