@@ -7,6 +7,7 @@ from shorthaul.cli.app import app
 from shorthaul.core.search import Search
 
 
+@pytest.mark.parametrize("is_direct", [True, False], ids=["memory", "import"])
 @pytest.mark.parametrize(
     ("command", "number", "shown"),
     [
@@ -17,18 +18,29 @@ from shorthaul.core.search import Search
     ],
 )
 def test_the_plan_kept_is_the_answer_where_memory_runs_out(
-    command: str, number: int, shown: str, monkeypatch: pytest.MonkeyPatch
+    command: str, number: int, shown: str, is_direct: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    cause = None if is_direct else MemoryError()  # an extension that could not be imported
+    error = MemoryError() if is_direct else ImportError("initialization failed")
     noted, as_usual = [], Search._note
 
     def note(search: Search, cost: float, plan: object) -> None:
         as_usual(search, cost, plan)
         noted.append(cost)
         if len(noted) == number:
-            raise MemoryError
+            raise error from cause
 
     monkeypatch.setattr(Search, "_note", note)
     done = CliRunner().invoke(app, [*command.split(), "--effort", "1"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert done.exit_code == 0, done.output
     assert len(noted) == number
     assert shown in done.stdout
+
+
+def test_only_what_memory_caused_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def note(*_: object) -> None:
+        raise ImportError("initialization failed")
+
+    monkeypatch.setattr(Search, "_note", note)
+    done = CliRunner().invoke(app, ["tensor", "plan", "transformer-block", "--effort", "1"])
+    assert isinstance(done.exception, ImportError)

@@ -27,9 +27,11 @@ def main() -> None:
         _run()
     except KeyboardInterrupt as ended:
         end_by_signal(ended)
-    except MemoryError:
-        end_without_memory("memory ran out before there was an answer")
     except Exception as error:
+        from shorthaul.core.errors import is_of_memory
+
+        if is_of_memory(error):
+            end_without_memory("memory ran out before there was an answer")
         end_by_defect(error)
     finally:
         # The answer is out. While Python takes itself down it would give signals back to the system, which kills.

@@ -236,3 +236,14 @@ def show_value(value: object) -> str:
     except Exception:  # the object's own, which would hide what is wrong with it
         return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+
+
+def is_of_memory(error: BaseException | None) -> bool:
+    """True where memory ran out, or that caused ``error``: an extension that is being imported makes it an ImportError.
+
+    >>> is_of_memory(MemoryError()), is_of_memory(ImportError("initialization failed"))
+    (True, False)
+    """
+    while error is not None and not isinstance(error, MemoryError):
+        error = error.__cause__
+    return error is not None

@@ -18,7 +18,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import digest
-from shorthaul.core.errors import AS_FLAGS, InfeasibleError, InputError, NoPlanError, unknown_name
+from shorthaul.core.errors import AS_FLAGS, InfeasibleError, InputError, NoPlanError, is_of_memory, unknown_name
 from shorthaul.core.options import chosen, fixed
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import PlanFile, Result, Status
@@ -326,7 +326,9 @@ def _kept(
         pack, unpack = (lambda plan: plans.packed(plan, workload)), (lambda data: plans.unpacked(data, workload))
         with journaled(search, asked, pack, unpack, check):
             return run()
-    except (MemoryError, NoPlanError) as error:
+    except Exception as error:
+        if not (isinstance(error, NoPlanError) or is_of_memory(error)):
+            raise
         best = search.best()
         kept = None if best is None else plans.answered(best, source.workload)
         if kept is None:
