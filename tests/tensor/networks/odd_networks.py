@@ -148,3 +148,13 @@ def flattened_heads() -> Any:
     y = net.reshape(net.op("Relu", net.transpose(x, 0, 2, 1, 3)), 10, 6)
     z = net.op("Gemm", net.reshape(y, 4, 15), net.weight(7, 15), transB=1)
     return net.model(cut(net, z, 0, 1, 4, 2), net.op("ReduceMean", y, net.constant([0]), keepdims=0))
+
+
+@named
+def looked_up() -> Any:
+    net = Net("looked up")
+    x = net.op("Relu", net.input(2, 3, 5))
+    y = net.op("GatherElements", x, net.constant([[[4, 0], [1, -1]]] * 2), axis=2)
+    z = net.op("Gather", net.op("Exp", x), net.constant([[2, 0], [1, 1]]), axis=1)
+    w = net.op("GatherND", net.op("Tanh", x), net.constant([[[2, 3], [0, 0]]] * 2), batch_dims=1)
+    return net.model(net.op("Add", y, net.reshape(w, 2, 2, 1)), net.op("Neg", z))

@@ -52,6 +52,13 @@ chain("Cast", to=T.FLOAT16, before="Exp")
 chain("Cast", to=T.INT32, named="Cast to integers")
 chain("BatchNormalization", *(weight(6) for _ in range(4)))
 chain("BatchNormalization", *(weight(6) for _ in range(4)), opset=9, named="BatchNormalization, version 9")
+chain("Gather", number([[3, 0], [5, 5]], np.int64), axis=1, named="Gather of what was made")
+chain("Gather", number([1, 1, 0], np.int64), axis=-2, shape=(3, 2, 5), named="Gather of rows of what was made")
+chain("GatherElements", number([[[0, 4], [1, -1], [3, 3]]] * 2, np.int64), axis=2, shape=(2, 3, 5))
+chain("GatherElements", number([[3, 0, 0, 1]] * 3, np.int64), axis=0, shape=(4, 4), named="GatherElements of columns")
+chain("GatherND", number([[[0, 3], [1, 1], [0, 2]]] * 2, np.int64), batch_dims=1, shape=(2, 2, 4, 3))
+chain("GatherND", number([[1, 3], [0, 0]], np.int64), shape=(2, 4), named="GatherND of places")
+chain("GridSample", lambda net: net.weight(2, 4, 3, 2), shape=(2, 3, 5, 6), opset=16)
 chain("Slice", opset=9, starts=[-2, 1], ends=[99, -1], axes=[-1, 1], named="Slice along negative axes, version 9")
 chain("MaxPool", kernel_shape=[3, 3], strides=[3, 3], pads=[1, 1, 1, 1], ceil_mode=1, shape=(1, 4, 5, 8),
       named="MaxPool with a last window behind")  # fmt: skip

@@ -449,7 +449,27 @@ _REDUCED: Final[dict[str, tuple[_Reduce, Callable[[Array, Array], Array]]]] = {
 
 def gather(piece: Piece) -> Array:
     """Return rows of a table, as they were loaded."""
-    return piece.reader.fetch(piece.reader.number[rows_of(piece.node)], mesh(*piece.written()))
+    number = piece.reader.number.get(rows_of(piece.node))
+    return taken(piece) if number is None else piece.reader.fetch(number, mesh(*piece.written()))
+
+
+def taken(piece: Piece) -> Array:
+    """Return elements at places that another tensor names, of all that they may be taken from."""
+    places, shape, given = piece.written(), piece.shape(0), piece.shape(1)
+    counted, along, around = [int(piece.node.attributes.get("axis", 0)) % len(shape)], places, list(places)
+    if piece.kind == "Gather":
+        along = places[counted[0] : counted[0] + len(given)]
+        around[counted[0] : counted[0] + len(given)] = [np.arange(0)]
+    elif piece.kind == "GatherND":
+        first = int(piece.node.attributes.get("batch_dims", 0))
+        counted = list(range(first, first + given[-1]))
+        along = [*places[: len(given) - 1], np.arange(given[-1])]
+        around = [*places[:first], *[np.arange(0)] * given[-1], *places[len(given) - 1 :]]
+    elif piece.kind == "GridSample":
+        counted, along = [2, 3], [places[0], *places[2:], np.arange(2)]
+    whole = [np.arange(size) if axis in counted else around[axis] for axis, size in enumerate(shape)]
+    named = piece.take(1, mesh(*along)) if given else piece.constant(1)
+    return piece.by_reference({piece.input(0): piece.take(0, mesh(*whole)), piece.input(1): named})
 
 
 def rows_of(node: Node) -> str:
@@ -470,4 +490,5 @@ KINDS: Final[dict[str, Kind]] = {
     **{kind: Kind(reduction, merge, finish_reduction) for kind, (_, merge) in _REDUCED.items()},
     **dict.fromkeys(("ArgMax", "ArgMin"), Kind(reduction)),
     "Gather": Kind(gather),
+    **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), Kind(taken)),
 }

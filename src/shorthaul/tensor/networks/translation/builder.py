@@ -60,6 +60,8 @@ class Builder:
     nodes: list[Node] = field(default_factory=list)
     parts: dict[str, Parts] = field(default_factory=dict)
     unknown: dict[str, list[str]] = field(default_factory=dict)
+    #: What a row may take that is needed whole.
+    most_row_bytes: float = math.inf
     used: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -179,6 +181,12 @@ class Builder:
         for name in self.graph.outputs:
             for number, _ in self.parts.get(name, []):
                 self.tensors[number] = replace(self.tensors[number], is_output=True)
+
+
+def output_dims(builder: Builder, node: Node) -> tuple[Dims, list[Index]]:
+    """Return dimensions along the axes of what ``node`` makes, and an index for each axis."""
+    dims, names = Dims(), "abcdefghijklmnop"
+    return dims, [dims.add(names[axis], size) for axis, size in enumerate(builder.shape(node.outputs[0]))]
 
 
 def margins(pads: Sequence[int], axes: Sequence[int], rank: int) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ def translated(
     sizes = {} if dims is None else dict(dims)
     try:
         graph = graph_from_onnx(data, sizes, None if file is None else file.parent, most_row_bytes)
-        builder = Builder(graph)
+        builder = Builder(graph, most_row_bytes=most_row_bytes)
         guessed = set(graph.guessed)
         for node in graph.nodes:
             is_guess = any(name in guessed for name in node.inputs)

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Final
 
 from shorthaul.tensor.networks.model import Access, Index, Permute, Regroup
-from shorthaul.tensor.networks.translation.builder import Builder, Dims, margins
+from shorthaul.tensor.networks.translation.builder import Builder, Dims, margins, output_dims
 from shorthaul.tensor.networks.translation.graph import Node, Shape
+from shorthaul.tensor.networks.translation.lookups import LOOKUPS
 
 Translate = Callable[[Builder, Node], bool]
 
@@ -37,16 +38,9 @@ LAST_FLATTENED: Final = 12
 _PASSES: Final = {"Softmax": 4.0, "LogSoftmax": 4.0, "LayerNormalization": 6.0, "RMSNormalization": 4.0}
 
 
-def _output_dims(builder: Builder, node: Node) -> tuple[Dims, list[Index]]:
-    dims = Dims()
-    names = "abcdefghijklmnop"
-    shape = builder.shape(node.outputs[0])
-    return dims, [dims.add(names[axis], size) for axis, size in enumerate(shape)]
-
-
 def pointwise(builder: Builder, node: Node) -> bool:
     """Every output element from the elements of the inputs at its place, broadcast."""
-    dims, axes = _output_dims(builder, node)
+    dims, axes = output_dims(builder, node)
     rank, reads = len(axes), []
     channels = node.kind in {"BatchNormalization", "QuantizeLinear", "DequantizeLinear"}
     block = int(node.attributes.get("block_size", 0))
@@ -307,7 +301,7 @@ def rows(builder: Builder, node: Node) -> bool:
     default = 2 if node.kind == "InstanceNormalization" else 1 if is_flat else -1
     axis = int(node.attributes.get("axis", default)) % len(shape)
     from_here = is_flat or node.kind not in {*FLATTENED, "LpNormalization", "CumSum"}
-    dims, axes = _output_dims(builder, node)
+    dims, axes = output_dims(builder, node)
     reads = builder.reads(node.inputs[0], axes)
     for name in node.inputs[1:]:
         if node.kind == "InstanceNormalization":
@@ -346,7 +340,7 @@ def group_normalisation(builder: Builder, node: Node) -> bool:
 
 def local_response(builder: Builder, node: Node) -> bool:
     """Normalisation over neighbouring channels."""
-    dims, axes = _output_dims(builder, node)
+    dims, axes = output_dims(builder, node)
     size = int(node.attributes.get("size", 1))
     tap = dims.add("w", size)
     around = Index((*axes[1].terms, *tap.terms), -((size - 1) // 2))
@@ -363,7 +357,7 @@ def resize(builder: Builder, node: Node) -> bool:
         return False
     default = "asymmetric" if node.kind == "Upsample" else "half_pixel"
     where = str(node.attributes.get("coordinate_transformation_mode", default))
-    dims, axes = _output_dims(builder, node)
+    dims, axes = output_dims(builder, node)
     mode = str(node.attributes.get("mode", "nearest"))
     near = {"nearest": 1, "cubic": 4}.get(mode, 2)
     how = str(node.attributes.get("nearest_mode", "floor" if node.kind == "Upsample" else "round_prefer_floor"))
@@ -417,31 +411,11 @@ def pad(builder: Builder, node: Node) -> bool:
         given = None if some is None else margins(given, some.ravel().tolist(), len(shape))
     if given is None or len(given) != 2 * len(shape) or str(node.attributes.get("mode", "constant")) == "wrap":
         return False
-    dims, axes = _output_dims(builder, node)
+    dims, axes = output_dims(builder, node)
     shifted = [Index(axis.terms, -int(front)) for axis, front in zip(axes, given[: len(shape)], strict=True)]
     mirrors = str(node.attributes.get("mode", "constant")) != "constant"
     uncut = [axis for at, axis in enumerate(axes) if mirrors and (given[at] or given[at + len(shape)])]
     builder.add(node, dims, builder.reads(node.inputs[0], shifted), axes, whole=uncut, padded=True)
-    return True
-
-
-def gather(builder: Builder, node: Node) -> bool:
-    """Rows of a table that the indices name: as much of it is read as comes out."""
-    table, indices = node.inputs[:2]
-    if not builder.is_constant(table) and any(
-        builder.tensors[number].role == "made" for number, _ in builder.stored(table)
-    ):
-        return False
-    dims, axes = _output_dims(builder, node)
-    rank, axis = len(builder.shape(table)), int(node.attributes.get("axis", 0))
-    axis %= max(rank, 1)
-    bits = builder.graph.bits.get(table, 32)
-    rows_read = builder.store(f"{table} (rows of {node.name})", builder.shape(node.outputs[0]), "constant", bits)
-    builder.parts[f"{table}\0{node.name}"] = [(rows_read, ())]
-    builder.graph.shapes[f"{table}\0{node.name}"] = builder.shape(node.outputs[0])
-    reads = builder.reads(f"{table}\0{node.name}", axes)
-    reads += builder.reads(indices, axes[axis : axis + len(builder.shape(indices))])
-    builder.add(node, dims, reads, axes)
     return True
 
 
@@ -491,7 +465,7 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     "LRN": local_response,
     **dict.fromkeys(("Resize", "Upsample"), resize),
     "Pad": pad,
-    "Gather": gather,
+    **LOOKUPS,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent),
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), turned),
 }
