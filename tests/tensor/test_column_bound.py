@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.reference.tensor_exhaustive import best_latency
+from tests.tensor.contest_family import contest_problem
 from tests.tensor.test_bound import starved
 from tests.tensor.test_exhaustive import tiny_problem
 
+import shorthaul.tensor
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import column_prices
@@ -64,3 +66,10 @@ def test_no_plan_beats_it():
 
 def test_the_paper_s_rules_have_none():
     assert column_prices(starved(0, 3), SPEC, Search(effort=1)) is None
+
+
+def test_groups_that_the_program_has_already_are_no_progress() -> None:
+    """Mixed prices favoured them again and again, until the effort was spent."""
+    found = shorthaul.tensor.plan(contest_problem(2221), rules="contest", effort=0.3, workers=1)
+    assert found.bound is not None
+    assert found.bound.is_met_by(found.cost["latency"])

@@ -202,11 +202,13 @@ class Program:
         if math.isfinite(met):
             self.enter(column, met)
 
-    def enter(self, column: Column, latency: float) -> None:
-        """Enter a column, or lower its cost."""
-        if latency < self.columns.get(column, math.inf):
-            self.columns[column] = latency
-            self._enter(column.rows, column.signs, latency)
+    def enter(self, column: Column, latency: float) -> bool:
+        """Enter a column, or lower its cost; return whether that changes the program."""
+        if latency >= self.columns.get(column, math.inf):
+            return False
+        self.columns[column] = latency
+        self._enter(column.rows, column.signs, latency)
+        return True
 
     def _enter(self, rows: tuple[int, ...], signs: tuple[float, ...], cost: float) -> None:
         variable = self._solver.NumVar(0, self._solver.infinity(), "")
@@ -322,8 +324,8 @@ class Program:
                 known = self._latency_of[item.profile] = self._latency(self.pricing.column(item), search)
                 known.proven = max(known.proven, self.pricing.least(item.profile))
             if known.met < item.worth * (1 - _ROUNDING) and entered < _ENTERING:
-                self.enter(self.pricing.column(item), known.met)
-                entered += 1
+                # Prices between the program's and others may favour what is in it already.
+                entered += self.enter(self.pricing.column(item), known.met)
             elif known.proven < item.worth * (1 - _ROUNDING):
                 unsure.append((item, known))
             ratio = max(ratio, item.worth / max(known.proven, 1e-300))
@@ -338,8 +340,7 @@ class Program:
             if known.proven < worth:
                 ratio = max(ratio, item.worth / max(known.proven, 1e-300))
                 if known.is_final or known.met < worth:
-                    self.enter(self.pricing.column(item), known.proven if known.is_final else known.met)
-                    entered += 1
+                    entered += self.enter(self.pricing.column(item), known.proven if known.is_final else known.met)
         return entered, ratio / lowered
 
     def _prices(self, duals: Floats) -> Prices:
