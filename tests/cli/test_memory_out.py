@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from typer.testing import CliRunner
 
+from shorthaul import dataflow
 from shorthaul.cli.app import app
 from shorthaul.core.search import Search
+from shorthaul.dataflow.bounds.constraints import Constraints
+from shorthaul.dataflow.exploration.kept import Explored
+from shorthaul.dataflow.model import Problem
+from shorthaul.dataflow.options import PlanOptions
+from shorthaul.dataflow.verbs.inputs import PLANS
+from shorthaul.dataflow.workloads.generators import sobel
 
 
 @pytest.mark.parametrize("is_direct", [True, False], ids=["memory", "import"])
@@ -35,6 +44,24 @@ def test_the_plan_kept_is_the_answer_where_memory_runs_out(
     assert done.exit_code == 0, done.output
     assert len(noted) == number
     assert shown in done.stdout
+
+
+def test_points_beyond_the_limits_are_no_answer() -> None:
+    kept: list[Explored] = []
+
+    class Keeping(Search):
+        def keep(self, cost: float, plan: Any) -> None:
+            super().keep(cost, plan)
+            kept.append(plan)
+
+    dataflow.plan(sobel(), search=Keeping(effort=1, workers=1), generations=20)
+    explored, problem = kept[-1], Problem(sobel())
+    for limits in ({"max_cost": 2.0}, {"deadline": 20_000}, {"max_footprint": 1}, {"latency": True}):
+        answered = PLANS.answered(explored, problem, PlanOptions(**limits))
+        front = () if answered is None else answered.front
+        allowed = Constraints(**limits).allow if "latency" not in limits else lambda _: False
+        assert list(front) == [point for point in explored.points if allowed(point)]
+        assert 0 < len(front) < len(explored.points) or limits.keys() & {"max_footprint", "latency"}
 
 
 def test_only_what_memory_caused_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,8 +69,8 @@ class Plans(Generic[PlanT, T]):
             self.save(path, plan, workload)
             return path.read_bytes()
 
-    def answered(self, kept: Any, workload: T) -> PlanT | None:  # noqa: ARG002 -- what an engine keeps may need it
-        """Return the plan in what a search kept, None if there is none in it."""
+    def answered(self, kept: Any, workload: T, options: Any) -> PlanT | None:  # noqa: ARG002 -- engines may need them
+        """Return the plan in what a search kept, None if none in it is what the options ask for."""
         return cast("PlanT", kept)
 
     def unpacked(self, data: bytes, workload: T) -> Any:
@@ -330,7 +330,7 @@ def _kept(
         if not (isinstance(error, NoPlanError) or is_of_memory(error)):
             raise
         best = search.best()
-        kept = None if best is None else plans.answered(best, source.workload)
+        kept = None if best is None else plans.answered(best, source.workload, options)
         if kept is None:
             raise
         reason = error if isinstance(error, NoPlanError) else NoPlanError("no plan found before the search ended")

@@ -93,6 +93,11 @@ class PlanOptions(Decoding):
     def __post_init__(self) -> None:
         validate(self)
 
+    @property
+    def is_timed(self) -> bool:
+        """True if the latency of points is an objective or has a limit."""
+        return self.latency or self.max_latency is not None or self.pick == "latency"
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions(Decoding):

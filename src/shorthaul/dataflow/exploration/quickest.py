@@ -40,7 +40,7 @@ def explored(
     Raises :class:`InputError` where it cannot be, and :class:`NoPlanError` if nothing was found within the limits.
     """
     most = options.max_latency
-    if not (options.latency or most is not None or options.pick == "latency"):
+    if not options.is_timed:
         return explore_fronts(problem, instance, options, search, bounds, constraints)
     ends = ends_of(substitute_mrbs(instance.application, {}))
     if not all(ends):

@@ -11,12 +11,14 @@ from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans, expect
+from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
 from shorthaul.dataflow.formats.schedules import load_schedule, load_storage, save_schedule, save_storage
 from shorthaul.dataflow.graphs.expansion import to_sdf
 from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem, several_from
 from shorthaul.dataflow.model import Application, Decisions, Problem, SdfGraph
+from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan
 from shorthaul.dataflow.workloads.cases import CASES
 
@@ -61,10 +63,13 @@ class _Plans(Plans[Plan, Problem]):
         del workload
         return pack(plan)
 
-    def answered(self, kept: Explored, workload: Problem) -> Plan | None:
-        """Return the points that polishing has found."""
-        del workload
-        return Plan(kept.points, tuple(kept.state.trace)) if kept.points else None
+    def answered(self, kept: Explored, workload: Problem, options: PlanOptions) -> Plan | None:
+        """Return the points that polishing has found within the limits; where latency is asked for, none has one."""
+        if options.is_timed:
+            return None
+        limits = Constraints(options.deadline or workload.deadline, options.max_cost, options.max_footprint)
+        points = tuple(point for point in kept.points if limits.allow(point))
+        return Plan(points, tuple(kept.state.trace)) if points else None
 
     def unpacked(self, data: bytes, workload: Problem) -> Explored:
         """Return the exploration that a journal holds."""

@@ -85,11 +85,16 @@ class _Layouts(Plans[Layout, Tree]):
 
     def packed(self, plan: Layout | StoredTree, workload: Tree) -> bytes:
         """Return a layout, or a tree as stored with one, as the bytes of a file."""
-        return layout_bytes(self.answered(plan, workload), ".npz")
+        return layout_bytes(_layout_of(plan, workload), ".npz")
 
-    def answered(self, kept: Layout | StoredTree, workload: Tree) -> Layout:
+    def answered(self, kept: Layout | StoredTree, workload: Tree, options: object) -> Layout:
         """Return the layout."""
-        return kept if isinstance(kept, Layout) else kept.layout(workload)
+        del options
+        return _layout_of(kept, workload)
+
+
+def _layout_of(kept: Layout | StoredTree, tree: Tree) -> Layout:
+    return kept if isinstance(kept, Layout) else kept.layout(tree)
 
 
 LAYOUTS = _Layouts(
