@@ -101,9 +101,9 @@ def explore(
     ``lower`` bounds period, footprint and core cost from below: the hypervolume trace is the share of the box from
     there to the worst values of the initial population that the archive dominates, one value per generation from 0;
     it is empty if the search ended before the first.
-    ``keep`` is called with every state from which a search can go on, and which changes afterwards; ``keep_back`` with
-    the number of points whenever that may have changed. A generation in which the search ends is dropped, so that going
-    on from a state that was kept is as if never stopped.
+    ``keep`` is called with every state of more points, from which a search can go on and which changes afterwards;
+    ``keep_back`` with the number of points whenever that may have changed. A generation in which the search ends is
+    dropped, so that going on from a state that was kept is as if never stopped.
     """
     groups = groups_of(instance)
     low = np.array(lower, np.float64)
@@ -127,7 +127,8 @@ def explore(
         state.trace.append(volume)
         keep_back(len(state.archive.binding))
         best = float(state.archive.objectives[:, 0].min()) if len(state.archive.objectives) else None
-        keep(state)
+        if changed:
+            keep(state)
         search.report(
             best=best,
             bound=low[0],
