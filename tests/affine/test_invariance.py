@@ -26,15 +26,7 @@ REWRITINGS = (*ALWAYS, *TRIED)
 QUICKLY = [("trisolv", how) for how in REWRITINGS]
 #: Rewritings that cost a kernel a part of its leading term.
 LOST = {
-    "split": (
-        "durbin",
-        "heat-1d",
-        "heat-3d",
-        "jacobi-1d",
-        "jacobi-2d",
-        "jacobi-2d-9pt",
-        "symm",
-    ),
+    "split": ("durbin", "symm"),
 }
 
 

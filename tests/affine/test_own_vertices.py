@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy
 from tests.affine.derived import bound_of, quick
+from tests.affine.test_random_study import least_known
 from tests.reference.affine_rewritings import split
 
 from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.graphs import without_copied_values
 from shorthaul.affine.bounds.partition.parts import Part, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
+from shorthaul.affine.bounds.partition.stencil_levels import stencils, sub_bound
+from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.verbs.bound import bound_of as as_bound
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.affine.workloads.cases import kernel_text
 from shorthaul.core.search import Search
@@ -29,10 +39,51 @@ def test_a_product_in_two_statements(name: str) -> None:
 
 @pytest.mark.parametrize("name", quick(["jacobi-1d", "heat-1d"], ["heat-1d"]))
 def test_a_sum_of_neighbours_in_two_statements(name: str) -> None:
-    """Rows hold with own vertices, the balanced form of them, 3/2 times as much on the line, does not."""
-    bound = lower_bound(program_from_text(split(kernel_text(name))))
-    assert sympy.simplify(3 * bound.leading - 2 * bound_of(name).leading) == 0
-    assert "Lemma (own vertices below rows)." in bound.proof.text()
+    """Rows hold with own vertices, also the balanced ones, 3/2 times as much on the line."""
+    found = lower_bound(program_from_text(split(kernel_text(name))))
+    assert sympy.simplify(found.leading - bound_of(name).leading) == 0
+    assert "Lemma (own vertices of balanced rows)." in found.proof.text()
+    document = as_bound(found.program, found, None, flow_dependences(found.program)).document()
+    violations, remarks = verify(found.program, json.loads(json.dumps(document)), None)
+    assert not violations
+    assert all(text.endswith(": verified") for text in remarks)
+
+
+def neighbours_by_turns(seed: int) -> str:
+    """Return a step on the line whose sum of neighbours is made in some order over temporaries."""
+    rng = np.random.default_rng(seed)
+    places = rng.permutation([-1, 0, 1] if seed % 2 else [-2, -1, 0, 1])
+    terms = [f"A[i + {place}]" for place in places]
+    cuts = sorted(rng.choice(range(2, len(terms)), size=rng.integers(1, len(terms) - 1), replace=False))
+    loop, lines, before = "for (int i = 2; i < N - 2; i++) ", [], []
+    for number, (low, high) in enumerate(itertools.pairwise([0, *cuts, len(terms)])):
+        name = "B" if high == len(terms) else f"t{number}"
+        lines.append(f"{loop}{name}[i] = {' + '.join([*before, *terms[low:high]])};")
+        before = [f"t{number}[i]"]
+    arrays = ", ".join(f"double {name}[N]" for name in ("A", "B", "t0", "t1", "t2"))
+    body = " ".join([*lines, f"{loop}A[i] = B[i];"])
+    return f"void f(int N, int T, {arrays}) {{\n#pragma scop\nfor (int t = 0; t < T; t++) {{ {body} }}\n#pragma endscop\n}}"
+
+
+@pytest.mark.parametrize("seed", quick(range(8), (0, 1)))
+def test_no_play_beats_balanced_rows(seed: int) -> None:
+    program = program_from_text(neighbours_by_turns(seed))
+    flow = without_copied_values(flow_dependences(program))
+    assert flow is not None
+    found = [sub_bound(item, flow, balanced=True) for item in stencils(flow) if not item.own.is_empty()]
+    assert found
+    active = 0
+    for n, steps in ((5, 3), (7, 1), (9, 6), (40, 40)):
+        cdag = concrete_cdag(flow.program, {"N": n, "T": steps}, flow)
+        for capacity in (4, 5, 7, 11):
+            sizes = {"N": n, "T": steps, "S": capacity}
+            least = least_known(cdag, capacity, np.random.default_rng(seed + n))
+            tuned = [item.tuned(sizes) for item in found if item.tuned is not None]
+            for item in [*found, *(more for more in tuned if more is not None)]:
+                value = float(item.value.subs({symbol(key): number for key, number in sizes.items()}))
+                assert cdag.inputs + value <= least
+                active += value > 0
+    assert active
 
 
 @pytest.mark.slow

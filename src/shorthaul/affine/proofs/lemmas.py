@@ -253,6 +253,33 @@ at most lambda K; for m >= K it falls with m; else c times its derivative in m i
 where R^n = (rho^n + K)/2 = (2 rho)^n, and the value there is 2n / ((n + 1) c) rho K, which is lambda K or more.""",
 )
 
+OWN_BALANCED = Lemma(
+    "own vertices of balanced rows",
+    """\
+Let instances D of levels read vertices of the level below by way of own vertices too, as in the lemma on own vertices
+below rows, each of them read once. Let F be the vertices of D that have a successor outside of D, P_1, ..., P_m the
+parts of D that the segments of a play compute, K as before. With B, rho and lambda of the lemma on balanced rows
+  |D| + lambda (|sources| - |F|) <= m (B + K).""",
+    """\
+What is used in segment i, for an instance of D or for an own vertex, and is a source or not computed in it, is an
+in-item of i; let I_i be their number: each was in memory at the beginning, or is loaded, or is a source that the
+segment computes, so I_i <= K. What segment i computes of D and of own vertices and what is used in a later one for
+these is an out-item of i. It is an in-item of another segment, every source is an in-item of some and an out-item of
+none, and a vertex is computed once. So there are at most (sum of I_i) - |sources| out-items in all.
+In: let A_i be the instances of P_i of which segment i does not compute all own vertices. The last of these on a way to
+the instance is an in-item, and is of this instance alone. So if x in-items are own vertices, |A_i| <= x. What P_i - A_i
+reads outside of itself is in A_i, or is an in-item and no own vertex: In(P_i - A_i) <= I_i - x + |A_i| <= I_i <= K.
+Out: let C_i be the instances of D that a later segment computes and of which an own vertex is an out-item of i. Let v
+in P_i have a successor w in D that is not in P_i or C_i. On the way from v to w the last vertex that segment i computes
+is used later, so it is an out-item; were it an own vertex, w would be in C_i; so it is v. An instance in C_i has an own
+vertex that is an out-item, and is of this instance alone. So O_i := Out(P_i + C_i), but for the vertices of P_i in F,
+is at most the number of out-items of i, and sum of O_i <= (sum of I_i) - |sources| + |F|.
+The proof of the lemma on balanced rows uses no more than (i), (ii) and I <= K. With q_l, d_l, k_l those of P_i - A_i,
+(i) holds for I_i, as I_i is In(P_i - A_i) or more; (ii) holds for the rows of P_i + C_i and O_i, and the rows of P_i -
+A_i are parts of these, and q and k d grow with q: so (ii) holds for P_i - A_i and O_i. Hence |P_i - A_i| + lambda (I_i
+- O_i) <= B; with |A_i| <= K, added over i, this is what was to be shown.""",
+)
+
 WAVEFRONT = Lemma(
     "wavefront",
     """\

@@ -29,14 +29,31 @@ import sympy
 from shorthaul.affine.bounds.partition.candidates import best_events
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of
-from shorthaul.affine.bounds.partition.stencil_reads import Read, direct_reads, own_reads, shared_reads, stands_for_one
+from shorthaul.affine.bounds.partition.stencil_reads import (
+    Read,
+    direct_reads,
+    groups,
+    is_complete,
+    own_reads,
+    shared_reads,
+    stands_for_one,
+)
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.inside import Inside, instances_text
-from shorthaul.affine.proofs.lemmas import BALANCED, BOXES, OWN_ROWS, ROWS, SEGMENTS, SHARED_ROWS, Lemma
+from shorthaul.affine.proofs.lemmas import (
+    BALANCED,
+    BOXES,
+    OWN_BALANCED,
+    OWN_ROWS,
+    ROWS,
+    SEGMENTS,
+    SHARED_ROWS,
+    Lemma,
+)
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, events_of_parts, least_events, value_text
@@ -97,29 +114,6 @@ def stencils(flow: DataFlow) -> Iterator[Stencil]:
             options += [_skewed(flow, reads, group[0]), _stencil(flow, shared, group, first) if by_way else None]
         found = [item for item in options if item is not None]
         yield from sorted(found, key=lambda item: (-float(item.constant), not item.own.is_empty()))[:1]
-
-
-def groups(flow: DataFlow, reads: Mapping[str, Sequence[Read]]) -> Iterator[tuple[str, ...]]:
-    """Yield up to three statements of equal width of which each reads the one before, the first one the last.
-
-    They need not stand side by side; the first one is the first in the program.
-    """
-    widths = {item.name: item.domain.dim(_SET) for item in flow.program.statements}
-    place = {name: at for at, name in enumerate(widths)}
-    readers: dict[str, dict[str, None]] = {name: {} for name in widths}
-    for sink, found in reads.items():
-        for item in found:
-            if 2 <= widths[item.source] == widths[sink]:
-                readers[item.source][sink] = None
-    longer: list[tuple[str, ...]] = [(name,) for name in widths]
-    for _ in range(3):
-        yield from (group for group in longer if group[0] in readers[group[-1]])
-        longer = [
-            (*group, name)
-            for group in longer
-            for name in readers[group[-1]]
-            if place[name] > place[group[0]] and name not in group
-        ]
 
 
 def _first(width: int) -> Offset:
@@ -189,7 +183,7 @@ def _stencil(
         own,
         between,
         tuple(ways),
-        _is_complete(every, names, shifts),
+        is_complete(every, names, shifts),
     )
 
 
@@ -220,15 +214,6 @@ def _stand_for_one(reads: Mapping[Offset, Sequence[Read]], shifts: Sequence[Offs
     if any(item.by and not other.by for shift in shifts for item in reads[shift] for other in reads[shift]):
         return False
     return all(stands_for_one(used, place) for place in {place for item in used for place, _ in item.places})
-
-
-def _is_complete(every: Mapping[str, Sequence[Read]], names: Sequence[str], shifts: Sequence[Sequence[Offset]]) -> bool:
-    """True if every read of one of the statements by another is one of the shifts, from the statement before."""
-    for at, name in enumerate(names):
-        for read in every[name]:
-            if read.source in names and (read.source != names[at - 1] or read.shift not in set(shifts[at])):
-                return False
-    return True
 
 
 def _moved(shifts: Iterable[Offset], move: Offset) -> frozenset[Offset]:
@@ -297,7 +282,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     T = n * S if events is None else sympy.Integer(events)
     K = S + T
     U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n))
-    balanced = balanced and item.own.is_empty()
+    balanced = balanced and (item.own.is_empty() or item.box is None)
     if not item.own.is_empty():
         U += K
     facts: dict[str, sympy.Expr] = {
@@ -315,6 +300,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
     if balanced:
         most, weight = balanced_part(n, c, K)
+        most += 0 if item.own.is_empty() else K
         even = events_of_parts(size + weight * (sources - ends), most, T)
         value = sympy.Max(value, allowed * even - sources)
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
@@ -330,7 +316,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         set_text(item.spill, flow.program),
         facts,
         tuple(steps),
-        (SEGMENTS, ROWS, *([BALANCED] if balanced else []), *_lemmas(item)),
+        (SEGMENTS, ROWS, *([BALANCED] if balanced else []), *_lemmas(item, balanced=balanced)),
         (),
         union_of(item.domains),
         item.sources,
@@ -339,9 +325,15 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     )
 
 
-def _lemmas(item: Stencil) -> list[Lemma]:
+def _lemmas(item: Stencil, *, balanced: bool) -> list[Lemma]:
     """Return the lemmas on temporaries and on boxes that the argument rests on."""
-    used = {OWN_ROWS: not item.own.is_empty(), SHARED_ROWS: not item.between.is_empty(), BOXES: item.box is not None}
+    has_own = not item.own.is_empty()
+    used = {
+        OWN_ROWS: has_own,
+        OWN_BALANCED: has_own and balanced,
+        SHARED_ROWS: not item.between.is_empty(),
+        BOXES: item.box is not None,
+    }
     return [lemma for lemma, is_used in used.items() if is_used]
 
 
@@ -396,7 +388,7 @@ def _tuned(
         own = 0 if item.own.is_empty() else K
         plain = events_at(size / (n / ((n + 1) * c) * K ** ((n + 1) / n) + own), events, sizes["S"]) - sources
         rho = (K / (2 ** (n + 1) - 1)) ** (1 / n)
-        most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * K
+        most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * K + own
         parts = (size + rho / c * (sources - ends)) / most
         even = events * (parts - 1) + (sizes["S"] if parts > 1 else 0) - sources
         return float(max(plain, even) if balanced else plain)
@@ -472,7 +464,10 @@ def _row_steps(item: Stencil, flow: DataFlow, U: sympy.Expr, T: sympy.Expr) -> l
 
 
 def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr, T: sympy.Expr) -> list[str]:
-    first, more = ("", "") if T.has(S) else (", the first S + T", " + S, if m > 1")
+    if not item.own.is_empty():
+        ends = f"F: vertices of D of which a successor p - v is not in D: {set_text(item.ends, flow.program)}"
+        text = f"for all m parts of a play together: |D| + lambda (sources - |F|) <= m B, B = {most}."
+        return [ends, f"Lemma (own vertices of balanced rows), rho and lambda as above, {text}", _balanced_end(T)]
     return [
         (
             "Balanced: let P_1, ..., P_m be the parts of D that the m segments compute. Let F be the vertices "
@@ -487,9 +482,14 @@ def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr, T: sympy.Ex
             "Lemma (balanced rows), for every i, with rho and lambda as above: |P_i| + lambda (In(P_i) - "
             f"Out(P_i)) <= B = {most}. Added over i: |D| + lambda (sources - |F|) <= m B."
         ),
-        (
-            f"All segments but the last have T events{first}: events >= T (m - 1){more}. At most `sources` of them are "
-            "computations of sources, all others are loads of vertices that are no inputs. So loads >= T (|D| "
-            f"+ lambda (sources - |F|)) / B - T{more} - sources. value = the larger one of the two bounds."
-        ),
+        _balanced_end(T),
     ]
+
+
+def _balanced_end(T: sympy.Expr) -> str:
+    first, more = ("", "") if T.has(S) else (", the first S + T", " + S, if m > 1")
+    return (
+        f"All segments but the last have T events{first}: events >= T (m - 1){more}. At most `sources` of them are "
+        "computations of sources, all others are loads of vertices that are no inputs. So loads >= T (|D| "
+        f"+ lambda (sources - |F|)) / B - T{more} - sources. value = the larger one of the two bounds."
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -13,6 +13,8 @@ from shorthaul.affine.bounds.partition.paths import affine_steps
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATH_SETS
+
+_SET = isl.dim_type.set
 
 Direct = Mapping[str, Sequence[tuple[str, Offset, isl.Map]]]
 
@@ -107,4 +109,36 @@ def stands_for_one(reads: Iterable[Read], place: str) -> bool:
         reached = {tuple(a + b for a, b in zip(item, at, strict=True)) for item in beyond}
         if len(reached - themselves) > 1:
             return False
+    return True
+
+
+def groups(flow: DataFlow, reads: Mapping[str, Sequence[Read]]) -> Iterator[tuple[str, ...]]:
+    """Yield up to three statements of equal width of which each reads the one before, the first one the last.
+
+    They need not stand side by side; the first one is the first in the program.
+    """
+    widths = {item.name: item.domain.dim(_SET) for item in flow.program.statements}
+    place = {name: at for at, name in enumerate(widths)}
+    readers: dict[str, dict[str, None]] = {name: {} for name in widths}
+    for sink, found in reads.items():
+        for item in found:
+            if 2 <= widths[item.source] == widths[sink]:
+                readers[item.source][sink] = None
+    longer: list[tuple[str, ...]] = [(name,) for name in widths]
+    for _ in range(3):
+        yield from (group for group in longer if group[0] in readers[group[-1]])
+        longer = [
+            (*group, name)
+            for group in longer
+            for name in readers[group[-1]]
+            if place[name] > place[group[0]] and name not in group
+        ]
+
+
+def is_complete(every: Mapping[str, Sequence[Read]], names: Sequence[str], shifts: Sequence[Sequence[Offset]]) -> bool:
+    """True if every read of one of the statements by another is one of the shifts, from the statement before."""
+    for at, name in enumerate(names):
+        for read in every[name]:
+            if read.source in names and (read.source != names[at - 1] or read.shift not in set(shifts[at])):
+                return False
     return True

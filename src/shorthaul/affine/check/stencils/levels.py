@@ -121,7 +121,8 @@ def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
             raise InputError(f"has instances that {name} has not", place="domains")
     sources, ends, spill = (isl.UnionSet(str(given[key])) for key in ("sources", "ends", "spill"))
     ways = tuple(tuple(way_of(item) for item in group) for group in given["ways"])
-    if len(ways) != len(names) or not isinstance(given["own"], bool) or (given["own"] and given["balanced"]):
+    boxed = given["own"] and given["balanced"] and given["box"] is not None
+    if len(ways) != len(names) or not isinstance(given["own"], bool) or boxed:
         raise InputError("does not say how statements read", place="ways")
     return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, given)
 
@@ -330,7 +331,7 @@ def wrong_value(
         value: Number = allowed * whole - sources
         if item.given["balanced"] is not False:
             rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))
-            edge = K * (1 if n == 1 else 1 + Fraction(1, n))
+            edge = K * ((1 if n == 1 else 1 + Fraction(1, n)) + int(item.given["own"]))
             most = combined(ast.Add, combined(ast.Mult, combined(ast.Mult, 2 * bulk, rho), K), edge)
             handed = combined(ast.Mult, combined(ast.Div, rho, c), sources - ends)
             segments = combined(ast.Div, combined(ast.Add, size, handed), most)
