@@ -18,7 +18,7 @@ from shorthaul.pebble.structured.forest import as_forest
 FloatArray = npt.NDArray[np.float64]
 Operation = Callable[[int, list[float]], float]
 
-#: Results may differ from the direct ones by this much, relative to the largest of them.
+#: Results may differ from the direct ones by this much, relative to the largest of them (see :class:`Execution`).
 TOLERANCE = 1e-9
 
 
@@ -26,7 +26,8 @@ TOLERANCE = 1e-9
 class Execution:
     """What came out: ``outputs`` (values by output node, ascending), the direct result, and their distance.
 
-    ``kernel`` says what was computed; ``error`` is the largest difference relative to the largest direct value.
+    ``kernel`` says what was computed; ``error`` is the largest difference relative to the largest direct value, that of
+    these inputs or of the same without signs.
     """
 
     kernel: str
@@ -67,7 +68,7 @@ def execute(cdag: Cdag, plan: Plan, budget: int | None, data: FloatArray, terms:
     Only values in fast memory are read; the weight there is watched. Without stores, outputs are taken where they are
     computed; in place, a result takes the room of an operand that is dropped in the next move; partial values are
     weighted sums. Raises :class:`InputError` if the plan reads what is not there, exceeds ``budget`` or leaves an
-    output out, or if ``data`` has the wrong size.
+    output out, if ``data`` has the wrong size, or if it leads to numbers beyond double precision.
     """
     inputs = cdag.inputs()
     if data.shape != inputs.shape:
@@ -83,8 +84,15 @@ def execute(cdag: Cdag, plan: Plan, budget: int | None, data: FloatArray, terms:
     if missing is not None:
         raise InputError("leaves an output out", place="plan", value=cdag.id_of(missing), cure="check the plan first")
     outputs = np.array([slow[node] for node in cdag.outputs().tolist()])
-    expected = kernel.direct(data)
-    scale = float(np.abs(expected).max(initial=0.0)) or 1.0
+    with np.errstate(over="ignore", invalid="ignore"):  # told below
+        expected, of_sizes = kernel.direct(data), kernel.direct(np.abs(data))
+    if not np.isfinite([outputs, expected, of_sizes]).all():
+        cure = "give numbers of smaller size"
+        raise InputError(
+            "lead to results beyond double precision", place="data", value=float(np.abs(data).max()), cure=cure
+        )
+    # Terms that cancel leave the rounding of what they were, in another order another one.
+    scale = float(np.abs([expected, of_sizes]).max(initial=0.0)) or 1.0
     return Execution(kernel.name, outputs, expected, float(np.abs(outputs - expected).max()) / scale)
 
 
