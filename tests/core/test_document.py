@@ -39,7 +39,9 @@ from shorthaul.core.errors import InputError
         ('{"a": 1,\n"a": {"c": 2,\n"c": 3}}', "line 3 column 1: a key is given twice"),
         ('{"a": {"b": 1},\n "c": [{"b": "b"}, {"b": "a"}],\n "\\u0061": 2}', "line 3 column 2: a key is given twice"),
         ("[" * 100_000, "nested too deeply"),
-        ("[" + "9" * 10_000 + "]", "thousands of digits"),
+        ("[" + "9" * 10_000 + "]", "line 1 column 2: has an integer of hundreds of digits"),
+        ('["\\ud83d\\ude00", ' + "9" * 10_000 + "]", "line 1 column 18: has an integer of hundreds of digits"),
+        ('["9",\n -' + "9" * 309 + "]", "line 2 column 2: has an integer of hundreds of digits"),
     ],
 )
 def test_wrong_json_is_explained(text: str, says: str) -> None:

@@ -33,6 +33,9 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 #: The words of JSON text: a key with its colon, another string, a bracket, or whatever else stands between them.
 _TOKEN = re.compile(r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]|[^\s{}\[\],:"]+')
 _NOT_FINITE = "a number must be finite"
+_TOO_LONG = "has an integer of hundreds of digits"
+#: Integers of so many digits are floating-point numbers, too.
+_MOST_DIGITS = sys.float_info.max_10_exp
 _TWICE = "a key is given twice"
 
 #: The files that are being written now, under other names.
@@ -134,7 +137,7 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
     """Return the value that ``text`` holds as strict JSON.
 
     Raises :class:`InputError` with line and column for wrong syntax; NaN and infinities, keys given twice, integers
-    of thousands of digits and very deep nesting are refused too.
+    beyond all floating-point numbers and very deep nesting are refused too.
 
     >>> parse_json('{"a": [1, 2]}')
     {'a': [1, 2]}
@@ -147,6 +150,7 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
         return json.loads(
             text,
             parse_float=_finite,
+            parse_int=_short,
             parse_constant=_refuse_constant,
             object_pairs_hook=_refuse_duplicates,
         )
@@ -156,19 +160,17 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
         cure = "give JSON, or a file whose name ends as its format asks for (.xml, .nwk, .dot, ...)"
         raise InputError(f"is not JSON: {error.msg}", file=file, place=place, value=found, cure=cure) from None
     except InputError as error:
-        if error.problem in {_NOT_FINITE, _TWICE}:
+        if error.problem in {_NOT_FINITE, _TOO_LONG, _TWICE}:
             error.place = _place(text, error)
         raise (error if file is None else error.in_file(file)) from None
     except RecursionError:
         raise InputError("is nested too deeply", file=file, allowed="a few hundred levels") from None
-    except ValueError:  # an integer beyond Python's limit on digits
-        raise InputError("holds an integer of thousands of digits", file=file, allowed="64-bit integers") from None
 
 
 def _refuse_half_characters(text: str) -> None:
     """Raise :class:`InputError` if a string holds one half of a character of two: no file and no screen takes it."""
     try:
-        json.dumps(json.loads(text), ensure_ascii=False).encode()
+        json.dumps(json.loads(text, parse_int=str), ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         value = f"\\u{ord(error.object[error.start]):04x}"
         raise InputError("holds half a character", value=value, cure="write both halves, or the character") from None
@@ -180,7 +182,7 @@ def _place(text: str, fault: InputError) -> str:
     for token in _TOKEN.finditer(text):
         word, key = token[0], token["key"]
         # A string has its quotes, and what is wrong may go on right behind the number.
-        found = fault.problem == _NOT_FINITE and word.startswith(str(fault.value))
+        found = fault.problem in {_NOT_FINITE, _TOO_LONG} and word.startswith(str(fault.value))
         if word == "{":
             keys.append(set())
         elif word == "}":
@@ -200,6 +202,12 @@ def _finite(digits: str) -> float:
     if value in {math.inf, -math.inf}:  # too many digits before the point
         _refuse_constant(digits)
     return value
+
+
+def _short(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise InputError(_TOO_LONG, value=digits[:40], allowed="64-bit integers")
+    return int(digits)
 
 
 def _refuse_constant(name: str) -> Any:
