@@ -161,6 +161,12 @@ MOST_SKEWS = 3
 MOST_COVECTORS = 40
 #: Statements of one loop that may take turns.
 MOST_TURNING_STATEMENTS = 16
+#: Statements of nests with one outer loop in common that may, at given sizes.
+MOST_SIZED_TURNS = 24
+#: Steps of such a loop over which what stays in memory is counted.
+MOST_KEPT_STEPS = 20_000
+#: The part of all loads in such a loop that joining two groups has to save: not what a row has in scalars.
+LEAST_SHARE_JOINED = 1e-3
 #: Placements of one phase.
 MOST_PLACEMENTS = 12
 #: Coordinates of which all orders are tried.
@@ -218,6 +224,8 @@ STEPS_PER_ORDER = 0.01
 NEGLIGIBLE = 1e-4
 #: Orders that load more than this part of all uses are worth trying in turns, and panels without triangular blocks.
 POOR = 0.1
+#: The same for several nests that may take turns, at given sizes.
+POOR_RUN = 0.05
 
 
 # The oracle of ``check``.

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import partial
-from itertools import combinations, islice
+from functools import cached_property, partial
+from itertools import chain, combinations, islice
 
 import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
+from shorthaul.affine.integer_sets.points import at_sizes as at_parameters
 from shorthaul.affine.orders.borders.held import limited
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep, passed
+from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
-from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placements, reads_of
+from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of, turning
+from shorthaul.affine.orders.turns import Groups, TurnsStep, has_turns, nests_of
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, components, in_order, untiled
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
+    LEAST_SHARE_JOINED,
     MOST_BOX_FUSIONS,
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
+    MOST_SIZED_TURNS,
     NO_SLACK,
     PLACEMENT_OPERATIONS,
     POOR,
+    POOR_RUN,
     WORTH_JOINING,
     Slack,
 )
@@ -66,6 +72,8 @@ def at_sizes(
         for at, item in enumerate(best.steps):
             found = boxes.passing(boxes.better(item, partial(refined, slack=slack)))
             best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
+        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+            best = replace(best, staying=boxes.staying(best.steps))
     return best
 
 
@@ -83,7 +91,7 @@ def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[Any
         last = steps
         for last in _joined(flow, steps, boxes):
             yield last
-        yield boxes.turned(last)
+        yield from boxes.turned(last)
 
 
 #: A placement, its loops that may be cut, and the memory in which they may.
@@ -176,21 +184,79 @@ class Boxes:
         result = PassedStep(plain, refined(found, self.slack), parts, step)
         return result if self.cost(result) < self.cost(step) else step
 
-    def turned(self, steps: Sequence[AnyStep]) -> list[AnyStep]:
-        """Return phases with those of one outer loop as groups that take turns, where most is loaded and that saves."""
+    def staying(self, steps: Sequence[AnyStep]) -> Staying:
+        """Return what stays from phase to phase; nothing in emitted C (with slack): a cache chooses itself."""
+        if self.slack != NO_SLACK or len(self.weights) > 1 or len(steps) < 2:
+            return Staying({}, self.sizes)
+        program = self.flow.program
+        turns = []
+        for step in steps:
+            rows = {name: (Row((0,) * len(program.by_name[name].iterators), (), 0),) for name in step.names}
+            turns.append(Turn(self._room(step), self._times(rows)))
+        return staying(self.flow, turns, self.sizes)
+
+    def with_staying(self, step: TurnsStep) -> TurnsStep:
+        """Return groups with what stays from turn to turn, if there are no pieces of statements."""
+        if self.slack != NO_SLACK or len(self.weights) > 1:
+            return step
+        turns = []
+        for group, delay in zip(step.groups, step.delays, strict=True):
+            if group.phase is None:
+                return step
+            rows = {
+                name: (replace(item[0], constant=item[0].constant + delay),)
+                for name, item in group.phase.placement.items()
+            }
+            turns.append(Turn(self._room(group), self._times(rows)))
+        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+            return replace(step, staying=staying(self.flow, turns, self.sizes))
+        return step
+
+    def _times(self, rows: Placement) -> dict[str, isl.Map]:
+        program = self.flow.program
+        result = {}
+        for name, row in rows.items():
+            statement = program.by_name[name]
+            times = placement_map(name, len(statement.iterators), row, program.parameters)
+            result[name] = at_parameters(times.intersect_domain(statement.domain), self.sizes)
+        return result
+
+    def _room(self, step: AnyStep) -> int:
+        """Return how many words a phase holds at most; all of S where that is not known."""
+        if isinstance(step, PassedStep):
+            step = step.boxes
+        if isinstance(step, BoxStep):
+            return step.room
+        if isinstance(step, Step) and step.policy is None:
+            return 1 + max(len(self.flow.program.by_name[name].reads) for name in step.names)
+        return self.sizes["S"]
+
+    def turned(self, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
+        """Yield phases with those of one outer loop as groups that take turns, where most is loaded and that saves."""
         result = list(steps)
-        for names in turning(self.flow.program):
+        for run in self.runs:
+            names, poor = frozenset(chain(*run)), POOR if len(run) == 1 else POOR_RUN
             inside = [item for item in result if not names.isdisjoint(item.names)]
             plain = self.plain(item.name for item in self.flow.program.statements if item.name in names)
             cost = sum(map(self.cost, inside))
-            if cost <= POOR * self.cost(plain) or not all(names.issuperset(item.names) for item in inside):
+            if cost <= poor * self.cost(plain) or not all(names.issuperset(item.names) for item in inside):
                 continue
             if names not in self._turned:
                 self._turned[names] = self.turns.best(plain)
             found = self._turned[names]
             if found is not None and self.cost(found) < cost:
                 result = [*(item for item in result if item not in inside), found]
-        return result
+                yield result
+
+    @cached_property
+    def runs(self) -> list[list[list[str]]]:
+        """Nests that follow one another and may take turns, the most statements first."""
+        nests, program = nests_of(self.flow.program), self.flow.program
+        found = [nests[at:end] for at, end in combinations(range(len(nests) + 1), 2)]
+        if self.slack != NO_SLACK:
+            found = [run for run in found if len(run) == 1]  # they share memory
+        found = [run for run in found if has_turns(program, [*chain(*run)], MOST_SIZED_TURNS)]
+        return sorted(found, key=lambda run: -sum(map(len, run)))
 
     def of(self, names: Iterable[str], stepped: Callable[[Placement], bool] | None = None) -> BoxStep | None:
         """Return the statements ``names`` in the best boxes found.
@@ -273,13 +339,48 @@ class SizedGroups(Groups):
     of an alternating method, the vectors of an iterative solver.
     """
 
+    least_share = LEAST_SHARE_JOINED
+
     def __init__(self, boxes: Boxes, small: Sequence[str]) -> None:
         super().__init__(Split(boxes.flow), small)
         self.boxes = boxes
+        self._uses: dict[tuple[str, ...], Mapping[str, float]] = {}
 
     def cost(self, step: Step | BoxStep) -> float:
         """Return what groups are compared by: loads at the sizes."""
         return self.boxes.cost(step)
+
+    def chosen(self, plain: Step, stages: Iterable[Sequence[Step | BoxStep]]) -> TurnsStep:
+        """Return the turns that load least with what stays in memory from turn to turn."""
+        found = (self.boxes.with_staying(self.in_turns(plain, groups)) for groups in stages)
+        return min(found, key=lambda item: item.rate)
+
+    def uses(self, step: Step | BoxStep) -> Mapping[str, float]:
+        """Return how often values are used at the sizes."""
+        if step.names not in self._uses:
+            count = self.boxes.counts.at(self.boxes.sizes)
+            found: Counter[str] = Counter()
+            for name in step.names:
+                for item in self.boxes.reads[name]:
+                    found[item.source or f"input {item.array}"] += count((item.domain,))
+            self._uses[step.names] = found
+        return self._uses[step.names]
+
+    def pairs(self, groups: Sequence[Step | BoxStep]) -> Iterable[tuple[Step | BoxStep, Step | BoxStep]]:
+        """Return the pairs of groups, of several nests first those of which one computes most for the other.
+
+        The parts of one nest are joined as written: there a part computes most for the next one, and what both read
+        counts too (adi at LARGE and S = 32,768 loads twice as much otherwise).
+        """
+        names = {name for item in groups for name in item.names}
+        if any(names.issubset(nest) for nest in nests_of(self.boxes.flow.program)):
+            return super().pairs(groups)
+
+        def given(pair: tuple[Step | BoxStep, Step | BoxStep]) -> float:
+            both = (pair, pair[::-1])
+            return sum(self.uses(two).get(name, 0.0) for one, two in both for name in one.names)
+
+        return sorted(combinations(groups, 2), key=given, reverse=True)
 
     def made(self, names: Sequence[str]) -> Step | BoxStep | None:
         """Return ``names`` in boxes within every step of the outer loop, else in the best order for all sizes."""

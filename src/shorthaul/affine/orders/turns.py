@@ -9,7 +9,7 @@ B never leads back, delta(B) - delta(A) + distance >= 0, and A comes before B wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -19,6 +19,7 @@ import sympy
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Program
+from shorthaul.affine.orders.boxes.stays import Staying
 from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.placement import Loops, Placement, Read, entry, loops, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split, split
@@ -31,12 +32,14 @@ from shorthaul.affine.tuning import MOST_TURNING_STATEMENTS, NEGLIGIBLE
 class TurnsStep(OfPhase):
     """One phase as groups that take turns: ``groups`` in the order of each step, ``delays`` how many steps late.
 
-    ``plain`` is the phase without turns, in the statements as they are; ``parts`` tells how they were split.
+    ``plain`` is the phase without turns, in the statements as they are; ``parts`` tells how they were split. What is
+    ``staying`` from turn to turn is not loaded.
     """
 
     groups: tuple[Step | BoxStep, ...]
     delays: tuple[int, ...]
     parts: Split
+    staying: Staying = Staying({}, {"S": 0})
 
     @property
     def counts(self) -> Counts:
@@ -46,7 +49,7 @@ class TurnsStep(OfPhase):
     @cached_property
     def rate(self) -> float:
         """The loads where candidates are compared."""
-        return sum(item.rate for item in self.groups)
+        return sum(item.rate for item in self.groups) - sum(self.staying.loads.values())
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -55,7 +58,7 @@ class TurnsStep(OfPhase):
 
     def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:
         """Return the loads with edges called ``names``."""
-        return sympy.Add(*(item.formula(names) for item in self.groups))
+        return sympy.Add(*(item.formula(names) for item in self.groups), -sum(self.staying.loads.values()))
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
         """Return the loads at ``sizes``."""
@@ -64,6 +67,7 @@ class TurnsStep(OfPhase):
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
         turned = sum(item.loads_bytes(sizes, capacity, widths) for item in self.groups)
+        turned -= self.staying.bytes(sizes, capacity, widths)
         return min(turned, self.plain.loads_bytes(sizes, capacity, widths))
 
     def pays(self, sizes: Mapping[str, int], capacity: int) -> bool:
@@ -72,7 +76,7 @@ class TurnsStep(OfPhase):
 
     def turned_loads(self, sizes: Mapping[str, int], capacity: int) -> float:
         """Return the loads with turns."""
-        return sum(item.loads(sizes, capacity) for item in self.groups)
+        return sum(item.loads(sizes, capacity) for item in self.groups) - self.staying.words(sizes, capacity)
 
 
 class Turning:
@@ -93,10 +97,10 @@ class Turning:
         return self._parts[key].best(plain)
 
 
-def has_turns(program: Program, names: Sequence[str]) -> bool:
+def has_turns(program: Program, names: Sequence[str], most: int = MOST_TURNING_STATEMENTS) -> bool:
     """True if the statements ``names`` may have a common outer loop with others inside."""
     nests = [program.by_name[name].iterators for name in names]
-    if not 2 <= len(nests) <= MOST_TURNING_STATEMENTS or not all(nests):
+    if not 2 <= len(nests) <= most or not all(nests):
         return False
     return len({nest[0] for nest in nests}) == 1 and max(map(len, nests)) > 1
 
@@ -119,6 +123,8 @@ def nests_of(program: Program) -> list[list[str]]:
 class Groups:
     """The groups of statements that take turns; each is executed in the best order for all sizes."""
 
+    least_share = NEGLIGIBLE  #: of all loads that joining two groups has to save
+
     def __init__(self, parts: Split, small: Sequence[str]) -> None:
         self.parts = parts
         self.counts = Counts(parts.flow, small)
@@ -139,10 +145,17 @@ class Groups:
             if made is None:
                 return None
             groups.append(made)
-        found = self._ordered(groups)
-        if found is None:
+        if self._ordered(groups) is None:
             return None
-        groups = self._fused(groups)
+        return self.chosen(plain, self._fused(groups))
+
+    def chosen(self, plain: Step, stages: Iterable[Sequence[Step | BoxStep]]) -> TurnsStep:
+        """Return the turns of the groups that are joined the furthest."""
+        *_, groups = stages
+        return self.in_turns(plain, groups)
+
+    def in_turns(self, plain: Step, groups: Sequence[Step | BoxStep]) -> TurnsStep:
+        """Return the turns of groups for which there is an order."""
         order, delays = self._ordered(groups) or ((), ())
         return TurnsStep(plain, tuple(groups[at] for at in order), tuple(delays[at] for at in order), self.parts)
 
@@ -227,28 +240,41 @@ class Groups:
         row, own = placement[name][0], loops(self.parts.flow.program.by_name[name])[0]
         return row.constant - own.constant if row.factors == own.factors and row.parameters == own.parameters else None
 
-    def _fused(self, groups: list[Step | BoxStep]) -> list[Step | BoxStep]:
-        """Join groups as long as that saves loads and an order is left."""
+    def _fused(self, groups: list[Step | BoxStep]) -> Iterator[list[Step | BoxStep]]:
+        """Join groups as long as that saves loads and an order is left; yield all stages."""
         refused: set[frozenset[str]] = set()
+        yield groups
         while True:
             total = sum(map(self.cost, groups))
-            for first, second in combinations(groups, 2):
+            for first, second in self.pairs(groups):
                 joined = frozenset((*first.names, *second.names))
                 if joined in refused or not self._share(first, second, total):
                     continue
                 made = self._group(joined)
                 rest = [item for item in groups if item not in (first, second)]
-                least = self.cost(first) + self.cost(second) - NEGLIGIBLE * total
+                least = self.cost(first) + self.cost(second) - self.least_share * total
                 if made is not None and self.cost(made) < least and self._ordered([*rest, made]) is not None:
                     groups = [*rest, made]
                     break
                 refused.add(joined)
             else:
-                return groups
+                return
+            yield groups
+
+    def uses(self, step: Step | BoxStep) -> Mapping[str, float]:
+        """Return how often values are used (see :class:`Step`)."""
+        return step.uses_of
+
+    def pairs(self, groups: Sequence[Step | BoxStep]) -> Iterable[tuple[Step | BoxStep, Step | BoxStep]]:
+        """Return the pairs of groups, those to be joined first in front."""
+        return combinations(groups, 2)
 
     def _share(self, first: Step | BoxStep, second: Step | BoxStep, total: float) -> bool:
         """True if two groups use the same values often, or one the other's."""
-        often = [{key for key, uses in item.uses_of.items() if uses > NEGLIGIBLE * total} for item in (first, second)]
+        often = [
+            {key for key, uses in self.uses(item).items() if uses > self.least_share * total}
+            for item in (first, second)
+        ]
         return bool(often[0] & {*often[1], *second.names} or often[1] & {*first.names})
 
     def _ordered(self, groups: Sequence[Step | BoxStep]) -> tuple[list[int], list[int]] | None:

@@ -26,6 +26,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
+from shorthaul.affine.orders.boxes.stays import Staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
@@ -42,11 +43,15 @@ AnyStep = Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | Bord
 
 @dataclass(frozen=True)
 class UpperBound:
-    """Loads that suffice for ``program``: those of a tiled order, phase by phase."""
+    """Loads that suffice for ``program``: those of a tiled order, phase by phase.
+
+    What is ``staying`` from phase to phase is not loaded.
+    """
 
     program: Program
     steps: tuple[AnyStep, ...]
     small: tuple[str, ...] = ()
+    staying: Staying = Staying({}, {"S": 0})
 
     @cached_property
     def edges(self) -> dict[sympy.Symbol, Edge]:
@@ -63,7 +68,7 @@ class UpperBound:
     def formula(self) -> sympy.Expr:
         """The loads in the parameters and the edges of the tiles."""
         names = {edge: name for name, edge in self.edges.items()}
-        return sympy.Add(*(item.formula(names) for item in self.steps))
+        return sympy.Add(*(item.formula(names) for item in self.steps), -sum(self.staying.loads.values()))
 
     @cached_property
     def least_capacity(self) -> sympy.Expr:
@@ -83,7 +88,8 @@ class UpperBound:
     def value(self, sizes: Mapping[str, int]) -> float:
         """Return loads that suffice at ``sizes`` (every parameter, and ``S``)."""
         parameters = {name: sizes[name] for name in self.program.parameters}
-        return sum(item.loads(parameters, sizes["S"]) for item in self.steps)
+        total = sum(item.loads(parameters, sizes["S"]) for item in self.steps)
+        return total - self.staying.words(parameters, sizes["S"])
 
     def without_cache(self, sizes: Mapping[str, int]) -> float:
         """Return the loads at ``sizes`` if nothing is ever kept: every operand of every instance."""
@@ -94,7 +100,8 @@ class UpperBound:
         """Return bytes that suffice at ``sizes``, S being words, each element as wide as its array says."""
         parameters = {name: sizes[name] for name in self.program.parameters}
         widths = {name: item.element_bytes for name, item in self.program.arrays.items()}
-        return sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
+        total = sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
+        return total - self.staying.bytes(parameters, sizes["S"], widths)
 
 
 @public

@@ -57,7 +57,9 @@ def boxed(
         return None
     still = grouping.still if slack.strips else frozenset()
     alone = {
-        (band, item): BoxSearch(cells, extents, *band, [Level(item)], slack, still).optima()
+        (band, item): BoxSearch(
+            cells, extents, *band, [Level(item)], slack, still, small=stepped and slack == NO_SLACK
+        ).optima()
         for band in bands
         for item in words
     }
@@ -77,7 +79,11 @@ def boxed(
         for item in found
     ]
     if len(made) > 1 and any(item.is_cut for item in cells):
-        return min(made, key=lambda item: item.loads(sizes, words[0]) / (1 + slack.strips * item.has_strips))
+        shares = (1 + slack.strips * item.has_strips for item in made)
+        return min(
+            zip(made, shares, strict=True),
+            key=lambda pair: (pair[0].loads(sizes, words[0]) / pair[1], stepped * pair[0].room),
+        )[0]
     return made[min(range(len(found)), key=lambda at: found[at].value)] if made else None
 
 

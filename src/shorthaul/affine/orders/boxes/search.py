@@ -41,7 +41,8 @@ class BoxSearch:
     """Boxes for one memory or several: those of each level, outermost first, are cut into those of the next.
 
     Rows of one cell, and boxes without room for strips of a loop in ``still``, count as the shares of ``slack`` more.
-    Loops in ``outer`` run one by one outside of all boxes. A candidate is a row of numbers: the edges of the innermost
+    Loops in ``outer`` run one by one outside of all boxes. Of boxes that load the same those wanted ``small`` are the
+    smallest found. A candidate is a row of numbers: the edges of the innermost
     boxes, then for every level above how many of the boxes before make one of its own along each loop.
     """
 
@@ -54,9 +55,11 @@ class BoxSearch:
         levels: Sequence[Level],
         slack: Slack = NO_SLACK,
         still: frozenset[tuple[int, int]] = frozenset(),
+        *,
+        small: bool = False,
     ) -> None:
         self.cells, self.extents, self.outer, self.levels = cells, extents, outer, levels
-        self.slack, self.still = slack, still
+        self.slack, self.still, self.small = slack, still, small
         self.tiled = tuple(at for at in tiled if extents[at] > 1)
         strips = {at for at, _ in still}
         edges = [whole_strips(edges_of(extents[at])) if at in strips else edges_of(extents[at]) for at in self.tiled]
@@ -79,7 +82,7 @@ class BoxSearch:
         above = (1,) * len(self.tiled) * (len(self.levels) - 1)
         for start in (*self._starts(), *((*edges, *above) for edges in further)):
             here, value = start, float(self._values(np.array([start]))[0])
-            if cut and value < float("inf"):
+            if cut and not self.small and value < float("inf"):
                 result[start] = Found(value, start, tuple(self._loops(start)), len(self.outer))
             for _ in range(MOST_BOX_ROUNDS):
                 effort.step()
@@ -89,9 +92,28 @@ class BoxSearch:
                 if not values[at] < value:
                     break
                 here, value = tuple(near[at].tolist()), float(values[at])
+            if self.small and value < float("inf"):
+                here = self._smaller(here, value)
             if value < float("inf") and here not in result:
                 result[here] = Found(value, here, tuple(self._loops(here)), len(self.outer))
         return list(result.values())
+
+    def _smaller(self, here: tuple[int, ...], value: float) -> tuple[int, ...]:
+        """Return boxes that load no more than ``value`` and hold less than those ``here``, while there are some."""
+        for _ in range(MOST_BOX_ROUNDS):
+            effort.step()
+            near = self._neighbours(here)
+            held = np.where(self._values(near) <= value, self._room(near), np.inf)
+            at = int(held.argmin())
+            if not held[at] < self._room(np.array([here]))[0]:
+                break
+            here = tuple(near[at].tolist())
+        return here
+
+    def _room(self, boxes: IntArray) -> FloatArray:
+        """Return what innermost boxes hold."""
+        edges = self._edges(boxes)[-1]
+        return sum((np.asarray(item.count(edges), np.float64) for item in self.cells), np.zeros(len(boxes)))
 
     def _loops(self, candidate: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Yield the loops over boxes and their edges, the outermost level first."""

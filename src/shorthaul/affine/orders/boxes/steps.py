@@ -56,9 +56,14 @@ class BoxStep(AtSizes):
     @property
     def fits(self) -> bool:
         """True if what is held at a time in the innermost boxes fits into the smallest memory."""
+        return self.room <= self.capacities[-1]
+
+    @property
+    def room(self) -> int:
+        """The most words held at a time in the innermost boxes, with room for one result."""
         edges = dict(zip(self.box.loops, self.box.edges, strict=True))
         held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
-        return 1 + int(sum(item.count(held) for item in self.cells)) <= self.capacities[-1]
+        return 1 + int(sum(item.count(held) for item in self.cells))
 
     @property
     def has_strips(self) -> bool:
