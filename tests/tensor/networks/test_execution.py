@@ -106,6 +106,27 @@ def test_what_only_a_runtime_computes_is_compared_in_the_types_of_the_model(monk
     assert surface.tensor.run(network, machine="cortex-m7", effort=0.1).status == "invalid"
 
 
+@pytest.mark.parametrize(("axis", "width"), [(-1, 5), (2, 5), (2, 80)])
+def test_places_may_be_fewer_than_what_elements_are_taken_from(
+    axis: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reference asks for as many along other axes, counts them wrongly from the last, and takes from 64 at most."""
+    places = np.array([[[0, -1, 2]]])
+
+    def run(names: list[str], inputs: dict[str, Any]) -> list[Any]:
+        (x,) = inputs.values()
+        return [np.take_along_axis(np.maximum(x, 0)[:1, :1], places % width, axis=2)] * len(names)
+
+    session = types.SimpleNamespace(run=run)
+    runtime = {"InferenceSession": lambda *_: session, "SessionOptions": types.SimpleNamespace, "__version__": "0"}
+    monkeypatch.setitem(sys.modules, "onnxruntime", types.SimpleNamespace(**runtime))
+    net = Net("taken")
+    x = net.op("Relu", net.input(2, 3, width))
+    model = net.model(net.op("GatherElements", x, net.constant(places.tolist()), axis=axis)).SerializeToString()
+    done = surface.tensor.run(network_from_onnx(model), machine="cortex-m7", effort=0.1)
+    assert (done.status, done.extra["run"]["compared_with"][:11]) == ("feasible", "onnxruntime")
+
+
 def long_rows(kind: str, opset: int) -> Any:
     """Return a network with rows of 400 or 1,600 elements between two other operators."""
     net = Net(kind, opset=opset, filled=True)
