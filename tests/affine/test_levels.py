@@ -30,6 +30,7 @@ def test_every_memory_loads_no_more_than_said(name: str) -> None:
     draw = random.Random(name)
     most = 9 if len(kernel(name).parameters) < 5 else 4
     least = 1 + max(len(item.reads) for item in kernel(name).statements)
+    compared = 0
     for _ in range(3):
         sizes = {item: draw.randint(3, most) for item in kernel(name).parameters}
         words = sorted({draw.randint(least, 20), draw.randint(21, 60), draw.randint(61, 200)}, reverse=True)
@@ -38,13 +39,13 @@ def test_every_memory_loads_no_more_than_said(name: str) -> None:
         cdag = concrete_cdag(kernel(name), sizes, flow_of(name))
         order = tiled_order(found.order, cdag, sizes)
         assert sorted(order.tolist()) == cdag.program_order.tolist()
-        if name in QUICK:
-            assert all(isinstance(item, BoxStep | WholeStep) for item in map(unfixed, found.steps))
-        elif not all(isinstance(item, BoxStep | WholeStep) for item in map(unfixed, found.steps)):
+        if not all(isinstance(item, BoxStep | WholeStep) for item in map(unfixed, found.steps)):
             continue
+        compared += 1
         for item in words:
             loads = int(belady_loads(order, cdag.starts, cdag.operands, item).sum())
             assert loads <= found.value({**sizes, "S": item})
+    assert compared >= 2 or name not in QUICK
 
 
 def unfixed(step: AnyStep) -> AnyStep:
