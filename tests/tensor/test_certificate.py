@@ -20,9 +20,10 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import column_prices
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
-from shorthaul.tensor.check.column_floor import Steps, column
+from shorthaul.tensor.check.column_floor import Steps
 from shorthaul.tensor.check.group_boxes import parts_of
 from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.formats.documents import save_problem
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
 from shorthaul.tensor.search.driver import improve
@@ -143,7 +144,7 @@ def test_no_execution_is_below_the_floor():
             item = column(problem, inside, list(found.outputs), found.resident, found.retained)
             size = subgraph.granularity
             steps = Steps(problem, item, *(np.array([value]) for value in (size.w, size.h, size.k)))
-            assert steps.floor()[0] <= found.latency * (1 + 1e-9)
+            assert steps.floor()[0][0] <= found.latency * (1 + 1e-9)
             assert steps.outline()[0] <= found.latency * (1 + 1e-9)
             seen += 1
     assert seen > 90

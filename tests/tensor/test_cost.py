@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.samples import samples
 from tests.tensor.random_plans import random_plan, random_problem
 
-from shorthaul.tensor.check.column_floor import Steps, column
+from shorthaul.tensor.check.column_floor import Steps
 from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.cost_model import price_kernels
 from shorthaul.tensor.cost_model.cost import Costs
 from shorthaul.tensor.cost_model.exhaustion import surely_held

@@ -13,7 +13,7 @@ from tests.tensor.random_plans import random_problem
 from tests.twins import Case, assert_agree
 
 from shorthaul.tensor.cost_model.cost import kernel_arguments
-from shorthaul.tensor.cost_model.exhaustion import surely_held, without_mixed
+from shorthaul.tensor.cost_model.exhaustion import surely_held
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Machine
 from shorthaul.tensor.search.schedules import graph_arguments
@@ -57,6 +57,13 @@ def orders(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return found
 
 
+def chances(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    profile, machine = some_profile(rng)
+    made = beside(kernels, "cost_kernels").Costs(*kernel_arguments(profile, machine))
+    ordered = beside(kernels, "order_kernels").Orders(made, *profile.mixed_axes)
+    return [kernels.floor(ordered, *map(int, rng.integers(1, 7, 3))) for _ in samples(24)]
+
+
 def granularity(kernels: ModuleType, rng: np.random.Generator) -> Any:
     profile, machine = some_profile(rng)
     made = beside(kernels, "cost_kernels").Costs(*kernel_arguments(profile, machine))
@@ -72,13 +79,10 @@ def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cost_kernels = beside(kernels, "cost_kernels")
     profile, machine = some_profile(rng)
     made = cost_kernels.Costs(*kernel_arguments(profile, machine))
-    relaxed = fitting = made
-    if profile.is_mixed:
-        relaxed, fitting = (
-            cost_kernels.Costs(*kernel_arguments(less(profile), machine)) for less in (without_mixed, surely_held)
-        )
+    fitting = cost_kernels.Costs(*kernel_arguments(surely_held(profile), machine)) if profile.is_mixed else made
+    ordered = beside(kernels, "order_kernels").Orders(made, *profile.mixed_axes)
     limits = np.array([4, 5, max(1, min(4, profile.k_limit)), int(rng.integers(8)), int(rng.integers(8))])
-    work = kernels.Exhaustion(made, relaxed, fitting, limits)
+    work = kernels.Exhaustion(made, fitting, ordered, limits)
     values = np.empty((4, 5))
     kernels.outlines(work, float(rng.choice((0.0, 40.0, np.inf))), values)
     pairs = np.argsort(values, axis=None, kind="stable")
@@ -176,6 +180,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.cost_model.cost_kernels", costs),
     ("shorthaul.tensor.cost_model.price_kernels", costs),
     ("shorthaul.tensor.cost_model.order_kernels", orders),
+    ("shorthaul.tensor.cost_model.chance_kernels", chances),
     ("shorthaul.tensor.cost_model.granularity_kernels", granularity),
     ("shorthaul.tensor.cost_model.exhaustion_kernels", exhaustion),
     ("shorthaul.tensor.bounds.completion_kernels", completions),

@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.check.column_floor import Column, Slice, Steps
+from shorthaul.tensor.check.column_floor import Steps
+from shorthaul.tensor.check.slices import Column, Slice
 from shorthaul.tensor.model import Problem, Rules, Tensor
 
 Integers = NDArray[np.int64]

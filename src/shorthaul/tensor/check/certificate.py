@@ -12,9 +12,10 @@ from typing import Any, Final, TypeVar
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.check.column_floor import Column, cheaper
+from shorthaul.tensor.check.column_floor import cheaper
 from shorthaul.tensor.check.group_boxes import favoured_by_box
 from shorthaul.tensor.check.group_pricing import Groups, Prices, TooManyError
+from shorthaul.tensor.check.slices import Column
 from shorthaul.tensor.model import Problem, Rules
 
 _Row = TypeVar("_Row")

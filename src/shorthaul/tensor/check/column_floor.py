@@ -9,108 +9,20 @@ column, and in each row and column one tile at least is entered otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise, product
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.check.steps import Extent, Marking, walk
+from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column, Slice, mixed
+from shorthaul.tensor.check.steps import Extent, Marking
+from shorthaul.tensor.check.tile_floor import least_in_any_order
 from shorthaul.tensor.model import Problem, Rules
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-#: What an axis of a slice follows.
-WHOLE: Final = 0
-TILE: Final = 1
-STEP: Final = 2
-_CODES: Final = {Extent.FULL: WHOLE, Extent.TILE: TILE, Extent.STEP: STEP}
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A slice of a tensor of ``height`` x ``width``: what its axes follow, and in the steps of which reduction.
-
-    ``length`` is 0 for a slice that only the last step of a tile asks for. A slice that is computed has a ``cost``, a
-    ``marking`` and, for a MatMul, ``part`` if a step does part of the reduction, or the whole of it.
-    """
-
-    rows: int
-    columns: int
-    length: int
-    height: int
-    width: int
-    cost: float = 0.0
-    marking: str = "none"
-    part: str = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A subgraph in its surroundings, without names: slices by tensor to load, and by operator to compute."""
-
-    height: int
-    width: int
-    longest: int
-    deepest: int
-    prologues: tuple[int, int]
-    loads: tuple[tuple[Slice, ...], ...]
-    works: tuple[tuple[Slice, ...], ...]
-    stored: int
-    held: int
-
-
-def column(
-    problem: Problem, inside: frozenset[int], outputs: list[int], resident: frozenset[int], retained: frozenset[int]
-) -> Column:
-    """Return the column of the operators ``inside``, whose ``outputs`` are stored or retained."""
-    works, inputs = walk(problem, inside, outputs)
-    loads: dict[int, list[Slice]] = {}
-    for demand in inputs:
-        if demand.tensor not in resident:
-            shape = problem.tensors[demand.tensor]
-            length = 0 if demand.sink is None else problem.reduction(demand.sink)
-            item = Slice(_CODES[demand.rows], _CODES[demand.columns], length, shape.height, shape.width)
-            if item not in (slices := loads.setdefault(demand.tensor, [])):
-                slices.append(item)
-    made: dict[int, list[Slice]] = {}
-    for work in works:
-        demand, operator = work.demand, problem.operators[work.operator]
-        shape = problem.tensors[operator.output]
-        length = 0 if demand.sink is None else problem.reduction(demand.sink)
-        part = "none" if work.reduction is None else work.reduction.value
-        codes = (_CODES[demand.rows], _CODES[demand.columns])
-        item = Slice(*codes, length, shape.height, shape.width, operator.base_cost, demand.marking.value, part)
-        if item not in (slices := made.setdefault(work.operator, [])):
-            slices.append(item)
-    matmuls = [index for index in inside if problem.operators[index].is_matmul]
-    prologues = [0, 0]
-    for index in matmuls:
-        for side, tensor in enumerate(problem.operators[index].inputs):
-            source = problem.producer[tensor]
-            if source is not None and source in inside and not problem.operators[source].is_matmul:
-                prologues[side] = max(prologues[side], problem.reduction(index))
-    shape = problem.tensors[outputs[0]]
-    lengths = [item.length for slices in made.values() for item in slices]
-    return Column(
-        height=shape.height,
-        width=shape.width,
-        longest=max(lengths, default=0),
-        deepest=min((problem.reduction(index) for index in matmuls), default=1),
-        prologues=(prologues[0], prologues[1]),
-        loads=tuple(sorted(map(_sorted, loads.values()), key=repr)),
-        works=tuple(sorted(map(_sorted, made.values()), key=repr)),
-        stored=sum(tensor not in retained for tensor in outputs),
-        held=sum(problem.tensors[tensor].size for tensor in [*resident, *retained]),
-    )
-
-
-def _sorted(slices: list[Slice]) -> tuple[Slice, ...]:
-    return tuple(sorted(slices, key=repr))
 
 
 def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple[int, int, int] | None:
@@ -141,10 +53,12 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
         k = np.tile(depth, len(w[part]))
         chosen = k >= every[2]
         steps = Steps(problem, item, every[0][chosen], every[1][chosen], k[chosen])
-        floor = np.maximum(steps.floor(), np.repeat(outline[part], deepest)[chosen])
-        if (floor < worth).any():
-            worst = int(floor.argmin())
-            return int(steps.w[worst]), int(steps.h[worst]), int(steps.k[worst])
+        floor, may_coincide = steps.floor()
+        floor = np.maximum(floor, np.repeat(outline[part], deepest)[chosen])
+        for place in np.flatnonzero(floor < worth):
+            size = int(steps.w[place]), int(steps.h[place]), int(steps.k[place])
+            if not may_coincide[place] or least_in_any_order(machine, item, *size, worth) < worth:
+                return size
     return None
 
 
@@ -212,24 +126,18 @@ class Steps:
 
     # --- chance -----------------------------------------------------------------------------------------------------
 
-    def chances(self, group: tuple[Slice, ...]) -> tuple[Floats, Mask]:
-        """Return the elements of a tensor that chance may save, and where it may."""
-        saved, may = np.zeros(len(self.k)), np.zeros(len(self.k), dtype=np.bool_)
-        for tile, step in product(group, group):
-            for axis, extent, number, lines in (
-                ("columns", self.wide[0, 0], self.columns, self.rows),
-                ("rows", self.tall[0, 0], self.rows, self.columns),
+    def by_chance(self) -> Mask:
+        """Return where slices of one tensor, or of what one operator computes, may be the same by chance."""
+        may = np.zeros(len(self.k), dtype=np.bool_)
+        for tile, step in (pair for group in self.item.loads + self.item.works for pair in product(group, group)):
+            for axis, extent, number in (
+                ("columns", self.wide[0, 0], self.columns),
+                ("rows", self.tall[0, 0], self.rows),
             ):
-                if getattr(tile, axis) != TILE or getattr(step, axis) != STEP:
-                    continue
-                last = (number - 1) * extent == (self.steps_of(step) - 1) * self.k
-                meet = (extent == self.k) | last
-                rows, columns = self.extents(tile, np.zeros_like(self.k))
-                size = (rows * columns)[0, 0]
-                often = 3 * lines if not tile.length else 4 * self.rows * self.columns
-                saved += np.where(meet, often * size, 0)
-                may |= meet
-        return saved, may
+                if getattr(tile, axis) == TILE and getattr(step, axis) == STEP:
+                    last = (number - 1) * extent == (self.steps_of(step) - 1) * self.k
+                    may |= (extent == self.k) | last
+        return may
 
     # --- sums -------------------------------------------------------------------------------------------------------
 
@@ -318,24 +226,19 @@ class Steps:
         held: Floats = (most + self.tall * self.wide * self.item.stored).max(axis=(0, 1)) + float(self.item.held)
         return held
 
-    def floor(self) -> Floats:
-        """Return for every granularity what no order takes less than, infinite where it does not fit."""
+    def floor(self) -> tuple[Floats, Mask]:
+        """Return for every granularity what no order takes less than, infinite where it does not fit.
+
+        The second array says where slices may coincide by chance; without the tensors of these, it is a weak bound.
+        """
         capacity = self.machine.capacity
         plain = self.any_order(list(self.item.loads), list(self.item.works))
         plain = np.where(self.held(only_sure=False) <= capacity, plain, np.inf)
-        saved, may = np.zeros(len(self.k)), np.zeros(len(self.k), dtype=np.bool_)
-        for group in self.item.loads:
-            more, where = self.chances(group)
-            saved, may = saved + more, may | where
-        for group in self.item.works:
-            may_compute = self.chances(group)[1]
-            saved, may = np.where(may_compute, np.inf, saved), may | may_compute
+        may = self.by_chance()
         if not may.any():
-            return plain
+            return plain, may
         sure = np.where(self.held(only_sure=True) <= capacity, self.any_order(*self.sure()), np.inf)
-        with np.errstate(invalid="ignore"):
-            less = np.where(np.isinf(plain) | np.isinf(saved), -np.inf, plain - saved / self.machine.bandwidth)
-        return np.where(may, np.maximum(less, sure), plain)
+        return np.where(may, sure, plain), may
 
     def any_order(self, loads: list[tuple[Slice, ...]], works: list[tuple[Slice, ...]]) -> Floats:
         """Return for every granularity what no order takes less than."""
@@ -435,12 +338,6 @@ class Steps:
 def _product(times: Floats, count: Integers) -> Floats:
     total: Floats = np.where(count > 0, np.where(np.isinf(times), 0, times) * count, 0).sum(axis=0)
     return total
-
-
-def mixed(group: tuple[Slice, ...]) -> bool:
-    """Return whether slices may coincide by chance: along one axis some follow the tile and others the step."""
-    axes = ({slice_.rows for slice_ in group}, {slice_.columns for slice_ in group})
-    return any({TILE, STEP} <= axis for axis in axes)
 
 
 def apart(group: tuple[Slice, ...]) -> list[tuple[Slice, ...]]:

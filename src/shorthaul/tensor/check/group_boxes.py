@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.check.column_floor import Column
 from shorthaul.tensor.check.group_pricing import Asks, Groups, State, TooManyError, Words, named
+from shorthaul.tensor.check.slices import Column
 from shorthaul.tensor.model import Tensor
 
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import Boxes
-from shorthaul.tensor.check.column_floor import STEP, TILE, WHOLE, Column, Slice
+from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column, Slice
 from shorthaul.tensor.model import Problem, Rules, Tensor
 
 Floats = NDArray[np.float64]

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels
+from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels, order_kernels
 from shorthaul.tensor.cost_model.cost import kernel_arguments
-from shorthaul.tensor.cost_model.profile import STEP, TILE, Charge, Load, Profile
+from shorthaul.tensor.cost_model.profile import STEP, TILE, Load, Profile
 from shorthaul.tensor.model import Machine, Rules
 
 Integers = NDArray[np.int64]
@@ -35,9 +35,8 @@ class Floor:
     """
 
     def __init__(self, profile: Profile, machine: Machine, rules: Rules, limit: float = np.inf) -> None:
-        costs = relaxed = fitting = cost_kernels.Costs(*kernel_arguments(profile, machine))
+        costs = fitting = cost_kernels.Costs(*kernel_arguments(profile, machine))
         if profile.is_mixed:
-            relaxed = cost_kernels.Costs(*kernel_arguments(without_mixed(profile), machine))
             fitting = cost_kernels.Costs(*kernel_arguments(surely_held(profile), machine))
         w = min(profile.width, machine.native_width)
         h = min(profile.height, machine.native_height)
@@ -46,7 +45,8 @@ class Floor:
         self._shape = (w, h)
         self._limit = limit
         limits = np.array([w, h, k, *prologues], dtype=np.int64)
-        self._work = exhaustion_kernels.Exhaustion(costs, relaxed, fitting, limits)
+        orders = order_kernels.Orders(costs, *profile.mixed_axes)
+        self._work = exhaustion_kernels.Exhaustion(costs, fitting, orders, limits)
         #: The bound so far, infinite if no granularity fits.
         self.value = 0.0
         self.is_final = False
@@ -82,15 +82,6 @@ class Floor:
         return int(self._work.done - before)
 
 
-def without_mixed(profile: Profile) -> Profile:
-    """Return the profile without the slices that may coincide by chance; it costs no more anywhere."""
-    if not profile.is_mixed:
-        return profile
-    loads = tuple(group for group in profile.shared_loads if not _is_mixed(group))
-    charges = tuple((base, work[:1] if _is_mixed(work) else work) for base, work in profile.shared_charges)
-    return replace(profile, shared_loads=loads, shared_charges=charges)
-
-
 def surely_held(profile: Profile) -> Profile:
     """Return the profile without slices that may be others by chance; it holds no more in any step.
 
@@ -106,9 +97,5 @@ def _unmixed(slices: tuple[Load, ...]) -> tuple[Load, ...]:
     return kept or slices[:1]
 
 
-def _is_mixed(slices: tuple[Load, ...] | tuple[Charge, ...]) -> bool:
-    return any(_mixed_axes(slices))
-
-
-def _mixed_axes(slices: tuple[Load, ...] | tuple[Charge, ...]) -> tuple[bool, bool]:
+def _mixed_axes(slices: tuple[Load, ...]) -> tuple[bool, bool]:
     return {TILE, STEP} <= {item.rows for item in slices}, {TILE, STEP} <= {item.columns for item in slices}

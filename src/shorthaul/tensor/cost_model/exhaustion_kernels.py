@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.libc.math import ceil
+from cython.cimports.shorthaul.tensor.cost_model.chance_kernels import chance_floor
 from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     BEGIN,
     COLUMNS,
@@ -23,6 +24,7 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     WIDTH,
 )
 from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate, peak_of, settle
+from cython.cimports.shorthaul.tensor.cost_model.order_kernels import Orders
 from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order, serpentine
 
 INF = cython.declare(cython.double, float("inf"))
@@ -43,48 +45,38 @@ def _same_parts(costs: Costs, group: cython.longlong, tile: cython.longlong, til
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _by_chance(costs: Costs) -> cython.double:
-    """Return a limit to the elements that coincidences save at the granularity that was set; infinite for compute.
+def _may_be_same(
+    costs: Costs,
+    one: cython.const_longlong[:, ::1],
+    tile: cython.Py_ssize_t,
+    step: cython.Py_ssize_t,
+) -> cython.bint:
+    """True if a slice that follows the tile along an axis may be one that follows the step there, in some step."""
+    group: cython.longlong = one[GROUP, step]
+    if one[COLUMNS, tile] == TILE and one[COLUMNS, step] == STEP:
+        if _same_parts(costs, group, costs.wide[0], costs.columns):
+            return True
+    if one[ROWS, tile] == TILE and one[ROWS, step] == STEP:
+        return _same_parts(costs, group, costs.tall[0], costs.rows)
+    return False
 
-    Along one axis a slice follows the tile, another one of the same tensor the step: they are the same in one step of
-    a tile at most. Whoever is asked for in the last step only meets the other within it, before it, or after it, in
-    tiles of one row or column each; others also in the step before and after.
-    """
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _may_coincide(costs: Costs) -> cython.bint:
+    """True if slices of one tensor, or of what one operator computes, may coincide by chance in some step."""
+    s: cython.Py_ssize_t
     other: cython.Py_ssize_t
-    total: cython.double = 0.0
     for s in range(costs.loads.shape[1]):
         for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
-            rows = costs.tall[0] if costs.loads[ROWS, s] == TILE else costs.loads[HEIGHT, s]
-            columns = costs.wide[0] if costs.loads[COLUMNS, s] == TILE else costs.loads[WIDTH, s]
-            if (
-                costs.loads[COLUMNS, s] == TILE
-                and costs.loads[COLUMNS, other] == STEP
-                and _same_parts(costs, costs.loads[GROUP, other], costs.wide[0], costs.columns)
-            ):
-                often = 3 * costs.rows if costs.loads[GROUP, s] == LAST else 4 * costs.rows * costs.columns
-                total += cython.cast(cython.double, often) * rows * columns
-            if (
-                costs.loads[ROWS, s] == TILE
-                and costs.loads[ROWS, other] == STEP
-                and _same_parts(costs, costs.loads[GROUP, other], costs.tall[0], costs.rows)
-            ):
-                often = 3 * costs.columns if costs.loads[GROUP, s] == LAST else 4 * costs.rows * costs.columns
-                total += cython.cast(cython.double, often) * rows * columns
+            if _may_be_same(costs, costs.loads, s, other):
+                return True
     for s in range(costs.base.shape[0]):
         for other in range(costs.charges[BEGIN, s], costs.base.shape[0]):
-            if costs.charges[BEGIN, other] != costs.charges[BEGIN, s]:
-                break
-            if (
-                costs.charges[COLUMNS, s] == TILE
-                and costs.charges[COLUMNS, other] == STEP
-                and _same_parts(costs, costs.charges[GROUP, other], costs.wide[0], costs.columns)
-            ) or (
-                costs.charges[ROWS, s] == TILE
-                and costs.charges[ROWS, other] == STEP
-                and _same_parts(costs, costs.charges[GROUP, other], costs.tall[0], costs.rows)
-            ):
-                return INF
-    return total
+            if costs.charges[BEGIN, other] == costs.charges[BEGIN, s] and _may_be_same(costs, costs.charges, s, other):
+                return True
+    return False
 
 
 @cython.final
@@ -97,8 +89,8 @@ class Exhaustion:
     """
 
     costs: Costs
-    relaxed: Costs  # without tensors whose slices may coincide by chance; the same where there are none
-    fitting: Costs  # with so many of those slices that none may coincide
+    fitting: Costs  # with so many slices that may coincide by chance that none does; the same where there are none
+    orders: Orders
     is_mixed: cython.bint
     w_most: cython.longlong
     h_most: cython.longlong
@@ -107,17 +99,17 @@ class Exhaustion:
     right_prologue: cython.longlong
     floor = cython.declare(cython.double, visibility="public")
     price = cython.declare(cython.double, visibility="public")
-    done = cython.declare(cython.longlong, visibility="public")  # granularities and tiles looked at so far
+    done = cython.declare(cython.longlong, visibility="public")  # granularities, tiles, and steps looked at so far
     w = cython.declare(cython.longlong, visibility="readonly")
     h = cython.declare(cython.longlong, visibility="readonly")
     k = cython.declare(cython.longlong, visibility="readonly")
 
-    def __init__(self, costs: Costs, relaxed: Costs, fitting: Costs, limits: cython.const_longlong[::1]) -> None:
+    def __init__(self, costs: Costs, fitting: Costs, orders: Orders, limits: cython.const_longlong[::1]) -> None:
         """``limits``: the largest w, h and k, the longest left and right prologue."""
         self.costs = costs
-        self.relaxed = relaxed
         self.fitting = fitting
-        self.is_mixed = relaxed is not costs
+        self.orders = orders
+        self.is_mixed = orders.is_mixed
         self.w_most, self.h_most, self.k_most = limits[0], limits[1], limits[2]
         self.left_prologue, self.right_prologue = limits[3], limits[4]
         self.floor = self.price = float("inf")
@@ -391,30 +383,6 @@ def outlines(work: Exhaustion, limit: cython.double, values: cython.double[:, ::
                 _outline_block(work, work.costs, work.fitting, i * BLOCK, j * BLOCK, limit, values)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _mixed_floor(
-    work: Exhaustion, costs: Costs, relaxed: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong
-) -> cython.double:
-    """Return a lower bound on all orders at one granularity, which is set already, where slices may coincide."""
-    saved: cython.double = _by_chance(costs)
-    floor: cython.double = INF
-    if peak_of(costs) <= costs.capacity:
-        evaluate(costs)
-        floor = any_order(costs)
-        if saved > 0:
-            floor -= saved / costs.bandwidth
-    if saved > 0:
-        settle(work.fitting, w, h, k)
-        if peak_of(work.fitting) <= costs.capacity:
-            settle(relaxed, w, h, k)
-            evaluate(relaxed)
-            # Above capacity the working set may still fit by chance: only the relaxed profile bounds it.
-            floor = any_order(relaxed) if floor == INF else max(floor, any_order(relaxed))
-    return floor
-
-
 def exhaust(
     work: Exhaustion,
     pairs: cython.const_longlong[::1],
@@ -443,12 +411,15 @@ def exhaust(
             while k >= least:
                 settle(costs, w, h, k)
                 done += 1
-                if work.is_mixed:
-                    floor = max(values[pairs[place]], _mixed_floor(work, work.costs, work.relaxed, w, h, k))
-                    work.floor = min(work.floor, floor)
+                is_chance = work.is_mixed and _may_coincide(costs)
+                if is_chance:
+                    followed = work.orders.followed
+                    floor = chance_floor(work.orders, costs, w, h, k, work.price)
+                    work.floor = min(work.floor, max(values[pairs[place]], floor))
+                    done += work.orders.followed - followed
                 if peak_of(costs) <= costs.capacity:
                     evaluate(costs)
-                    if not work.is_mixed:
+                    if not is_chance:
                         work.floor = min(work.floor, any_order(costs))
                     price = min(serpentine(costs, False), serpentine(costs, True))
                     if price < work.price:

@@ -53,7 +53,8 @@ class Orders:
     mixed_columns: cython.bint
     w: cython.longlong
     h: cython.longlong
-    peak = cython.declare(cython.double, visibility="readonly")
+    peak: cython.double
+    followed: cython.longlong  # steps so far
     rows_now: cython.longlong[::1]  # by slice to load
     columns_now: cython.longlong[::1]
     rows_before: cython.longlong[::1]
@@ -70,6 +71,7 @@ class Orders:
         self.is_mixed = mixed_rows or mixed_columns
         self.w = self.h = 0
         self.peak = 0.0
+        self.followed = 0
         self.rows_now = np.zeros(costs.loads.shape[1], np.int64)
         self.columns_now = np.zeros(costs.loads.shape[1], np.int64)
         self.rows_before = np.zeros(costs.loads.shape[1], np.int64)
@@ -139,7 +141,7 @@ def _ask(orders: Orders, i: cython.longlong, j: cython.longlong, step: cython.lo
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _forget(orders: Orders) -> cython.void:
+def forget(orders: Orders) -> cython.void:
     """Nothing was there before."""
     for s in range(orders.rows_now.shape[0]):
         orders.rows_now[s] = ABSENT
@@ -214,13 +216,14 @@ def _compute(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _step(orders: Orders, i: cython.longlong, j: cython.longlong, step: cython.longlong) -> cython.double:
+def step_time(orders: Orders, i: cython.longlong, j: cython.longlong, step: cython.longlong) -> cython.double:
     """Return the time of a step of tile (i, j), after what was noted last."""
     tall: cython.longlong = orders.costs.tall[1 if i == orders.costs.rows - 1 else 0]
     wide: cython.longlong = orders.costs.wide[1 if j == orders.costs.columns - 1 else 0]
     stored: cython.longlong = tall * wide * orders.costs.stored
     traffic: cython.longlong = stored if step == orders.costs.steps - 1 else 0
     taken: cython.longlong = stored + orders.costs.held
+    orders.followed += 1
     _ask(orders, i, j, step)
     for s in range(orders.costs.loads.shape[1]):
         if orders.rows_now[s] == ABSENT or _is_another(orders, s):
@@ -257,18 +260,26 @@ def _next(orders: Orders, i: cython.longlong, j: cython.longlong, step: cython.l
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _rest(orders: Orders, i: cython.longlong, j: cython.longlong) -> cython.double:
+def later_steps(orders: Orders, i: cython.longlong, j: cython.longlong) -> cython.double:
     """Return the time of all steps of tile (i, j) but the first."""
-    kind: cython.Py_ssize_t = _kind(orders, i, j)
     step: cython.longlong = 1
+    total: cython.double = 0.0
+    while step < orders.costs.steps:
+        following = _next(orders, i, j, step)
+        _ask(orders, i, j, step - 1)
+        total += cython.cast(cython.double, following - step) * step_time(orders, i, j, step)
+        step = following
+    return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _rest(orders: Orders, i: cython.longlong, j: cython.longlong) -> cython.double:
+    """Return the same, worked out once."""
+    kind: cython.Py_ssize_t = _kind(orders, i, j)
     if orders.rest[kind] < 0:
-        orders.rest[kind] = 0.0
-        while step < orders.costs.steps:
-            following = _next(orders, i, j, step)
-            _ask(orders, i, j, step - 1)
-            time = _step(orders, i, j, step)
-            orders.rest[kind] += cython.cast(cython.double, following - step) * time
-            step = following
+        orders.rest[kind] = later_steps(orders, i, j)
     return orders.rest[kind]
 
 
@@ -285,10 +296,21 @@ def _kind(orders: Orders, i: cython.longlong, j: cython.longlong) -> cython.long
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def enter(
+    orders: Orders, old_i: cython.longlong, old_j: cython.longlong, i: cython.longlong, j: cython.longlong
+) -> cython.double:
+    """Return the time of the first step of tile (i, j) right after another tile."""
+    _ask(orders, old_i, old_j, orders.costs.steps - 1)
+    return step_time(orders, i, j, 0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _first(
     orders: Orders, old_i: cython.longlong, old_j: cython.longlong, i: cython.longlong, j: cython.longlong
 ) -> cython.double:
-    """Return the time of the first step of tile (i, j) after another tile."""
+    """Return the same, worked out once for each side that tiles are entered from."""
     side: cython.longlong = -1  # of a neighbour
     if old_i == i and abs(old_j - j) == 1:
         side = 0 if old_j < j else 1
@@ -297,8 +319,7 @@ def _first(
     at: cython.Py_ssize_t = 4 * _kind(orders, i, j) + side
     if side >= 0 and orders.first[at] >= 0:
         return orders.first[at]
-    _ask(orders, old_i, old_j, orders.costs.steps - 1)
-    time: cython.double = _step(orders, i, j, 0)
+    time: cython.double = enter(orders, old_i, old_j, i, j)
     if side >= 0:
         orders.first[at] = time
     return time
@@ -316,8 +337,8 @@ def _entered(
     if orders.is_mixed:
         if old_i >= 0:
             return _first(orders, old_i, old_j, i, j) + _rest(orders, i, j)
-        _forget(orders)
-        return _step(orders, i, j, 0) + _rest(orders, i, j)
+        forget(orders)
+        return step_time(orders, i, j, 0) + _rest(orders, i, j)
     if old_i < 0:
         move = START
     elif old_j == j:

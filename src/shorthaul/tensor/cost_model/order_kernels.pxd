@@ -1,0 +1,25 @@
+from shorthaul.tensor.cost_model.cost_kernels cimport Costs
+
+cdef class Orders:
+    cdef Costs costs
+    cdef bint is_mixed
+    cdef bint mixed_rows
+    cdef bint mixed_columns
+    cdef long long w
+    cdef long long h
+    cdef readonly double peak
+    cdef long long followed
+    cdef long long[::1] rows_now
+    cdef long long[::1] columns_now
+    cdef long long[::1] rows_before
+    cdef long long[::1] columns_before
+    cdef long long[::1] rows_made
+    cdef long long[::1] columns_made
+    cdef double[::1] times
+    cdef double[::1] rest
+    cdef double[::1] first
+
+cdef void forget(Orders orders) noexcept nogil
+cdef double enter(Orders orders, long long old_i, long long old_j, long long i, long long j) noexcept nogil
+cdef double step_time(Orders orders, long long i, long long j, long long step) noexcept nogil
+cdef double later_steps(Orders orders, long long i, long long j) noexcept nogil
