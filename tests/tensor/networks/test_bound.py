@@ -13,12 +13,13 @@ from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.small_networks import ARRAYS, SMALL, machine, random_plan, read
 
 import shorthaul as surface
+from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.bound import along, bound, box_within, demands, least
 from shorthaul.tensor.networks.model import Index
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
-from shorthaul.tensor.verbs.networks import latency_s
+from shorthaul.tensor.verbs.networks import latency_s, planned
 
 
 @pytest.mark.slow
@@ -150,6 +151,16 @@ def test_no_tiling_of_a_product_beats_its_bound() -> None:
                 seen = replay_network(network, plan, 1e9, double_buffered=False).groups[0]
                 floor = bound(network, machine(int(seen.peak_bytes), bandwidth=1.0)).details["traffic_bytes"]
                 assert seen.loads_bytes + seen.stores_bytes >= floor
+
+
+def test_a_broadcast_operand_moves_less_than_a_product() -> None:
+    net = Net("broadcast row")
+    network = read(
+        net.model(net.op("MatMul", net.input(64, 64), net.op("Expand", net.input(1, 64), net.constant([64, 64]))))
+    )
+    on = machine(1600, bandwidth=1e6)
+    plan, seen = planned(network, on, Search())
+    assert latency_s(network, on, plan, seen) >= bound(network, on).value
 
 
 def test_a_large_product_is_near_its_bound(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def _product(network: Network, number: int, capacity: float, read: dict[int, flo
     output = network.tensors[target.tensor]
     sources = [network.tensors[access.tensor] for access in operator.reads]
     alone = all(network.consumers[access.tensor] == (number,) for access in operator.reads)
-    plain = all(_is_plain(index) for access in accesses for index in access.axes)
+    plain = all(_is_plain(access, operator.dims) for access in accesses)
     fresh = all(tensor.role != "made" for tensor in sources) and operator.reads[0].tensor != operator.reads[1].tensor
     if not (alone and plain and fresh and output.is_output):
         return 0.0
@@ -173,8 +173,17 @@ def _product(network: Network, number: int, capacity: float, read: dict[int, flo
     return max(0.0, total * width - once)
 
 
-def _is_plain(index: Index) -> bool:
-    return index.terms == () or (len(index.terms) == 1 and index.terms[0][1] == 1 and index.offset == 0)
+def _is_plain(access: Access, dims: Sequence[int]) -> bool:
+    """Return whether an access reaches another element at every position of its dimensions."""
+    apart = all(
+        index.terms == ()
+        or (
+            (len(index.terms), index.terms[0][1], index.divisor) == (1, 1, 1)
+            and 0 <= index.offset <= size - dims[index.terms[0][0]]
+        )
+        for index, size in zip(access.axes, access.shape, strict=True)
+    )
+    return apart and not any(isinstance(step, Expand) for step in access.steps)
 
 
 def _needed(network: Network) -> dict[int, Positions]:
