@@ -227,7 +227,8 @@ class _GroupRun:
         done = sum(volume(part) for part in missing) * operator.work
         self.moved.operations[number] = self.moved.operations.get(number, 0.0) + done
         if number in self.parts:
-            self._add(number, region, box)
+            if volume(region):  # where all that is asked for lies beyond a border, nothing is added up
+                self._add(number, region, box)
             return
         held = self.made.get(tensor)
         if missing:
