@@ -57,7 +57,8 @@ def test_the_held_back_architectures_go_in() -> None:
 )
 def test_products_count_what_is_published(name: str, giga: float) -> None:
     network = read(ARCHITECTURES[name](), DIMS.get(name))
-    found = sum(item.operations for item in network.operators if item.unit == "matrix") / 1e9
+    # All that the model computes, as a classifier of the first token alone needs less.
+    found = sum(item.operations for item in (network.whole or network).operators if item.unit == "matrix") / 1e9
     assert found == pytest.approx(giga, rel=0.02)
 
 

@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shorthaul.core.check import Violation
-from shorthaul.tensor.networks.model import Access, Expand, Network, Operator, Permute, Regroup, Step, Stride
+from shorthaul.tensor.check.accesses import Ints, Range, in_all, joined, reached_by, whole
+from shorthaul.tensor.check.need import need_faults
+from shorthaul.tensor.networks.model import Network, Operator
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
-
-Ints = npt.NDArray[np.int64]
-#: Positions from and to (included) along an axis, in every step.
-Range = tuple[Ints, Ints]
 
 #: Steps of a group at most, and those replayed at once.
 MOST_STEPS = 10**7
@@ -67,7 +64,7 @@ def replay_network(
 
     ``widths`` are, by operator, how many positions of each dimension the machine computes at once; one each without.
     """
-    wrong = list(_order_faults(network, plan))
+    wrong = [*need_faults(network), *_order_faults(network, plan)]
     near = _residents(network, plan, wrong)
     groups = []
     for number, group in enumerate(plan.groups):
@@ -250,7 +247,7 @@ class GroupRun:
             for name, box in self._boxes(tiles):
                 self._follow(name, box, len(numbers))
                 if name.startswith("made") and self.tensor[name] in marks:
-                    ends = [np.stack(_full(ranges, len(numbers))) for ranges in box or [_whole(1)]]
+                    ends = [np.stack(in_all(ranges, len(numbers))) for ranges in box or [whole(1)]]
                     marks[self.tensor[name]].append(np.stack(ends, 1))
         for tensor, kept in marks.items():
             if not _covers(np.concatenate(kept, 2), self.network.tensors[tensor].shape or (1,)):
@@ -273,7 +270,7 @@ class GroupRun:
         sink = self.group.operators[-1]
         for number in self.group.operators[::-1]:
             item = self.items[number]
-            dims = [_whole(size) for size in item.dims]
+            dims = [whole(size) for size in item.dims]
             for dim in range(len(dims)):
                 dims[dim] = tiles.get((number, dim), dims[dim])
             target = item.writes[0]
@@ -284,13 +281,13 @@ class GroupRun:
             yield f"work {number}", dims
             name = f"made {target.tensor}"
             self.tensor[name] = target.tensor
-            yield name, [dims[index.terms[0][0]] if index.terms else _whole(1) for index in target.axes]
+            yield name, [dims[index.terms[0][0]] if index.terms else whole(1) for index in target.axes]
             for place, access in enumerate(item.reads):
-                box = _seen(access, dims)
+                box = reached_by(access, dims)
                 if access.tensor in self.inside:
                     known = wanted.get(access.tensor)
                     wanted[access.tensor] = (
-                        box if known is None else [_join(a, b) for a, b in zip(known, box, strict=True)]
+                        box if known is None else [joined(a, b) for a, b in zip(known, box, strict=True)]
                     )
                 else:
                     name = f"read {number}.{place}"
@@ -304,7 +301,7 @@ class GroupRun:
         ends = self.last.get(name)
         now, extents = [], []
         for axis, ranges in enumerate(box):
-            low, high = _full(ranges, count)
+            low, high = in_all(ranges, count)
             before_low, before_high = np.roll(low, 1), np.roll(high, 1)
             before_low[0], before_high[0] = (0, -1) if ends is None else ends[axis]
             length = np.maximum(high - low + 1, 0)
@@ -332,7 +329,7 @@ class GroupRun:
         self.changes[name] = self.changes.get(name, False) or bool(changed.any())
         trail = self.trails.setdefault(name, hashlib.sha256())
         for ranges in box:
-            trail.update(np.stack(_full(ranges, count)).tobytes())
+            trail.update(np.stack(in_all(ranges, count)).tobytes())
 
     def _amounts(self, steps: int) -> GroupReplay:
         result, tensors = GroupReplay(steps=steps), self.network.tensors
@@ -400,90 +397,6 @@ class GroupRun:
             {number: item.work},
             {number: item.work},
         )
-
-
-def _whole(size: int) -> Range:
-    return np.zeros(1, np.int64), np.full(1, size - 1, np.int64)
-
-
-def _full(ranges: Range, count: int) -> tuple[Ints, Ints]:
-    return np.broadcast_to(ranges[0], (count,)).copy(), np.broadcast_to(ranges[1], (count,)).copy()
-
-
-def _join(one: Range, other: Range) -> Range:
-    """Return the least range around both; an empty one (0 to -1) adds nothing."""
-    low = np.minimum(np.where(one[1] < one[0], other[0], one[0]), np.where(other[1] < other[0], one[0], other[0]))
-    return low, np.maximum(one[1], other[1])
-
-
-def _cut(low: Ints, high: Ints, size: int) -> Range:
-    low, high = np.maximum(low, 0), np.minimum(high, size - 1)
-    empty = high < low
-    return np.where(empty, 0, low), np.where(empty, -1, high)
-
-
-def _seen(access: Access, dims: Sequence[Range]) -> list[Range]:
-    """Return what an access reaches of the stored tensor."""
-    box = []
-    for index, size in zip(access.axes, access.shape, strict=True):
-        low_sum = high_sum = np.full(1, index.offset, np.int64)
-        for dim, factor in index.terms:
-            low, high = dims[dim] if factor >= 0 else dims[dim][::-1]
-            low_sum, high_sum = low_sum + low * factor, high_sum + high * factor
-        box.append(_cut(low_sum // index.divisor, high_sum // index.divisor, size))
-    for step in access.steps:
-        box = _source(box, step)
-    return box
-
-
-def _source(box: list[Range], step: Step) -> list[Range]:
-    if isinstance(step, Permute):
-        return [box[step.axes.index(axis)] for axis in range(len(box))]
-    if isinstance(step, Stride):
-        found = []
-        for (low, high), start, by, size in zip(box, step.start, step.step, step.source, strict=True):
-            first, last = start + by * low, start + by * high
-            ends = (first, last) if by > 0 else (last, first)
-            empty = high < low
-            found.append(_cut(np.where(empty, 0, ends[0]), np.where(empty, -1, ends[1]), size))
-        return found
-    if isinstance(step, Expand):
-        skipped = len(box) - len(step.source)
-        return [_whole(1) if size == 1 else box[skipped + axis] for axis, size in enumerate(step.source)]
-    return _regroup(box, step)
-
-
-def _regroup(box: list[Range], step: Regroup) -> list[Range]:
-    """Return the source's ranges: axes are cut where the products of the sizes so far agree."""
-    found: list[Range] = [_whole(1)] * len(step.source)
-    mine = [axis for axis in range(len(step.shape)) if step.shape[axis] > 1]
-    theirs = [axis for axis in range(len(step.source)) if step.source[axis] > 1]
-    while mine:
-        pairs = ((a, b) for a in range(1, len(mine) + 1) for b in range(1, len(theirs) + 1))
-        a, b = next(
-            (a, b)
-            for a, b in pairs
-            if math.prod(step.shape[i] for i in mine[:a]) == math.prod(step.source[i] for i in theirs[:b])
-        )
-        left, right = mine[:a], theirs[:b]
-        mine, theirs = mine[a:], theirs[b:]
-        if len(left) == len(right) == 1:
-            found[right[0]] = box[left[0]]
-            continue
-        low = high = np.zeros(1, np.int64)
-        empty = np.zeros(1, bool)
-        for axis in left:
-            low, high = low * step.shape[axis] + box[axis][0], high * step.shape[axis] + box[axis][1]
-            empty = empty | (box[axis][1] < box[axis][0])
-        fixed = np.ones(1, bool)
-        for number, axis in enumerate(right):
-            below = math.prod(step.source[i] for i in right[number + 1 :])
-            size = step.source[axis]
-            first = np.where(fixed, low // below % size, 0)
-            last = np.where(fixed, high // below % size, size - 1)
-            found[axis] = (np.where(empty, 0, first), np.where(empty, -1, last))
-            fixed = fixed & (first == last)
-    return found
 
 
 def _covers(boxes: Ints, shape: Sequence[int]) -> bool:

@@ -93,7 +93,8 @@ class Operator:
     """One operator: all combinations of its dimensions, each of ``work`` operations, on one kind of unit.
 
     Dimensions of ``whole`` cannot be cut: a softmax needs its row. Dimensions that the output lacks are reduced over.
-    Of a ``barrier`` only the traffic is known: it reads all its inputs and writes all its outputs, once.
+    Of a ``barrier`` only the traffic is known: it reads all its inputs and writes all its outputs, once. ``first`` is
+    where each dimension begins in the node that the operator computes a part of; empty where it computes all of it.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Operator:
     unit: Literal["matrix", "vector"]
     whole: frozenset[int] = frozenset()
     barrier: bool = False
+    first: tuple[int, ...] = ()
 
     @property
     def operations(self) -> float:
@@ -133,13 +135,19 @@ class Origin:
 
 @dataclass(frozen=True)
 class Network:
-    """Operators in an order in which they can be executed, and the tensors between them."""
+    """Operators in an order in which they can be executed, and the tensors between them.
+
+    ``outputs`` are the results of the model as accesses, each over dimensions along its axes. ``whole`` is the network
+    with all that the model computes, where this one has only what those need; its tensors have the same numbers.
+    """
 
     name: str
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
     remarks: tuple[str, ...] = ()
     origin: Origin | None = field(default=None, compare=False, repr=False)
+    outputs: tuple[Access, ...] = ()
+    whole: Network | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def producer(self) -> dict[int, int]:
@@ -154,6 +162,16 @@ class Network:
             for access in item.reads:
                 found[access.tensor][number] = None
         return tuple(tuple(readers) for readers in found)
+
+    @cached_property
+    def first(self) -> dict[int, tuple[int, ...]]:
+        """Where tensors begin, by axis, in those that the model makes; of the others nothing is left out."""
+        return {
+            access.tensor: tuple(item.first[index.terms[0][0]] if index.terms else 0 for index in access.axes)
+            for item in self.operators
+            for access in item.writes
+            if item.first
+        }
 
     def operations(self) -> float:
         """Return the operations of all operators; a multiply-accumulate is two."""

@@ -65,9 +65,10 @@ class Far:
         for number, tensor in enumerate(self.network.tensors):
             if tensor.role != "made" and number not in self.tables:
                 source = inputs if tensor.role == "input" else constants
-                if tensor.name not in source:
+                if tensor.name in source:
+                    self.arrays[number] = np.asarray(source[tensor.name])
+                elif self.network.consumers[number]:
                     raise InputError("is read, and nothing makes it", place=f"tensor {tensor.name}")
-                self.arrays[number] = np.asarray(source[tensor.name])
 
     def fetch(self, number: int, index: Index) -> Array:
         """Return elements of a tensor that is stored whole."""

@@ -141,7 +141,13 @@ class _Writer:
             for item in group.inner
         ]
         kept = [network.tensors[tensor].name for tensor in group.kept]
-        return {"tiles": json.dumps(named(group.loops)), "inner": json.dumps(inner), "kept": json.dumps(kept)}
+        told = {"tiles": named(group.loops), "inner": inner, "kept": kept}
+        parts = [
+            {"operator": item.name, "first": dict(zip(item.dim_names, item.first, strict=True)),
+             "size": dict(zip(item.dim_names, item.dims, strict=True))}
+            for item in (network.operators[number] for number in group.operators) if item.first
+        ]  # fmt: skip
+        return {key: json.dumps(value) for key, value in (told | ({"parts": parts} if parts else {})).items()}
 
     def _call(self, function: Any) -> Any:
         node = onnx.helper.make_node(function.name, function.input, function.output, function.name, domain=_DOMAIN)

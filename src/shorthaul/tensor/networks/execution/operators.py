@@ -26,7 +26,7 @@ Region = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An operator on a region of its dimensions: ``reader`` gives its operands."""
+    """An operator on a region of its dimensions, at positions of its node: ``reader`` gives its operands."""
 
     operator: Operator
     node: Node
@@ -41,16 +41,16 @@ class Piece:
     def along(self, name: str) -> npt.NDArray[np.int64]:
         """Return the positions of the dimension ``name``; one that is left out has one."""
         names = self.operator.dim_names
-        low, high = self.region[names.index(name)] if name in names else (0, 0)
-        return np.arange(low, high + 1)
+        return self._positions(names.index(name)) if name in names else np.zeros(1, np.int64)
 
     def written(self) -> list[npt.NDArray[np.int64]]:
         """Return the positions along every axis of what is written."""
-        places = []
-        for index in self.operator.writes[0].axes:
-            low, high = self.region[index.terms[0][0]] if index.terms else (0, 0)
-            places.append(np.arange(low, high + 1))
-        return places
+        axes = self.operator.writes[0].axes
+        return [self._positions(index.terms[0][0]) if index.terms else np.zeros(1, np.int64) for index in axes]
+
+    def _positions(self, dim: int) -> npt.NDArray[np.int64]:
+        low, high = self.region[dim]
+        return np.arange(low, high + 1) + (self.operator.first[dim] if self.operator.first else 0)
 
     def input(self, number: int) -> str:
         """Return the name of an input, empty where it is left out."""

@@ -65,7 +65,8 @@ class Reader:
     def __init__(self, graph: Graph, network: Network, constants: Mapping[str, Array], fetch: Fetch) -> None:
         self.graph, self.constants, self.fetch = graph, constants, fetch
         self.number = {tensor.name: number for number, tensor in enumerate(network.tensors)}
-        self.stored_shape = [tensor.shape for tensor in network.tensors]
+        self.stored_shape = [tensor.shape for tensor in (network.whole or network).tensors]
+        self.first = network.first
         self.maker = {name: node for node in graph.nodes for name in node.outputs}
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -78,7 +79,7 @@ class Reader:
             return np.asarray(self.constants[name][index])
         if name in self.number:
             number = self.number[name]
-            return self.fetch(number, _regrouped(index, self.shape(name), self.stored_shape[number]))
+            return self.stored(number, _regrouped(index, self.shape(name), self.stored_shape[number]))
         if name in self.constants:
             return np.asarray(self.constants[name][index])
         node = self.maker.get(name)
@@ -86,6 +87,11 @@ class Reader:
         if node is None or follow is None:
             raise InputError("cannot be executed: what it reads is stored nowhere", place=f"tensor {name}")
         return follow(self, node, name, index)
+
+    def stored(self, number: int, index: Index) -> Array:
+        """Return elements of a stored tensor, of which a part may be all there is."""
+        first = self.first.get(number, ())
+        return self.fetch(number, tuple(at - low for at, low in zip(index, first, strict=True)) if first else index)
 
     def whole(self, name: str) -> Array:
         """Return all elements of a tensor."""

@@ -38,15 +38,15 @@ def chained(outer: tuple[Step, ...], inner: tuple[Step, ...]) -> tuple[Step, ...
         if isinstance(last, Regroup) and isinstance(first, Regroup):
             once = () if last.shape == first.source else (Regroup(last.shape, first.source),)
             return chained(outer[:-1], (*once, *inner[1:]))
-        if isinstance(last, Stride) and isinstance(first, Stride) and _is_part(last, first):
+        if isinstance(last, Stride) and isinstance(first, Stride) and moves_inward(last.source, first):
             start = tuple(a + b for a, b in zip(last.start, first.start, strict=True))
             return (*outer[:-1], Stride(start, last.step, first.source), *inner[1:])
     return outer + inner
 
 
-def _is_part(outer: Stride, inner: Stride) -> bool:
-    """Return whether what lies beyond the source of ``outer`` also lies beyond that of ``inner``, which only shifts."""
-    sizes = zip(outer.source, inner.start, inner.step, inner.source, strict=True)
+def moves_inward(shape: Shape, inner: Stride) -> bool:
+    """Return whether ``inner`` only shifts, and what lies beyond ``shape`` also lies beyond its source."""
+    sizes = zip(shape, inner.start, inner.step, inner.source, strict=True)
     return all(step == 1 and start <= 0 and around + start >= size for around, start, step, size in sizes)
 
 
@@ -176,11 +176,16 @@ class Builder:
         self.operators.append(Operator(node.name, node.kind, (), (), reads, tuple(writes), amount, unit, barrier=True))
         self.nodes.append(node)
 
-    def mark_outputs(self) -> None:
-        """Mark the stored tensors that the graph's outputs lie in."""
+    def mark_outputs(self) -> tuple[Access, ...]:
+        """Mark the stored tensors that the graph's outputs lie in, and return these as accesses."""
+        found = []
         for name in self.graph.outputs:
-            for number, _ in self.parts.get(name, []):
+            shape = self.shape(name)
+            axes = tuple(Index(((axis, 1),)) for axis in range(len(shape)))
+            for number, steps in self.parts.get(name, []):
                 self.tensors[number] = replace(self.tensors[number], is_output=True)
+                found.append(Access(number, axes, shape, steps))
+        return tuple(found)
 
 
 def output_dims(builder: Builder, node: Node) -> tuple[Dims, list[Index]]:

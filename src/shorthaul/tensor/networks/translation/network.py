@@ -14,6 +14,7 @@ from shorthaul.tensor.networks.model import Expand, Network, Origin, Permute, Re
 from shorthaul.tensor.networks.translation.agreement import expect_signature
 from shorthaul.tensor.networks.translation.builder import Builder, chained
 from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
+from shorthaul.tensor.networks.translation.need import needed_part
 from shorthaul.tensor.networks.translation.operators import TRANSLATIONS
 
 #: Elements along an axis: what is read of each is marked one by one.
@@ -62,7 +63,7 @@ def translated(
                     continue
                 place, cure = f"node {node.name} ({node.kind})", "check the model with onnx.checker.check_model"
                 raise InputError("has inputs or attributes that do not fit", place=place, cure=cure) from None
-        builder.mark_outputs()
+        outputs = builder.mark_outputs()
         for tensor in builder.tensors:
             if max(tensor.shape, default=0) > _LONGEST_AXIS:
                 shown, cure = f"{max(tensor.shape)} elements", "reshape it into rows"
@@ -83,7 +84,8 @@ def translated(
     ]
     made = (tuple(builder.tensors), tuple(builder.operators), (*graph.remarks, *remarks))
     origin = Origin(data if file is None else file, sizes, most_row_bytes)
-    return Translation(Network(graph.name, *made, origin), graph, tuple(builder.nodes))
+    network, kept = needed_part(Network(graph.name, *made, origin, outputs))
+    return Translation(network, graph, tuple(builder.nodes[number] for number in kept))
 
 
 def _some(names: list[str]) -> str:
