@@ -113,6 +113,11 @@ def words(net: Net) -> list[str]:
     return [net.linear(part(net, x, 1, 2, 4), 6, 3)]
 
 
+def widened(net: Net) -> list[str]:
+    x = net.op("Expand", net.op("Exp", net.input(3, 5)), net.constant([2, 3, 5]))
+    return [part(net, x, 2, 1, 3)]
+
+
 def unread(net: Net) -> list[str]:
     x = net.op("Relu", net.input(3, 8))
     net.op("TopK", net.op("Exp", x), net.constant([2]), outputs=2)
@@ -160,6 +165,7 @@ CROPPED: dict[Callable[[Net], list[str]], dict[str, tuple[tuple[int, ...], tuple
     reshaped: {"Relu_1": ((0, 0), (5, 4))},
     taken: {"Relu_1": ((0, 2), (5, 2)), "GatherElements_2": ((0, 2, 0), (4, 2, 5))},
     words: {"Gather_1": ((0, 2, 0), (2, 2, 6))},
+    widened: {"Exp_1": ((0, 1), (3, 2))},
     unread: {"Exp_2": None, "TopK_3": None},
     read_twice: {},
 }

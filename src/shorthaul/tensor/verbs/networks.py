@@ -383,12 +383,17 @@ def _operators(network: Network, machine: Machine, replayed: NetworkReplay) -> T
     for number, seen in enumerate(replayed.groups):
         for operator, operations in sorted(seen.operations.items()):
             item = network.operators[operator]
-            extents = " ".join(f"{name}:{size}" for name, size in zip(item.dim_names, item.dims, strict=True))
+            begins = item.first or (0,) * len(item.dims)
+            extents = " ".join(
+                f"{name}:{low}..{low + size - 1}" if low else f"{name}:{size}"
+                for name, low, size in zip(item.dim_names, begins, item.dims, strict=True)
+            )
             seconds = seen.filled[operator] * machine.seconds_per_operation(item.unit, network.bits(operator))
             again = operations / item.operations if item.operations else 1.0
             rows.append((item.name, item.kind, number, extents or "-", operations, round(again, 4), item.unit, seconds))
     columns = ("operator", "kind", "group", "extents", "operations", "times computed", "unit", "unit s")
-    return Table("Operators", columns, tuple(rows))
+    note = "Of an operator of which outputs need a part, extents say from where to where, or how far from the first on."
+    return Table("Operators", columns, tuple(rows), note=note)
 
 
 def _roofline(machine: Machine, rows: list[_Row]) -> Series:

@@ -95,7 +95,9 @@ class Reader:
 
     def whole(self, name: str) -> Array:
         """Return all elements of a tensor."""
-        return self.take(name, mesh(*(range(size) for size in self.shape(name))))
+        shape = self.shape(name)
+        found = self.take(name, mesh(*(range(size) for size in shape)))
+        return np.broadcast_to(found, shape)  # axes that a view adds have one place
 
 
 def _regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Index:
