@@ -186,6 +186,11 @@ def test_operators_compute_what_outputs_need(make: Callable[[Net], list[str]]) -
     found = {item.name: (item.first, item.dims) for item in network.operators}
     for item in whole_of(network).operators:
         assert found.get(item.name) == expected.get(item.name, ((), item.dims))
+    for access in network.outputs:  # all of what is left of a tensor is there for somebody
+        box = reached_by(access, [(np.zeros(1, np.int64), np.full(1, size - 1)) for size in access.shape])
+        shape = network.tensors[access.tensor].shape
+        if access.tensor in network.first and not network.consumers[access.tensor]:
+            assert [(int(low[0]), int(high[0])) for low, high in box] == [(0, size - 1) for size in shape]
     told = " ".join(network.remarks)
     assert all(name in told for name in expected)
 

@@ -31,7 +31,8 @@ def needed_part(network: Network) -> tuple[Network, tuple[int, ...]]:
     operators = tuple(need.operator(number) for number in kept)
     tensors = tuple(need.tensor(number) for number in range(len(network.tensors)))
     remarks = (*network.remarks, *_remarks(network, kept, operators))
-    return replace(network, tensors=tensors, operators=operators, remarks=remarks, whole=network), kept
+    outputs = tuple(need.moved(access, (0,) * len(access.axes)) for access in network.outputs)
+    return Network(network.name, tensors, operators, remarks, network.origin, outputs, network), kept
 
 
 def _remarks(network: Network, kept: Sequence[int], operators: Sequence[Operator]) -> list[str]:
@@ -105,14 +106,14 @@ class _Need:
         """Return an operator on what is needed of it."""
         item = self.network.operators[number]
         first = tuple(int(span.low[0]) for span in self.dims[number])
-        reads = tuple(self._moved(access, first) for access in item.reads if (number, access) not in self.unread)
+        reads = tuple(self.moved(access, first) for access in item.reads if (number, access) not in self.unread)
         if item.barrier or item.writes[0].tensor not in self.windows:
             return replace(item, reads=reads)
         target = item.writes[0]
         writes = (replace(target, shape=_shape(self.windows[target.tensor])),)
         return replace(item, dims=_shape(self.dims[number]), reads=reads, writes=writes, first=first)
 
-    def _moved(self, access: Access, first: Sequence[int]) -> Access:
+    def moved(self, access: Access, first: Sequence[int]) -> Access:
         """Return an access of dimensions that begin at ``first``, to a tensor as it is stored."""
         axes = tuple(
             replace(index, offset=index.offset + sum(factor * first[dim] for dim, factor in index.terms))
