@@ -311,6 +311,14 @@ def test_a_network_of_which_all_is_needed_stays_as_it_is() -> None:
     assert [item.name for item in network.operators] == ["Relu_2"]
 
 
+def test_places_that_views_repeat_are_read_as_often() -> None:
+    net = Net("repeated", filled=True)
+    x = net.op("Expand", net.reshape(net.input(5), 1, 5), net.constant([4, 5]))
+    rows = net.op("Gather", net.reshape(net.input(1), 1, 1), net.constant([0, 0, 0]), axis=1)
+    network = read(net.model(net.op("MatMul", net.weight(3, 4), x), net.op("Exp", rows)))
+    assert agrees(network, NetworkPlan(tuple(Group((number,)) for number in range(len(network.operators)))), 1e9)
+
+
 def test_a_tile_that_lies_in_the_margin_adds_nothing_up() -> None:
     net = Net("margin", filled=True)
     x = net.conv(net.input(1, 4, 3, 3), 4, 2, 1)

@@ -74,7 +74,11 @@ class Reader:
         return self.graph.shapes.get(name, ())
 
     def take(self, name: str, index: Index) -> Array:
-        """Return elements of a tensor."""
+        """Return elements of a tensor; along axes of one place views ask for it once, and it is there as often."""
+        found = self._taken(name, index)
+        return np.broadcast_to(found, np.broadcast_shapes(*(at.shape for at in index)))
+
+    def _taken(self, name: str, index: Index) -> Array:
         if name in self.constants and self.constants[name].size == 1:  # it stays in a register
             return np.asarray(self.constants[name][index])
         if name in self.number:
@@ -95,9 +99,7 @@ class Reader:
 
     def whole(self, name: str) -> Array:
         """Return all elements of a tensor."""
-        shape = self.shape(name)
-        found = self.take(name, mesh(*(range(size) for size in shape)))
-        return np.broadcast_to(found, shape)  # axes that a view adds have one place
+        return self.take(name, mesh(*(range(size) for size in self.shape(name))))
 
 
 def _regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Index:
