@@ -12,10 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def found_in(page: str, script: str, size: tuple[int, int] = (1280, 900)) -> str:
+def found_in(page: str, script: str, size: tuple[int, int] = (1280, 900), *flags: str) -> str:
     """Return what ``script``, at the end of ``page``, hands to ``tell``: the page is served here, and sends it back.
 
-    ``script`` may wait. ``size`` are the pixels of the window. Raises ``queue.Empty`` after two minutes.
+    ``script`` may wait. ``size`` are the pixels of the window, ``flags`` more options of the browser. Raises ``queue.Empty``
+    after ten minutes: a machine may be busy.
     """
     assert CHROMIUM is not None, "no Chromium on PATH"
     told: queue.Queue[str] = queue.Queue()
@@ -40,12 +41,12 @@ def found_in(page: str, script: str, size: tuple[int, int] = (1280, 900)) -> str
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-        flags += [f"--user-data-dir={folder}", "--remote-debugging-port=0", f"--window-size={size[0]},{size[1]}"]
+        usual = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+        usual += [f"--user-data-dir={folder}", "--remote-debugging-port=0", f"--window-size={size[0]},{size[1]}"]
         address = f"http://127.0.0.1:{server.server_port}/"
-        with subprocess.Popen([CHROMIUM, *flags, address], stderr=subprocess.DEVNULL) as browser:
+        with subprocess.Popen([CHROMIUM, *usual, *flags, address], stderr=subprocess.DEVNULL) as browser:
             try:
-                return told.get(timeout=120)
+                return told.get(timeout=600)
             finally:
                 browser.terminate()
                 server.shutdown()

@@ -289,10 +289,11 @@ WRONG_PYTHON = {
     "for i in range(n):\n        a[i] = [1][i]": ("line 3", "no element of a named array"),
     "for i in range(n):\n        return\n    a[1] = 2": ("line 3", "at its end only"),
     "a[0] = 1": ("no function with loops",),
+    f"for i in range(n):\n        a[i] = {'-' * 20_000}1": ("nested too deeply",),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("body", WRONG_PYTHON)
+@pytest.mark.parametrize("body", WRONG_PYTHON, ids=lambda body: body[:40])
 def test_wrong_python(body: str) -> None:
     with pytest.raises(InputError) as caught:
         shorthaul.affine.program_from_text(f"def f(a, b, n):\n    {body}\n")

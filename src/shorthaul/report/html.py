@@ -35,6 +35,9 @@ _MOST_ROWS = 200
 #: Results whose curves still can be told apart in one drawing.
 _MOST_COMPARED = 6
 
+#: What a bound says in words.
+_TEXTS_OF_BOUND = ("of", "method", "proof")
+
 _CARD_TONES = {"optimal": "good", "infeasible": "bad", "invalid": "bad", "timeout": "bad"}
 
 
@@ -157,6 +160,9 @@ def expect_results(documents: Sequence[Any], *, names: Sequence[str]) -> None:
         for place, value in amounts.items():
             if value is not None and not isinstance(value, int | float):
                 raise InputError("is damaged", file=file, place=place, value=value, allowed="a number", cure=cure)
+        for key, value in (document.get("bound") or {}).items():
+            if key in _TEXTS_OF_BOUND and not isinstance(value, str):
+                raise InputError("is damaged", file=file, place=f"bound.{key}", value=value, allowed="text", cure=cure)
 
 
 def _result(document: Mapping[str, Any], file: str, index: int) -> dict[str, Any]:
@@ -196,7 +202,7 @@ def _checked_result(document: Mapping[str, Any], file: str, index: int, kind: st
             }
             for violation in check.get("violations", [])
         ],
-        "bound": bound and {**{key: bound[key] for key in ("of", "method", "proof")}, "value": amount(bound["value"])},
+        "bound": bound and {**{key: bound[key] for key in _TEXTS_OF_BOUND}, "value": amount(bound["value"])},
         "formulas": [figure for figure in figures if figure["formulas"]],
         "figures": [figure for figure in figures if not figure["formulas"]],
         "provenance": [

@@ -130,7 +130,10 @@ def combined(kind: type[ast.AST], a: Number, b: Number) -> Number:
 @functools.lru_cache(256)
 def _parsed(text: str) -> ast.expr:
     """Return the expression of a text; a certificate's formulas are asked for at many sizes."""
-    return ast.parse(text, mode="eval").body
+    try:
+        return ast.parse(text, mode="eval").body
+    except MemoryError:  # so Python's parser calls what is nested too deeply
+        raise RecursionError from None
 
 
 def _value(node: ast.AST, sizes: Mapping[str, int]) -> Any:

@@ -72,6 +72,8 @@ def python_region(text: str, *, function: str | None = None) -> Region:
         told = getattr(error, "msg", None) or str(error)
         cure = "correct it: 'python FILE' shows the same error"
         raise InputError(f"is not Python: {told}", place=f"line {line} column {column}", cure=cure) from None
+    except MemoryError:  # so Python's parser calls what is nested too deeply
+        raise RecursionError from None
     chosen = _chosen(tree, function)
     return _Translator(tree, chosen).region(text)
 
