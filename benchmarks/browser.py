@@ -15,8 +15,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def found_in(page: str, script: str, size: tuple[int, int] = (1280, 900), *flags: str) -> str:
     """Return what ``script``, at the end of ``page``, hands to ``tell``: the page is served here, and sends it back.
 
-    ``script`` may wait. ``size`` are the pixels of the window, ``flags`` more options of the browser. Raises ``queue.Empty``
-    after ten minutes: a machine may be busy.
+    ``script`` may wait. ``size`` are the pixels of the window, ``flags`` more options of the browser. Raises
+    ``queue.Empty`` after ten minutes: a machine may be busy.
     """
     assert CHROMIUM is not None, "no Chromium on PATH"
     told: queue.Queue[str] = queue.Queue()
