@@ -160,6 +160,17 @@ def test_every_changed_number_is_found(name: str) -> None:
     assert not missed(name, 1)
 
 
+@pytest.mark.parametrize("name", ["jacobi-2d", "seidel-2d"])
+def test_a_value_that_is_wrong_where_sizes_are_large_is_found(name: str) -> None:
+    """At sizes at which instances are counted nothing tells it from the true one."""
+    document, sizes = certified(name)
+    for at_part, part in enumerate(document["certificate"]["parts"]):
+        path = ("certificate", "parts", at_part, "value")
+        changed = put(document, path, f"{part['value']} + Max(0, N - 100)")
+        places = {item.place for item in verify(kernel(name), changed, sizes)[0]}
+        assert f"bound.certificate.parts[{at_part + 1}]" in places
+
+
 TEXT = (
     "void f(int n, double a[n], double b[n + 9]) {\n#pragma scop\nfor (int i = %s) a[i] %s= b[i];\n#pragma endscop\n}\n"
 )

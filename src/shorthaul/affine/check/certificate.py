@@ -31,9 +31,10 @@ from shorthaul.affine.check.partition_inequalities import (
     wrong_sum_value,
     wrong_sums,
 )
-from shorthaul.affine.check.partition_points import counted, operands_of, wrong_at, wrong_counts
-from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_value, wrong_cones
+from shorthaul.affine.check.partition_points import counted, operands_of, wrong_at, wrong_counts, wrong_formulas
+from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_formulas, wrong_cone_value, wrong_cones
 from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
+from shorthaul.affine.check.stencils.levels import wrong_formulas as wrong_stencil_formulas
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
@@ -48,8 +49,8 @@ _SMALL_UPPER: Final = 7
 _UPPER: Final = 16
 _EQUAL: Final = 4
 _CAPACITIES: Final = (1, 2, 4, 7, 1_000)
-#: Values of all parameters at which only formulas are compared.
-_LARGE: Final = (9_973, 100_003)
+#: Values of all parameters, and of S, at which only formulas are compared: segments of many events need large sizes.
+_LARGE: Final = ((40, 7), (700, 100), (9_973, 1_000), (100_003, 70_000))
 _RULE: Final = "certificate"
 
 
@@ -69,7 +70,7 @@ def verify(
     if not isinstance(given, Mapping) or not isinstance(given.get("parts"), list):
         raise InputError("holds no certificate", place="bound.certificate", cure="write it anew with affine bound")
     reads = Reads(program)
-    samples = _samples(program, seed)
+    samples = _samples(program, sizes, seed)
     violations: list[Violation] = []
     remarks: list[str] = []
     for number, part in enumerate(given["parts"], 1):
@@ -100,13 +101,17 @@ def verify(
 
 @dataclass(frozen=True)
 class _Samples:
-    """Sizes at which a certificate is compared with counts, and the largest of them with the graph executed there."""
+    """Sizes at which a certificate is compared with counts, and the largest of them with the graph executed there.
+
+    At ``large`` ones, with S and those of the document among them, only formulas are compared.
+    """
 
     counted: tuple[dict[str, int], ...]
     executed: tuple[tuple[dict[str, int], Graph], ...]
+    large: tuple[Mapping[str, int], ...]
 
 
-def _samples(program: Program, seed: int) -> _Samples:
+def _samples(program: Program, given: Mapping[str, int] | None, seed: int) -> _Samples:
     """Return sizes drawn from small to as large as execution allows."""
     drawn = random.Random(seed)
     found = [dict.fromkeys(program.parameters, at) for at in range(1, _EQUAL + 1)]
@@ -120,7 +125,8 @@ def _samples(program: Program, seed: int) -> _Samples:
     executed = [(sizes, Graph(operands_of(program, execute(program, sizes)))) for sizes in found[-_SAMPLES:]]
     found += [{name: drawn.randint(1, _SMALL_UPPER) for name in program.parameters} for _ in range(_SMALL)]
     found = [item for at, item in enumerate(found) if item not in found[:at]]
-    return _Samples(tuple(found), tuple(executed))
+    large = [{**dict.fromkeys(program.parameters, value), "S": capacity} for value, capacity in _LARGE]
+    return _Samples(tuple(found), tuple(executed), (*large, *([] if given is None else [given])))
 
 
 def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -135,11 +141,8 @@ def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
     for sizes in samples.counted:
         instances = sum(counted(one.points, sizes) for one in item.parts)
         yield from wrong_counts(item, instances, counted(item.sources, sizes), sizes, _CAPACITIES[:1])
-    if item.given["hourglass"] is None and item.given["few_values"] is None and not item.given["mirrored"]:
-        for size in _LARGE:  # only the formulas: a segment of many events needs large sizes
-            at = dict.fromkeys(reads.program.parameters, size)
-            many, more = (Fraction(value_of(str(part[name]), at)) for name in ("instances_count", "sources_count"))
-            yield from wrong_counts(item, many, more, at, _CAPACITIES[-1:])
+    for here in () if item.given["mirrored"] else samples.large:
+        yield from wrong_formulas(item, here)
 
 
 def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -148,8 +151,8 @@ def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) 
     yield from wrong_sum_numbers(item)
     for sizes in samples.counted:
         yield from wrong_sum_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
-    for size in _LARGE:  # a segment has many events there, so that only large sizes need several of them
-        yield from wrong_sum_formulas(item, {**dict.fromkeys(reads.program.parameters, size), "S": _CAPACITIES[-1]})
+    for here in samples.large:
+        yield from wrong_sum_formulas(item, here)
 
 
 def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -157,6 +160,8 @@ def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Ite
     yield from wrong_levels(item, reads)
     for sizes in samples.counted:
         yield from wrong_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+    for here in samples.large:
+        yield from wrong_stencil_formulas(item, here)
 
 
 def _of_cones(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -164,6 +169,8 @@ def _of_cones(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Itera
     yield from wrong_cones(item, reads)
     for sizes in samples.counted:
         yield from wrong_cone_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+    for here in samples.large:
+        yield from wrong_cone_formulas(item, here)
 
 
 def _of_waiting(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:

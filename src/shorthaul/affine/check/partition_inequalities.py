@@ -85,13 +85,13 @@ def most_by_columns(item: Argument, sizes: Mapping[str, int], events: Fraction) 
     return (sizes["S"] + events + 2 * max(width, Fraction(0))) ** 2 / 4
 
 
-def weight_of(item: Argument, sizes: Mapping[str, int], events: Fraction, instances: int | Fraction) -> Number:
+def weight_of(item: Argument, sizes: Mapping[str, int], events: Fraction, instances: Number) -> Number:
     """Return what all instances weigh: by the width of their steps (verified by counting), by their place, or 1."""
     if item.given["mirrored"]:
         return weight_of_mirrored(item, sizes, events)
     if item.given["hourglass"] is not None:
         return value_of(str(item.given["hourglass"]["weight"]), sizes)
-    return Fraction(instances)
+    return instances
 
 
 # -- one triangle read from both sides

@@ -148,13 +148,9 @@ def _meeting(item: Argument, owners: Sequence[set[Vertex]]) -> Iterator[str]:
 
 
 def wrong_counts(
-    item: Argument,
-    instances: int | Fraction,
-    sources: int | Fraction,
-    sizes: Mapping[str, int],
-    capacities: Sequence[int],
+    item: Argument, instances: int, sources: int, sizes: Mapping[str, int], capacities: Sequence[int]
 ) -> Iterator[str]:
-    """Yield formulas of an argument that are not what is counted, or do not follow."""
+    """Yield formulas of an argument that are not what is counted at ``sizes``, or do not follow."""
     given = value_of(str(item.given["instances_count"]), sizes)
     if not is_same(given, Fraction(instances)):
         yield f"instances_count is {float(given):g}, {instances} are counted"
@@ -174,21 +170,28 @@ def wrong_counts(
     if item.given["hourglass"] is not None and instances:
         yield from wrong_width(item, sizes)
     for capacity in capacities:
-        here = {**sizes, "S": capacity}
-        events = value_of(str(item.given["events"]), here)
-        if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
-            yield "the events of a segment are no whole number"
-            return
-        if item.given["mirrored"]:
-            U = power((capacity + events) / 3, Fraction(3, 2))
-        elif item.given["hourglass"] is not None:
-            U = most_by_columns(item, here, events)
-        else:
-            U = most_instances(item, here, events)
-            if not is_same(U, value_of(str(item.given["most_instances"]), here)):
-                yield "U does not follow from exponents and weights"
-        size = weight_of(item, here, events, instances)
-        segments = combined(ast.Div, size, U) if instances else Fraction(0)
-        value = combined(ast.Sub, least_events(item.given["events"], events, segments, capacity), counted)
-        if not is_same(value, value_of(str(item.given["value"]), here)):
-            yield "the value is not what the lemma on segments gives for T, |D| and U, less the sources"
+        yield from wrong_formulas(item, {**sizes, "S": capacity})
+
+
+def wrong_formulas(item: Argument, here: Mapping[str, int]) -> Iterator[str]:
+    """Yield if the value at any sizes does not follow from the counts, as their formulas give them.
+
+    Instances read from both sides of a triangle weigh by their places, which are counted.
+    """
+    events = value_of(str(item.given["events"]), here)
+    size, sources = (value_of(str(item.given[name]), here) for name in ("instances_count", "sources_count"))
+    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
+        yield "the events of a segment are no whole number"
+        return
+    if item.given["mirrored"]:
+        U = power((here["S"] + events) / 3, Fraction(3, 2))
+    elif item.given["hourglass"] is not None:
+        U = most_by_columns(item, here, events)
+    else:
+        U = most_instances(item, here, events)
+        if not is_same(U, value_of(str(item.given["most_instances"]), here)):
+            yield "U does not follow from exponents and weights"
+    segments = combined(ast.Div, weight_of(item, here, events, size), U) if size else Fraction(0)
+    value = combined(ast.Sub, least_events(item.given["events"], events, segments, here["S"]), sources)
+    if not is_same(value, value_of(str(item.given["value"]), here)):
+        yield "the value is not what the lemma on segments gives for T, |D| and U, less the sources"

@@ -256,31 +256,36 @@ def wrong_cone_value(
     item: Cones, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
 ) -> Iterator[str]:
     """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``, or do not follow."""
-    n, g, trip, weight = len(item.delta) - 1, item.values, item.trip, int(item.given["weight"])
-    c, box = item.constant, item.given["box"]
-    border = isl.UnionSet.from_set(item.border)
+    border, box = isl.UnionSet.from_set(item.border), item.given["box"]
     numbers = {"instances_count": item.points, "sources_count": item.sources, "border_count": border}
     known = {name: Fraction(counts(points)) for name, points in numbers.items()}
     yield from other_counts(item.given, known, sizes)
     if box is not None:
         yield from wrong_sides(box, item.straightened, item.axis, counts, sizes)
+    for capacity in capacities:
+        yield from wrong_cone_formulas(item, {**sizes, "S": capacity})
+
+
+def wrong_cone_formulas(item: Cones, here: Mapping[str, int]) -> Iterator[str]:
+    """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
+    n, g, trip, weight = len(item.delta) - 1, item.values, item.trip, int(item.given["weight"])
+    c, box, capacity = item.constant, item.given["box"], here["S"]
+    names = ("instances_count", "sources_count", "border_count")
+    size, sources, beside = (value_of(str(item.given[name]), here) for name in names)
     if weight < 1 or (box is None and Fraction(weight) ** (n + 1) * trip**n < Fraction(g) ** (n + 1)):
         yield "an instance of the border counts for too few events"
-    for capacity in capacities:
-        here = {**sizes, "S": capacity}
-        T = value_of(str(item.given["events"]), here)
-        if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
-            yield "the events of a segment are no whole number"
-            return
-        K = capacity + T + weight - 1
-        q = K / g
-        cone = combined(ast.Mult, combined(ast.Div, Fraction(n, n + 1), c), power(q, Fraction(n + 1, n)))
-        U = combined(ast.Mult, Fraction(trip), combined(ast.Add, q, cone))
-        if max(period for period, *_ in item.fields) > 1:
-            U = combined(ast.Add, U, K)
-        size, sources, beside = known.values()
-        allowed = Fraction(box is None or allows(box, sizes, q))
-        events = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)
-        value = allowed * events - sources - weight * beside
-        if not is_same(value, value_of(str(item.given["value"]), here)):
-            yield f"the value does not follow from the counts at {here}"
+    T = value_of(str(item.given["events"]), here)
+    if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
+        yield "the events of a segment are no whole number"
+        return
+    K = capacity + T + weight - 1
+    q = K / g
+    cone = combined(ast.Mult, combined(ast.Div, Fraction(n, n + 1), c), power(q, Fraction(n + 1, n)))
+    U = combined(ast.Mult, Fraction(trip), combined(ast.Add, q, cone))
+    if max(period for period, *_ in item.fields) > 1:
+        U = combined(ast.Add, U, K)
+    allowed = Fraction(box is None or allows(box, here, q))
+    events = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)
+    less = combined(ast.Add, sources, combined(ast.Mult, Fraction(weight), beside))
+    if not is_same(combined(ast.Sub, allowed * events, less), value_of(str(item.given["value"]), here)):
+        yield f"the value does not follow from the counts at {dict(here)}"

@@ -308,37 +308,43 @@ def wrong_value(
     item: Stencil, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
 ) -> Iterator[str]:
     """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``, or do not follow."""
-    n, c = item.dimensions, _constant(item)
     numbers = {"instances_count": item.points, "sources_count": item.sources, "ends_count": item.ends}
     known = {name: Fraction(counts(points)) for name, points in numbers.items()}
     yield from other_counts(item.given, known, sizes)
-    size, sources, ends = known.values()
-    box = item.given["box"]
-    if box is not None:
-        yield from wrong_sides(box, item.domains[0], 0, counts, sizes)
+    if item.given["box"] is not None:
+        yield from wrong_sides(item.given["box"], item.domains[0], 0, counts, sizes)
     for capacity in capacities:
-        here = {**sizes, "S": capacity}
-        T = value_of(str(item.given["events"]), here)
-        if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
-            yield "the events of a segment are no whole number"
-            return
-        K, bulk = capacity + T, combined(ast.Div, Fraction(n, n + 1), c)
-        U = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n)))
-        if item.given["own"]:
-            U = combined(ast.Add, U, K)
-        allowed = Fraction(box is None or allows(box, sizes, K))
-        whole = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)
-        value: Number = allowed * whole - sources
-        if item.given["balanced"] is not False:
-            rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))
-            edge = K * ((1 if n == 1 else 1 + Fraction(1, n)) + int(item.given["own"]))
-            most = combined(ast.Add, combined(ast.Mult, combined(ast.Mult, 2 * bulk, rho), K), edge)
-            handed = combined(ast.Mult, combined(ast.Div, rho, c), sources - ends)
-            segments = combined(ast.Div, combined(ast.Add, size, handed), most)
-            even = combined(ast.Mult, T, combined(ast.Sub, segments, Fraction(1)))
-            if is_number(item.given["events"]):
-                even = combined(ast.Add, even, least_events("1", Fraction(0), segments, capacity))
-            handed_on = combined(ast.Mult, allowed, even)
-            value = max(value, combined(ast.Sub, handed_on, sources), key=as_decimal)
-        if not is_same(value, value_of(str(item.given["value"]), here)):
-            yield f"the value does not follow from the counts at {here}"
+        yield from wrong_formulas(item, {**sizes, "S": capacity})
+
+
+def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
+    """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
+    n, c, box, capacity = item.dimensions, _constant(item), item.given["box"], here["S"]
+    names = ("instances_count", "sources_count", "ends_count")
+    size, sources, ends = (value_of(str(item.given[name]), here) for name in names)
+    T = value_of(str(item.given["events"]), here)
+    if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
+        yield "the events of a segment are no whole number"
+        return
+    K, bulk = capacity + T, combined(ast.Div, Fraction(n, n + 1), c)
+    U = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n)))
+    if item.given["own"]:
+        U = combined(ast.Add, U, K)
+    allowed = Fraction(box is None or allows(box, here, K))
+    whole = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)
+    value = combined(ast.Sub, allowed * whole, sources)
+    if item.given["balanced"] is not False:
+        rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))
+        edge = K * ((1 if n == 1 else 1 + Fraction(1, n)) + int(item.given["own"]))
+        most = combined(
+            ast.Add, combined(ast.Mult, combined(ast.Mult, combined(ast.Mult, Fraction(2), bulk), rho), K), edge
+        )
+        handed = combined(ast.Mult, combined(ast.Div, rho, c), combined(ast.Sub, sources, ends))
+        segments = combined(ast.Div, combined(ast.Add, size, handed), most)
+        even = combined(ast.Mult, T, combined(ast.Sub, segments, Fraction(1)))
+        if is_number(item.given["events"]):
+            even = combined(ast.Add, even, least_events("1", Fraction(0), segments, capacity))
+        handed_on = combined(ast.Mult, allowed, even)
+        value = max(value, combined(ast.Sub, handed_on, sources), key=as_decimal)
+    if not is_same(value, value_of(str(item.given["value"]), here)):
+        yield f"the value does not follow from the counts at {dict(here)}"
