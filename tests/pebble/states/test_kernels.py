@@ -15,9 +15,11 @@ from tests.twins import Case, assert_agree
 
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds import moments, wavefront
+from shorthaul.pebble.bounds.crossings import crossing
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.states import automorphisms, layered_search, pattern_databases, potentials, recomputation
+from shorthaul.pebble.workloads.kernels_as_graphs import fft, stencil
 from shorthaul.pebble.workloads.sparse import cg
 
 STATES = "shorthaul.pebble.states."
@@ -47,6 +49,7 @@ NAMES: dict[ModuleType, dict[str, str]] = {
     recomputation: {"kernels": STATES + "recomputation_kernels"},
     wavefront: {"kernels": "shorthaul.pebble.bounds.wavefront_kernels"},
     moments: {"kernels": "shorthaul.pebble.bounds.moment_kernels"},
+    crossing: {"kernels": "shorthaul.pebble.bounds.crossings.path_kernels"},
 }
 
 
@@ -170,6 +173,13 @@ def between_moments(kernels: ModuleType, rng: np.random.Generator) -> Any:
         return found.excess, found.nodes
 
 
+def crossings(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    cdag = stencil(n=12, t=8, word=1) if rng.integers(2) else fft(n=32, word=1)
+    with form_of(kernels):
+        found = crossing.excess(cdag, cdag.least_budget() + int(rng.integers(0, 5)), search=Search(effort=0.02))
+        return found.excess, found.nodes
+
+
 CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.states.layered_search_kernels", plain_layers, 15),
     ("shorthaul.pebble.states.dominance_kernels", wide_layers, 2),
@@ -181,6 +191,7 @@ CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.states.recomputation_kernels", computed_again, 8),
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 10),
     ("shorthaul.pebble.bounds.moment_kernels", between_moments, 4),
+    ("shorthaul.pebble.bounds.crossings.path_kernels", crossings, 4),
 ]
 
 

@@ -10,6 +10,7 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import gathers, moments, part_packing, spectral, successors, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
+from shorthaul.pebble.bounds.crossings import crossing
 from shorthaul.pebble.model import Cdag, require_budget
 
 _PROOFS = {
@@ -40,6 +41,13 @@ _PROOFS = {
         "sum, is a sum there or read by the last one. They have as many operands each as q products that hang "
         "together at least. A product of a later sum is stored and loaded, or takes room at a cut; what such products "
         "share is bounded too. The mean over the q ways to cut holds. No value is computed twice."
+    ),
+    "crossings": (
+        "Every input is loaded and every output stored at least once. Beyond that: take nodes that all need the same "
+        "values, and disjoint paths from these values to them. When the first of the nodes is computed, the values "
+        "were, and each path holds one that is read later. What is not in the room beside the first node is loaded "
+        "later, and stored before unless it is an input. Paths of several such parts have no node in common, so their "
+        "loads and stores add up. No value is computed twice."
     ),
     "spectral": (
         "Every input is loaded and every output stored at least once. Beyond that: any order of the computed values "
@@ -113,13 +121,15 @@ def best_bound(
     between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
-    cuts, sums = wavefront.Found(0, ()), gathers.Found(0, between.nodes)
+    cuts, sums, crossed = wavefront.Found(0, ()), gathers.Found(0, between.nodes), crossing.Found(0, between.nodes)
     if not recompute:
         sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
         values["gathers"] = least + sums.excess
         values["successors"] = least + successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
+        crossed = crossing.excess(cdag, budget, search=search.part(tuning.CROSSINGS_SHARE))
+        values["crossings"] = least + crossed.excess
         values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
     details: dict[str, Any] = {"bounds": values}
     if goal is None or max(values.values()) < goal:
@@ -130,7 +140,11 @@ def best_bound(
             search=search,
             recompute=recompute,
             goal=beyond,
-            known=(*cuts.pieces, *segments.pieces, (between.nodes, between.excess), (sums.nodes, sums.excess)),
+            known=(
+                *cuts.pieces,
+                *segments.pieces,
+                *((found.nodes, found.excess) for found in (between, sums, crossed)),
+            ),
         )
         values["parts"] = least + packed.excess
         details["parts"] = [

@@ -1,0 +1,475 @@
+"""Compiled loops of :mod:`crossing`: disjoint paths from nodes that others all need to those others."""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+
+_LAST = cython.declare(cython.longlong, -2)  # what follows the last node of a path
+_MOST = cython.declare(cython.longlong, 20_000_000)  # work after which a part is left as it is
+
+
+@cython.final
+@cython.cclass
+class Paths:
+    """A graph, the nodes of it that no part has taken, and the paths of the part that is looked at.
+
+    ``free`` (shape (n,)) is 0 for nodes that are taken. ``key`` grows along every edge.
+    """
+
+    weights: cython.const_longlong[::1]
+    given: cython.const_uchar[::1]
+    parent_starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    child_starts: cython.const_longlong[::1]
+    children: cython.const_longlong[::1]
+    key: cython.const_longlong[::1]
+    free: cython.uchar[::1]
+    starts: cython.longlong[::1]  # nodes that paths may start from: all later ones need them
+    start_count: cython.Py_ssize_t
+    is_start: cython.longlong[::1]  # stamps of starts, of later nodes, and of nodes that no path may use
+    is_later: cython.longlong[::1]
+    barred: cython.longlong[::1]
+    counted: cython.longlong[::1]  # stamps of nodes that some start is needed for, and by how many
+    hits: cython.longlong[::1]
+    after: cython.longlong[::1]  # the next node on a path, -1 elsewhere
+    before: cython.longlong[::1]
+    met: cython.longlong[::1]  # by state, 2 v before and 2 v + 1 behind node v: stamp, the state before it, its depth
+    back: cython.longlong[::1]
+    hops: cython.longlong[::1]
+    queue: cython.longlong[::1]
+    seen: cython.longlong[::1]
+    frontier: cython.longlong[::1]
+    frontier_count: cython.Py_ssize_t
+    stamp: cython.longlong
+    next: cython.Py_ssize_t
+    work = cython.declare(cython.longlong, visibility="readonly")
+    excess = cython.declare(cython.longlong, visibility="readonly")
+
+    def __init__(
+        self,
+        weights: cython.const_longlong[::1],
+        given: cython.const_uchar[::1],
+        parent_starts: cython.const_longlong[::1],
+        parents: cython.const_longlong[::1],
+        child_starts: cython.const_longlong[::1],
+        children: cython.const_longlong[::1],
+        key: cython.const_longlong[::1],
+        free: cython.uchar[::1],
+    ) -> None:
+        n = weights.shape[0]
+        self.weights = weights
+        self.given = given
+        self.parent_starts = parent_starts
+        self.parents = parents
+        self.child_starts = child_starts
+        self.children = children
+        self.key = key
+        self.free = free
+        self.starts = np.empty(n, np.int64)
+        self.start_count = 0
+        self.is_start = np.zeros(n, np.int64)
+        self.is_later = np.zeros(n, np.int64)
+        self.barred = np.zeros(n, np.int64)
+        self.counted = np.zeros(n, np.int64)
+        self.hits = np.zeros(n, np.int64)
+        self.after = np.full(n, -1, np.int64)
+        self.before = np.full(n, -1, np.int64)
+        self.met = np.zeros(2 * n, np.int64)
+        self.back = np.empty(2 * n, np.int64)
+        self.hops = np.empty(2 * n, np.int64)
+        self.queue = np.empty(2 * n, np.int64)
+        self.seen = np.zeros(n, np.int64)
+        self.frontier = np.empty(n, np.int64)
+        self.frontier_count = 0
+        self.stamp = 0
+        self.next = 0
+        self.work = 0
+        self.excess = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _push(paths: Paths, tail: cython.Py_ssize_t, state: cython.longlong, back: cython.longlong) -> cython.Py_ssize_t:
+    """Note how a state is reached first; return where the queue ends then."""
+    if paths.met[state] == paths.stamp:
+        return tail
+    paths.met[state] = paths.stamp
+    paths.back[state] = back
+    paths.hops[state] = 0 if back < 0 else paths.hops[back] + (back & 1)
+    paths.queue[tail] = state
+    return tail + 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _find(paths: Paths, part: cython.longlong, longest: cython.longlong) -> cython.longlong:
+    """Return the node from which one more path goes on to a later node, -1 if there is none; breadth first."""
+    head: cython.Py_ssize_t = 0
+    tail: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    v: cython.longlong
+    c: cython.longlong
+    state: cython.longlong
+    paths.stamp += 1
+    for i in range(paths.start_count):
+        v = paths.starts[i]
+        if paths.after[v] == -1 or paths.before[v] >= 0:
+            tail = _push(paths, tail, 2 * v, -1)
+    while head < tail:
+        state = paths.queue[head]
+        head += 1
+        v = state >> 1
+        if state & 1 == 0:
+            if paths.after[v] == -1:
+                tail = _push(paths, tail, state + 1, state)
+            elif paths.before[v] >= 0:
+                tail = _push(paths, tail, 2 * paths.before[v] + 1, state)
+            continue
+        if paths.hops[state] >= longest:
+            continue
+        for i in range(paths.child_starts[v], paths.child_starts[v + 1]):
+            c = paths.children[i]
+            if paths.is_later[c] == part:
+                paths.work += head
+                return v
+            if paths.free[c] and paths.barred[c] != part and paths.after[v] != c:
+                tail = _push(paths, tail, 2 * c, state)
+        if paths.after[v] != -1:
+            tail = _push(paths, tail, state - 1, state)
+    paths.work += 2 * tail
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add(paths: Paths, last: cython.longlong) -> cython.void:
+    """Lay the path found, which ends in a node, and turn others where it goes back along them."""
+    count: cython.Py_ssize_t = 0
+    state: cython.longlong = 2 * last + 1
+    v: cython.longlong
+    then: cython.longlong
+    while state >= 0:
+        paths.queue[count] = state
+        count += 1
+        state = paths.back[state]
+    v = paths.queue[count - 1] >> 1
+    paths.before[v] = -1
+    while count > 1:
+        count -= 1
+        state = paths.queue[count]
+        v = state >> 1
+        then = paths.queue[count - 1] >> 1
+        if state & 1 == 0:
+            continue
+        if then == v:
+            paths.after[v] = -1
+            paths.before[v] = -1
+        else:
+            paths.after[v] = then
+            paths.before[then] = v
+    paths.after[last] = _LAST
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _settled(
+    paths: Paths, part: cython.longlong, room: cython.longlong, price: cython.double, longest: cython.longlong
+) -> cython.longlong:
+    """Return what a part comes to, and take its nodes if that is worth their price; 0 if it is not."""
+    twice: cython.longlong = 0
+    once: cython.longlong = 0
+    nodes: cython.longlong = 0
+    least: cython.longlong
+    found: cython.longlong
+    v: cython.longlong
+    first: cython.longlong
+    taking: cython.longlong
+    i: cython.Py_ssize_t
+    end: cython.longlong = paths.work + _MOST
+    v = _find(paths, part, longest)
+    while v >= 0:
+        _add(paths, v)
+        v = _find(paths, part, longest) if paths.work < end else -1
+    found = 0
+    for taking in range(2):
+        for i in range(paths.start_count):
+            first = paths.starts[i]
+            if paths.after[first] == -1 or paths.before[first] >= 0:
+                continue
+            v = first
+            while v != _LAST:
+                if paths.is_start[v] == part:
+                    first = v
+                v = paths.after[v]
+            least = paths.weights[first]
+            v = first
+            while v != _LAST:
+                least = min(least, paths.weights[v])
+                if taking:
+                    paths.free[v] = 0
+                else:
+                    nodes += 1
+                v = paths.after[v]
+            if paths.given[first]:
+                once += least
+            else:
+                twice += least
+        if taking == 0:
+            found = 2 * max(0, twice - room) + max(0, once - max(0, room - twice))
+            if found == 0 or found < price * nodes:
+                found = 0
+                break
+    return found
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _forget(paths: Paths) -> cython.void:
+    """Remove all paths."""
+    i: cython.Py_ssize_t
+    v: cython.longlong
+    w: cython.longlong
+    for i in range(paths.start_count):
+        v = paths.starts[i]
+        if paths.before[v] >= 0:
+            continue
+        while v >= 0:
+            w = paths.after[v]
+            paths.after[v] = -1
+            paths.before[v] = -1
+            v = w
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _around(
+    paths: Paths, node: cython.longlong, steps: cython.longlong, most: cython.Py_ssize_t
+) -> cython.longlong:  # fmt: skip
+    """Let paths go from what a node needs, so many steps below, to what needs it; return the weight of their starts.
+
+    With more than ``most`` starts no further steps are taken below.
+    """
+    part: cython.longlong = paths.stamp
+    weight: cython.longlong = 0
+    head: cython.Py_ssize_t
+    tail: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    w: cython.longlong
+    paths.barred[node] = part
+    for i in range(paths.parent_starts[node], paths.parent_starts[node + 1]):
+        paths.barred[paths.parents[i]] = part
+    paths.start_count = 0
+    paths.queue[0] = node
+    head, tail = 0, 1
+    for _ in range(steps):
+        end = tail
+        while head < end:
+            for i in range(paths.parent_starts[paths.queue[head]], paths.parent_starts[paths.queue[head] + 1]):
+                w = paths.parents[i]
+                if paths.is_start[w] != part:
+                    paths.is_start[w] = part
+                    paths.queue[tail] = w
+                    tail += 1
+                    if paths.free[w] and paths.barred[w] != part:
+                        paths.starts[paths.start_count] = w
+                        paths.start_count += 1
+                        weight += paths.weights[w]
+            head += 1
+        if paths.start_count > most:
+            break
+    paths.work += tail
+    paths.is_later[node] = part
+    paths.queue[0] = node
+    head, tail = 0, 1
+    for _ in range(steps):
+        end = tail
+        while head < end:
+            for i in range(paths.child_starts[paths.queue[head]], paths.child_starts[paths.queue[head] + 1]):
+                w = paths.children[i]
+                if paths.is_later[w] != part:
+                    paths.is_later[w] = part
+                    paths.queue[tail] = w
+                    tail += 1
+            head += 1
+    paths.work += tail
+    return weight
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lower(paths: Paths, cone: cython.longlong) -> cython.void:
+    """Put what the deepest nodes of the frontier read in their place, without inputs and constants."""
+    deepest: cython.longlong = 0
+    kept: cython.Py_ssize_t = 0
+    added: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    v: cython.longlong
+    w: cython.longlong
+    for i in range(paths.frontier_count):
+        deepest = max(deepest, paths.key[paths.frontier[i]])
+    for i in range(paths.frontier_count):
+        v = paths.frontier[i]
+        if paths.key[v] < deepest:
+            paths.frontier[kept] = v
+            kept += 1
+            continue
+        for e in range(paths.parent_starts[v], paths.parent_starts[v + 1]):
+            w = paths.parents[e]
+            if paths.seen[w] != cone and paths.parent_starts[w] < paths.parent_starts[w + 1]:
+                paths.seen[w] = cone
+                paths.queue[added] = w
+                added += 1
+    for i in range(added):
+        paths.frontier[kept + i] = paths.queue[i]
+    paths.frontier_count = kept + added
+    paths.work += kept + added
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _common(paths: Paths, part: cython.longlong, most: cython.longlong) -> cython.longlong:
+    """Find the nodes up to a key that need all starts; return the least weight of one, 0 if there is at most one."""
+    lightest: cython.longlong = 0
+    common: cython.Py_ssize_t
+    head: cython.Py_ssize_t
+    tail: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    v: cython.longlong
+    w: cython.longlong
+    end: cython.longlong = paths.work + _MOST
+    for i in range(paths.start_count):
+        paths.queue[0] = paths.starts[paths.start_count - 1 - i // 2 if i & 1 else i // 2]  # far apart first
+        paths.stamp += 1
+        head, tail, common = 0, 1, 0
+        while head < tail:
+            v = paths.queue[head]
+            head += 1
+            for e in range(paths.child_starts[v], paths.child_starts[v + 1]):
+                w = paths.children[e]
+                if paths.key[w] <= most and paths.met[2 * w] != paths.stamp:
+                    paths.met[2 * w] = paths.stamp
+                    if paths.counted[w] != part:
+                        paths.counted[w] = part
+                        paths.hits[w] = 0
+                    paths.hits[w] += 1
+                    common += paths.hits[w] == i + 1
+                    paths.queue[tail] = w
+                    tail += 1
+        paths.work += 2 * tail
+        if common == 1 or paths.work > end:  # the operands of one node fit beside it
+            return 0
+    for e in range(1, tail):
+        w = paths.queue[e]
+        if paths.hits[w] == paths.start_count:
+            paths.is_later[w] = part
+            lightest = paths.weights[w] if lightest == 0 else min(lightest, paths.weights[w])
+    return lightest
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _below(
+    paths: Paths, node: cython.longlong, budget: cython.longlong, price: cython.double, longest: cython.longlong
+) -> cython.longlong:
+    """Take the first part worth its price of paths from what a node is computed from, deeper and deeper."""
+    cone: cython.longlong
+    part: cython.longlong
+    weight: cython.longlong
+    lightest: cython.longlong
+    found: cython.longlong
+    i: cython.Py_ssize_t
+    v: cython.longlong
+    paths.stamp += 1
+    cone = paths.stamp
+    paths.frontier[0] = node
+    paths.frontier_count = 1
+    for _ in range(2 * longest):
+        _lower(paths, cone)
+        if paths.frontier_count == 0 or paths.frontier_count > 4 * budget + 32:
+            return 0
+        paths.stamp += 1
+        part = paths.stamp
+        paths.start_count = 0
+        weight = 0
+        for i in range(paths.frontier_count):
+            v = paths.frontier[i]
+            if paths.free[v]:
+                paths.is_start[v] = part
+                paths.starts[paths.start_count] = v
+                paths.start_count += 1
+                weight += paths.weights[v]
+        if weight <= budget:
+            continue
+        lightest = _common(paths, part, paths.key[node])
+        if lightest == 0:
+            return 0
+        found = _settled(paths, part, budget - lightest, price, longest)
+        _forget(paths)
+        if found:
+            return found
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _beside(
+    paths: Paths, node: cython.longlong, budget: cython.longlong, price: cython.double, longest: cython.longlong
+) -> cython.longlong:
+    """Take the paths from below a node to above it if they are worth their price."""
+    room: cython.longlong = budget - paths.weights[node]
+    found: cython.longlong = 0
+    i: cython.Py_ssize_t
+    for i in range(paths.parent_starts[node], paths.parent_starts[node + 1]):
+        room -= paths.weights[paths.parents[i]]
+    paths.stamp += 1
+    if _around(paths, node, longest // 2 + 1, 32 * room + 256) > room:
+        found = _settled(paths, paths.barred[node], room, price, longest)
+        _forget(paths)
+    return found
+
+
+def advance(
+    paths: Paths,
+    order: cython.const_longlong[::1],
+    budget: cython.longlong,
+    price: cython.double,
+    longest: cython.longlong,
+    is_common: cython.bint,
+    work: cython.longlong,
+) -> bool:
+    """Look for parts at further nodes, in an order, for so much work; True at its end, from where it begins again.
+
+    A part has to come to ``price`` for each of its nodes; its paths have ``longest`` nodes at most. With ``is_common``
+    they end where all their starts are needed, else above the node. ``excess`` grows by what the parts come to.
+    """
+    node: cython.longlong
+    is_end: cython.bint
+    work += paths.work
+    with cython.nogil:
+        while paths.next < order.shape[0] and paths.work < work:
+            node = order[paths.next]
+            if paths.parent_starts[node] < paths.parent_starts[node + 1]:
+                if is_common:
+                    paths.excess += _below(paths, node, budget, price, longest)
+                else:
+                    paths.excess += _beside(paths, node, budget, price, longest)
+            paths.next += 1
+            paths.work += 1
+        is_end = paths.next == order.shape[0]
+        if is_end:
+            paths.next = 0
+    return bool(is_end)
