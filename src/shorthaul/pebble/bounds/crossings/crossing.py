@@ -62,7 +62,7 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> excess(fft(n=64, word=1), 8, search=Search()).excess
-    48
+    72
     """
     best = Found(0, np.empty(0, dtype=np.int64))
     effort = (cdag.n + cdag.edges) / tuning.PASS_RATE
