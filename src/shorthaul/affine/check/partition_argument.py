@@ -147,8 +147,11 @@ def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
     """Yield what does not hold of the sets and relations of an argument, as isl sees it."""
     for part, family in itertools.product(item.parts, range(len(item.chains))):
         yield from wrong_path(item, part, family, reads)
-    for family in range(len(item.chains)):
+    for family, is_chain in enumerate(item.chains):
         yield from _wrong_classes(item, family)
+        goes_on = (part.families[family][-1].intersect_range(part.points) for part in item.parts)
+        if is_chain and all(steps.is_empty() for steps in goes_on):
+            yield f"family {family}: what is called a chain never goes on from one instance to the next"
     yield from _wrong_places(item)
     needed = _needed_sources(item)
     everything = item.vertices(0)
