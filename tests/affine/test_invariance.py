@@ -26,7 +26,7 @@ REWRITINGS = (*ALWAYS, *TRIED)
 QUICKLY = [("trisolv", how) for how in REWRITINGS]
 #: Rewritings that cost a kernel a part of its leading term.
 LOST = {
-    "split": ("durbin", "symm"),
+    "split": ("durbin",),
 }
 
 

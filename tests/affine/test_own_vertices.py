@@ -88,7 +88,7 @@ def test_no_play_beats_balanced_rows(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["matmul", "syrk", "convolution-1d", "covariance", "jacobi-1d", "seidel-1d", "jacobi-2d"]
+    "name", ["matmul", "syrk", "symm", "convolution-1d", "covariance", "jacobi-1d", "seidel-1d", "jacobi-2d"]
 )
 def test_no_play_beats_the_bound(name: str) -> None:
     program = program_from_text(split(kernel_text(name)))

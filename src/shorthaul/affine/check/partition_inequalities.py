@@ -114,7 +114,7 @@ def _mirrored_axes(item: Argument) -> tuple[int, int, int, int] | None:
 def wrong_mirror(item: Argument) -> Iterator[str]:
     """Yield what does not hold of two statements that read one triangle from both sides, for all sizes."""
     axes = _mirrored_axes(item)
-    if axes is None or item.given["cliques"] != [[0, 1, 2]] or any(len(f) > 1 for p in item.parts for f in p.families):
+    if axes is None or item.given["cliques"] != [[0, 1, 2]] or any(len(f) > 1 for p in item.parts for f in p.levels):
         yield "the families are not chains, one triangle and what both share"
         return
     o, b, chain, shared = axes
@@ -126,7 +126,7 @@ def wrong_mirror(item: Argument) -> Iterator[str]:
         for order in (sides, sides[::-1])
     ):
         yield "the statements are not on both sides of the diagonal"
-    first, second = (part.families[shared][0].reverse().apply_range(part.placed(rows)) for part in item.parts)
+    first, second = (part.levels[shared][0].reverse().apply_range(part.placed(rows)) for part in item.parts)
     if not first.reverse().apply_range(second).is_subset(isl.UnionMap("{ [o, b] -> [b, o] }")):
         yield "a vertex of the triangle does not serve mirrored instances"
     if not item.parts[0].vertices(chain).intersect(item.parts[1].vertices(chain)).is_empty():
@@ -135,7 +135,7 @@ def wrong_mirror(item: Argument) -> Iterator[str]:
         basics = part.domain.coalesce().get_basic_sets()
         if len(basics) != 1 or basics[0].dim(isl.dim_type.div):
             yield f"the instances of {part.statement} are not convex"
-        if not any(_one_step(part, part.order[b], by).is_subset(part.families[chain][0]) for by in (-1, 1)):
+        if not any(_one_step(part, part.order[b], by).is_subset(part.levels[chain][0]) for by in (-1, 1)):
             yield f"the chains of {part.statement} do not go on by one"
 
 

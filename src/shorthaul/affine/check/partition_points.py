@@ -184,7 +184,8 @@ def wrong_formulas(item: Argument, here: Mapping[str, int]) -> Iterator[str]:
         yield "the events of a segment are no whole number"
         return
     if item.given["mirrored"]:
-        U = power((here["S"] + events) / 3, Fraction(3, 2))
+        K = here["S"] + events
+        U = combined(ast.Add, power(K / 3, Fraction(3, 2)), K if item.parts[0].own else Fraction(0))
     elif item.given["hourglass"] is not None:
         U = most_by_columns(item, here, events)
     else:

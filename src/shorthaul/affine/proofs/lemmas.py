@@ -69,14 +69,18 @@ OWN_VERTICES = Lemma(
 Call a vertex on a level before the last one of a path own if it is on paths of one instance of D only and is no
 source. Let loads of own vertices be events, and let P be the instances that a stretch with r events computes.
 Then P has a part B, |B| <= S + r, such that the lemma on cuts holds for P - B in place of P, with own vertices
-left out of the families: of these, families with disjoint vertices have disjoint cuts, at most S + r in all.""",
+left out of the families: of these, families with disjoint vertices have disjoint cuts, at most S + r in all.
+If instances of D follow one another on every line, p after p - delta, and the chain leads from each to the one
+before it, there is even a cut for every run: a longest sequence p, p + delta, p + 2 delta, ... in P - B.""",
     """\
 Let B be the instances of P of which an own vertex is a cut on some path. Each such vertex was in memory at the
 beginning or is loaded, and is of one instance; let there be x of them, |B| <= x <= S + r. Every cut of p in P - B
 is another vertex, one of at most S + r - x, but for chains: let p be the first of P - B on its line, and let the
 instance before it be in B. Then an own vertex of that instance, one of the x, stands for the line. Of families
 with disjoint vertices at most one has that instance among them, and there it is on one line: different lines have
-different ones. Together these are at most (S + r - x) + x.""",
+different ones. Together these are at most (S + r - x) + x. Let p be the first of a run. If p - delta is not in D, p
+is the first on its line. If it is in D and not computed, it is the cut, as own vertices of p are none. Else it is
+in B, and an own vertex of it stands for the run. Different runs have different ones.""",
 )
 
 BRASCAMP_LIEB = Lemma(
@@ -137,20 +141,21 @@ Let two statements have instances (o, b, j), the first with o < b, the second wi
 single steps, one per (o, j) and statement; a broadcast has one vertex per (b, j); another one has one vertex
 per unordered pair {o, b}, which serves (o, b, j) of one statement and (b, o, j) of the other, for every j. The
 vertices of the three families are disjoint. Let w >= (9/4) sqrt(K/3), and give instances with |o - b| >= w the
-weight 1 and all others sqrt(3)/2. If P takes a run of consecutive instances of every chain and needs at most K
-vertices of the families, its weight is at most (K/3)^(3/2).""",
+weight 1 and all others sqrt(3)/2. Let P have at most K runs (longest sequences of consecutive instances on one
+chain) and vertices of the two broadcasts in all. Then its weight is at most (K/3)^(3/2).
+Where domains are convex, all that a stretch computes of a chain is one run, and the lemma on cuts counts it.""",
     """\
-For one j let B be the places b that occur, |B| = b; C and t the chains that the two statements use, c = |C| +
-|t|; x and y the near (weight sqrt(3)/2) and the far instances, e = x + y; s and f the near and the far pairs
-{o, b} that both statements use; a the vertices of the last broadcast in all. Then a >= e - s - f, s <= x/2, f
-<= y/2 and s + f <= |C| |t| <= c^2/4.
-(1) b c - e >= s + 2 f if b <= w. A chain uses consecutive places, so it stays in one run of B (a maximal set of
-consecutive places). b c - e counts the places of B that chains do not use. Let C_pq be the number of chains o
-of C with o in run p that use another run q, t_qp likewise of t. Those of C_pq miss all of run p, at least C_pq
-places, those of t_qp all of run q, at least t_qp; together C_pq^2 + t_qp^2 >= 2 C_pq t_qp, twice the pairs that
-join two runs. A chain o of C in its own run misses the places up to o (it uses b > o), one of t those from o
-on: C_pp chains miss at least 1 + 2 + ... + C_pp, so with t_pp at least (C_pp^2 + t_pp^2)/2 >= C_pp t_pp, the
-pairs inside one run. If b <= w, far pairs join different runs.
+For one j let B be the places b that occur, |B| = b; C and t the runs of the two statements, c = |C| + |t|; x and
+y the near (weight sqrt(3)/2) and the far instances, e = x + y; s and f the near and the far pairs {o, b} that
+both statements use; a the vertices of the last broadcast in all. Then a >= e - s - f, s <= x/2, f <= y/2 and s + f
+<= |C| |t| <= c^2/4.
+(1) b c - e >= s + 2 f if b <= w. A run uses consecutive places, so it stays in one piece of B (a maximal set of
+consecutive places). b c - e counts the places of B that runs do not use. Let C_pq be the number of different o in
+piece p that have a run of C in piece q, t_qp likewise of t. If p and q differ, these runs of C miss all of piece p,
+at least C_pq places each, those of t all of piece q, at least t_qp; together C_pq^2 + t_qp^2 >= 2 C_pq t_qp,
+twice the pairs that join the two pieces. A run of C in the piece of its o misses the places up to o (it uses b > o),
+one of t those from o on: such runs of C_pp different o miss at least 1 + 2 + ... + C_pp, so with t_pp at least
+(C_pp^2 + t_pp^2)/2 >= C_pp t_pp, the pairs inside the piece. If b <= w, far pairs join different pieces.
 (2) b <= w. By (1), a b c >= (e - s - f)(e + s + 2f). This is concave in s and in f, so least at a corner of 0
 <= s <= x/2, 0 <= f <= y/2; the four values (x + y)^2, 3x^2/4 + 2xy + y^2, x^2 + 5xy/2 + y^2, 3x^2/4 + 7xy/4 +
 y^2 are all at least (sqrt(3) x/2 + y)^2. So the weight for this j is at most sqrt(a b c) <= sqrt(a)(b + c)/2.
@@ -158,7 +163,7 @@ y^2 are all at least (sqrt(3) x/2 + y)^2. So the weight for this j is at most sq
 If c >= 2 sqrt(a), e/(b + c) <= 2a/(w + 2 sqrt(a)). Else min(b c, a + sqrt(a) c/2)/(b + c) is, for fixed c,
 largest where the two meet or at b = w, and then over c largest at c = 2 sqrt(a) or where they meet at b = w:
 e/(b + c) is at most the larger one of 2a/(w + 2 sqrt(a)) and a w/(w^2 - w sqrt(a)/2 + a).
-(4) Summed over j, b + c is at most K - a, as chains and the first broadcast belong to one j. In units with K =
+(4) Summed over j, b + c is at most K - a, as runs and the first broadcast belong to one j. In units with K =
 3, u = sqrt(a): the three quotients times 3 - u^2 are at most 1. Half of u (3 - u^2) is largest at u = 1. Both
 others fall as w grows, so w = 9/4: to show are 2u^2 (3 - u^2) <= 9/4 + 2u and (9/4) u^2 (3 - u^2) <= 81/16 -
 (9/8) u + u^2 for 0 <= u <= sqrt(3). The difference p = 2u^4 - 6u^2 + 2u + 9/4 is 9/4 at 0 and positive at

@@ -236,7 +236,8 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
     value = least_events(size / U, T) - sources
     facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}
     if argument.far:
-        width, most = sympy.ceiling(9 * sympy.sqrt(K / 3) / 4), (K / 3) ** sympy.Rational(3, 2)
+        width = sympy.ceiling(9 * sympy.sqrt(K / 3) / 4)
+        most = (K / 3) ** sympy.Rational(3, 2) + (K if argument.has_own else 0)
         weight = _weight(argument, size, flow).subs(symbol(BAND), width)
         value = T * sympy.floor(weight / most, evaluate=False) - sources
         facts |= {"U": 2 * most / sympy.sqrt(3), "w": width, "weight of D": weight, "W": most}

@@ -22,7 +22,8 @@ is charged to the computation of that line's first instance, and is not in L.
 *Own vertices.* A vertex that is no source and on the paths of one instance only, as the temporary t in t = a b; c += t,
 may be on all of its paths. Let B be the instances of P of which such a vertex is a cut: as many at most as there are
 such cuts. The cuts of P' = P - B are others; where the predecessor of p in P' on a chain is in B, the own cut of that
-one stands for it. So P' has at most S + T cuts, |B| <= S + T, and |P| <= U(S + T) + S + T.
+one stands for it (and likewise for every later run of consecutive instances of P' on the line). So P' has at most S + T
+cuts, |B| <= S + T, and |P| <= U(S + T) + S + T.
 """
 
 from __future__ import annotations

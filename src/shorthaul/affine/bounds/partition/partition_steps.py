@@ -63,7 +63,7 @@ def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, 
         lines.extend(_product(argument, K, rest))
     else:
         lines.extend(_symmetric(argument, rest))
-    if argument.has_own:
+    if argument.has_own and not argument.far:
         lines.append(f"Lemma (own vertices): this is |P - B| of what P computes, and |B| <= K: |P| <= U = {U}.")
     sigma = rational(argument.exponents.sigma)
     best = f"T / U is largest near T = S/({sigma} - 1)"
@@ -228,6 +228,12 @@ def _mirrored(argument: Partition) -> Iterator[str]:
         f"Lemma (one triangle read from both sides): o is the coordinate along phi{3 - chain - shared}, b the one "
         f"along phi{chain}, j the third. One of {one}, {other} has o < b only, the other o > b only. The vertex of "
         f"phi{shared} that serves (o, b) in one serves (b, o) in the other, and nothing else. The chains step by one "
-        "and the domains are convex, so an unbroken run of a chain is computed in each segment."
+        "and the domains are convex. In place of chains count runs."
     )
-    yield "So what one segment computes weighs at most W = (K/3)^(3/2)."
+    if argument.has_own:
+        yield (
+            "Lemma (own vertices): runs of P - B and vertices of the broadcasts are at most K, so P - B weighs at most "
+            "(K/3)^(3/2), and |B| <= K: what one segment computes weighs at most W = (K/3)^(3/2) + K."
+        )
+    else:
+        yield "One segment computes one run of a chain: what it computes weighs at most W = (K/3)^(3/2)."

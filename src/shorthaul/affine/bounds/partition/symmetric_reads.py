@@ -6,18 +6,21 @@ per unordered pair {o, b}, so that one vertex serves two points for every j. The
 that. It does not have to: give points with |o - b| >= w the weight 1 and the others sqrt(3)/2, w = ceil(9/4 sqrt(K/3)).
 Then the points that one segment computes weigh at most (K/3)^(3/2), as if no vertex served two points.
 
-For one j let B be the places of the first broadcast, b = |B|; C and t the chains of the two statements, c = |C| + |t|;
+What counts are runs: consecutive instances of one chain, all of the segment, as many as there are. A segment computes
+one run of a chain; less the instances with an own vertex as a cut (see ``k_partition``) it has more, each with a cut.
+
+For one j let B be the places of the first broadcast, b = |B|; C and t the runs of the two statements, c = |C| + |t|;
 x and y the points with |o - b| < w and the others, e = x + y; s and f the near and the far pairs that both statements
 use; a vertices of the other broadcast in all. Then a >= e - s - f, s <= x/2, f <= y/2, s + f <= |C| |t| <= c^2/4.
 
-A segment computes a run of consecutive places of every chain, all in one run of B. Count the places of B that a chain
-does not use. A chain o of C with o in run p of B that uses another run q misses all of B_p, at least as many as there
-are such chains; let there be C_pq of them, t_qp chains of t likewise. A chain o of C that uses its own run misses those
-up to o, a chain of t those from o on: the C_pp chains miss at least 1 + 2 + ... + C_pp. With the pairs of both kinds,
+Let B_p be the longest pieces of consecutive places of B; a run is in one of them. Count the places of B that a run does
+not use. Let C_pq be the number of different o in B_p that have a run of C in B_q, t_qp likewise of t. Where p and q
+differ, each of these runs misses all of B_p, at least C_pq places. A run of C in the piece of its o misses those up to
+o, one of t those from o on: these miss at least 1 + 2 + ... + C_pp. With the pairs of both kinds,
 
-    b c - e >= 2 sum C_pq t_qp + sum (C_pp^2 + t_pp^2) / 2 >= 2 (pairs in different runs) + (pairs in one run).
+    b c - e >= 2 sum C_pq t_qp + sum (C_pp^2 + t_pp^2) / 2 >= 2 (pairs in two pieces) + (pairs in one piece).
 
-* b <= w. Far pairs lie in different runs, so a b c >= (e - s - f) (e + s + 2f). The right side is least at a corner of
+* b <= w. Far pairs lie in two pieces, so a b c >= (e - s - f) (e + s + 2f). The right side is least at a corner of
   0 <= s <= x/2, 0 <= f <= y/2 and at all four at least (sqrt(3)/2 x + y)^2. So the weight for this j is at most
   sqrt(a b c) <= sqrt(a) (b + c) / 2.
 * b > w. The weight is at most e, e <= 2a, e <= a + c^2/4 <= a + sqrt(a) c / 2 for c <= 2 sqrt(a), and e <= b c.
@@ -47,7 +50,7 @@ def away_from_diagonal(plain: Partition) -> tuple[isl.Set, ...]:
     paths = plain.parts[0].paths
     chain = next((at for at, path in enumerate(paths) if path.is_chain), None)
     shared = next((at for at, fold in enumerate(plain.folds) if fold == 2), None)
-    if chain is None or shared is None or sum(plain.folds) != 4 or any(len(path.levels) != 1 for path in paths):
+    if chain is None or shared is None or sum(plain.folds) != 4 or _has_longer_paths(plain):
         return ()
     other = 3 - chain - shared
     o, b = _axis(plain, other), _axis(plain, chain)
@@ -63,6 +66,11 @@ def away_from_diagonal(plain: Partition) -> tuple[isl.Set, ...]:
         return ()
     pairs = zip(plain.parts, sides, strict=True)
     return tuple(part.domain.intersect(_far(part, o, b, sign)).coalesce() for part, sign in pairs)
+
+
+def _has_longer_paths(plain: Partition) -> bool:
+    """True if a path of some part has more than one level, own vertices of instances left out."""
+    return any(len(levels) != 1 for part in plain.parts for levels in part.levels)
 
 
 def _axis(plain: Partition, family: int) -> int | None:
