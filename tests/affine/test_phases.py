@@ -8,6 +8,7 @@ import islpy as isl
 import numpy as np
 import pytest
 from tests.affine.derived import flow_of, quick
+from tests.reference.affine_rewritings import split
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.lifetime.phases import meeting, phases
@@ -17,7 +18,7 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.replay.cdag import ConcreteCdag, IntArray, concrete_cdag
 from shorthaul.affine.verbs.bound import bound_of as as_bound
-from shorthaul.affine.workloads.cases import kernel
+from shorthaul.affine.workloads.cases import kernel, kernel_text
 from shorthaul.graphs.replay import belady_loads, least_loads
 
 FRAME = "void f(int N, int M, double x[N], double y[N], double z[N], double u[M][N], double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
@@ -45,6 +46,13 @@ PROGRAMS = {
         2.5,
     ),
 }
+
+
+#: A vector that is mirrored in every step by its product with another one, in place of the equation solved by durbin.
+LEVINSON = (
+    "for (int k = 1; k < N; k++) { s = 0.0; for (int i = 0; i < k; i++) s += x[k - i - 1] * y[i];"
+    " for (int i = 0; i < k; i++) z[i] = y[i] + s * y[k - i - 1]; for (int i = 0; i < k; i++) y[i] = z[i]; y[k] = s; }"
+)
 
 
 def compare(program, choices) -> int:
@@ -85,6 +93,20 @@ def test_durbin() -> None:
     # 3k/2 and k values, less constants, as in Levinson's recursion: all of y and half of r, then the other halves
     for k in (7, 8, 30):
         assert [max(count.at({"x0": k}) for count in kind) for kind in halves] == [(3 * k + 1) / 2, k]
+
+
+@pytest.mark.parametrize("name", quick(["durbin", "Levinson alone"], ["Levinson alone"]))
+def test_products_over_a_temporary(name: str) -> None:
+    """What products of their own read passes in either half of a step: 3k/2 and k/2 values in the halves, k/2 in all."""
+    text = kernel_text("durbin") if name == "durbin" else FRAME % LEVINSON
+    bounds = [lower_bound(program_from_text(how)) for how in (text, split(text))]
+    assert bounds[0].leading == bounds[1].leading
+    program = program_from_text(split(text))
+    assert compare(program, [{"N": n, "M": 1} for n in (1, 2, 3, 4, 6, 9, 25, 60)])
+    document = as_bound(program, bounds[1], None, flow_dependences(program)).document()
+    violations, remarks = verify(program, json.loads(json.dumps(document)), None)
+    assert not violations
+    assert all(remark.endswith(": verified") for remark in remarks)
 
 
 @pytest.mark.slow

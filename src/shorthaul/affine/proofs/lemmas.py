@@ -318,14 +318,16 @@ PHASES = Lemma(
 Let b be an ancestor of b'. Let n vertex-disjoint paths, not through b, begin at vertices that are ancestors of
 b or inputs that b or an ancestor of b reads, and end at vertices that are read by descendants of b which are b'
 or ancestors of b'. Then at least n - (S - 1) loads of path vertices take place after b and until b', none of
-them the first load of an input. Over events each of which is an ancestor of the next one, these loads add up;
-over intervals from each event to the next but one, half of them do, beside those of disjoint sets of vertices.""",
+them the first load of an input. Over intervals of which, of any two that share a path vertex, one ends at the event
+at which the other begins, or at an ancestor of it, these loads add up; over intervals from each event to the next but
+one, half of them do, beside those of disjoint sets of vertices.""",
     """\
 When b has just been computed, every path has a last vertex that exists. Its reader (the next vertex of the
 path, or the descendant of b named) has not been computed, and is computed until b'. So the n values, all
 different, have to be in fast memory after b and until b'; at most S - 1 of them are there now. The first vertex
-of a path was computed or loaded before b. Intervals b to b', b' to b'', ... are disjoint in time; a moment is in two
-intervals at most that lead from each event to the next but one. Different vertices have different loads.""",
+of a path was computed or loaded before b. An interval that ends at the event at which another one begins, or before
+it, has no moment in common with it; a moment is in two intervals at most that lead from each event to the next but
+one. Different vertices have different loads.""",
 )
 
 LAYERS = Lemma(

@@ -14,8 +14,9 @@ follow from those before: both sides add up if no vertex is on paths of both, as
 half of what they load adds up, beside the loads of other vertices.
 
 The events are instances of one statement, or the last vertices of its chains, in steps of one of the loops around.
-Between two of them one more may be put, in the middle of a chain that lies between them: each half
-may have to read almost everything once.
+Between two of them one more may be put, in the middle of a chain between them: each half may have to read almost
+everything once. What is read by way of vertices that are neither ancestors nor descendants of the middle passes in one
+half or the other: such paths count too if they share no vertex with those of the halves.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class Phase:
     """One kind of interval b -> b' for every event e: the last vertices of the paths and all their vertices, by e.
 
     ``pieces`` count the paths, with floors replaced by what is below them; a load may be in ``times`` intervals.
-    ``last``: the interval begins at b' and has no end. ``known`` are the ancestors of events from which it follows,
-    ``rests_on`` the other relations, as a certificate names them. ``order``: event -> those whose intervals end before.
+    ``whole``: other kinds' intervals lie in it. ``last``: it begins at b' and has no end. ``known``: ancestors of
+    events from which it follows, ``rests_on``: what certificates say too. ``order``: event -> those that end before.
     """
 
     pairs: isl.UnionMap
@@ -72,6 +73,7 @@ class Phase:
     rests_on: Mapping[str, Any]
     times: int = 1
     last: bool = False
+    whole: bool = False
     order: isl.UnionMap = field(default_factory=lambda: _read("{ }"))
 
 
@@ -155,16 +157,28 @@ def _with_middles(
     flow: DataFlow, reach: Reachability, once: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int]
 ) -> Iterator[Phases]:
     """Yield what passes in two halves, before and after the middle of a chain that lies between two events."""
-    for name, middle in _middles(reach, between_events(flow, reach, once)):
-        first = phase_of(reach, once.domain().identity(), middle, exists, between_events(flow, reach, middle))
+    whole, same = between_events(flow, reach, once), once.domain().identity()
+    for name, middle in _middles(reach, whole):
+        before = between_events(flow, reach, middle)
+        first = phase_of(reach, same, middle, exists, before)
         later = middle.reverse().apply_range(once)
         known = middle.reverse().union(middle.reverse().apply_range(exists))
         known = known.union(reach.ancestors(name, middle.range(), steps=1))
-        second = phase_of(reach, middle, later, known, between_events(flow, reach, later))
-        kinds = [kind for kind in (first, second) if kind is not None]
-        kinds = _adding_up(kinds, once, exists, axis, line)
-        if kinds:
-            yield Phases((names_of(once.domain()).pop(), name), tuple(kinds), axis)
+        after = between_events(flow, reach, later)
+        second = phase_of(reach, middle, later, known, after)
+        names = (names_of(once.domain()).pop(), name)
+        if kinds := _adding_up([kind for kind in (first, second) if kind is not None], once, exists, axis, line):
+            yield Phases(names, tuple(kinds), axis)
+        # what neither half needs: read by what is no descendant of the middle, and no ancestor of it
+        neither = whole.subtract(before.union(middle).union(middle.apply_range(after)))
+        taken = _read("{ }") if first is None else first.vertices
+        third = phase_of(reach, same, once, exists, neither, traced=0, taken=taken, through=whole)
+        if third is None or second is None or all(count.sympy().is_number for _, count in third.pieces):
+            continue
+        second = phase_of(reach, middle, later, known, after, taken=middle.reverse().apply_range(third.vertices))
+        three = [kind for kind in (first, second, replace(third, whole=True)) if kind is not None]
+        if kinds := _adding_up(three, once, exists, axis, line):
+            yield Phases(names, tuple(kinds), axis)
 
 
 def _adding_up(
@@ -217,7 +231,7 @@ def _of_steps(
             yield Phases((event,), tuple(kinds), axis)
     if not line or twice.is_empty():
         return
-    taken = kinds[0].vertices.range() if kinds else None
+    taken = isl.UnionMap.from_domain_and_range(twice.domain(), kinds[0].vertices.range()) if kinds else None
     steps = PHASE_COMPOSITIONS if kinds else FURTHER_COMPOSITIONS
     between = between_events(flow, reach, twice, steps)
     alone = _on_line(between, event, width, line)
@@ -301,12 +315,12 @@ def phase_of(
     between: isl.UnionMap,
     *,
     traced: int = MOST_PHASE_PATHS,
-    taken: isl.UnionSet | None = None,
+    taken: isl.UnionMap | None = None,
     through: isl.UnionMap | None = None,
 ) -> Phase | None:
     """Return the paths of every interval, as many as a simple reach finds; ``begins``: e -> b.
 
-    Up to ``traced`` kinds of paths with edges are tried; vertices in ``taken`` are left out. ``through`` are the
+    Up to ``traced`` kinds of paths with edges are tried; b -> vertices in ``taken`` are left out. ``through`` are the
     vertices by way of which those ``between`` are reached, if not they themselves.
     """
     through = between if through is None else through
@@ -316,15 +330,16 @@ def phase_of(
     for name in sorted(names_of(between.range())):
         operands = operands.union(between.apply_range(reach.reads(name)))
     operands = operands.subtract(events.identity()).coalesce()
+    avoided = events.identity()
     if taken is not None:
-        operands = operands.subtract_range(taken)
+        operands, avoided = operands.subtract(taken), avoided.union(taken)
     ends = vertices = operands.intersect(exists).coalesce()
     paths: list[tuple[isl.UnionMap, Sequence[isl.UnionMap]]] = [(ends, ())]
     waiting = operands.subtract(ends).coalesce()
     for levels in itertools.islice(ways_back(reach, sorted(names_of(waiting.range())), LONGEST_PHASE_PATH), traced):
         step()
         found = waiting.intersect(exists.apply_range(levels[-1].reverse()))
-        used = vertices.union(events.identity())
+        used = vertices.union(avoided)
         found = found.subtract(used)
         for level in levels:
             found = found.subtract(found.apply_range(level).intersect(used).apply_range(level.reverse()))
@@ -427,7 +442,7 @@ def _order(item: Phases, width: int) -> isl.UnionMap:
     for (one, later), (other, sooner) in itertools.product(enumerate(item.kinds), repeat=2):
         if later.times != sooner.times:
             continue
-        order = later.order.union(later.ends.domain().identity()) if other < one else later.order
+        order = later.order.union(later.ends.domain().identity()) if other < one and not later.whole else later.order
         names = [_read(f"{{ k{at}[{x}] -> {item.events[0]}[{x}] }}") for at in (one, other)]
         ends = [kind.ends.domain() for kind in (later, sooner)]
         order = order.intersect_domain(ends[0]).intersect_range(ends[1])
