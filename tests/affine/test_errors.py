@@ -27,7 +27,7 @@ BODIES = {
     "while": ("int i = 0; while (i < n) { a[i] = 0; i++; }", "line 3 column 12", "while loop", "for loop"),
     "do": ("do { a[0] = 1; } while (s > 0);", "line 3 column 1", "do loop"),
     "break": ("for (int i = 0; i < n; i++) { a[i] = 0; break; }", "line 3 column 41", "break", "bound"),
-    "continue": ("for (int i = 0; i < n; i++) { continue; a[i] = 0; }", "line 3", "continue", "affine if"),
+    "continue": ("continue; a[0] = 0;", "line 3", "continue", "affine if"),
     "goto": ("x: a[0] = 1; goto x;", "line 3"),
     "return": ("a[0] = 1; return;", "line 3 column 11", "return", "end the region"),
     "switch": ("switch (n) { case 1: a[0] = 1; }", "line 3 column 1", "switch"),

@@ -277,7 +277,8 @@ def test_python_files(tmp_path: Path) -> None:
 WRONG_PYTHON = {
     "for i in range(n):\n        a[i], a[n - i] = a[n - i], a[i]": ("line 3 column 9", "one assignment per line"),
     "for i in range(m):\n        a[i] = 0": ("line 2 column 20", "unknown name"),
-    "a[1:] = a[:-1]": ("line 2 column 5", "slices that differ"),
+    "a[:] = a[: : n]": ("line 2", "slice's step"),
+    "a[:] = 2 * (a[0] + b @ b)": ("line 2 column 24", "axes are not known", "x[:] for a vector"),
     "a[1:] = b": ("line 2 column 13", "array or a number"),
     "for i in range(n) a[i] = 0": ("line 2", "is not Python"),
     "for i in range(n / 2):\n        a[i] = 0": ("line 2 column 20", "divide integers by //"),

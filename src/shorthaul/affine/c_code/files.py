@@ -201,7 +201,7 @@ class _File:
         elements = moved.reset_tuple_id(isl.dim_type.in_).wrap().flatten().set_tuple_name("COPY")
         part = Part("COPY", "COPY", elements.identity().reset_tuple_id(_OUT), elements.identity(), {})
         names = [f"e{at}" for at in range(width)]
-        extra = [f"x{at}" for at in range(buffer.depth)]
+        extra = [f"x{at}" for at in range(buffer.width)]
         place = "".join(f"[{name}]" for name in names)
         where = "".join(f"[({name}) - ({least})]" for name, (least, _) in zip(extra, _extents(buffer), strict=True))
         text = loops_text(Nest(("COPY",), (part,)), self.program, None)
@@ -293,7 +293,7 @@ class _File:
 def _extents(buffer: Buffer) -> list[tuple[str, str]]:
     """Return (least value, number of values) of the further subscripts, as C."""
     result = []
-    for at in range(buffer.depth):
+    for at in range(buffer.width):
         least, most = (c_value(end) for end in (buffer.elements.dim_min(at), buffer.elements.dim_max(at)))
         result.append((least, f"({most}) - ({least}) + 1"))
     return result

@@ -213,3 +213,41 @@ def _never_ends(node: Any, names: Names) -> InputError:
         if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == "!="
         else "let the iterator run towards its limit",
     )
+
+
+def without_continue(body: Any) -> list[Any]:
+    r"""Return the statements of a loop's body where what ``continue`` skips stands under the other branch of its if.
+
+    >>> from pycparser import c_generator, c_parser
+    >>> text = "void f(void) { for (;;) { if (a) { x = 1; continue; } y = 2; } }"
+    >>> loop = c_parser.CParser().parse(text).ext[0].body.block_items[0]
+    >>> print(c_generator.CGenerator().visit(without_continue(loop.stmt)[0]).replace("\n", " "))
+    if (a) {   x = 1; } else {   y = 2; }
+    """
+    return _flattened(_items(body))
+
+
+def _items(node: Any) -> list[Any]:
+    return list(node.block_items or []) if isinstance(node, c_ast.Compound) else [] if node is None else [node]
+
+
+def _flattened(items: Sequence[Any]) -> list[Any]:
+    for at, item in enumerate(items):
+        if isinstance(item, c_ast.Continue):
+            return list(items[:at])
+        if not _continues(item):
+            continue
+        rest = items[at + 1 :]
+        if isinstance(item, c_ast.Compound):
+            return [*items[:at], *_flattened([*_items(item), *rest])]
+        then, other = (_flattened([*_items(part), *rest]) for part in (item.iftrue, item.iffalse))
+        made = c_ast.If(item.cond, c_ast.Compound(then), c_ast.Compound(other) if other else None, item.coord)
+        return [*items[:at], made]
+    return list(items)
+
+
+def _continues(node: Any) -> bool:
+    """True if a statement of this loop, and of no loop inside, leads to its next iteration."""
+    if isinstance(node, c_ast.If):
+        return any(_continues(part) for part in (node.iftrue, node.iffalse))
+    return isinstance(node, c_ast.Continue) or (isinstance(node, c_ast.Compound) and any(map(_continues, _items(node))))

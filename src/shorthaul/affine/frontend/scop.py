@@ -18,7 +18,7 @@ from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.einsum import einsum_loops, is_einsum
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
 from shorthaul.affine.frontend.extents import refuse_outside
-from shorthaul.affine.frontend.loops import iterations
+from shorthaul.affine.frontend.loops import iterations, without_continue
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.python.region import is_python, python_region
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
@@ -33,7 +33,7 @@ _CONTROL = {
     "While": ("a while loop is not static control", "write it as a for loop whose bounds are affine"),
     "DoWhile": ("a do loop is not static control", "write it as a for loop whose bounds are affine"),
     "Break": ("break is not static control", "put the condition into the loop's bound"),
-    "Continue": ("continue is not static control", "put the rest of the body under an affine if"),
+    "Continue": ("continue stands in no loop of the region", "put the rest of the body under an affine if"),
     "Goto": ("goto is not static control", "use for loops and affine conditions"),
     "Return": ("return is not static control", "end the region before it"),
     "Switch": ("switch is not static control", "use affine if conditions"),
@@ -235,7 +235,7 @@ class _Builder:
             time=(*scope.time, name.value),
             counts=(*scope.counts, name.count),
         )
-        self.block([node.stmt], inner)
+        self.block(without_continue(node.stmt), inner)
 
     def branch(self, node: Any, scope: _Scope, position: int) -> int:
         """Walk an if with an affine condition; return the next free position."""

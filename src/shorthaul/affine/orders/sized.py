@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -12,24 +11,27 @@ from itertools import chain, combinations, islice
 import islpy as isl
 
 from shorthaul.affine import effort
+from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.integer_sets.points import at_sizes as at_parameters
-from shorthaul.affine.orders.borders.held import limited
+from shorthaul.affine.orders.borders.held import BorderedStep, limited
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.folded import folded
 from shorthaul.affine.orders.boxes.passed import PassedStep, passed
+from shorthaul.affine.orders.boxes.sized_groups import SizedGroups
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
+from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.turns import Groups, TurnsStep, has_turns, nests_of
+from shorthaul.affine.orders.turns import TurnsStep, has_turns, nests_of
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, components, in_order, untiled
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
-    LEAST_SHARE_JOINED,
     MOST_BOX_FUSIONS,
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
@@ -92,6 +94,8 @@ def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[Any
         for last in _joined(flow, steps, boxes):
             yield last
         yield from boxes.turned(last)
+    if any(len(run) > 1 for run in boxes.runs):
+        yield from _in_runs(flow, boxes, boxes.in_turns)
 
 
 #: A placement, its loops that may be cut, and the memory in which they may.
@@ -162,15 +166,31 @@ class Boxes:
         return step if found is None or self.cost(found) >= self.cost(step) else found
 
     def passing(self, step: AnyStep) -> AnyStep:
-        """Return a phase with what a loop has passed placed behind the rest, in boxes, where that loads less."""
-        if isinstance(step, FixedStep | PassedStep) or self.slack != NO_SLACK:
-            return step  # emitted C, for which there is slack, has one place for both values of an element
+        """Return a phase in boxes of pieces of statements, placed apart, where that loads less.
+
+        What a loop has passed is placed behind the rest; of what reads the same crosswise, one where the other is.
+        """
+        if isinstance(step, FixedStep | PassedStep):
+            return step
+        # emitted C, for which there is slack, has one place for both values of an element that is passed
+        for make in (folded,) if self.slack != NO_SLACK else (passed, folded):
+            made = None
+            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+                made = make(self.flow, step.names)
+            result = None if made is None else self._in_pieces(step, *made)
+            if result is not None:
+                return result
+        return step
+
+    def _in_pieces(
+        self,
+        step: Step | PanelStep | TurnsStep | BoxStep | WholeStep | BorderedStep,
+        parts: Split,
+        placement: Placement,
+    ) -> PassedStep | None:
+        """Return a phase in boxes of ``parts``, None where that loads as much or more."""
         found = None
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-            made = passed(self.flow, step.names)
-            if made is None:
-                return step
-            parts, placement = made
             names, program = tuple(placement), parts.flow.program
             counts = Counts(parts.flow)
             conflicts = Conflicts(program, accesses_of(program))
@@ -179,10 +199,10 @@ class Boxes:
             bands = list(tileable(_all(signs_by_array(conflicts, placement)), len(placement[names[0]])))
             found = boxed(parts.flow, inner, bands, self.sizes, tuple(self.weights), self.slack)
         if found is None:
-            return step
+            return None
         plain = step if isinstance(step, Step) else step.plain
         result = PassedStep(plain, refined(found, self.slack), parts, step)
-        return result if self.cost(result) < self.cost(step) else step
+        return result if self.cost(result) < self.cost(step) else None
 
     def staying(self, steps: Sequence[AnyStep]) -> Staying:
         """Return what stays from phase to phase; nothing in emitted C (with slack): a cache chooses itself."""
@@ -247,6 +267,26 @@ class Boxes:
             if found is not None and self.cost(found) < cost:
                 result = [*(item for item in result if item not in inside), found]
                 yield result
+
+    def in_turns(self, plain: Step, below: float) -> TurnsStep | None:
+        """Return several nests as groups that take turns, if they may and what they read from elsewhere is less."""
+        names = frozenset(plain.names)
+        if not any(len(run) > 1 and names == frozenset(chain(*run)) for run in self.runs):
+            return None
+        if names not in self._turned and self.read_from_elsewhere(names) < ABOUT_THE_SAME * below:
+            self._turned[names] = self.turns.best(plain)
+        return self._turned.get(names)
+
+    def read_from_elsewhere(self, names: Iterable[str]) -> float:
+        """Return how many values the statements ``names`` read that others computed, and inputs."""
+        inside = frozenset(names)
+        found: dict[tuple[str | None, str], isl.Set] = {}
+        for item in self.flow.flows:
+            if item.sink in inside and item.source not in inside:
+                values = item.relation.domain()
+                key = item.source, item.reference.array
+                found[key] = found[key].union(values) if key in found else values
+        return sum(card(at_parameters(values, self.sizes)).at({}) for values in found.values())
 
     @cached_property
     def runs(self) -> list[list[list[str]]]:
@@ -332,61 +372,6 @@ class Boxes:
         return [*result, (placement, list(tileable(_all(by_array), width, first)), storage)]
 
 
-class SizedGroups(Groups):
-    """The groups of statements that take turns in a loop, each in the best boxes at given sizes.
-
-    What a step of the loop needs at once often fits where a tile in all loops holds little: the rows of one half step
-    of an alternating method, the vectors of an iterative solver.
-    """
-
-    least_share = LEAST_SHARE_JOINED
-
-    def __init__(self, boxes: Boxes, small: Sequence[str]) -> None:
-        super().__init__(Split(boxes.flow), small)
-        self.boxes = boxes
-        self._uses: dict[tuple[str, ...], Mapping[str, float]] = {}
-
-    def cost(self, step: Step | BoxStep) -> float:
-        """Return what groups are compared by: loads at the sizes."""
-        return self.boxes.cost(step)
-
-    def chosen(self, plain: Step, stages: Iterable[Sequence[Step | BoxStep]]) -> TurnsStep:
-        """Return the turns that load least with what stays in memory from turn to turn."""
-        found = (self.boxes.with_staying(self.in_turns(plain, groups)) for groups in stages)
-        return min(found, key=lambda item: item.rate)
-
-    def uses(self, step: Step | BoxStep) -> Mapping[str, float]:
-        """Return how often values are used at the sizes."""
-        if step.names not in self._uses:
-            count = self.boxes.counts.at(self.boxes.sizes)
-            found: Counter[str] = Counter()
-            for name in step.names:
-                for item in self.boxes.reads[name]:
-                    found[item.source or f"input {item.array}"] += count((item.domain,))
-            self._uses[step.names] = found
-        return self._uses[step.names]
-
-    def pairs(self, groups: Sequence[Step | BoxStep]) -> Iterable[tuple[Step | BoxStep, Step | BoxStep]]:
-        """Return the pairs of groups, of several nests first those of which one computes most for the other.
-
-        The parts of one nest are joined as written: there a part computes most for the next one, and what both read
-        counts too (adi at LARGE and S = 32,768 loads twice as much otherwise).
-        """
-        names = {name for item in groups for name in item.names}
-        if any(names.issubset(nest) for nest in nests_of(self.boxes.flow.program)):
-            return super().pairs(groups)
-
-        def given(pair: tuple[Step | BoxStep, Step | BoxStep]) -> float:
-            both = (pair, pair[::-1])
-            return sum(self.uses(two).get(name, 0.0) for one, two in both for name in one.names)
-
-        return sorted(combinations(groups, 2), key=given, reverse=True)
-
-    def made(self, names: Sequence[str]) -> Step | BoxStep | None:
-        """Return ``names`` in boxes within every step of the outer loop, else in the best order for all sizes."""
-        return self.boxes.of(names, self.in_step) or super().made(names)
-
-
 def _all(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:
     return frozenset().union(*by_array.values())
 
@@ -405,10 +390,13 @@ def _upwards(row: Row) -> Row:
     return Row(tuple(-factor for factor in row.factors) if down else row.factors, (), 0)
 
 
-def _in_runs(flow: DataFlow, search: Boxes) -> Iterator[list[AnyStep]]:
+def _in_runs(
+    flow: DataFlow, search: Boxes, further: Callable[[Step, float], AnyStep | None] | None = None
+) -> Iterator[list[AnyStep]]:
     """Yield phases of loop nests that follow one another in the program: each run of them joined where that is best.
 
-    Nests of few instances are joined where they lie between others.
+    Nests of few instances are joined where they lie between others. ``further`` may have another order of a run that
+    loads less than what is given.
     """
     nests = [search.plain(names) for names in nests_of(flow.program)]
     paid = sum(map(search.cost, nests))
@@ -427,6 +415,9 @@ def _in_runs(flow: DataFlow, search: Boxes) -> Iterator[list[AnyStep]]:
                 continue
             step = made if made is not None and search.cost(made) < search.cost(alone) else alone
             found.append((least[first][0] + search.cost(step), [*least[first][1], step]))
+            other = further and further(alone, min(cost for cost, _ in found) - least[first][0])
+            if other is not None:
+                found.append((least[first][0] + search.cost(other), [*least[first][1], other]))
         least.append(min(found, key=lambda item: item[0]))
     steps = least[-1][1]
     inside = {name for item in steps for name in item.names}

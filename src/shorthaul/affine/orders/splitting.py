@@ -70,8 +70,11 @@ def split(flow: DataFlow, names: Collection[str]) -> Split:
             pieces |= {
                 f"{name}_{'on' if on else 'off'}": Piece(name, ((row, "=" if on else "!="),)) for on in (True, False)
             }
-    if not pieces:
-        return Split(flow)
+    return in_pieces(flow, pieces) if pieces else Split(flow)
+
+
+def in_pieces(flow: DataFlow, pieces: Mapping[str, Piece]) -> Split:
+    """Return ``flow`` with statements in ``pieces``, which hold all of their instances."""
     parts: dict[str | None, list[tuple[str | None, isl.Set | None]]] = {}
     statements: list[Statement] = []
     for statement in flow.program.statements:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
+from typing import TypeVar
 
 import sympy
 
@@ -124,6 +125,7 @@ class Groups:
     """The groups of statements that take turns; each is executed in the best order for all sizes."""
 
     least_share = NEGLIGIBLE  #: of all loads that joining two groups has to save
+    closed = False  #: whether groups are joined with what is between them
 
     def __init__(self, parts: Split, small: Sequence[str]) -> None:
         self.parts = parts
@@ -241,25 +243,52 @@ class Groups:
         return row.constant - own.constant if row.factors == own.factors and row.parameters == own.parameters else None
 
     def _fused(self, groups: list[Step | BoxStep]) -> Iterator[list[Step | BoxStep]]:
-        """Join groups as long as that saves loads and an order is left; yield all stages."""
+        """Join groups as long as that saves loads and an order is left; yield all stages.
+
+        Where two have no order beside what is between them, that is joined too in the end, if groups are ``closed``.
+        """
         refused: set[frozenset[str]] = set()
+        closing = False
         yield groups
         while True:
             total = sum(map(self.cost, groups))
             for first, second in self.pairs(groups):
-                joined = frozenset((*first.names, *second.names))
-                if joined in refused or not self._share(first, second, total):
+                if not self._share(first, second, total):
+                    continue
+                parts = self._with_between(groups, first, second) if closing else [first, second]
+                joined = frozenset(name for item in parts for name in item.names)
+                if joined in refused:
                     continue
                 made = self._group(joined)
-                rest = [item for item in groups if item not in (first, second)]
-                least = self.cost(first) + self.cost(second) - self.least_share * total
+                rest = [item for item in groups if item not in parts]
+                least = sum(map(self.cost, parts)) - self.least_share * total
                 if made is not None and self.cost(made) < least and self._ordered([*rest, made]) is not None:
                     groups = [*rest, made]
                     break
                 refused.add(joined)
             else:
-                return
+                if closing or not self.closed:
+                    return
+                closing = True
+                continue
             yield groups
+
+    def _with_between(
+        self, groups: Sequence[Step | BoxStep], first: Step | BoxStep, second: Step | BoxStep
+    ) -> list[Step | BoxStep]:
+        """Return two groups with all others on a way from one to the other within a step."""
+        home = {name: at for at, item in enumerate(groups) for name in item.names}
+        after: dict[int, set[int]] = {at: set() for at in range(len(groups))}
+        for (source, a), (sink, b) in product(home.items(), repeat=2):
+            if a != b and self._distance(source, sink) == 0:
+                after[a].add(b)
+        ends = {groups.index(first), groups.index(second)}
+        reached = {at: reachable(after, at) for at in after}
+        return [
+            item
+            for at, item in enumerate(groups)
+            if at in ends or (any(at in reached[end] for end in ends) and reached[at] & ends)
+        ]
 
     def uses(self, step: Step | BoxStep) -> Mapping[str, float]:
         """Return how often values are used (see :class:`Step`)."""
@@ -323,7 +352,10 @@ def least_delays(count: int, least: Mapping[tuple[int, int], int]) -> list[int] 
     return None
 
 
-def reachable(after: Mapping[str, Iterable[str]], start: str) -> set[str]:
+_Node = TypeVar("_Node", str, int)
+
+
+def reachable(after: Mapping[_Node, Iterable[_Node]], start: _Node) -> set[_Node]:
     """Return what can be reached from ``start``, itself included."""
     seen = {start}
     waiting = [start]

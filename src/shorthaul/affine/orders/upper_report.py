@@ -127,7 +127,9 @@ def order_text(step: AnyStep) -> str:
     if isinstance(step, BoxStep):
         return _box_text(step)
     if isinstance(step, PassedStep):
-        return "; ".join([_box_text(step.boxes), "what a loop has passed comes after the rest", *_halves(step)])
+        passed = any("=" in sign for item in step.parts.pieces.values() for _, sign in item.where)
+        told = "what a loop has passed comes after the rest" if passed else "one half folded onto the other"
+        return "; ".join([_box_text(step.boxes), told, *_halves(step)])
     if isinstance(step, TurnsStep):
         turns = ", then ".join(f"[{', '.join(item.names)}: {order_text(item)}]" for item in step.groups)
         return "; ".join([f"step by step of the outer loop, {turns}", *_halves(step)])

@@ -15,8 +15,11 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.parser import Region
 from shorthaul.affine.frontend.preprocess import Preprocessed
+from shorthaul.affine.frontend.python.array_pieces import on_arrays
+from shorthaul.affine.frontend.python.arrays import in_loops
 from shorthaul.affine.frontend.python.pieces import (
     NEW,
+    REALS,
     array_type,
     assigned_names,
     base_of,
@@ -45,7 +48,6 @@ _KEYWORDS = {
     *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
 }
 _MATHS = {"abs": "fabs", "absolute": "fabs", "maximum": "fmax", "minimum": "fmin", "power": "pow", "float": ""}
-_REALS = {"float", "np.float64", "np.float32"}
 _EXTREMES = {"min": "fmin", "max": "fmax"}
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -75,7 +77,7 @@ def python_region(text: str, *, function: str | None = None) -> Region:
     except MemoryError:  # so Python's parser calls what is nested too deeply
         raise RecursionError from None
     chosen = _chosen(tree, function)
-    return _Translator(tree, chosen).region(text)
+    return _Translator(tree, in_loops(chosen)).region(text)
 
 
 def _chosen(tree: ast.Module, function: str | None) -> ast.FunctionDef:
@@ -85,7 +87,8 @@ def _chosen(tree: ast.Module, function: str | None) -> ast.FunctionDef:
             raise unknown_name("function", function, known, place="--function")
         return known[function]
     kinds = (ast.For | ast.Slice, ast.While)  # the latter are refused, with their place
-    having = ([item for item in known.values() if any(isinstance(n, kind) for n in ast.walk(item))] for kind in kinds)
+    having = [[item for item in known.values() if any(isinstance(n, kind) for n in ast.walk(item))] for kind in kinds]
+    having.insert(1, list(filter(on_arrays, known.values())))
     found = next(filter(None, having), [])
     if not found:
         raise InputError("has no function with loops", cure="write a function around the loop nest")
@@ -151,11 +154,11 @@ class _Translator:
                 self._defined(node)
             elif isinstance(node, ast.If | ast.IfExp):
                 asked = {inner.id for inner in names_in(node.test)}
-                self.indices |= asked & set(self.arguments) - self._annotated(_REALS)
+                self.indices |= asked & set(self.arguments) - self._annotated(REALS)
             for target in assigned_names(node):
                 self.assigned[target] = self.assigned.get(target, 0) + 1
         for node in ast.walk(self.function):
-            if isinstance(node, ast.Assign | ast.AugAssign):
+            if isinstance(node, ast.Assign | ast.AugAssign) and new_extents(node.value) is None:
                 self._aligned(node)
         self._require_numbers()
         self.indices -= {"range", "reversed", "len", "min", "max", *self.axes}
@@ -170,7 +173,7 @@ class _Translator:
 
     def _require_numbers(self) -> None:
         """Raise for arguments that may be whole arrays or numbers."""
-        numbers = self._annotated(_REALS | {"int"})
+        numbers = self._annotated(REALS | {"int"})
         for name, node in self.whole.items():
             if name not in {*self.axes, *self.indices, *numbers}:
                 cure = f"write {name}[:] for an array, '{name}: float' in the function's head for a number"
@@ -280,7 +283,9 @@ class _Translator:
                 result.append(c_ast.If(self.value(item.test, index=True), then, other, coord_of(item)))
             elif isinstance(item, ast.Assign | ast.AugAssign | ast.AnnAssign):
                 result += self.assignment(item)
-            elif isinstance(item, ast.Break | ast.Continue | ast.With | ast.Try):
+            elif isinstance(item, ast.Continue):
+                result.append(c_ast.Continue(coord_of(item)))
+            elif isinstance(item, ast.Break | ast.With | ast.Try):
                 fail(item, "is not static control")
             elif not is_text(item) and not isinstance(item, ast.Pass | ast.Assert | ast.Import | ast.ImportFrom):
                 fail(item, "is no loop, condition or assignment")
@@ -333,8 +338,6 @@ class _Translator:
             value = self.value(node.value, index=True)
             return [declaration_of(target.id, scalar_type(target.id, "int"), value, coord_of(node))]
         axes = self.sliced(target)
-        if axes:
-            self.refuse_overlap(node, target)
         loops = [f"at_{number}" for number in range(len(axes))]
         left, right = self.value(target, loops=loops), self.value(node.value, loops=loops)
         result: Any = c_ast.Assignment(operator, left, right, coord_of(node))
@@ -358,25 +361,9 @@ class _Translator:
     def slice_of(self, node: ast.Slice | None, array: str, axis: int, place: Any = None) -> tuple[Any, Any]:
         """Return first index and end of a slice."""
         place = node or place
-        if node is not None and node.step is not None and number_of(node.step) != 1:
-            fail(node.step, "slices in steps are not understood", "write the loop over range(first, end, step)")
         lower, upper = (node.lower, node.upper) if node is not None else (None, None)
         first = c_ast.Constant("int", "0", coord_of(place)) if lower is None else self.index(lower, array, axis)
         return first, self.extent(array, axis, place) if upper is None else self.index(upper, array, axis)
-
-    def refuse_overlap(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, target: ast.expr) -> None:
-        """Raise where a slice is read and written: NumPy reads all of it first, a loop does not."""
-        base, own = base_of(target)
-        assert isinstance(base, ast.Name)
-        assert node.value is not None
-        inner = {id(base_of(item)[0]) for item in ast.walk(node.value) if isinstance(item, ast.Subscript)}
-        for item in ast.walk(node.value):
-            other, subscripts = base_of(item) if isinstance(item, ast.Subscript) else (item, [])
-            if not isinstance(other, ast.Name) or other.id != base.id or (item is other and id(item) in inner):
-                continue
-            if [ast.unparse(one) for one in subscripts] != [ast.unparse(one) for one in own]:
-                cure = "write the loops, or assign to another array"
-                fail(node, f"{base.id} is read and written by slices that differ", cure)
 
     def new_array(self, target: ast.Name, call: ast.expr, shapes: Sequence[ast.expr]) -> list[Any]:
         """Return the zeros of a new array."""

@@ -15,13 +15,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
+import numpy as np
+import numpy.typing as npt
 
 from shorthaul.affine import effort
+from shorthaul.affine.integer_sets.along import along
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.tuning import MOST_KEPT_STEPS
 
+IntArray = npt.NDArray[np.int64]
 _OUT, _PARAM = isl.dim_type.out, isl.dim_type.param
 #: Where values are from: a statement, None for inputs, and the array.
 _Class = tuple[str | None, str]
@@ -73,41 +77,88 @@ class _Link:
         last = self.last + self.later * turns
         return [(step + at // turns, at % turns) for at in range(self.first, last + 1)]
 
-    def counts(self) -> Iterator[tuple[int, int]]:
-        """Yield (step, how many values) in order of the steps."""
+    def counts(self) -> tuple[int, IntArray]:
+        """Return the first step, and how many values there are in it and in every later one."""
         at = self.steps.dim(_PARAM)
         where = self.steps.range()
         points = self.steps.move_dims(_PARAM, at, _OUT, 0, 1).set_dim_name(_PARAM, at, "m").domain()
-        number = card(points.reset_tuple_id())
-        for step in range(where.dim_min_val(0).to_python(), where.dim_max_val(0).to_python() + 1):
-            yield step, number.at({"m": step})
+        first, last = where.dim_min_val(0).to_python(), where.dim_max_val(0).to_python()
+        return first, along(card(points.reset_tuple_id()), "m", first, last)
 
 
 def staying(flow: DataFlow, turns: Sequence[Turn], sizes: Mapping[str, int]) -> Staying:
     """Return the loads saved by what stays from turn to turn in S words; ``sizes`` has every parameter, and S."""
+    links = sorted(_links(flow, turns, sizes["S"], sizes), key=lambda item: len(item.slots(0, len(turns))))
+    if not links:
+        return Staying({}, sizes)
+    counts = [item.counts() for item in links]
+    first, end = min(start for start, _ in counts), max(start + len(found) for start, found in counts)
+    wanted = np.zeros((len(links), end - first), np.int64)
+    for row, (start, found) in zip(wanted, counts, strict=True):
+        row[start - first : start - first + len(found)] = found
+    changes = [*(1 + np.flatnonzero((wanted[:, 1:] != wanted[:, :-1]).any(axis=0))).tolist(), end - first]
     saved: Counter[str] = Counter()
-    capacity = sizes["S"]
-    links = sorted(_links(flow, turns, capacity, sizes), key=lambda item: len(item.slots(0, len(turns))))
-    nested = {values: _are_nested([item for item in links if item.values == values]) for values, *_ in map(_key, links)}
-    wanted = {at: dict(item.counts()) for at, item in enumerate(links)}
-    taken: Counter[_Slot] = Counter()
-    ends: dict[tuple[_Class, _Slot], int] = {}
-    for step in sorted({step for counts in wanted.values() for step in counts}):
-        for at, item in enumerate(links):
-            slots = item.slots(step, len(turns))
+    rooms = _Rooms(links, turns, sizes["S"])
+    step = 0
+    for change in changes:
+        while step < change:
+            before = rooms.state(first + step)
+            more = rooms.kept(first + step, wanted[:, step].tolist())
+            saved.update(more)
+            step += 1
+            if step < change and rooms.state(first + step) == before:  # so it goes on as long as counts are the same
+                saved.update({name: words * (change - step) for name, words in more.items()})
+                rooms.pass_by(change - step)
+                step = change
+    return Staying(saved, sizes)
+
+
+class _Rooms:
+    """The room that is taken in the turns of a step and of later ones, while steps are followed."""
+
+    def __init__(self, links: Sequence[_Link], turns: Sequence[Turn], capacity: int) -> None:
+        self.links, self.turns = links, turns
+        self.free = [capacity - item.room for item in turns]
+        self.nested = {
+            values: _are_nested([item for item in links if item.values == values]) for values, *_ in map(_key, links)
+        }
+        self.taken: dict[_Slot, int] = {}
+        self.ends: dict[tuple[_Class, _Slot], int] = {}
+
+    def kept(self, step: int, wanted: Sequence[int]) -> dict[str, int]:
+        """Return the words that stay from ``step`` on, by array; ``wanted`` says how many of every link there are."""
+        saved: Counter[str] = Counter()
+        for item, most in zip(self.links, wanted, strict=True):
+            if not most:
+                continue
+            slots = item.slots(step, len(self.turns))
             there = dict.fromkeys(slots, 0)
-            if nested[item.values]:
-                there.update({slot: ends.get((item.values, slot), 0) for slot in {slots[0], slots[-1]}})
-            room = min(capacity - turns[slot[1]].room - taken[slot] + there[slot] for slot in slots)
-            words = min(wanted[at].get(step, 0), room)
+            if self.nested[item.values]:
+                there.update({slot: self.ends.get((item.values, slot), 0) for slot in {slots[0], slots[-1]}})
+            room = min(self.free[slot[1]] - self.taken.get(slot, 0) + there[slot] for slot in slots)
+            words = min(most, room)
             if words <= 0:
                 continue
             for slot in slots:
-                taken[slot] += max(0, words - there[slot])
+                self.taken[slot] = self.taken.get(slot, 0) + max(0, words - there[slot])
             for slot in {slots[0], slots[-1]}:
-                ends[item.values, slot] = max(words, there[slot])
+                self.ends[item.values, slot] = max(words, there[slot])
             saved[item.values[1]] += words
-    return Staying(saved, sizes)
+        return saved
+
+    def state(self, step: int) -> tuple[dict[_Slot, int], dict[tuple[_Class, _Slot], int]]:
+        """Return what is taken from ``step`` on, in steps after it; what was before is forgotten."""
+        self.taken = {slot: words for slot, words in self.taken.items() if slot[0] >= step}
+        self.ends = {key: words for key, words in self.ends.items() if key[1][0] >= step}
+        return (
+            {(at - step, turn): words for (at, turn), words in self.taken.items()},
+            {(values, (at - step, turn)): words for (values, (at, turn)), words in self.ends.items()},
+        )
+
+    def pass_by(self, steps: int) -> None:
+        """Go on by ``steps`` in which as much is taken as now."""
+        self.taken = {(at + steps, turn): words for (at, turn), words in self.taken.items()}
+        self.ends = {(values, (at + steps, turn)): words for (values, (at, turn)), words in self.ends.items()}
 
 
 def _key(link: _Link) -> tuple[_Class, int, int]:

@@ -1,13 +1,13 @@
 """Room for several values of one array element at a time, where an order needs it.
 
 The values that a program computes in one place of memory, one after the other, may be alive together in another order.
-An expanded array has further subscripts in front: the first p loops around the write. A read takes those of the write
-that its value comes from.
+An expanded array has further subscripts in front: the first p loops around the write and, where no read takes values
+from two writes, a number before them. A read takes those of the write that its value comes from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import islpy as isl
@@ -29,6 +29,11 @@ class Buffer:
     depth: int
     subscripts: Mapping[str, isl.Map]
     elements: isl.Set
+
+    @property
+    def width(self) -> int:
+        """How many further subscripts there are."""
+        return next(int(item.dim(_OUT)) for item in self.subscripts.values())
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,11 @@ def _buffer(flow: DataFlow, array: str, depth: int) -> Buffer | None:
             return None
     if depth > max((len(item.iterators) for item in writers), default=0):
         return None
-    subscripts = {item.write.tag: _first_loops(item, depth) for item in writers}
+    numbers = _unrelated(flow, array, [item.name for item in writers])
+    several = len({*numbers.values()}) > 1
+    subscripts = {
+        item.write.tag: _first_loops(item, depth, [numbers[item.name]] if several else []) for item in writers
+    }
     for statement in program.statements:
         for read in (item for item in statement.reads if item.array == array):
             found = _of_sources(flow, read, subscripts)
@@ -117,9 +126,23 @@ def _of_sources(flow: DataFlow, read: Reference, subscripts: Mapping[str, isl.Ma
     return None if result is None or not result.is_single_valued() else result.coalesce()
 
 
-def _first_loops(statement: Statement, depth: int) -> isl.Map:
+def _unrelated(flow: DataFlow, array: str, writers: Sequence[str]) -> dict[str, int]:
+    """Return a number for every writer: of those with different ones no read takes values from both."""
+    result = {name: at for at, name in enumerate(writers)}
+    sources: dict[str, set[str]] = {}
+    for item in flow.flows:
+        if item.reference.array == array and item.source is not None:
+            sources.setdefault(item.reference.tag, set()).add(item.source)
+    for both in sources.values():
+        least = min(result[name] for name in both)
+        joined = {result[name] for name in both}
+        result = {name: least if number in joined else number for name, number in result.items()}
+    return {name: sorted({*result.values()}).index(number) for name, number in result.items()}
+
+
+def _first_loops(statement: Statement, depth: int, first: Sequence[int]) -> isl.Map:
     names = [f"v{at}" for at in range(len(statement.iterators))]
-    values = [*names[:depth], *("0",) * (depth - len(names))]
+    values = [*map(str, first), *names[:depth], *("0",) * (depth - len(names))]
     text = f"{{ {statement.name}[{', '.join(names)}] -> [{', '.join(values)}] }}"
     return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(statement.domain)
 

@@ -1,0 +1,73 @@
+"""Groups of statements that take turns in a loop, at given sizes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from shorthaul.affine.orders.boxes.steps import BoxStep
+from shorthaul.affine.orders.splitting import Split
+from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of
+from shorthaul.affine.tuning import LEAST_SHARE_JOINED
+
+if TYPE_CHECKING:
+    from shorthaul.affine.orders.sized import Boxes
+
+
+class SizedGroups(Groups):
+    """The groups of statements that take turns in a loop, each in the best boxes at given sizes.
+
+    What a step of the loop needs at once often fits where a tile in all loops holds little: the rows of one half step
+    of an alternating method, the vectors of an iterative solver.
+    """
+
+    least_share = LEAST_SHARE_JOINED
+    closed = True
+
+    def __init__(self, boxes: Boxes, small: Sequence[str]) -> None:
+        super().__init__(Split(boxes.flow), small)
+        self.boxes = boxes
+        self._uses: dict[tuple[str, ...], Mapping[str, float]] = {}
+
+    def cost(self, step: Step | BoxStep) -> float:
+        """Return what groups are compared by: loads at the sizes."""
+        return self.boxes.cost(step)
+
+    def chosen(self, plain: Step, stages: Iterable[Sequence[Step | BoxStep]]) -> TurnsStep:
+        """Return the turns that load least with what stays in memory from turn to turn."""
+        found = (self.boxes.with_staying(self.in_turns(plain, groups)) for groups in stages)
+        return min(found, key=lambda item: item.rate)
+
+    def uses(self, step: Step | BoxStep) -> Mapping[str, float]:
+        """Return how often values are used at the sizes."""
+        if step.names not in self._uses:
+            count = self.boxes.counts.at(self.boxes.sizes)
+            found: Counter[str] = Counter()
+            for name in step.names:
+                for item in self.boxes.reads[name]:
+                    found[item.source or f"input {item.array}"] += count((item.domain,))
+            self._uses[step.names] = found
+        return self._uses[step.names]
+
+    def pairs(self, groups: Sequence[Step | BoxStep]) -> Iterable[tuple[Step | BoxStep, Step | BoxStep]]:
+        """Return the pairs of groups, of several nests first those of which one computes most for the other.
+
+        The parts of one nest are joined as written: there a part computes most for the next one, and what both read
+        counts too (adi at LARGE and S = 32,768 loads twice as much otherwise).
+        """
+        names = {name for item in groups for name in item.names}
+        if any(names.issubset(nest) for nest in nests_of(self.boxes.flow.program)):
+            return super().pairs(groups)
+
+        def given(pair: tuple[Step | BoxStep, Step | BoxStep]) -> float:
+            both = (pair, pair[::-1])
+            return sum(self.uses(two).get(name, 0.0) for one, two in both for name in one.names)
+
+        return sorted(combinations(groups, 2), key=given, reverse=True)
+
+    def made(self, names: Sequence[str]) -> Step | BoxStep | None:
+        """Return ``names`` in boxes within every step of the outer loop, else in the best order for all sizes."""
+        return self.boxes.of(names, self.in_step) or super().made(names)

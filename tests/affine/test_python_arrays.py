@@ -1,0 +1,95 @@
+"""Statements on whole NumPy arrays: run by Python, the loops that they become compute what NumPy computes."""
+
+from __future__ import annotations
+
+import ast
+import random
+
+import numpy as np
+import pytest
+
+import shorthaul
+from shorthaul.affine.frontend.python.arrays import in_loops
+from shorthaul.affine.frontend.scop import program_from_text
+
+FUNCTIONS = {
+    "product": ("def f(A, B, C):\n C[:, :] = A[:, :] @ B[:, :]\n C[:, 1] += A[:, :] @ B[:, 0]\n", "44 44 44"),
+    "vector": ("def f(A, x, y):\n y[:] = x[:] @ A[:, :]\n y[:] -= np.dot(A.T, x)\n y[0] = x @ x\n", "45 4 5"),
+    "row": ("def f(A, x, y):\n for i in range(4):\n  y[i] += A[i, :] @ x\n y[1:] = A[1:, :] @ x\n", "45 5 4"),
+    "outer": ("def f(A, u, v):\n for k in range(3):\n  A[k+1:, k:] -= 0.5 * np.outer(u[k+1:], v[k:])\n", "45 4 5"),
+    "lu": (("def f(A):\n n = len(A)\n for k in range(n):\n  A[k+1:, k] /= A[k, k]\n"
+           "  A[k+1:, k+1:] -= A[k+1:, k:k+1] * A[k, k+1:]\n"), "55"),
+    "overlap": ("def f(a, b):\n a[1:] = a[:-1] + b[1:]\n a[:] = a[::-1]\n b[1:-1:2] += b[:-2:2] + b[2::2]\n", "7 7"),
+    "sums": (("def f(A, s):\n s[:] = np.sum(A, axis=1) + A.max(axis=1)\n s[1] = np.sum(A[1:, :])\n"
+             " s[2] = np.mean(A[:, 0]) + np.min(A) * np.prod(A[0, :])\n"), "45 4"),
+    "softmax": (("def f(Q, K, V, O):\n S = Q[:, :] @ K.T\n P = np.exp(S - np.max(S, axis=1, keepdims=True))\n"
+                " Z = P.sum(axis=1)\n O[:, :] = (P / Z[:, None]) @ V[:, :]\n"), "43 53 52 42"),
+    "centred": ("def f(X, C):\n n, m = X.shape\n Y = X - np.mean(X, axis=0)\n C[:, :] = Y.T @ Y / (n - 1)\n", "64 44"),
+    "einsum": ("def f(X, B, C, M):\n M[:, :] = np.einsum('ikl,kj,lj->ij', X, B, C)\n M[0, 0] = np.einsum('ij,ij', M, M)\n"
+               , "345 42 52 32"),
+    "choleskys columns": (("def f(A, L):\n for j in range(4):\n  s = A[j, j] - np.dot(L[j, :j], L[j, :j])\n"
+                          "  L[j, j] = np.sqrt(abs(s))\n  for i in range(j + 1, 4):\n"
+                          "   L[i, j] = (A[i, j] - L[i, :j] @ L[j, :j]) / L[j, j]\n"), "44 44"),
+    "gradients": ("def f(A, b, x):\n for t in range(3):\n  r = A @ x[:] - b[:]\n  x -= 0.01 * (A.T @ r[:])\n", "53 5 3"),
+    "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_loops_compute_what_numpy_computes(name: str) -> None:
+    text, shapes = FUNCTIONS[name]
+    compare(text, [tuple(map(int, item)) for item in shapes.split()])
+    program_from_text(text)
+
+
+def compare(text: str, shapes: list[tuple[int, ...]]) -> None:
+    """Run a function, and the loops that it becomes, on the same arrays."""
+    (function,) = ast.parse(text).body
+    assert isinstance(function, ast.FunctionDef)
+    made = ast.unparse(in_loops(function))
+    results = []
+    for source in (text, made):
+        scope: dict[str, object] = {"np": np}
+        exec(compile(source, "f", "exec"), scope)
+        draw = np.random.default_rng(1)
+        arrays = [draw.uniform(0.5, 2, shape) for shape in shapes]
+        scope["f"](*arrays)  # type: ignore[operator]
+        results.append(arrays)
+    for one, other in zip(*results, strict=True):
+        assert np.allclose(one, other, equal_nan=True), made
+
+
+def random_part(draw: random.Random, name: str) -> str:
+    """Return four elements in a row of an array of nine, or all of them in an order that has no part elsewhere."""
+    first, step = draw.randrange(3), draw.choice((1, 1, 2))
+    if first + 3 * step > 8:
+        first = 0
+    end = draw.choice((str(first + 3 * step + 1), str(first + 3 * step + 1 - 9) if first + 3 * step + 1 < 9 else ""))
+    return f"{name}[{first or ''}:{end}{f':{step}' if step > 1 else ''}]"
+
+
+def random_statement(draw: random.Random) -> str:
+    """Return an assignment to four elements."""
+    parts = [random_part(draw, draw.choice("ab")) for _ in range(3)]
+    value = draw.choice(("{0} + {1} * {2}", "np.sum({0}) * {1}", "{0} @ {1} - {2}", "B[:, 1:] @ {0} + {1}",
+                         "{0} @ B[:, :4] * {1}", "B[1, :4] + {0}", "np.maximum({0}, {1}) - B.T[2, :]", "2 * {0}"))  # fmt: skip
+    return f" {random_part(draw, draw.choice('ab'))} {draw.choice(('=', '+=', '-='))} {value.format(*parts)}\n"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_statements(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(15):
+        compare("def f(a, b, B):\n" + "".join(random_statement(draw) for _ in range(3)), [(9,), (9,), (4, 5)])
+
+
+def test_a_product_is_three_loops() -> None:
+    made = program_from_text("def f(A, B):\n n, m = A.shape\n C = A @ B[:, :]\n return C\n")
+    plain = program_from_text(
+        "def f(A, B, C):\n n, m = A.shape\n for i in range(n):\n  for j in range(C.shape[1]):\n   C[i, j] = 0\n"
+        "   for k in range(m):\n    C[i, j] += A[i, k] * B[k, j]\n"
+    )
+    one, other = (shorthaul.affine.concrete_cdag(item, dict.fromkeys(item.parameters, 4)) for item in (made, plain))
+    assert {*made.parameters} == {"n", "m", "B_1"}
+    assert np.array_equal(one.starts, other.starts)
+    assert np.array_equal(one.operands, other.operands)
