@@ -148,7 +148,7 @@ def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
                 source.append(1 + layer * width + node)
                 last = layer == layers - 1 or rng.random() < 0.3
                 target.append(0 if last else 1 + (layer + 1) * width + int(rng.integers(width)))
-    tables = rng.integers(0, 40, (5, 4, boxes)).astype(float)
+    tables = rng.integers(0, 40, (5, 8, boxes)).astype(float)
     tables[rng.integers(5), 0, rng.integers(boxes)] = np.inf
     ends = np.arange(0, len(source) + 1, 2 * width)
     made = kernels.Completions(
@@ -158,7 +158,7 @@ def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
         ends[:-1],
         ends[1:],
         tables,
-        np.array([0.0, 0.3, 1.0]),
+        rng.choice([-0.5, 0.0, 0.3, 1.0], (3, 6)),
         90.0,
         4,
         1 + layers * width,
@@ -167,9 +167,9 @@ def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
     found = []
     for first in (0, 3):
         kernels.prepare(made, rng.integers(0, 60, len(source)).astype(float), 0, first, 3)
-        before = rng.integers(0, 30, (2, 4, 3)).astype(float)
+        before = rng.integers(0, 30, (2, 8, 3)).astype(float)
         arcs = np.arange(len(source))
-        after, hope = np.zeros((len(arcs), 4, 3)), np.empty(len(arcs))
+        after, hope = np.zeros((len(arcs), 8, 3)), np.empty(len(arcs))
         worth = rng.integers(0, 90, len(arcs)).astype(float)
         kernels.add(made, before, rng.integers(0, 2, len(arcs)), arcs, worth, after, hope)
         found += [after, hope]

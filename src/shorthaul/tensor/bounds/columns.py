@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.diagram import Diagram
+from shorthaul.tensor.bounds.master import Master, alike_rows
 from shorthaul.tensor.bounds.pricing import Column, Pricing
 from shorthaul.tensor.cost_model.exhaustion import Floor, is_exhaustible
 from shorthaul.tensor.cost_model.granularity import Granularities
@@ -64,15 +65,13 @@ _GENERATING: Final = 0.9
 _SCALES: Final = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7)
 #: While a bound gains this part of its program's value at a time, the inertia is kept.
 _GAINED: Final = 0.01
+#: How far away neighbours may be that tell rows apart, one program after the other before that with all rows; the part
+#: of all rows that their classes may be, and the share of the effort that each takes.
+_RADII: Final = (0, 1)
+_MOST_CLASSES: Final = 0.5
+_ALIKE: Final = 0.4
 #: A program whose bound is this near to its value is solved.
 _CLOSE: Final = 1e-7
-
-
-def _better(best: Floats, point: Floats, ratio: float | None, asked: int) -> Floats:
-    """Return the better of two certificates; that of ``point`` is true once divided by ``ratio``, if there is one."""
-    if ratio is None or point[:asked].sum() / ratio <= best[:asked].sum():
-        return best
-    return point / ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +152,6 @@ class Program:
     """The linear program with the columns so far, each at its least latency."""
 
     def __init__(self, problem: Problem, rules: Rules, search: Search, later: frozenset[int] = frozenset()) -> None:
-        from ortools.linear_solver import pywraplp
-
         self.problem = problem
         self.rules = rules
         self.diagram = Diagram(problem, rules, search.part(_BUILDING), MOST_NODES, later)
@@ -163,24 +160,19 @@ class Program:
         self._granularities = Granularities(problem.machine, rules)
         self._latencies: dict[Profile, _Latency] = {}
         self._latency_of: dict[int, _Latency] = {}  # by number of a profile
-        self._solver = pywraplp.Solver.CreateSolver("GLOP")
         rows = self.diagram.rows
-        infinity = self._solver.infinity()
-        self._rows = [self._solver.Constraint(float(row < rows.asked), infinity) for row in range(rows.number)]
-        self._solver.Objective().SetMinimization()
+        self._master = Master(rows.asked, np.arange(rows.number))
+        self._radii = list(_RADII)  #: in which rows are yet to be taken as alike
         self._best = np.zeros(rows.number)  # prices, proven
+        self._centre = self._best.copy()  # prices that others are drawn to, proven or not
         if self.diagram.is_complete:
             self.pricing = Pricing(self.diagram)
             self._begin(search)
 
     def _begin(self, search: Search) -> None:
-        """Enter each operator alone, and what no plan can afford for rows that nothing serves yet."""
-        rows = self.diagram.rows
-        for index in rows.cover:
+        """Enter each operator alone."""
+        for index in self.diagram.rows.cover:
             self._enter_group(frozenset([index]), frozenset(), frozenset(), search)
-        dear = 10 * math.fsum(self.columns.values()) + 1
-        for row in range(rows.asked):
-            self._enter((row,), (1.0,), dear)
 
     def _enter_group(
         self, inside: frozenset[int], resident: frozenset[int], retained: frozenset[int], search: Search
@@ -207,17 +199,7 @@ class Program:
         if latency >= self.columns.get(column, math.inf):
             return False
         self.columns[column] = latency
-        self._enter(column.rows, column.signs, latency)
-        return True
-
-    def _enter(self, rows: tuple[int, ...], signs: tuple[float, ...], cost: float) -> None:
-        variable = self._solver.NumVar(0, self._solver.infinity(), "")
-        self._solver.Objective().SetCoefficient(variable, cost)
-        total: dict[int, float] = {}
-        for row, sign in zip(rows, signs, strict=True):
-            total[row] = total.get(row, 0.0) + sign
-        for row, sign in total.items():
-            self._rows[row].SetCoefficient(variable, sign)
+        return self._master.enter(column.rows, column.signs, latency)
 
     def _latency(self, column: Column, search: Search) -> _Latency:
         produced = {self.problem.operators[index].output for index in column.inside}
@@ -236,62 +218,91 @@ class Program:
     ) -> Prices:
         """Generate columns until none is favoured or the search ends; return the best prices that are proven.
 
-        See :func:`column_prices`. Where no proof is wanted, only the columns that are found soon are generated. A
+        See :func:`column_prices`. Prices that are the same for all rows alike come first, as they are soon proven.
+        Where no proof is wanted, only the columns that are found soon are generated. A
         second call goes on from the columns and the prices of the first one.
         """
-        from ortools.linear_solver import pywraplp
-
         resident: frozenset[int] = frozenset()
         for subgraph in () if plan is None else plan.subgraphs:
             retained = frozenset(subgraph.retained)
             self._enter_group(frozenset(subgraph.operators), resident, retained, search)
             resident = retained
         covers = list(covers)
-        asked = self.diagram.rows.asked
-        best, centre, last = self._best, self._best.copy(), np.zeros(len(self._best))
-        centre[: len(covers)] = covers
+        self._centre[: len(covers)] = covers
         most = search.part(_GENERATING)
+        while is_proof and self._radii:
+            classes = alike_rows(self.problem, self.diagram.rows, self.diagram.later, self._radii.pop(0))
+            if classes.max(initial=0) < _MOST_CLASSES * len(classes):
+                self._use(Master(self.diagram.rows.asked, classes))
+                self._close(most.part(_ALIKE), is_proof=True)
+        self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)))
+        last = self._close(most, is_proof=is_proof)
+        is_by_box = self.pricing.is_small
+        for scale in _SCALES if is_proof else ():  # lower prices favour fewer groups
+            if search.expired() or self._worth(self._best) >= (1 - _CLOSE) * scale * self._worth(last):
+                break
+            ratio = self._generate(scale * last, search, MOST_LABELS, is_by_box, is_proven=True)[1]
+            self._prove(scale * last, ratio)
+        return self._prices(self._best)
+
+    def _use(self, master: Master) -> None:
+        """Go on with a program over other classes of rows."""
+        self._master = master
+        for column, latency in self.columns.items():
+            master.enter(column.rows, column.signs, latency)
+        dear = 10 * math.fsum(self.columns.values()) + 1
+        for row in range(self.diagram.rows.asked):
+            master.enter((row,), (1.0,), dear)
+
+    def _close(self, search: Search, *, is_proof: bool) -> Floats:
+        """Generate columns of the program as it is until none is favoured or the search ends; return last prices."""
+        last = np.zeros(len(self._best))
         widths = self._widths()
         width, is_by_box = widths.pop(0)
         inertia = _INERTIA
-        while not most.expired() and not self.is_proven(best):
-            if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
+        while not search.expired():
+            solved = self._master.solve()
+            if solved is None:
                 break
-            value = self.value = self._solver.Objective().Value()
-            last = np.maximum([row.dual_value() for row in self._rows], 0.0)
-            point = inertia * centre + (1 - inertia) * last
+            self.value, last = solved
+            if self.is_proven():
+                break
+            point = inertia * self._centre + (1 - inertia) * last
             is_whole = width == MOST_LABELS
             is_proven = is_proof and (is_whole or not inertia)
-            found, ratio = self._generate(point, most, width, is_by_box, is_proven=is_proven)
-            before = best
-            best = _better(best, point, ratio, asked)
-            if best[:asked].sum() > centre[:asked].sum():
-                centre = best
+            found, ratio = self._generate(point, search, width, is_by_box, is_proven=is_proven)
+            gained = self._prove(point, ratio)
             if found:
                 inertia = _INERTIA if is_whole or not is_by_box else 0.0
             elif inertia:
                 if not is_whole or inertia < _LEAST_INERTIA:
                     inertia = 0.0
-                elif best[:asked].sum() - before[:asked].sum() < _GAINED * value:
+                elif gained < _GAINED * self.value:
                     inertia *= _INERTIA_LEFT
             elif is_proof and ratio is None and widths:
                 width, is_by_box = widths.pop(0)
                 inertia = _INERTIA if width == MOST_LABELS else 0.0
             else:
                 break
-        is_by_box = self.pricing.is_small
-        for scale in _SCALES if is_proof else ():  # lower prices favour fewer groups
-            if search.expired() or best[:asked].sum() >= scale * last[:asked].sum():
-                break
-            ratio = self._generate(scale * last, search, MOST_LABELS, is_by_box, is_proven=True)[1]
-            best = _better(best, scale * last, ratio, asked)
-        self._best = best
-        return self._prices(best)
+        return last
 
-    def is_proven(self, prices: Floats | None = None) -> bool:
-        """True if the best prices, or these, prove the value of the program."""
-        proven = self._best if prices is None else prices
-        return bool(proven[: self.diagram.rows.asked].sum() >= (1 - _CLOSE) * self.value)
+    def _worth(self, prices: Floats) -> float:
+        """Return what all rows that ask for something are worth together."""
+        return float(prices[: self.diagram.rows.asked].sum())
+
+    def _prove(self, point: Floats, ratio: float | None) -> float:
+        """Take note of a certificate, true divided by ``ratio``, if there is one; return what it gains."""
+        before = self._worth(self._best)
+        if ratio is not None and self._worth(point) / ratio > before:
+            self._best = point / ratio
+        gained = self._worth(self._best) - before
+        if self._worth(self._best) > self._worth(self._centre):
+            self._centre = self._best
+        return gained
+
+    def is_proven(self) -> bool:
+        """True if the best prices prove the value of the program."""
+        return self._worth(self._best) >= (1 - _CLOSE) * self.value
 
     def _widths(self) -> list[tuple[int, bool]]:
         """Return how many groups in the making go on at a node, one pricing after the other, and if box by box."""

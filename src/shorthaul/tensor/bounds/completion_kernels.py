@@ -11,10 +11,10 @@ import numpy as np
 from cython.cimports.libc.math import floor
 
 INF = cython.declare(cython.double, float("inf"))
-#: Rows of a table: time, traffic (as time), elements held in the first step of a tile, and in its last one.
+#: Rows of a table: time and traffic (as time), three each, elements held in first steps of tiles, and last ones.
 TIME = cython.declare(cython.Py_ssize_t, 0)
-TRAFFIC = cython.declare(cython.Py_ssize_t, 1)
-HELD = cython.declare(cython.Py_ssize_t, 2)
+HELD = cython.declare(cython.Py_ssize_t, 6)
+ROWS = cython.declare(cython.Py_ssize_t, 8)
 
 
 @cython.final
@@ -32,7 +32,7 @@ class Completions:
     begin: cython.const_longlong[::1]
     stop: cython.const_longlong[::1]
     tables: cython.const_double[:, :, ::1]
-    weights: cython.const_double[::1]
+    weights: cython.const_double[:, ::1]
     gains: cython.double[::1]
     potential: cython.double[:, :, :, ::1]
     capacity: cython.double
@@ -48,7 +48,7 @@ class Completions:
         begin: cython.const_longlong[::1],
         stop: cython.const_longlong[::1],
         tables: cython.const_double[:, :, ::1],
-        weights: cython.const_double[::1],
+        weights: cython.const_double[:, ::1],
         capacity: cython.double,
         rooms: cython.longlong,
         nodes: cython.longlong,
@@ -78,7 +78,6 @@ def _follow(made: Completions, arc: cython.Py_ssize_t, box: cython.Py_ssize_t) -
     time: cython.double = made.tables[table, TIME, made.first + box]
     if time == INF:
         return
-    traffic: cython.double = made.tables[table, TRAFFIC, made.first + box]
     source: cython.Py_ssize_t = made.source[arc]
     target: cython.Py_ssize_t = made.target[arc]
     step: cython.Py_ssize_t
@@ -87,17 +86,15 @@ def _follow(made: Completions, arc: cython.Py_ssize_t, box: cython.Py_ssize_t) -
         if held > made.capacity:
             continue
         parts: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, floor(held / made.capacity * made.rooms))
-        room: cython.Py_ssize_t
-        for room in range(parts, made.rooms + 1):
-            weight: cython.Py_ssize_t
-            for weight in range(made.weights.shape[0]):
-                part: cython.double = made.weights[weight]
-                value: cython.double = (
-                    made.gains[arc]
-                    - part * time
-                    - (1.0 - part) * traffic
-                    + made.potential[target, box, 2 * (room - parts) + step, weight]
-                )
+        weight: cython.Py_ssize_t
+        for weight in range(made.weights.shape[0]):
+            net: cython.double = made.gains[arc]
+            row: cython.Py_ssize_t
+            for row in range(HELD):
+                net -= made.weights[weight, row] * made.tables[table, row, made.first + box]
+            room: cython.Py_ssize_t
+            for room in range(parts, made.rooms + 1):
+                value: cython.double = net + made.potential[target, box, 2 * (room - parts) + step, weight]
                 if value > made.potential[source, box, 2 * room + step, weight]:
                     made.potential[source, box, 2 * room + step, weight] = value
 
@@ -154,13 +151,10 @@ def _hope(
         room: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, floor(left / made.capacity * made.rooms))
         weight: cython.Py_ssize_t
         for weight in range(made.weights.shape[0]):
-            part: cython.double = made.weights[weight]
-            hope: cython.double = (
-                worth
-                - part * table[group, TIME, box]
-                - (1.0 - part) * table[group, TRAFFIC, box]
-                + made.potential[node, box, 2 * room + step, weight]
-            )
+            hope: cython.double = worth + made.potential[node, box, 2 * room + step, weight]
+            kind: cython.Py_ssize_t
+            for kind in range(HELD):
+                hope -= made.weights[weight, kind] * table[group, kind, box]
             least = min(least, hope)
             if least <= 0:
                 return least
@@ -188,7 +182,7 @@ def _add(
         after[group, TIME, box] = before[row, TIME, box] + made.tables[number, TIME, made.first + box]
         if after[group, TIME, box] == INF:
             continue
-        for kind in range(TRAFFIC, 4):
+        for kind in range(TIME + 1, ROWS):
             after[group, kind, box] = before[row, kind, box] + made.tables[number, kind, made.first + box]
         hope: cython.double = _hope(made, made.target[arc], box, after, group, worth)
         most = max(most, hope)

@@ -16,6 +16,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.bounds import completion_kernels
 from shorthaul.tensor.bounds.compaction import END, Addition
 from shorthaul.tensor.bounds.diagram import Diagram
+from shorthaul.tensor.bounds.pieces import HELD, ROWS, TIME, TRAFFIC, mix
 from shorthaul.tensor.bounds.walking import Judged
 from shorthaul.tensor.model import Tensor
 from shorthaul.tensor.tuning import BOXES_OF_LABELS_PER_EFFORT, COMPLETIONS_PER_EFFORT
@@ -23,8 +24,20 @@ from shorthaul.tensor.tuning import BOXES_OF_LABELS_PER_EFFORT, COMPLETIONS_PER_
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-#: The weights of compute against traffic, and the levels of room, that potentials are worked out for.
-_WEIGHTS: Final = np.array([1.0, 0.0, 0.5, 0.1, 0.9, 0.25])
+#: The weights of compute against traffic, in a tile's last step and in others, and the levels of room, that potentials
+#: are worked out for.
+_WEIGHTS: Final = (
+    (1.0, 1.0),
+    (0.0, 0.0),
+    (0.5, 0.5),
+    (0.1, 0.1),
+    (0.9, 0.9),
+    (0.25, 0.25),
+    (1.0, 0.0),
+    (0.0, 1.0),
+    (1.0, 0.5),
+    (0.0, 0.5),
+)
 _ROOMS: Final = 8
 #: Potentials held at once: so many boxes are looked at together, at least one.
 _MOST_POTENTIALS: Final = 1 << 23
@@ -48,7 +61,7 @@ class ByBox:
             np.array([0, *(starts.stop for starts in diagram.starts[:-1])], dtype=np.int64),
             np.array(stops, dtype=np.int64),
             tables,
-            _WEIGHTS,
+            np.ascontiguousarray(mix(*np.array(_WEIGHTS).T)),
             diagram.problem.machine.capacity,
             _ROOMS,
             diagram.nodes,
@@ -76,7 +89,7 @@ class BoxJudge:
         self._grow = grow
         self.at_once = 512
         self.labels_per_effort = BOXES_OF_LABELS_PER_EFFORT / boxes
-        self.empty = np.zeros((4, boxes))  #: the table of a group with nothing in it
+        self.empty = np.zeros((ROWS, boxes))  #: the table of a group with nothing in it
 
     def judge(self, profile: Integers, states: Floats, row: Integers, arc: Integers, total: Floats) -> Judged:
         """Judge groups with an arc added, all boxes of each."""
@@ -88,7 +101,7 @@ class BoxJudge:
 
 
 def _tables(diagram: Diagram) -> tuple[NDArray[np.int64], Floats]:
-    """Return the number of each arc's table, and all tables: time, traffic as time, held in first and last steps."""
+    """Return the number of each arc's table, and all tables, traffic as time."""
     numbers: dict[tuple[int, Tensor], int] = {}
     pairs = zip(diagram.addition.tolist(), diagram.shape_of, strict=True)
     found = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], dtype=np.int64)
@@ -100,6 +113,6 @@ def _table(diagram: Diagram, addition: Addition, shape: Tensor) -> Floats:
     table = boxes.outputs(shape, addition.stored, addition.held)
     for piece in addition.pieces:
         table += diagram.table(piece, shape)
-    table[1] /= diagram.problem.machine.bandwidth
-    table[0, ~boxes.allowed(shape, addition.k_limit, addition.left_prologue, addition.right_prologue)] = np.inf
+    table[TRAFFIC:HELD] /= diagram.problem.machine.bandwidth
+    table[TIME, ~boxes.allowed(shape, addition.k_limit, addition.left_prologue, addition.right_prologue)] = np.inf
     return table

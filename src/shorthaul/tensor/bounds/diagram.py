@@ -67,8 +67,7 @@ class Diagram:
     """The diagram of a problem; ``is_complete`` is false if it would have more than ``most`` nodes while it is built.
 
     Node ``n`` of layer ``layer_of[n]`` has ``arcs_of[n]`` arcs from ``first_arc[n]`` on. ``starts`` are the arcs, by
-    layer, that begin a group. ``compute`` and ``traffic`` of an arc are the least, over all granularities, that what it
-    adds takes; they add up to no more than what any group takes. Operators ``later``, the last ones, are in no group:
+    layer, that begin a group. Operators ``later``, the last ones, are in no group:
     they stand for others that need what they take to be stored.
     """
 
@@ -100,7 +99,6 @@ class Diagram:
         self.row, self.sign = np.array(arcs.rows, np.int64), np.array(arcs.signs)
         self.row_end = np.array(arcs.row_end, np.int64)
         self.shape_of = self._shapes_of_arcs()
-        self.compute, self.traffic = self._least()
         joined = self.source != NOWHERE
         self.arcs_of = np.bincount(self.source[joined], minlength=self.nodes)
         self.first_arc = np.zeros(self.nodes, dtype=np.int64)
@@ -124,19 +122,6 @@ class Diagram:
             for arc in starts:
                 found[arc] = tensors[operators[index].output]
         return found
-
-    def _least(self) -> tuple[Floats, Floats]:
-        """Return by arc the least compute and traffic of what it adds."""
-        known: dict[tuple[int, Tensor], tuple[float, float]] = {}
-        for number, shape in zip(self.addition.tolist(), self.shape_of, strict=True):
-            if (number, shape) not in known:
-                more = self.additions[number]
-                table = sum((self.table(piece, shape)[:2] for piece in more.pieces), np.zeros((2, 1)))
-                compute, traffic = table.min(axis=1).tolist()
-                known[number, shape] = compute, traffic + more.stored * shape.size
-        pairs = [known[pair] for pair in zip(self.addition.tolist(), self.shape_of, strict=True)]
-        least = np.array(pairs).reshape(-1, 2)
-        return least[:, 0], least[:, 1]
 
     # --- building ---------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,30 @@ _TILE_PARTS: Final = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 4 / 5, 8 / 9
 _STEP_PARTS: Final = (0, 1 / 16, 1 / 4, 1 / 2, 1)
 
 
+#: Rows of a table: what takes time in all steps, in the last step of a tile alone, and how much of the former that step
+#: may have at most; traffic likewise; elements held in a tile's first step, and in its last one.
+TIME: Final = 0
+TRAFFIC: Final = 3
+HELD: Final = 6
+ROWS: Final = 8
+
+
+def mix(last: Floats, others: Floats) -> Floats:
+    """Return what the rows of time and traffic weigh, if time has these weights in the last steps of tiles, and others.
+
+    Traffic has the rest of 1. No step takes less than such a mean, and what a tile's last step has of a piece that all
+    steps share is at most the third row of it, so the least is met at one end.
+    """
+    return np.stack(
+        [
+            part
+            for at, rest in ((last, others), (1 - last, 1 - others))
+            for part in (rest, at, np.minimum(at - rest, 0))
+        ],
+        axis=1,
+    )
+
+
 class Demand(NamedTuple):
     """A slice asked for in the steps of a reduction of length ``sink`` (0: in the last step of a tile)."""
 
@@ -52,8 +76,7 @@ class Load(NamedTuple):
 class Boxes:
     """The granularities of a machine in boxes, and the least of pieces in each of them.
 
-    A table of a piece has a column per box, and the rows compute (time), traffic (elements), elements held in a tile's
-    first step, and in its last one.
+    A table of a piece has a column per box, and the rows above; traffic is in elements.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -66,24 +89,38 @@ class Boxes:
 
     def table(self, piece: Work | Load, shape: Tensor) -> Floats:
         """Return the table of a piece in a subgraph whose outputs have this shape."""
-        table = np.zeros((4, len(self.w[0])))
+        table = np.zeros((ROWS, len(self.w[0])))
         if isinstance(piece, Work):
             times = [self._time(piece, demand, reduction, shape) for demand, reduction in piece.slices]
-            table[0] = np.max(times, axis=0) * self._down(shape) * self._across(shape)
+            most = np.max(times, axis=0) * self._down(shape) * self._across(shape)
+            self._share(table[TIME : TIME + 3], most, [demand.sink for demand, _ in piece.slices])
         else:
-            table[1] = self._traffic(piece, shape)
+            most = self._traffic(piece, shape)
+            self._share(table[TRAFFIC : TRAFFIC + 3], most, [sink for _, _, sink in piece.slices])
             for rows, columns, sink in piece.slices:  # each by itself: others may be the same by chance
                 size = self._held(rows, shape.height, piece.tensor.height, sink, self.h)
                 size = size * self._held(columns, shape.width, piece.tensor.width, sink, self.w)
-                row = 2 if sink else 3
+                row = HELD + (not sink)
                 table[row] = np.maximum(table[row], size)
         return table
 
+    def _share(self, rows: Floats, most: Floats, sinks: list[int]) -> None:
+        """Write what a piece takes into the rows: where its slices are asked for in all steps, and which ones share it.
+
+        A slice in the steps of a reduction is computed, or passes by, as much in each as that is long. Several slices
+        may be the same in some steps by chance: then nothing is known.
+        """
+        if not any(sinks):
+            rows[1] = most
+            return
+        rows[0] = most
+        rows[2] = most * np.minimum(1.0, self.k[1] / sinks[0]) if len(sinks) == 1 else most
+
     def outputs(self, shape: Tensor, stored: int, held: int) -> Floats:
         """Return the table of outputs that are stored, and of what is held whole all the time."""
-        table = np.zeros((4, len(self.w[0])))
-        table[1] = stored * shape.size
-        table[2:] = held + stored * np.minimum(self.w[0], shape.width) * np.minimum(self.h[0], shape.height)
+        table = np.zeros((ROWS, len(self.w[0])))
+        table[TRAFFIC + 1] = stored * shape.size
+        table[HELD:] = held + stored * np.minimum(self.w[0], shape.width) * np.minimum(self.h[0], shape.height)
         return table
 
     def allowed(self, shape: Tensor, k_limit: float, left_prologue: int, right_prologue: int) -> Mask:

@@ -19,6 +19,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.compaction import END, Addition, Choice
 from shorthaul.tensor.bounds.completions import ByBox
 from shorthaul.tensor.bounds.diagram import Diagram
+from shorthaul.tensor.bounds.pieces import HELD, mix
 from shorthaul.tensor.bounds.walking import Found, Judge, Judged, Walk
 from shorthaul.tensor.model import Tensor
 from shorthaul.tensor.tuning import LABELS_PER_EFFORT, PROFILES_PER_EFFORT
@@ -28,6 +29,8 @@ Integers = NDArray[np.int64]
 
 #: The weights of compute against traffic that bounds are made with.
 _WEIGHTS: Final = (1.0, 0.0, 0.1, 0.5, 0.9, 0.05, 0.25, 0.75, 0.95, 0.02, 0.075, 0.15, 0.35, 0.65, 0.85, 0.98)
+#: The same, where those in a tile's last step and in others differ.
+_APART: Final = ((1.0, 0.0), (0.0, 1.0), (1.0, 0.5), (0.5, 0.0), (0.0, 0.5), (0.5, 1.0), (1.0, 0.1), (1.0, 0.25))
 #: Arcs times boxes up to which groups in the making are judged box by box at once, rather than by weights before.
 _SMALL: Final = 4_000_000
 
@@ -101,16 +104,15 @@ class Pricing:
         self.capacity = diagram.problem.machine.capacity
         self.layers = self._arcs_by_layer()
         self._profiles: list[_Profile] = []
-        self.costs_of = np.empty((1, len(_WEIGHTS)))  # by profile, what its arcs cost at each weight
         self.held = np.empty(1)
         self.alike = np.empty(1, dtype=np.int64)
         self._number: dict[tuple[Tensor, _Profile], int] = {}
         self._grown: dict[tuple[int, int], int] = {}
         self._additions, self._addition = diagram.additions, diagram.addition
-        weights = np.array(_WEIGHTS)
-        self._mix = np.stack([weights, 1 - weights], axis=1)
-        self.costs = np.multiply.outer(diagram.compute, weights)
-        self.costs += np.multiply.outer(diagram.traffic / self.bandwidth, 1 - weights)
+        pairs = np.array([*zip(_WEIGHTS, _WEIGHTS, strict=True), *_APART])
+        self._mix = mix(*pairs.T) / np.repeat([1, self.bandwidth], 3)
+        self.costs = self._costs_of_arcs()
+        self.costs_of = np.empty((1, len(self._mix)))  # by profile, what its arcs cost at each weight
         self._shapes: list[Tensor] = []
         self.labels = 0  #: groups in the making met so far
         self.nothing = 0.0  #: groups that may gain no more are given up
@@ -144,7 +146,7 @@ class Pricing:
     def _potentials(self, gains: Floats) -> Floats:
         """Return for each node and weight the most that a group may still gain from there."""
         diagram = self.diagram
-        potential = np.full((diagram.nodes, len(_WEIGHTS)), -np.inf)
+        potential = np.full((diagram.nodes, len(self._mix)), -np.inf)
         potential[END] = 0.0
         net = gains[:, None] - self.costs
         for arcs in reversed(self.layers):
@@ -233,14 +235,26 @@ class Pricing:
         table = boxes.outputs(shape, profile.stored, profile.held)
         for piece, number in profile.pieces:
             table += number * self.diagram.table(piece, shape)
-        fits = np.maximum(table[2], table[3]) <= self.capacity
+        fits = table[HELD:].max(axis=0) <= self.capacity
         fits &= boxes.allowed(shape, profile.k_limit, profile.left_prologue, profile.right_prologue)
         if not fits.any():
-            return np.full(len(_WEIGHTS), np.inf)
-        table = table[:2, fits]
-        table[1] /= self.bandwidth
-        least: Floats = (self._mix @ table).min(axis=1)
+            return np.full(len(self._mix), np.inf)
+        least: Floats = (self._mix @ table[:HELD, fits]).min(axis=1)
         return least
+
+    def _costs_of_arcs(self) -> Floats:
+        """Return by arc and weight what its additions cost at least: they add up to no more than any group costs."""
+        diagram = self.diagram
+        known: dict[tuple[int, Tensor], Floats] = {}
+        for number, shape in zip(self._addition.tolist(), diagram.shape_of, strict=True):
+            if (number, shape) not in known:
+                more = self._additions[number]
+                table = diagram.boxes.outputs(shape, more.stored, 0)
+                for piece in more.pieces:
+                    table += diagram.table(piece, shape)
+                known[number, shape] = (self._mix @ table[:HELD]).min(axis=1)
+        costs = [known[pair] for pair in zip(self._addition.tolist(), diagram.shape_of, strict=True)]
+        return np.array(costs).reshape(-1, len(self._mix))
 
     def column(self, found: Found) -> Column:
         """Return the group that was found."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 import numpy as np
@@ -15,8 +16,26 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+#: Rows of a table: time, then traffic, each of what any step of a tile may take, of what only its last one takes, and
+#: how much of the first that last step may take; then what is held in the first step, and in the last.
+TIME, TRAFFIC, HELD, ROWS = 0, 3, 6, 8
+
+
+def weighed(pairs: Iterable[tuple[float, float]]) -> Floats:
+    """Return by pair what the rows of time and traffic count, if time counts so much in last steps, and in others.
+
+    A step takes at least any mean of its time and its traffic, whatever the mean is in other steps. What a last step
+    may take or not is where it counts less.
+    """
+    found = []
+    for last, other in pairs:
+        time = (other, last, min(0.0, last - other))
+        found.append((*time, 1 - other, 1 - last, min(0.0, other - last)))
+    return np.array(found)
+
+
 class Boxes:
-    """All granularities in boxes, and tables of pieces: time, traffic, held in the first step of a tile, in the last.
+    """All granularities in boxes, and tables of pieces.
 
     Time and traffic are those at the largest granularity of a box, what is held that at the smallest one; they are
     nowhere less in the box.
@@ -45,20 +64,32 @@ class Boxes:
         longest = max(item.length for item in slices)
         loads, works = ((slices,), ()) if kind == "load" else ((), (slices,))
         item = Column(shape.height, shape.width, longest, 1, (0, 0), loads, works, 0, 0)
-        table = np.zeros((4, len(self.low[0])))
+        table = np.zeros((ROWS, len(self.low[0])))
         largest = Steps(self.problem, item, *self.high)
         if kind == "work":
             times = np.broadcast_arrays(*[largest.whole_time(slice_) for slice_ in slices])
-            table[0] = (largest.count * np.max(times, axis=0)).sum(axis=(0, 1))
+            self._divide(table[TIME:TRAFFIC], slices, (largest.count * np.max(times, axis=0)).sum(axis=(0, 1)))
             return table
         size = slices[0].height * slices[0].width
-        table[1] = np.maximum((largest.count * largest.passing(slices)).sum(axis=(0, 1)), size)
+        passing = (largest.count * largest.passing(slices)).sum(axis=(0, 1))
+        self._divide(table[TRAFFIC:HELD], slices, np.maximum(passing, size))
         smallest = Steps(self.problem, item, *self.low)
         for slice_ in slices:  # each by itself: others may be the same by chance
             rows, columns = smallest.extents(slice_, np.zeros_like(smallest.k))
-            row = 2 if slice_.length else 3
+            row = HELD if slice_.length else HELD + 1
             table[row] = np.maximum(table[row], (rows * columns)[0, 0])
         return table
+
+    def _divide(self, rows: Floats, slices: tuple[Slice, ...], total: Floats) -> None:
+        """Divide what slices take among steps: a slice of a reduction is taken part by part, as long as the step is.
+
+        Where several slices may coincide in some steps, any step may take all of it.
+        """
+        if all(not slice_.length for slice_ in slices):
+            rows[1] = total
+        else:
+            part = np.minimum(self.high[2] / slices[0].length, 1.0) if len(slices) == 1 else 1.0
+            rows[0], rows[2] = total, total * part
 
     def held(self, shape: Tensor, tables: Floats, stored: int, held: int) -> Floats:
         """Return what a group with these tables in all holds at least by box, in the first step of a tile and the last.
@@ -66,13 +97,13 @@ class Boxes:
         ``stored`` is how many outputs it stores, ``held`` the size of what stays whole.
         """
         w, h, _ = self.low
-        found: Floats = tables[2:] + stored * np.minimum(w, shape.width) * np.minimum(h, shape.height) + held
+        found: Floats = tables[HELD:] + stored * np.minimum(w, shape.width) * np.minimum(h, shape.height) + held
         return found
 
     def least(
         self, shape: Tensor, tables: Floats, held: Floats, stored: int, deepest: int, need: tuple[int, int]
     ) -> Floats:
-        """Return time and traffic by box, of a group with these tables in all, infinite where nothing fits.
+        """Return rows of time and traffic by box, of a group with these tables in all, infinite where nothing fits.
 
         ``deepest`` is the longest step allowed, ``need`` the reductions under the rule on prologues.
         """
@@ -86,8 +117,10 @@ class Boxes:
         ):
             if depth:
                 fits &= (deep >= depth) | ((tile >= min(depth, length)) & (depth <= native))
-        traffic = (tables[1] + stored * shape.size) / machine.bandwidth
-        return np.where(fits, np.stack(np.broadcast_arrays(tables[0], traffic)), np.inf)
+        found = tables[:HELD].copy()
+        found[TRAFFIC + 1] += stored * shape.size  # by the last step of each tile
+        found[TRAFFIC:] /= machine.bandwidth
+        return np.where(fits, found, np.inf)
 
 
 def _ranges(native: int) -> list[tuple[int, int]]:

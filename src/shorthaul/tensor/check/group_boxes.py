@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shorthaul.tensor.check.boxes import HELD, weighed
 from shorthaul.tensor.check.group_pricing import Asks, Groups, State, TooManyError, Words, named
 from shorthaul.tensor.check.slices import Column
 from shorthaul.tensor.model import Tensor
@@ -21,7 +22,8 @@ from shorthaul.tensor.model import Tensor
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_WEIGHTS: Final = np.array([0.0, 0.1, 0.3, 0.6, 0.9, 1.0])
+_PAIRS: Final = ((0, 0), (0.1, 0.1), (0.3, 0.3), (0.6, 0.6), (0.9, 0.9), (1, 1), (1, 0), (0, 1), (1, 0.5), (0, 0.5))
+_WEIGHTS: Final = weighed(_PAIRS)
 #: Parts that fast memory is divided into.
 _PARTS: Final = 10
 #: Numbers in what may be gained from all states, at once.
@@ -29,7 +31,7 @@ _AT_ONCE: Final = 8_000_000
 
 
 class _Table(NamedTuple):
-    """Time and traffic by box, infinite where nothing fits, and what is held in first and last steps."""
+    """Rows of time and traffic by box, infinite where nothing fits, and what is held in first and last steps."""
 
     cost: Floats
     held: Floats
@@ -74,7 +76,7 @@ class _Walk:
         hopes = self._hopes(boxes)
         groups = self.groups
         number = boxes.stop - boxes.start
-        nothing = _Group(0.0, None, _Table(np.zeros((2, number)), np.zeros((2, number))))
+        nothing = _Group(0.0, None, _Table(np.zeros((HELD, number)), np.zeros((2, number))))
         making: dict[State, dict[Asks, _Group]] = {}
         for place in range(len(groups.order)):
             following: dict[State, dict[Asks, _Group]] = defaultdict(dict)
@@ -168,6 +170,6 @@ def _weighted(cost: Floats) -> Floats:
     """Return by box and weight the mean of time and traffic, infinite where nothing fits."""
     fits = np.isfinite(cost[0])
     known = np.where(fits, cost, 0.0)
-    mean: Floats = np.multiply.outer(known[0], _WEIGHTS) + np.multiply.outer(known[1], 1 - _WEIGHTS)
+    mean: Floats = known.T @ _WEIGHTS.T
     mean[~fits] = np.inf
     return mean

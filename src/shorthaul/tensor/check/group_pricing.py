@@ -18,13 +18,15 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.check.boxes import Boxes
+from shorthaul.tensor.check.boxes import HELD, ROWS, TRAFFIC, Boxes, weighed
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column, Slice
 from shorthaul.tensor.model import Problem, Rules, Tensor
 
 Floats = NDArray[np.float64]
 
-_WEIGHTS: Final = np.array([0, 0.02, 0.05, 0.08, 0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 1])
+_MEANS: Final = (0, 0.02, 0.05, 0.08, 0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 1)
+_UNLIKE: Final = ((1, 0), (0, 1), (1, 0.5), (0.5, 0), (0, 0.5), (1, 0.2))
+_WEIGHTS: Final = weighed([*((mean, mean) for mean in _MEANS), *_UNLIKE])
 _LOADED, _RESIDENT, _MADE = "loaded", "resident", "made"
 
 
@@ -201,7 +203,8 @@ class Groups:
 
     def tables(self, shape: Tensor, asks: Asks) -> tuple[Floats, Floats]:
         """Return time and traffic by box, infinite where nothing fits, and what is held in first and last steps."""
-        tables = sum((self.boxes.table(shape, *self.pieces[number]) for number in asks.pieces), np.zeros((4, 1)))
+        none = np.zeros((ROWS, len(self.boxes.low[0])))
+        tables = sum((self.boxes.table(shape, *self.pieces[number]) for number in asks.pieces), none)
         need = (asks.left, asks.right)
         held = self.boxes.held(shape, tables, asks.stored, asks.held)
         return self.boxes.least(shape, tables, held, asks.stored, asks.deepest, need), held
@@ -214,18 +217,18 @@ class Groups:
             fitting = times[:, np.isfinite(times[0])]
             least = np.full(len(_WEIGHTS), np.inf)
             if fitting.size:
-                least = (np.outer(_WEIGHTS, fitting[0]) + np.outer(1 - _WEIGHTS, fitting[1])).min(axis=1)
+                least = (_WEIGHTS @ fitting).min(axis=1)
             found = self._costs[shape, asks] = list(map(float, least))
         return found
 
     def _loose(self, shape: Tensor, asks: Asks) -> list[float]:
         """Return for each weight what these pieces add to any group at least."""
-        time = traffic = 0.0
+        weights = _WEIGHTS.copy()
+        weights[:, TRAFFIC:] /= self.problem.machine.bandwidth
+        least = weights[:, TRAFFIC + 1] * asks.stored * shape.size
         for number in asks.pieces:
-            table = self.boxes.table(shape, *self.pieces[number])
-            time, traffic = time + float(table[0].min()), traffic + float(table[1].min())
-        traffic = (traffic + asks.stored * shape.size) / self.problem.machine.bandwidth
-        return list(map(float, _WEIGHTS * time + (1 - _WEIGHTS) * traffic))
+            least = least + (weights @ self.boxes.table(shape, *self.pieces[number])[:HELD]).min(axis=1)
+        return list(map(float, least))
 
     def _steps(self, place: int, state: State | None) -> Iterator[_Step]:
         index = self.order[place]
