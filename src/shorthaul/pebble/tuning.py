@@ -150,6 +150,13 @@ MOST_CARRIED: Final = 256
 #: Six stencils and butterflies of 1,000 to 34,000 nodes, prices from 0.5: every 8th node brings 50 to 100 % of what all
 #: do in a seventh to a quarter of the time; a decay of 0.8 up to 16 % more than 0.65, in thrice the time.
 CROSSINGS_RATE: Final = 1e8
+#: Iterations over grids: seeds without one before the search ends, steps of looking at one per effort; units of cells
+#: and how many of them segments have at most, squares of these priced per effort, steps to find least neighbourhoods.
+GRIDS_PATIENCE: Final = 20
+GRIDS_RATE: Final = 3e6
+GRID_CLASSES: Final = ((1, 64), (1, 256), (1, 512), (2, 512), (4, 512), (8, 512), (16, 512))
+GRID_CLASSES_RATE: Final = 2e6
+GRID_BOX_WORK: Final = 300_000_000
 CROSSINGS_EFFORT: Final = 10.0
 CROSSINGS_STRIDES: Final = (8, 1)
 FIRST_PRICE: Final = 0.7
@@ -231,6 +238,7 @@ ORIGIN_SHARE: Final = 0.5
 ORIGIN_ORDER_SHARE: Final = 0.2
 WAVEFRONTS_SHARE: Final = 0.5
 CROSSINGS_SHARE: Final = 0.3
+GRIDS_SHARE: Final = 0.5
 
 # orders and structured graphs
 #

@@ -16,6 +16,7 @@ from tests.twins import Case, assert_agree
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds import moments, wavefront
 from shorthaul.pebble.bounds.crossings import crossing
+from shorthaul.pebble.bounds.grids import isoperimetry
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.states import automorphisms, layered_search, pattern_databases, potentials, recomputation
@@ -50,6 +51,7 @@ NAMES: dict[ModuleType, dict[str, str]] = {
     wavefront: {"kernels": "shorthaul.pebble.bounds.wavefront_kernels"},
     moments: {"kernels": "shorthaul.pebble.bounds.moment_kernels"},
     crossing: {"kernels": "shorthaul.pebble.bounds.crossings.path_kernels"},
+    isoperimetry: {"kernels": "shorthaul.pebble.bounds.grids.segment_kernels"},
 }
 
 
@@ -180,6 +182,18 @@ def crossings(kernels: ModuleType, rng: np.random.Generator) -> Any:
         return found.excess, found.nodes
 
 
+def grids(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    sides = tuple(rng.integers(2, 6, int(rng.integers(1, 4))).tolist())
+    unit, most = int(rng.integers(1, 4)), int(rng.integers(1, 12))
+    with form_of(kernels):
+        limits = {"has_corners": bool(rng.integers(2)), "work": int(rng.choice([50, 10**6]))}
+        box = isoperimetry.box(sides, 2 * unit * most, **limits)
+        if box is None:
+            return None
+        is_open = bool(rng.integers(2)), bool(rng.integers(2))
+        return box.grown, box.inner, isoperimetry.least_ends(box, unit, most, is_open=is_open)
+
+
 CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.states.layered_search_kernels", plain_layers, 15),
     ("shorthaul.pebble.states.dominance_kernels", wide_layers, 2),
@@ -192,6 +206,7 @@ CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 10),
     ("shorthaul.pebble.bounds.moment_kernels", between_moments, 4),
     ("shorthaul.pebble.bounds.crossings.path_kernels", crossings, 4),
+    ("shorthaul.pebble.bounds.grids.segment_kernels", grids, 20),
 ]
 
 

@@ -11,6 +11,7 @@ from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import gathers, moments, part_packing, spectral, successors, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.bounds.crossings import crossing
+from shorthaul.pebble.bounds.grids import histories
 from shorthaul.pebble.model import Cdag, require_budget
 
 _PROOFS = {
@@ -48,6 +49,13 @@ _PROOFS = {
         "were, and each path holds one that is read later. What is not in the room beside the first node is loaded "
         "later, and stored before unless it is an input. Paths of several such parts have no node in common, so their "
         "loads and stores add up. No value is computed twice."
+    ),
+    "grids": (
+        "Every input is loaded and every output stored at least once. Beyond that: the graph holds levels of cells in "
+        "boxes, each of which reads its own cell and those beside it a level below. Cut a schedule after every q-th of "
+        "these nodes. What those between two cuts read of others, and leave for others, is in fast memory at a cut, or "
+        "loaded or stored in between. Sets of cells have a least neighbourhood by their size (pushed down along the "
+        "axes, slice upon slice), so q nodes read and leave a number that is known. No value is computed twice."
     ),
     "spectral": (
         "Every input is loaded and every output stored at least once. Beyond that: any order of the computed values "
@@ -122,12 +130,15 @@ def best_bound(
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
     cuts, sums, crossed = wavefront.Found(0, ()), gathers.Found(0, between.nodes), crossing.Found(0, between.nodes)
+    grids = histories.Found(0, ())
     if not recompute:
         sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
         values["gathers"] = least + sums.excess
         values["successors"] = least + successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
+        grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
+        values["grids"] = least + grids.excess
         crossed = crossing.excess(cdag, budget, search=search.part(tuning.CROSSINGS_SHARE))
         values["crossings"] = least + crossed.excess
         values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
@@ -143,6 +154,7 @@ def best_bound(
             known=(
                 *cuts.pieces,
                 *segments.pieces,
+                *grids.pieces,
                 *((found.nodes, found.excess) for found in (between, sums, crossed)),
             ),
         )

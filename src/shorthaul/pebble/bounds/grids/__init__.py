@@ -1,0 +1,1 @@
+"""Bounds of iterations over grids found inside any graph."""

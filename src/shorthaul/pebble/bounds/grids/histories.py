@@ -1,0 +1,67 @@
+"""Lower bounds from iterations over grids of cells: what segments of a schedule read and leave.
+
+Let a schedule that computes no value twice be cut after every q-th of the N nodes counted; the last segment takes the
+rest as well. What the nodes of a segment read outside it was in fast memory at its start, or is loaded in it, since it
+was computed before, or is an input. What others read of them, or is an output, is in fast memory at its end, or is
+stored in it. So a segment loads and stores what its nodes read and leave (:mod:`isoperimetry`), but for one memory at
+its start and one at its end, which are empty at the start and of no use at the end of the whole schedule. What is not
+counted (a first level that is no input, a last level that is no output) may be computed in the same segment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds.grids import grid_search, isoperimetry
+from shorthaul.pebble.bounds.grids.grid_search import History
+from shorthaul.pebble.model import Cdag, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A lower bound on the traffic beyond inputs and outputs, and disjoint sets of nodes with their parts of it."""
+
+    excess: int
+    pieces: tuple[tuple[IntArray, int], ...]
+
+
+def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
+    """Return what the iterations over grids found in a graph move beyond inputs and outputs at least."""
+    pieces = []
+    for found in grid_search.histories(cdag, search=search):
+        value = history_excess(cdag, found, budget, search=search)
+        if value > 0:
+            pieces.append((found.nodes.ravel(), value))
+    return Found(sum(value for _, value in pieces), tuple(pieces))
+
+
+def history_excess(cdag: Cdag, found: History, budget: int, *, search: Search) -> int:
+    """Return a lower bound on what the nodes of an iteration move beyond inputs and outputs."""
+    nodes = found.nodes
+    is_open = not cdag.given[nodes[0]].all(), not cdag.is_output()[nodes[-1]].all()
+    counted = nodes[0].size * (len(nodes) - 1 - is_open[1])
+    weights = cdag.weights[nodes]
+    least = int(weights.min())
+    held, moved = budget // least, 0
+    for unit, most in tuning.GRID_CLASSES:
+        effort = most**2 * 4 / tuning.GRID_CLASSES_RATE
+        if unit * most > 2 * counted or effort > search.left():
+            break
+        search.spend(effort)
+        box = isoperimetry.box(
+            nodes.shape[1:], 2 * unit * most, has_corners=found.has_corners, work=tuning.GRID_BOX_WORK
+        )
+        if box is None:
+            break
+        ends = isoperimetry.least_ends(box, unit, most, is_open=is_open)[1:]
+        segments = counted // (unit * np.arange(1, most + 1))
+        value = int(np.where(segments > 0, segments * ends - 2 * held * (segments - 1), 0).max())
+        if value < moved > 0:  # longer segments are no better
+            break
+        moved = max(moved, value)
+    known = int(weights[0].sum()) * (not is_open[0]) + int(weights[-1].sum()) * (not is_open[1])
+    return max(0, least * moved - known)

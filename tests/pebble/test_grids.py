@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.pebble.families import shuffled
+
+from shorthaul.core.search import Search
+from shorthaul.pebble.bounds.best import best_bound
+from shorthaul.pebble.bounds.grids import grid_search, histories, isoperimetry
+from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.orders import belady
+
+Ints = npt.NDArray[np.int64]
+FAR = 10**6
+
+
+def iteration(sides: tuple[int, ...], steps: int, *, diagonal: bool = False) -> tuple[Ints, Ints]:
+    """Return the edges of steps over a box of cells, numbered level by level."""
+    cells = list(product(*map(range, sides)))
+    number = {cell: index for index, cell in enumerate(cells)}
+    near = [step for step in product((-1, 0, 1), repeat=len(sides)) if diagonal or sum(map(abs, step)) < 2]
+    pairs = [
+        (level * len(cells) + number[other], (level + 1) * len(cells) + number[cell])
+        for cell in cells
+        for step in near
+        for other in [tuple(np.add(cell, step).tolist())]
+        if other in number
+        for level in range(steps)
+    ]
+    sources, targets = np.array(pairs).T
+    return sources, targets
+
+
+def inside(sides: tuple[int, ...], steps: int, rng: np.random.Generator, *, diagonal: bool = False) -> Cdag:
+    """Return an iteration of any weights inside a larger graph, in any order."""
+    sources, targets = iteration(sides, steps, diagonal=diagonal)
+    cells = int(np.prod(sides))
+    count = (steps + 1) * cells
+    pairs = list(zip(sources.tolist(), targets.tolist(), strict=True))
+    if rng.random() < 0.4:  # the first level is computed
+        pairs += [(count, cell) for cell in range(cells)]
+        count += 1
+    if rng.random() < 0.5:  # the last level is read
+        pairs += [(steps * cells + int(cell), count) for cell in rng.choice(cells, cells // 2, replace=False)]
+        count += 1
+    for _ in range(int(rng.integers(0, 4))):
+        pairs.append((int(rng.integers(count)), count))
+        count += 1
+    inputs = np.ones(count, np.bool_)
+    inputs[:cells] = rng.random(cells) < rng.choice([1.0, 0.7])
+    inputs[[target for _, target in pairs]] = False
+    weights = rng.integers(1, int(rng.choice([2, 3])), count)
+    return shuffled(build(weights, *np.array(pairs).T, given=inputs), rng)
+
+
+def are_near(cells: Ints, has_corners: bool) -> npt.NDArray[np.bool_]:
+    """Return which cells are neighbours, or the same."""
+    apart = np.abs(cells[:, None] - cells[None])
+    return np.asarray(apart.max(axis=2) < 2 if has_corners else apart.sum(axis=2) < 2)
+
+
+def least_by_sets(sides: tuple[int, ...], levels: int, is_open: tuple[bool, bool], has_corners: bool) -> Ints:
+    """Return what sets of nodes read and leave at least, by their size, from all sets of cells at every level."""
+    cells = np.array(list(product(*map(range, sides))))
+    sets = np.arange(1 << len(cells))
+    size, grown = np.zeros_like(sets), np.zeros_like(sets)
+    for index, row in enumerate(are_near(cells, has_corners)):
+        near, bit = int(row @ (1 << np.arange(len(cells)))), 1 << index
+        grown[bit : 2 * bit] = grown[:bit] | near
+        size[bit : 2 * bit] = size[:bit] + 1
+    inner = (len(sets) - 1) & ~grown[::-1]
+    least = np.full((levels * len(cells) + 1, len(sets)), FAR)
+    least[0, slice(None) if is_open[0] else 0] = 0
+    for level in range(1, levels + 1):
+        then = np.full_like(least, FAR)
+        for one in sets.tolist():
+            cost = size[grown[one] & ~sets] + size[sets & ~inner[one]]
+            counted = 0 if is_open[1] and level == levels else int(size[one])
+            then[counted:, one] = (least + cost).min(axis=1)[: len(then) - counted]
+        least = then
+    found: Ints = (least + (0 if is_open[1] else size)).min(axis=1)
+    return found
+
+
+@pytest.mark.parametrize(("sides", "levels"), [((2, 3), 3), ((6,), 3), ((2, 2, 2), 2)], ids=str)
+@pytest.mark.parametrize("is_open", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+@pytest.mark.parametrize("has_corners", [False, True])
+def test_no_set_reads_and_leaves_less(
+    sides: tuple[int, ...], levels: int, is_open: tuple[bool, bool], has_corners: bool
+) -> None:
+    truth = least_by_sets(sides, levels, is_open, has_corners)
+    possible = np.flatnonzero(truth < FAR)
+    tight = 0
+    for unit, most in ((1, 8), (1, 30), (2, 8), (3, 12)):
+        box = isoperimetry.box(sides, 2 * unit * most, has_corners=has_corners)
+        assert box is not None
+        found = isoperimetry.least_ends(box, unit, most, is_open=is_open)
+        for size in possible[possible <= unit * most].tolist():
+            assert found[size // unit] <= truth[size : 2 * unit * most + 1].min()
+            tight += found[size // unit] == truth[size]
+    assert tight > 4 or is_open[0] or has_corners
+
+
+@pytest.mark.parametrize("has_corners", [False, True])
+def test_least_neighbourhoods_of_small_boxes_are_exact(has_corners: bool) -> None:
+    for sides in ((3, 3), (2, 5), (2, 2, 3)):
+        cells = np.array(list(product(*map(range, sides))))
+        near = are_near(cells, has_corners)
+        sets = (np.arange(1 << len(cells))[:, None] >> np.arange(len(cells))) & 1
+        size, grown = sets.sum(axis=1), (sets @ near > 0).sum(axis=1)
+        box = isoperimetry.box(sides, len(cells), has_corners=has_corners)
+        assert box is not None
+        assert box.grown.tolist() == [int(grown[size >= m].min()) for m in range(len(cells) + 1)]
+        interior = len(cells) - grown[::-1]
+        assert box.inner.tolist() == [int(interior[size == m].max()) for m in range(len(cells) + 1)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 6))
+def test_no_bound_exceeds_a_plan(seed: int, more: int) -> None:
+    rng = np.random.default_rng(seed)
+    sides, most = [((5, 40), 14), ((3, 9), 9), ((2, 5), 9)][kind := int(rng.integers(3))]
+    cdag = inside(
+        tuple(rng.integers(*sides, kind + 1).tolist()), int(rng.integers(2, most)), rng, diagonal=bool(rng.integers(2))
+    )
+    budget = cdag.least_budget() + more
+    paid = belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
+    assert histories.excess(cdag, budget, search=Search(effort=0.3)).excess <= paid
+
+
+@pytest.mark.parametrize(
+    ("sides", "steps", "diagonal", "budget", "least"),
+    [((12, 14), 8, False, 10, 600), ((6, 5, 7), 5, False, 14, 500), ((12, 14), 8, True, 12, 200)],
+    ids=["plane", "space", "diagonal"],
+)
+def test_iterations_are_found_in_larger_graphs(
+    sides: tuple[int, ...], steps: int, diagonal: bool, budget: int, least: int
+) -> None:
+    rng = np.random.default_rng(3)
+    sources, targets = iteration(sides, steps, diagonal=diagonal)
+    count = int(targets.max()) + 1
+    extra = rng.integers(0, count, (2, 6)), np.repeat(np.arange(count, count + 3), 2)
+    cdag = build(
+        np.ones(count + 3, np.int64), np.append(sources, extra[0][0]), np.append(targets, extra[1]),
+    )  # fmt: skip
+    cdag = shuffled(cdag, rng)
+    (history,) = grid_search.histories(cdag, search=Search())
+    nodes = history.nodes
+    assert history.has_corners == diagonal
+    assert len(nodes) == steps + 1
+    assert nodes.size > (0.6 if diagonal else 0.99) * count
+    found = histories.excess(cdag, budget, search=Search(effort=0.3))
+    assert least <= found.excess <= belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
+    if sides == (12, 14):
+        goal = cdag.algorithmic_bound() + found.excess
+        assert best_bound(cdag, budget, search=Search(effort=3), goal=goal).value >= goal
+    assert histories.excess(cdag, cdag.n, search=Search(effort=0.3)).excess == 0
+    assert histories.excess(cdag, budget, search=Search(effort=1e-6)).excess == 0
