@@ -102,6 +102,9 @@ COOLINGS = ((0.003, 0.003, True), (0.005, 0.001, False))
 #: Moves of the local search and nodes of a tree in the first round; every round has twice as many.
 FIRST_MOVES = 4000
 FIRST_NODES = 1200
+#: Nodes of each tree that decides whether a mapping has a schedule with few tokens; how close to the shortest period
+#: left open these get, as a share of the bound; the most effort of closing the differences of such networks.
+DECIDING_NODES, NARROWED, QUICK_CLOSING = 150, 0.01, 0.01
 #: Divisors of the nodes for trees at the lower bound, one tick below the best period, and in the middle.
 NODE_DIVISORS = (2, 1, 12)
 #: The round from which CP-SAT takes part, and the effort of its first turn.

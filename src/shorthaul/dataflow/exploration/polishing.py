@@ -39,8 +39,8 @@ from shorthaul.dataflow.mapping.list_schedule import list_schedule
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.mapping.start_times import tokens_to_itself
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo.periodic import Schedule, modulo_schedule_within
-from shorthaul.dataflow.modulo.solver import Solved, make_point, solve_mapping
+from shorthaul.dataflow.modulo.periodic import Schedule, decided_schedule, is_decided_soon, modulo_schedule_within
+from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point, covers
 
@@ -155,7 +155,9 @@ class _Polishing:
         flips = options.strategy == "mrb-explore" and _all_replaceable(instance)
         common = options.mrb_consumer == "common-tile"
         tokens = few_tokens(instance.application)
-        self.tokens = dict(zip([channel.id for channel in instance.application.channels], tokens.tolist(), strict=True))
+        names = [channel.id for channel in instance.application.channels]
+        counted = (np.maximum(1, instance.delay), tokens)
+        self.tokens = [dict(zip(names, column.tolist(), strict=True)) for column in counted]
         self.loads = [_Loads(Loads(Problem(instance), able, counts, fixed, flips, common), frugal=False)]
         if (tokens != np.maximum(1, instance.delay)).any() and options.capacity_rule != "atomic-firing":
             few = Problem(replace(instance, delay=tokens))
@@ -293,7 +295,12 @@ class _Polishing:
         least = int(period_bound(net).value)
         if most is not None and least >= most:
             return
-        schedule = modulo_schedule_within(net, least, search, point, tokens, atomic=self.atomic, most=most)
+        schedule: Schedule | None
+        if most is not None and is_decided_soon(net):
+            nodes = tuning.DECIDING_NODES
+            schedule = decided_schedule(net, least, search, most, tokens, nodes, tuning.NARROWED, atomic=self.atomic)
+        else:
+            schedule = modulo_schedule_within(net, least, search, point, tokens, atomic=self.atomic, most=most)
         if schedule is not None and (most is None or schedule.period < most):
             mapping = Decisions(point.binding, point.xi, point.channel_decision)
             need = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
@@ -317,6 +324,10 @@ class _Polishing:
             warm = None
         if warm is not None and (candidate.tries == 0 or not self.exact):
             return Solved(warm, candidate.load if self.exact else warm.period, "CAPS-HMS")
+        decided = self._decided(candidate, mapping)
+        if decided is not None:
+            point = decided.point or warm
+            return None if point is None else Solved(point, decided.least, "trees")
         rival = self._rival(candidate)
         try:
             return solve_mapping(
@@ -324,6 +335,17 @@ class _Polishing:
             )
         except InfeasibleError:
             return None
+
+    def _decided(self, candidate: Candidate, mapping: Decisions) -> Decided | None:
+        """Return what trees find soon: a point of a shorter period, or that there is none; None if neither."""
+        rival = self._rival(candidate)
+        if rival == math.inf or not self.exact:
+            return None
+        tries = max(0, candidate.tries - 1)
+        decided = decide_mapping(
+            self.instance, mapping, self.tokens[candidate.frugal], self.options, self.search, int(rival), tries
+        )
+        return None if decided is None or (decided.point is None and decided.least < rival) else decided
 
     def _solved_within(
         self, candidate: Candidate, mapping: Decisions, tasks: int, effort: float
@@ -335,13 +357,17 @@ class _Polishing:
             network = substitute_mrbs(application, mapping.xi)
         except InputError:
             return None
-        tokens = {buffer.id: self.tokens[buffer.id] for buffer in network.buffers}
+        tokens = {buffer.id: self.tokens[True][buffer.id] for buffer in network.buffers}
         common = self.options.mrb_consumer == "common-tile"
         memory = determine_channel_bindings(network, platform, mapping, tokens, common_tile=common)
         if memory is None:
             return None
         net = mapped(application, platform, network, mapping.binding, memory)
         least, rival = int(period_bound(net).value), self._rival(candidate)
+        if candidate.point is not None:
+            decided = self._decided(candidate, mapping)
+            if decided is not None:
+                return Solved(decided.point or candidate.point, decided.least, "trees")
         if candidate.point is None:
             listed = list_schedule(net, tokens, self.search)
             schedule = None if listed is None else Schedule(*listed, least)

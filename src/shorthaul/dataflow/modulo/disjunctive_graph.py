@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shorthaul.dataflow.graphs.multi_reader_buffers import Buffer
 from shorthaul.dataflow.mapping.binding import MappedNetwork, Task
+from shorthaul.dataflow.modulo.propagation_kernels import close
 from shorthaul.graphs.csr import from_edges, strong_components
 
 IntArray = npt.NDArray[np.int64]
@@ -180,6 +181,14 @@ def starts_of(graph: DisjunctiveGraph, times: IntArray) -> dict[str, int]:
     return {graph.names[i]: int(times[i]) for i in np.flatnonzero(inner)}
 
 
+def whole_periods(graph: DisjunctiveGraph, times: IntArray, period: int) -> IntArray:
+    """Return how many ticks of whole periods the first firing of every node's unit is away from the first one."""
+    unit = np.unique(graph.unit, return_inverse=True)[1]
+    begin = np.full(unit.max() + 1, np.iinfo(np.int64).max)
+    np.minimum.at(begin, unit, times[graph.first])
+    return (begin // period * period)[unit][graph.firing]
+
+
 def fixed_differences(graph: DisjunctiveGraph, period: int) -> IntArray | None:
     """Return D (N, N), the least that time[j] - time[i] can be in any order, ``UNBOUND`` if nothing ties them.
 
@@ -210,11 +219,7 @@ def fixed_differences(graph: DisjunctiveGraph, period: int) -> IntArray | None:
             # accesses on one interconnect do not overlap; a begin may be anywhere in the period
             least[anchor, node] = max(least[anchor, node], duration[anchor] if duration[node] else 0)
             least[node, anchor] = max(least[node, anchor], (duration[node] or 1) - period)
-    for middle in range(n):
-        through = least[:, middle, None] + least[None, middle, :]
-        tied = (least[:, middle, None] > UNBOUND) & (least[None, middle, :] > UNBOUND)
-        np.maximum(least, np.where(tied, through, UNBOUND), out=least)
-    return None if (np.diag(least) > 0).any() else least
+    return least if close(least) else None
 
 
 def _alike(graph: DisjunctiveGraph) -> list[tuple[int, int]]:

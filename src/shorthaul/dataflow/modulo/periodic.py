@@ -7,6 +7,7 @@ about what neither settles at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from shorthaul.dataflow.modulo.disjunctive_graph import (
     starts_of,
     times_of,
     turns,
+    whole_periods,
 )
 from shorthaul.dataflow.plan import Point
 
@@ -81,6 +83,29 @@ def modulo_schedule_within(
     return solver.schedule(period, starts, capacities, atomic=atomic)
 
 
+def is_decided_soon(net: MappedNetwork) -> bool:
+    """True if the network is small enough for trees to decide a period at once."""
+    firings = 3 * len(net.network.actors)
+    accesses = sum(task.duration > 0 for tasks in (*net.reads.values(), *net.writes.values()) for task in tasks)
+    return (firings + accesses) ** 3 <= tuning.QUICK_CLOSING * tuning.CLOSING_STEPS
+
+
+def decided_schedule(
+    net: MappedNetwork, least: int, search: Search, most: int, capacities: Mapping[str, int], nodes: int,
+    narrowed: float = math.inf, *, atomic: bool = False,
+) -> Schedule:  # fmt: skip
+    """Return a schedule of a period below ``most`` that a tree of so many nodes finds.
+
+    Shorter ones are sought until what trees left open is shorter by a share of ``narrowed`` at most. Buffers have these
+    ``capacities``. Where none is found the period is ``most``, and there are no starts.
+    """
+    solver = _Solver(disjunctive_graph(net, capacities, atomic=atomic), net, {}, most, least, search)
+    solver.decide(most - 1, nodes)
+    if solver.period < most and narrowed < math.inf:
+        solver.narrow(nodes, narrowed)
+    return solver.schedule(most, {}, capacities, atomic=atomic)
+
+
 def _serial(net: MappedNetwork) -> tuple[int, dict[str, int]]:
     serial = serial_schedule(net)
     assert serial is not None, "networks without initial tokens on a cycle are refused earlier"
@@ -122,8 +147,8 @@ class _Solver:
             placed = add_periods(self.net, times, period, capacities, atomic=atomic)
             assert placed is not None, "the graph has arcs for tokens and places wherever these can be short"
             starts = placed
-        starts = place_timeless(self.net, starts)
-        first = min(starts.values())
+        starts = place_timeless(self.net, starts) if starts else starts
+        first = min(starts.values(), default=0)
         return Schedule(period, {name: start - first for name, start in starts.items()}, self.least, self.method)
 
     def run(self, *, cp: bool = True) -> None:
@@ -148,6 +173,16 @@ class _Solver:
             if cp and number >= tuning.CP_ROUND and self.is_open():
                 self.solve(self.goal - 1, tuning.FIRST_CP_EFFORT * 2.0 ** (number - tuning.CP_ROUND))
             number += 1
+
+    def narrow(self, nodes: int, narrowed: float) -> None:
+        """Decide, by trees of so many nodes, the bound, then halfway between it and the best period in turns."""
+        if self.is_open():
+            self.decide(self.least, nodes)
+        low = self.least + 1
+        while self.is_open() and self.goal - low > narrowed * self.least:
+            middle = (low + self.goal - 1) // 2
+            self.decide(middle, nodes)
+            low = max(low if self.period <= middle else middle + 1, self.least)
 
     def anneal(self, start: tuple[IntArray, int], moves: int, hot: float, cold: float) -> None:
         """Look for a better schedule by local search from ``start``, times at a period."""
@@ -178,6 +213,7 @@ class _Solver:
             self.best = tree.times
             found = selection_kernels.evaluate(self.layout, self.room, self.best, target, self.least, target)
             self.period = min(found, target)
+            self.best -= whole_periods(self.graph, self.best, self.period)
 
     def solve(self, target: int, effort: float) -> None:
         """Ask CP-SAT for a schedule of period ``target``."""

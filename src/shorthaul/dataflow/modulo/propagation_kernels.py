@@ -96,6 +96,33 @@ class Resources:
         self.order = np.empty(most, np.int64)
 
 
+def close(least: cython.longlong[:, ::1]) -> bool:
+    """Make every difference as large as the others ask for; False if they contradict one another."""
+    fits: cython.bint
+    with cython.nogil:
+        fits = _close(least)
+    return bool(fits)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _close(least: cython.longlong[:, ::1]) -> cython.bint:
+    n: cython.Py_ssize_t = least.shape[0]
+    for middle in range(n):
+        for u in range(n):
+            first = least[u, middle]
+            if first <= FAR:
+                continue
+            for v in range(n):
+                if least[middle, v] > FAR and first + least[middle, v] > least[u, v]:
+                    least[u, v] = first + least[middle, v]
+    for u in range(n):
+        if least[u, u] > 0:
+            return False
+    return True
+
+
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)

@@ -14,7 +14,7 @@ from shorthaul.dataflow.mapping.arrays import Instance, exact_cost, memory_short
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.memory_limits import fits, schedule_in_memories
-from shorthaul.dataflow.modulo.periodic import Schedule, modulo_schedule
+from shorthaul.dataflow.modulo.periodic import Schedule, decided_schedule, is_decided_soon, modulo_schedule
 from shorthaul.dataflow.modulo.window_model import window_schedule
 from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.plan import Point
@@ -56,6 +56,47 @@ def solve_mapping(
     elif warm.objectives[:2] < solved.point.objectives[:2]:
         return Solved(warm, solved.least, solved.method)
     return solved
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A point of a mapping below the period wanted, None if none was found; no schedule has one below ``least``."""
+
+    point: Point | None
+    least: int
+
+
+def decide_mapping(
+    instance: Instance, decisions: Decisions, tokens: Mapping[str, int], decoding: Decoding, search: Search, most: int,
+    tries: int,
+) -> Decided | None:  # fmt: skip
+    """Decide by trees whether a mapping has a period below ``most``, by larger ones after some ``tries``.
+
+    First with buffers of few ``tokens``, which fit the memories; where that finds none, with buffers of any size, for
+    a proof that there is none with the channels in these memories. None if the buffers fit no memory, or if the network
+    is too large to be decided soon.
+    """
+    application, platform = instance.application, instance.platform
+    network = substitute_mrbs(application, decisions.xi)
+    few = {buffer.id: tokens[buffer.id] for buffer in network.buffers}
+    common = decoding.mrb_consumer == "common-tile"
+    memory = determine_channel_bindings(network, platform, decisions, few, common_tile=common)
+    if memory is None:
+        return None
+    net = mapped(application, platform, network, decisions.binding, memory)
+    search.spend(_tasks(net) / tuning.SOLVED_TASKS)
+    least = int(period_bound(net).value)
+    if least >= most:
+        return Decided(None, least)
+    if not is_decided_soon(net):
+        return None
+    atomic = decoding.capacity_rule == "atomic-firing"
+    nodes = tuning.DECIDING_NODES << tries
+    found = decided_schedule(net, least, search, most, few, nodes, tuning.NARROWED / 2**tries, atomic=atomic)
+    need = _needs(net, found, decoding) if found.starts else {}
+    if need and fits(net, platform.memories, need):
+        return Decided(make_point(instance, decisions, net, found, need), least)
+    return Decided(None, decided_schedule(net, least, search, most, {}, nodes, atomic=atomic).least)
 
 
 def _in_own_memories(
@@ -108,7 +149,7 @@ def _solved(
     First with buffers of any size; where those do not fit, with what their memories hold.
     """
     limits = instance.platform.memories
-    search.spend(sum(map(len, (net.binding, *net.reads.values(), *net.writes.values()))) / tuning.SOLVED_TASKS)
+    search.spend(_tasks(net) / tuning.SOLVED_TASKS)
     least = int(period_bound(net).value)
     atomic = decoding.capacity_rule == "atomic-firing"
     if decoding.decoder == "window":
@@ -125,6 +166,10 @@ def _solved(
     if within is None:
         return schedule, None, need
     return within, _needs(net, within, decoding), need
+
+
+def _tasks(net: MappedNetwork) -> int:
+    return sum(map(len, (net.binding, *net.reads.values(), *net.writes.values())))
 
 
 def _needs(net: MappedNetwork, schedule: Schedule, decoding: Decoding) -> dict[str, int]:
