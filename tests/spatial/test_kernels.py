@@ -350,8 +350,10 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
         tree, Load(size, size), fabric, place, 3, rng.permutation(np.arange(n, dtype=np.int32)), kernels.Crowd
     )
     accepted = np.full(5, 2**62, np.uint64)
+    moved = kernels.centre_crowd(crowd, rng.permutation(np.arange(n, dtype=np.int32)))
+    centred = crowd.grown, np.array(crowd.place)
     reads = kernels.anneal_crowd(crowd, random.Random(5), accepted, (0, n), 500.0)
-    return filled, reads, crowd.grown, crowd.place
+    return filled, moved, centred, reads, crowd.grown, crowd.place
 
 
 def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -23,7 +23,7 @@ from shorthaul.core.machines.schema import schema
 from shorthaul.spatial.bounds.energy import machine_bound
 from shorthaul.spatial.formats.files import layout_bytes
 from shorthaul.spatial.formats.machines import load_machine, machine_from_text
-from shorthaul.spatial.layout.crowd_kernels import anneal_crowd
+from shorthaul.spatial.layout.crowd_kernels import anneal_crowd, centre_crowd
 from shorthaul.spatial.layout.fabric import crowd_of, send, usable
 from shorthaul.spatial.model import Fabric, Load, Tree, tree_from_parents
 from shorthaul.spatial.options import METHODS
@@ -387,6 +387,25 @@ def test_errors(tmp_path) -> None:
         assert said in str(caught.value)
     with pytest.raises(InfeasibleError, match="processors, with 2 vertices on each: 21 needed"):
         engine.plan("yule:n=41", **machine, per_processor=2)
+
+
+def test_a_vertex_of_many_neighbours_moves_to_their_middle() -> None:
+    """A star whose centre is in a corner, once beside a dead middle, once on a full grid; the hops are those saved."""
+    tree = tree_from_parents(np.array([-1] + [0] * 24, np.int32))
+    one, numbers = np.ones(25, np.int32), np.arange(25, dtype=np.int32)
+    for rest, places in (
+        ("{memory_bytes: 2, dead: [[2, 2]]}", [c for c in range(25) if c != 12]),
+        ("{memory_bytes: 1}", None),
+    ):
+        fabric = machine_from_text(f"{{name: square, grid: {{width: 5, height: 5}}, processor: {rest}}}")
+        place = numbers if places is None else np.array([0, *places], np.int32)
+        crowd = crowd_of(tree, Load(one, one), fabric, place, 2, numbers)
+        before = np.abs(place[1:] % 5 - place[0] % 5).sum() + np.abs(place[1:] // 5 - place[0] // 5).sum()
+        assert centre_crowd(crowd, np.zeros(1, np.int32)) == 1
+        after = np.array(crowd.place)
+        hops = np.abs(after[1:] % 5 - after[0] % 5).sum() + np.abs(after[1:] // 5 - after[0] // 5).sum()
+        assert crowd.grown == hops - before
+        assert hops == (60 if places is None else 64)
 
 
 def test_of_a_full_processor_the_vertex_that_gains_most_makes_room() -> None:

@@ -28,12 +28,12 @@ Index = npt.NDArray[np.int32]
 Rectangle = tuple[int, int, int, int]
 
 
-def effort_that_pays(n: int, search: Search) -> float:
-    """Return the effort for a tree of ``n`` vertices where none is asked for: more if the search has a limit."""
+def effort_that_pays(n: int, search: Search, most: float = tuning.DEFAULT_EFFORT) -> float:
+    """Return the effort for a tree of ``n`` vertices where none is asked for, up to ``most``; more with a limit."""
     if not search.is_unlimited:
         return tuning.MOST_READS * n / tuning.READS_PER_EFFORT
     reads = min(max(tuning.DEFAULT_READS * n, tuning.SMALL_READS), tuning.MOST_READS * n)
-    return min(reads / tuning.READS_PER_EFFORT, tuning.DEFAULT_EFFORT)
+    return min(reads / tuning.READS_PER_EFFORT, most)
 
 
 def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:

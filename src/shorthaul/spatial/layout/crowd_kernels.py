@@ -9,12 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 
-#: What a move costs in reads of the refinement in tiles, and each neighbour that it looks at: these are further apart.
-MOVE = cython.declare(cython.longlong, 36)
+#: What a move costs in reads of the refinement in tiles, a vertex that is where it should be, and each neighbour that
+#: is looked at: these are further apart.
+MOVE = cython.declare(cython.longlong, 24)
+SKIP = cython.declare(cython.longlong, 8)
 LOOK = cython.declare(cython.longlong, 3)
 #: So many vertices on a full processor are looked at for the one to change places with: all by default on wafers of up
 #: to four each. On 162,500 vertices that is 0.7 to 5 % fewer hops than a random one.
 MOST_PARTNERS = cython.declare(cython.longlong, 4)
+#: A vertex whose own edges grow by so much, times the largest weight, changes places with nobody.
+HOPELESS = cython.declare(cython.longlong, 2)
+#: More hops than any move adds.
+NEVER = cython.declare(cython.longlong, 1 << 60)
 
 
 def fill(
@@ -85,6 +91,12 @@ class Crowd:
     count: cython.int[::1]
     used: cython.longlong[::1]
     grown = cython.declare(cython.longlong, visibility="readonly")  # hops that all moves together have added
+    is_flat: cython.bint
+    reads: cython.longlong
+    hopeless: cython.longlong
+    partner: cython.Py_ssize_t
+    between: cython.longlong
+    sum: cython.longlong[::1]  # scratch space of a median, zero outside
 
     def __init__(
         self,
@@ -108,6 +120,12 @@ class Crowd:
         self.count = np.zeros(living.shape[0], np.int32)
         self.used = np.zeros(living.shape[0], np.int64)
         self.grown = 0
+        self.is_flat = self.sides[0] == 1 and max(self.ring) == 0
+        self.reads = 0
+        self.partner = -1
+        self.between = 0
+        self.hopeless = HOPELESS * max(1, np.max(self.weight, initial=1))
+        self.sum = np.zeros(max(self.sides), np.int64)
         with cython.nogil:
             for v in range(n):
                 _enter(self, v, self.place[v])
@@ -154,13 +172,13 @@ def _leave(crowd: Crowd, v: cython.Py_ssize_t) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _hops(
-    crowd: Crowd, z: cython.longlong, y: cython.longlong, x: cython.longlong, u: cython.Py_ssize_t
-) -> cython.longlong:
+def _hops(crowd: Crowd, z: cython.int, y: cython.int, x: cython.int, u: cython.Py_ssize_t) -> cython.longlong:
     """Return the hops from a place to where u is, if nothing is dead."""
-    up: cython.longlong = abs(z - crowd.where[u, 0])
     down: cython.longlong = abs(y - crowd.where[u, 1])
     across: cython.longlong = abs(x - crowd.where[u, 2])
+    if crowd.is_flat:
+        return down + across
+    up: cython.longlong = abs(z - crowd.where[u, 0])
     if crowd.ring[0] > 0:
         up = min(up, crowd.ring[0] - up)
     if crowd.ring[1] > 0:
@@ -173,22 +191,46 @@ def _hops(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _change(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, other: cython.Py_ssize_t) -> cython.longlong:
-    """Return by how much the edges of v grow when it moves to ``cell``; its edge to ``other`` keeps its length."""
+def _change(
+    crowd: Crowd, v: cython.Py_ssize_t, z: cython.int, y: cython.int, x: cython.int, other: cython.Py_ssize_t
+) -> cython.longlong:
+    """Return by how much the edges of v grow when it moves to a place; its edge to ``other`` keeps its length."""
     total: cython.longlong = 0
     u: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    x: cython.longlong = crowd.at[crowd.first[2] + cell % crowd.sides[2]]
-    cell = cell // crowd.sides[2]
-    y: cython.longlong = crowd.at[crowd.first[1] + cell % crowd.sides[1]]
-    z: cython.longlong = crowd.at[cell // crowd.sides[1]]
+    from_z: cython.int = crowd.where[v, 0]
+    from_y: cython.int = crowd.where[v, 1]
+    from_x: cython.int = crowd.where[v, 2]
     for k in range(crowd.starts[v], crowd.starts[v + 1]):
         u = crowd.near[k]
-        if u != other:
-            total += crowd.weight[k] * (
-                _hops(crowd, z, y, x, u) - _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u)
-            )
+        if u == other:
+            crowd.between = crowd.weight[k]
+        else:
+            total += crowd.weight[k] * (_hops(crowd, z, y, x, u) - _hops(crowd, from_z, from_y, from_x, u))
     return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _axis(crowd: Crowd, bits: cython.ulonglong) -> cython.Py_ssize_t:
+    if crowd.sides[0] > 1 and bits & 6 == 6:
+        return 0
+    return 2 if bits & 1 else 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _step(crowd: Crowd, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython.ulonglong) -> cython.longlong:
+    """Return the processor beside that of v, nearer to u along a random axis; -1 where there is none."""
+    axis: cython.Py_ssize_t = _axis(crowd, bits)
+    onward: cython.longlong = crowd.where[u, axis] - crowd.where[v, axis]
+    if onward == 0:
+        return -1
+    if crowd.ring[axis] > 0 and 2 * abs(onward) > crowd.ring[axis]:
+        onward = -onward
+    return _beside(crowd, crowd.place[v], bits & 7 | (8 if onward > 0 else 0))
 
 
 @cython.cfunc
@@ -196,9 +238,7 @@ def _change(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, other: cy
 @cython.exceptval(check=False)
 def _beside(crowd: Crowd, cell: cython.longlong, bits: cython.ulonglong) -> cython.longlong:
     """Return a random neighbour of a processor; -1 where the grid ends."""
-    axis: cython.Py_ssize_t = 2 if bits & 1 else 1
-    if crowd.sides[0] > 1 and bits & 6 == 6:
-        axis = 0
+    axis: cython.Py_ssize_t = _axis(crowd, bits)
     stride: cython.longlong = 1 if axis == 2 else crowd.sides[2] if axis == 1 else crowd.sides[2] * crowd.sides[1]
     place = cell // stride % crowd.sides[axis]
     if bits & 8:
@@ -208,6 +248,65 @@ def _beside(crowd: Crowd, cell: cython.longlong, bits: cython.ulonglong) -> cyth
     if place > 0:
         return cell - stride
     return cell + stride * (crowd.sides[axis] - 1) if crowd.ring[axis] > 0 else -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _price(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, u: cython.Py_ssize_t) -> cython.longlong:
+    """Return the hops that moving v to ``cell`` adds, NEVER if it cannot; ``partner`` takes its place (or -1: none).
+
+    Another one there than u is the partner if there are others: v is to come nearer to u.
+    """
+    here: cython.longlong = crowd.place[v]
+    other: cython.Py_ssize_t
+    change: cython.longlong
+    own: cython.longlong
+    least: cython.longlong = NEVER
+    column: cython.int = crowd.sides[2]
+    row: cython.int = cython.cast(cython.int, cell) // column
+    layer: cython.int = row // cython.cast(cython.int, crowd.sides[1])
+    x: cython.int = crowd.at[crowd.first[2] + cell - row * column]
+    y: cython.int = crowd.at[crowd.first[1] + row - layer * crowd.sides[1]]
+    crowd.partner = -1
+    crowd.reads += LOOK * (crowd.starts[v + 1] - crowd.starts[v])
+    own = _change(crowd, v, crowd.at[layer], y, x, -1)
+    if crowd.count[cell] < crowd.most and crowd.used[cell] + crowd.size[v] <= crowd.room:
+        return own
+    if own >= crowd.hopeless:
+        return NEVER
+    for _ in range(min(crowd.count[cell], MOST_PARTNERS)):
+        crowd.head[cell] = crowd.after[crowd.head[cell]]  # so that all have their turn
+        other = crowd.head[cell]
+        if (
+            (other == u and crowd.count[cell] > 1)
+            or crowd.used[cell] - crowd.size[other] + crowd.size[v] > crowd.room
+            or crowd.used[here] - crowd.size[v] + crowd.size[other] > crowd.room
+        ):
+            continue
+        crowd.reads += LOOK * (crowd.starts[other + 1] - crowd.starts[other])
+        crowd.between = 0
+        change = _change(crowd, other, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], v)
+        # The edge between the two, if there is one, keeps its length.
+        change += crowd.between * _hops(crowd, crowd.at[layer], y, x, v)
+        if change < least:
+            crowd.partner = other
+            least = change
+    return own + least
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _move(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, worse: cython.longlong) -> cython.void:
+    """Move v to ``cell``, as it was priced last."""
+    here: cython.longlong = crowd.place[v]
+    crowd.grown += worse
+    _leave(crowd, v)
+    if crowd.partner >= 0:
+        _leave(crowd, crowd.partner)
+        _enter(crowd, crowd.partner, here)
+    _enter(crowd, v, cell)
 
 
 @cython.cfunc
@@ -223,59 +322,110 @@ def _anneal(
 ) -> cython.longlong:
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
-    w: cython.Py_ssize_t
     bits: cython.ulonglong
     degree: cython.longlong
     cell: cython.longlong
-    here: cython.longlong
-    other: cython.Py_ssize_t
-    change: cython.longlong
-    least: cython.longlong
-    reads: cython.longlong = 0
-    while reads < work:
-        reads += MOVE
+    far: cython.bint
+    crowd.reads = 0
+    while crowd.reads < work:
+        crowd.reads += SKIP
         bits = random.word()
         v = begin + ((bits >> 40) * count >> 24)
         degree = crowd.starts[v + 1] - crowd.starts[v]
         if degree == 0:
             continue
         u = crowd.near[crowd.starts[v] + ((bits >> 24 & 0xFFFF) * degree >> 16)]
-        here = crowd.place[v]
         cell = crowd.place[u]
-        if cell == here or bits & 16:
-            cell = _beside(crowd, cell, bits)
-        if cell < 0 or cell == here or crowd.living[cell] == 0:
+        if cell == crowd.place[v]:
             continue
-        reads += LOOK * degree
-        w = -1
-        least = 0
-        if crowd.count[cell] >= crowd.most or crowd.used[cell] + crowd.size[v] > crowd.room:
-            for _ in range(min(crowd.count[cell], MOST_PARTNERS)):
-                crowd.head[cell] = crowd.after[crowd.head[cell]]  # so that all have their turn
-                other = crowd.head[cell]
-                if (
-                    (other == u and crowd.count[cell] > 1)  # v would come no nearer to it
-                    or crowd.used[cell] - crowd.size[other] + crowd.size[v] > crowd.room
-                    or crowd.used[here] - crowd.size[v] + crowd.size[other] > crowd.room
-                ):
-                    continue
-                reads += LOOK * (crowd.starts[other + 1] - crowd.starts[other])
-                change = _change(crowd, other, here, v)
-                if w < 0 or change < least:
-                    w = other
-                    least = change
-            if w < 0:
-                continue
-        worse = least + _change(crowd, v, cell, w)
+        far = _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) >= 3
+        if far and bits & 0x180:
+            cell = _step(crowd, v, u, bits)
+        elif bits & 16:
+            cell = _beside(crowd, cell, bits)
+            if cell >= 0 and far and bits & 0x20:
+                cell = _beside(crowd, cell, bits >> 9)
+                if cell >= 0 and bits & 0x40:
+                    cell = _beside(crowd, cell, bits >> 12)
+        if cell < 0 or cell == crowd.place[v] or crowd.living[cell] == 0:
+            continue
+        crowd.reads += MOVE - SKIP
+        worse = _price(crowd, v, cell, u)
         if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
             continue
-        crowd.grown += worse
-        _leave(crowd, v)
-        if w >= 0:
-            _leave(crowd, w)
-            _enter(crowd, w, here)
-        _enter(crowd, v, cell)
-    return reads
+        _move(crowd, v, cell, worse)
+    return crowd.reads
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _middle(crowd: Crowd, v: cython.Py_ssize_t) -> cython.longlong:
+    """Return the processor at the median of the neighbours of v along every axis, as if no axis were a ring."""
+    axis: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    at: cython.longlong
+    cell: cython.longlong = 0
+    half: cython.longlong = 0
+    for k in range(crowd.starts[v], crowd.starts[v + 1]):
+        half += crowd.weight[k]
+    for axis in range(3):
+        low: cython.longlong = crowd.sides[axis]
+        high: cython.longlong = 0
+        for k in range(crowd.starts[v], crowd.starts[v + 1]):
+            at = crowd.place[crowd.near[k]]
+            if axis == 2:
+                at = at % crowd.sides[2]
+            elif axis == 1:
+                at = at // crowd.sides[2] % crowd.sides[1]
+            else:
+                at = at // (crowd.sides[2] * crowd.sides[1])
+            crowd.sum[at] += crowd.weight[k]
+            low = min(low, at)
+            high = max(high, at)
+        seen: cython.longlong = 0
+        median: cython.longlong = -1
+        for at in range(low, high + 1):
+            seen += crowd.sum[at]
+            crowd.sum[at] = 0
+            if median < 0 and 2 * seen >= half:
+                median = at
+        cell = cell * crowd.sides[axis] + median
+    return cell
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _centre(crowd: Crowd, vertices: cython.const_int[::1]) -> cython.longlong:
+    moved: cython.longlong = 0
+    turn: cython.longlong
+    v: cython.Py_ssize_t
+    for i in range(vertices.shape[0]):
+        v = vertices[i]
+        middle: cython.longlong = _middle(crowd, v)
+        for turn in range(5):
+            cell: cython.longlong = middle if turn == 0 else _beside(crowd, middle, (turn - 1 & 2) << 2 | (turn & 1))
+            if cell == crowd.place[v]:
+                break
+            if cell < 0 or crowd.living[cell] == 0:
+                continue
+            worse = _price(crowd, v, cell, -1)
+            if worse < 0:
+                _move(crowd, v, cell, worse)
+                moved += 1
+                break
+    return moved
+
+
+def centre_crowd(crowd: Crowd, vertices: cython.const_int[::1]) -> int:
+    """Move these vertices, one after the other, to the middle of their neighbours; return how many moved.
+
+    Each goes there, or beside it, if that saves hops, and changes places with somebody where the processor is full.
+    """
+    with cython.nogil:
+        moved = _centre(crowd, vertices)
+    return int(moved)
 
 
 def anneal_crowd(
@@ -287,9 +437,10 @@ def anneal_crowd(
 ) -> int:
     """Try moves of the vertices from window[0] to window[1] - 1, so many reads for each; return the reads.
 
-    A random vertex moves to the processor of a neighbour in the tree, or beside it; where that one is full, it changes
-    places with the one there, of up to ``MOST_PARTNERS``, whose edges grow least. A move that adds d hops is done if a
-    random word is below ``accepted[d]``.
+    A random vertex moves to the processor of a neighbour in the tree, or beside it, or if that is three hops away or
+    more, mostly one hop towards it. Where a processor is full, it changes places with the one there, of up to
+    ``MOST_PARTNERS``, whose edges grow least. A move that adds d hops is done if a random word is below
+    ``accepted[d]``.
     """
     begin: cython.longlong = window[0]
     count: cython.longlong = window[1] - window[0]

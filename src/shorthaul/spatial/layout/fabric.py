@@ -17,7 +17,7 @@ from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.annealing import accepted_words, effort_that_pays, temperatures
-from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, fill
+from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd, fill
 from shorthaul.spatial.layout.fabric_kernels import Messages, Net, colours, rounds, route
 from shorthaul.spatial.model import Fabric, Load, Tree
 
@@ -240,10 +240,11 @@ def refine_on_fabric(
 ) -> Index:
     """Return places that annealing with so much effort finds (None: as long as it pays), as if nothing were dead.
 
-    The temperature falls geometrically, stage by stage; each goes over the vertices in windows of light-first order.
+    Vertices of many neighbours move to the middle of them. The temperature falls geometrically, stage by stage; each
+    goes over the vertices in windows of light-first order.
     """
     n = tree.n
-    effort = effort_that_pays(n, search) if effort is None else effort
+    effort = effort_that_pays(n, search, tuning.CROWD_EFFORT) if effort is None else effort
     if search.effort is not None:
         effort = min(effort, search.left())
     if n < 2 or effort <= 0 or search.expired():
@@ -254,6 +255,8 @@ def refine_on_fabric(
     reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
     steps = temperatures(reads, tuning.CROWD_FACTOR, tuning.CROWD_COLDEST)
     began, remaining_s, generator = time.monotonic(), search.remaining_s(), search.generator()
+    middles = _middles(tree, position)
+    centre_crowd(crowd, middles)
     for stage, temperature in enumerate(steps):
         accepted = accepted_words(temperature)
         first = int(generator.integers(-tuning.WINDOW, 0))
@@ -265,12 +268,20 @@ def refine_on_fabric(
                 random = Random(int(generator.integers(0, 2**63)))
                 done = anneal_crowd(crowd, random, accepted, window, reads / len(steps))
                 search.spend(done / tuning.READS_PER_EFFORT)
+        centre_crowd(crowd, middles)
         if crowd.grown < best:
             best, best_place = crowd.grown, np.array(crowd.place)[position]
         search.report(best=best, bound=None, what="refine: hops added")
         if search.expired():
             break
     return best_place
+
+
+def _middles(tree: Tree, position: Index) -> Index:
+    """Return the vertices that are worth a move to the middle, by their positions, those of most neighbours first."""
+    degree = tree.degrees() + (tree.parent >= 0)
+    vertex = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
+    return position[vertex[np.argsort(-degree[vertex], kind="stable")]].astype(np.int32)
 
 
 def crowd_of(
