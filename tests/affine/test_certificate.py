@@ -21,7 +21,7 @@ from tests.reference.falsified import at, changed_numbers, put
 from shorthaul.affine import bound, check, program_from_text
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.check.certificate import verify
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import ProgramReads
 from shorthaul.affine.check.formulas import is_same, value_of
 from shorthaul.affine.check.subspaces import lattice, spanned, unmet
 from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -186,7 +186,7 @@ def test_what_is_read_by_definition(loop: str) -> None:
     flow = isl.UnionMap("{ }")
     for item in bound_flow(program):
         flow = flow.union(item)
-    assert Reads(program).of("S0").is_equal(flow)
+    assert ProgramReads(program).of("S0").is_equal(flow)
 
 
 def bound_flow(program: Any) -> list[isl.UnionMap]:

@@ -20,7 +20,7 @@ from tests.samples import samples
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.cones import Cones, cones, sub_bound
 from shorthaul.affine.bounds.partition.parts import sets_of
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import ProgramReads
 from shorthaul.affine.check.partition_points import counted
 from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_value, wrong_cones
 from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -153,7 +153,7 @@ def test_no_play_beats_it(seed: int) -> None:
     assert active
 
 
-def wrong(part: dict[str, Any], reads: Reads) -> list[str]:
+def wrong(part: dict[str, Any], reads: ProgramReads) -> list[str]:
     """Return what a checker of its own finds wrong."""
     try:
         item = cones_of(part, reads)
@@ -170,7 +170,7 @@ def test_the_certificate_holds_and_no_other() -> None:
     flow = flow_dependences(program)
     (item,) = cones(flow)
     part = json.loads(json.dumps(sub_bound(item, flow).certified()))
-    reads = Reads(program)
+    reads = ProgramReads(program)
     assert not wrong(part, reads)
     kept = ("delta", "axis", "neighbours", "trip", "weight", "fields", "domain", "border", "sources", "shape", "value")
     changes = [*changed_numbers({key: part[key] for key in kept})]

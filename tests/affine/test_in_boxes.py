@@ -27,7 +27,7 @@ from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.partition.parts import sets_of
 from shorthaul.affine.bounds.partition.stencil_levels import sub_bound
 from shorthaul.affine.check.certificate import verify
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import ProgramReads
 from shorthaul.affine.check.partition_points import counted
 from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -213,7 +213,7 @@ def largest_stretch(item: cones.Cones, cdag: ConcreteCdag, sizes: dict[str, int]
 @pytest.mark.parametrize("name", quick(("heat-3d", "jacobi-2d", "jacobi-1d"), ("jacobi-1d",)))
 def test_the_certificate_holds_and_no_other(name: str) -> None:
     flow = flow_of(name)
-    reads = Reads(kernel(name))
+    reads = ProgramReads(kernel(name))
     for item in boxed_stencils(flow):
         part = json.loads(json.dumps(sub_bound(item, flow, balanced=True, events=3).certified()))
         assert not wrong(part, reads)
@@ -229,7 +229,7 @@ def means_the_same(one: Any, other: Any) -> bool:
     return isinstance(one, str) and "{" in one and bool(isl.UnionSet(one).is_equal(isl.UnionSet(str(other))))
 
 
-def wrong(part: dict[str, Any], reads: Reads) -> list[str]:
+def wrong(part: dict[str, Any], reads: ProgramReads) -> list[str]:
     """Return what a checker of its own finds wrong."""
     name = "TSTEPS" if "TSTEPS" in reads.program.parameters else "T"
     try:

@@ -164,7 +164,9 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     sums = found.proof.sums
     with charged_to(search):
         parts, tuned, instead = _tuned(found.proof.parts, sums, sizes)
-        for graph, own in found.argued if found.proof.model is MODEL else ():
+        for graph, own in found.argued:
+            if graph.only_events:
+                continue
             tuned += _with_others(graph, [instead.get(at, at) for at in own], parts, [*sums, *tuned], sizes)
     if not tuned:
         return found
@@ -223,6 +225,11 @@ def _argued(
 
 def _in_program(item: SubBound, graph: Graph) -> SubBound:
     """Return what an argument on a graph that stands for the program's says of the program."""
+
+    def tuned(sizes: Mapping[str, int]) -> SubBound | None:
+        better = None if item.tuned is None else item.tuned(sizes)
+        return None if better is None else _in_program(better, graph)
+
     return replace(
         item,
         value=graph.times * item.value,
@@ -230,8 +237,8 @@ def _in_program(item: SubBound, graph: Graph) -> SubBound:
         lemmas=(*graph.lemmas, *item.lemmas),
         points=None,
         sources=None,
-        certificate=None,
-        tuned=None,
+        within={"graph": [dict(step) for step in graph.derived], "value": str(item.value)},
+        tuned=None if item.tuned is None else tuned,
     )
 
 

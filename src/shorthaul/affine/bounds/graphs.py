@@ -1,13 +1,11 @@
 """The graphs on which a bound argues: the program's own, one of its equal copies, and each with copied values as one.
 
 *Copies.* Where a coordinate of every statement takes the same values everywhere and no flow changes it, and no input
-is read with two of its values, the graph falls into copies without common vertices. What a play computes and loads of
-one copy is a play of this copy in the same fast memory. So the loads of the whole are at least the sum of the bounds.
+is read with two of its values, the graph falls into copies without common vertices.
 
-*Copied values.* Let every vertex that only copies one value be one vertex with what it copies. From a play of the
-program make one of the smaller graph: a value is in fast memory while it or one of its copies is. That takes no more
-room; to compute a copy the value is there already; and it comes into fast memory only by a load of the play, of it or
-of a copy. So a bound on the loads beyond the first ones of inputs holds for the program too.
+*Copied values.* Every vertex that only copies one value is one vertex with what it copies.
+
+``Lemma (places)`` says why a bound on the loads beyond the first ones of inputs holds for the program too.
 """
 
 from __future__ import annotations
@@ -19,13 +17,14 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds.graph_certificate import Step, in_slices, placed
 from shorthaul.affine.bounds.names import renamed
-from shorthaul.affine.bounds.partition.parts import thickness
+from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.model import Reference, Statement
-from shorthaul.affine.proofs.lemmas import Lemma
+from shorthaul.affine.proofs.lemmas import PLACES, Lemma
 from shorthaul.affine.tuning import GRAPH_OPERATIONS
 
 _IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.set
@@ -35,7 +34,8 @@ _IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 class Graph:
     """A data flow that stands for that of a program: its bound counts ``times``; ``notes`` and ``lemmas`` say why.
 
-    ``only_events``: only arguments on what waits at one event hold for it.
+    ``only_events``: only arguments on what waits at one event hold for it. ``derived`` says how it is made, step by
+    step, as a certificate holds it.
     """
 
     flow: DataFlow
@@ -43,6 +43,7 @@ class Graph:
     notes: tuple[str, ...] = ()
     lemmas: tuple[Lemma, ...] = ()
     only_events: bool = False
+    derived: tuple[Step, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -62,36 +63,32 @@ def graphs(first: Graph) -> Iterator[Graph]:
     merged = None
     with suppress(isl.Error), limited(GRAPH_OPERATIONS):
         merged = without_copied_values(last.flow)
-    if merged is not None and _is_worth_arguing(flow, merged):
-        names = ", ".join(item.name for item in flow.program.statements if item.name not in merged.program.by_name)
+    if merged is not None:
+        names = ", ".join(item.name for item in flow.program.statements if item.name in merged[1])
         note = (
             f"{names}: every vertex copies one value and is one vertex with it. A value is in fast memory while it or "
             "a copy is, and gets there by a load of one of them: no more loads than in the program."
         )
-        last = replace(last, flow=merged, notes=(*last.notes, note))
+        derived = (*last.derived, placed(last.flow, merged[1], copies=merged[1].keys()))
+        last = replace(last, flow=merged[0], notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
         yield last
     other = None
     with suppress(isl.Error), limited(GRAPH_OPERATIONS):
         other = renamed(last.flow)
     if other is not None:
-        note = f"The vertices have other names, which does not change the graph: {other[1]}."
-        yield replace(last, flow=other[0], notes=(*last.notes, note))
+        made, places = other
+        listed = "; ".join(str(item).split("{ ")[-1].removesuffix(" }") for item in places.values())
+        note = f"The vertices have other names, which does not change the graph: {listed}."
+        derived = (
+            *last.derived,
+            placed(last.flow, {name: isl.UnionMap.from_map(item) for name, item in places.items()}),
+        )
+        yield replace(last, flow=made, notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
 
 
-def _is_worth_arguing(flow: DataFlow, merged: DataFlow) -> bool:
-    """True if something that became one vertex with others has as many loops as what it mostly reads and is read by.
-
-    Copies of fewer loops hardly change a bound (by 0.1 % at most for the built-in kernels) and double the work.
-    """
-    depths = {item.name: item.domain.dim(_SET) for item in flow.program.statements}
-
-    def is_as_deep(name: str) -> bool:
-        after = [item for item in flow.out_of(name) if thickness(item.relation.domain()) == depths[name]]
-        before = [item for item in flow.into(name) if thickness(item.relation.range()) == depths[name]]
-        near = [*(depths[item.sink] for item in after), *(depths[item.source] for item in before if item.source)]
-        return bool(after) and depths[name] >= max(near)
-
-    return any(is_as_deep(name) for name in depths.keys() - merged.program.by_name.keys())
+def _with_places(graph: Graph) -> tuple[Lemma, ...]:
+    """Return the lemmas of a graph and of one made of it."""
+    return tuple(dict.fromkeys([*graph.lemmas, PLACES]))
 
 
 # -- copies
@@ -99,7 +96,7 @@ def _is_worth_arguing(flow: DataFlow, merged: DataFlow) -> bool:
 
 def _one_copy(graph: Graph) -> Graph:
     """Return one of the equal copies into which the graph falls, taken apart as often as possible."""
-    flow, times, notes = graph.flow, graph.times, list(graph.notes)
+    flow, times, notes, derived = graph.flow, graph.times, list(graph.notes), list(graph.derived)
     found = True
     while found:
         found = False
@@ -116,9 +113,15 @@ def _one_copy(graph: Graph) -> Graph:
                     "input is read with two of its values. This is one of them, named without this coordinate; what "
                     f"is counted counts {count} times."
                 )
+                derived.append(
+                    in_slices(flow, chosen, _subscripts(flow, chosen), None if values.is_singleton() else count)
+                )
                 flow, times, found = made, times * count, True
                 break
-    return replace(graph, flow=flow, times=times, notes=tuple(notes))
+    if flow is graph.flow:
+        return graph
+    lemmas = _with_places(graph)
+    return replace(graph, flow=flow, times=times, notes=tuple(notes), derived=tuple(derived), lemmas=lemmas)
 
 
 def _coordinates(flow: DataFlow, at: int) -> dict[str, int] | None:
@@ -182,7 +185,7 @@ def _sliced(flow: DataFlow, chosen: dict[str, int]) -> DataFlow | None:
             return None
         write = _without_access(item.write, at, single)
         reads = [_without_access(read, at, single) for read in item.reads]
-        schedule = _function_without(item.schedule, at, item.times[at])
+        schedule = _schedule_of_first(item, at, values)
         if write is None or any(read is None for read in reads) or not schedule.is_single_valued():
             return None
         kept = [k for k in range(len(item.iterators)) if k != at]
@@ -282,11 +285,16 @@ def _without_access(reference: Reference, at: int, single: bool) -> Reference | 
     return replace(reference, relation=_named(rest, relation))
 
 
-def _function_without(schedule: isl.Map, at: int, time: int) -> isl.Map:
-    """Return the schedule without one coordinate; its place in time becomes 0."""
-    rest = schedule.project_out(_OUT, time, 1).insert_dims(_OUT, time, 1).fix_val(_OUT, time, isl.Val(0))
-    rest = rest.project_out(_IN, at, 1)
-    return rest.set_tuple_name(_IN, schedule.get_tuple_name(_IN)).coalesce()
+def _schedule_of_first(item: Statement, at: int, values: isl.Set) -> isl.Map:
+    """Return the schedule of the copy of the first value; the place of this value in time becomes 0.
+
+    Loops over tiles of copies have a place of their own in time, which is that of the first copy.
+    """
+    width, time = item.domain.dim(_SET), item.times[at]
+    first = values.lexmin().reset_tuple_id().insert_dims(_SET, 1, width - at - 1).insert_dims(_SET, 0, at)
+    rest = item.schedule.intersect_domain(first.set_tuple_name(item.name)).project_out(_IN, at, 1)
+    rest = rest.project_out(_OUT, time, 1).insert_dims(_OUT, time, 1).fix_val(_OUT, time, isl.Val(0))
+    return rest.set_tuple_name(_IN, item.name).coalesce()
 
 
 def inputs_of(flows: Sequence[Flow]) -> dict[str, isl.Set]:
@@ -303,10 +311,13 @@ def inputs_of(flows: Sequence[Flow]) -> dict[str, isl.Set]:
 # -- copied values
 
 
-def without_copied_values(flow: DataFlow) -> DataFlow | None:
-    """Return the graph in which vertices that only copy one value are one with it, None if there are none."""
+def without_copied_values(flow: DataFlow) -> tuple[DataFlow, dict[str, isl.UnionMap]] | None:
+    """Return the graph in which vertices that only copy one value are one with it, None if there are none.
+
+    Also what they are one with, by their statement.
+    """
     program, flows = flow.program, list(flow.flows)
-    gone: set[str] = set()
+    gone: dict[str, isl.UnionMap] = {}
     for item in program.statements:
         into = [one for one in flows if one.sink == item.name]
         in_turn = any(one.source == item.name for one in into)
@@ -315,11 +326,18 @@ def without_copied_values(flow: DataFlow) -> DataFlow | None:
         following = [one for one in flows if one.source == item.name]
         joined = [made for one in following for last in into if (made := _joined(last, one)) is not None]
         flows = [one for one in flows if item.name not in {one.source, one.sink}] + joined
-        gone.add(item.name)
+        copied = union_of_maps(isl.UnionMap.from_map(one.relation.reverse()) for one in into)
+        gone = {name: _followed(place, copied) for name, place in gone.items()}
+        gone[item.name] = copied
     if not gone:
         return None
     kept = tuple(item for item in program.statements if item.name not in gone)
-    return DataFlow(replace(program, statements=kept), tuple(flows), inputs_of(flows))
+    return DataFlow(replace(program, statements=kept), tuple(flows), inputs_of(flows)), gone
+
+
+def _followed(place: isl.UnionMap, further: isl.UnionMap) -> isl.UnionMap:
+    """Return vertex -> what it is one with, where some of these are one with something else."""
+    return place.subtract_range(further.domain()).union(place.apply_range(further))
 
 
 def _copies(statement: Statement) -> bool:

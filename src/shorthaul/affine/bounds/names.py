@@ -42,8 +42,8 @@ class _Names:
     plain: bool
 
 
-def renamed(flow: DataFlow) -> tuple[DataFlow, str] | None:
-    """Return the graph with other names, and which; None where that changes nothing that matters."""
+def renamed(flow: DataFlow) -> tuple[DataFlow, dict[str, isl.Map]] | None:
+    """Return the graph with other names, and these by statement; None where that changes nothing that matters."""
     statements = flow.program.statements
     tags = {item.name: {read.tag for read in item.reads} for item in statements}
     if any(item.reference.tag not in tags[item.sink] for item in flow.flows):
@@ -73,8 +73,7 @@ def renamed(flow: DataFlow) -> tuple[DataFlow, str] | None:
         whole = relation if known is None else _hull(known.relation.union(relation))[0]
         flows[key] = Flow(source, sink.name, sink.reads[at], whole.coalesce())
     program = replace(flow.program, statements=tuple(whole for whole, _ in groups))
-    note = "; ".join(str(place).split("{ ")[-1].removesuffix(" }") for place in places.values())
-    return DataFlow(program, tuple(flows.values()), flow.inputs), note
+    return DataFlow(program, tuple(flows.values()), flow.inputs), places
 
 
 # -- coordinates

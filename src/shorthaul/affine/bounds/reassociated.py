@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from shorthaul.affine.bounds.graph_certificate import Step
 from shorthaul.affine.bounds.graphs import Graph, inputs_of
+from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow, sorted_maps
 from shorthaul.affine.model import Program, Reference, Statement
@@ -113,8 +115,19 @@ def reassociated(flow: DataFlow) -> list[Graph]:
         f"({read or 'not known'}), and its result another one ({results}); both are computed from nothing."
     )
     second = f"{note}: a result ({results}) is computed from all its terms, in no order. Only events are argued with."
-    by = (REASSOCIATED,)
-    return [Graph(values, notes=(first,), lemmas=by), Graph(order, notes=(second,), lemmas=by, only_events=True)]
+    by, steps = (REASSOCIATED,), [_certificate(sums, kind) for kind in ("values", "order")]
+    return [
+        Graph(values, notes=(first,), lemmas=by, derived=(steps[0],)),
+        Graph(order, notes=(second,), lemmas=by, only_events=True, derived=(steps[1],)),
+    ]
+
+
+def _certificate(sums: Sums, kind: str) -> Step:
+    """Return the step of a certificate to one of the graphs: a vertex for every result, and one for every sum."""
+    results = (item.identity().set_tuple_name(_OUT, sums.made(name, "sum")) for name, item in sums.ends.items())
+    last = (item.set_tuple_name(_OUT, sums.made(item.get_tuple_name(_OUT), "partial")) for item in sums.last)
+    made = {"results": results, "partial": last}
+    return {"kind": kind, **{name: str(union_of_maps(map(isl.UnionMap.from_map, maps))) for name, maps in made.items()}}
 
 
 def _values(sums: Sums) -> DataFlow:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import ast
 import itertools
+import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, Final
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import ProgramReads, Reads
 from shorthaul.affine.check.execution import execute, fixed
 from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, value_of
+from shorthaul.affine.check.graphs.stages import OF_EVENTS, Stage, derived
+from shorthaul.affine.check.graphs.sums import has_sums
 from shorthaul.affine.check.lifetime_argument import KINDS, waiting_of, wrong_relations
 from shorthaul.affine.check.lifetime_points import Graph, wrong_in, wrong_sum
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
@@ -69,8 +72,9 @@ def verify(
     given = bound.get("certificate")
     if not isinstance(given, Mapping) or not isinstance(given.get("parts"), list):
         raise InputError("holds no certificate", place="bound.certificate", cure="write it anew with affine bound")
-    reads = Reads(program)
+    reads = ProgramReads(program)
     samples = _samples(program, sizes, seed)
+    stages = _Stages(reads, samples, bool(given.get("any_order", False)))
     violations: list[Violation] = []
     remarks: list[str] = []
     for number, part in enumerate(given["parts"], 1):
@@ -83,7 +87,11 @@ def verify(
             if kind not in _VERIFIED:
                 allowed = f"{', '.join(_VERIFIED)} or formula"
                 raise InputError("is of an unknown kind", place="kind", value=kind, allowed=allowed)
-            found = list(dict.fromkeys(_VERIFIED[kind](part, reads, samples)))
+            stage, found = stages.of(part)
+            if stage.only_events and kind != OF_EVENTS:
+                raise InputError("does not hold in any order of the terms", place="kind", value=kind)
+            there = replace(samples, executed=stage.executed)
+            found = list(dict.fromkeys([*found, *_VERIFIED[kind](part, stage.reads, there)]))
         except (InputError, isl.Error, KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
             found = [f"cannot be read: {error}"]
         violations += [Violation(_RULE, place, message) for message in found]
@@ -109,6 +117,28 @@ class _Samples:
     counted: tuple[dict[str, int], ...]
     executed: tuple[tuple[dict[str, int], Graph], ...]
     large: tuple[Mapping[str, int], ...]
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The graphs on which the arguments of a certificate argue; ``any_order``: for sums in any order."""
+
+    program: ProgramReads
+    samples: _Samples
+    any_order: bool
+    known: dict[str, tuple[Stage, list[str]]] = field(default_factory=dict)
+
+    def of(self, part: Mapping[str, Any]) -> tuple[Stage, list[str]]:
+        """Return the graph of an argument, and what is wrong with it."""
+        steps = part.get("graph", [])
+        key = json.dumps(steps, sort_keys=True)
+        if key not in self.known:
+            whole = Stage(self.program, self.samples.executed)
+            stage, wrong = derived(steps, whole, self.samples.counted)
+            if self.any_order and not stage.any_order and has_sums(self.program):
+                wrong = [*wrong, "the graph is that of sums in order"]
+            self.known[key] = stage, wrong
+        return self.known[key]
 
 
 def _samples(program: Program, given: Mapping[str, int] | None, seed: int) -> _Samples:
@@ -174,7 +204,7 @@ def _of_cones(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Itera
 
 
 def _of_waiting(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = waiting_of(part, reads.program)
+    item = waiting_of(part, reads)
     yield from wrong_relations(item, reads)
     for sizes, graph in samples.executed:
         yield from wrong_in(item, graph, sizes)
@@ -208,6 +238,8 @@ def _sums(
     spills = [isl.UnionSet(str(part["spill"])) for part in parts]
     for item in sums:
         for one, other in itertools.combinations(item, 2):
+            if parts[one].get("graph") != parts[other].get("graph"):
+                yield "bound.certificate.sums", f"parts {one + 1} and {other + 1} argue on different graphs"
             if not spills[one].intersect(spills[other]).is_empty():
                 yield "bound.certificate.sums", f"parts {one + 1} and {other + 1} count loads of common vertices"
     for at in samples.counted:
@@ -231,7 +263,11 @@ def _sums(
 def _total(given: Mapping[str, Any], sums: Sequence[Sequence[int]], at: Mapping[str, int]) -> Number:
     """Return inputs plus the largest of the sums."""
     zero: Number = Fraction(0)
-    values = [max(value_of(str(part["value"]), at), zero, key=as_decimal) for part in given["parts"]]
+    values = []
+    for part in given["parts"]:
+        value = max(value_of(str(part["value"]), at), zero, key=as_decimal)
+        factors = (value_of(str(step["times"]), at) for step in part.get("graph", []) if "times" in step)
+        values.append(reduce(partial(combined, ast.Mult), factors, value))
     totals = [reduce(partial(combined, ast.Add), (values[k] for k in item), zero) for item in sums]
     return combined(ast.Add, value_of(str(given["inputs"]), at), max(totals, default=zero, key=as_decimal))
 

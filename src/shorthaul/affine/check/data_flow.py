@@ -5,13 +5,12 @@ Written from the accesses and the schedule, without isl's dependence analysis: f
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, reduce
 
 import islpy as isl
 
 from shorthaul.affine.model import Program, Reference, Statement
-
-_OUT = isl.dim_type.out
 
 
 def empty_map() -> isl.UnionMap:
@@ -20,36 +19,51 @@ def empty_map() -> isl.UnionMap:
 
 
 class Reads:
-    """The reads of a program's statements: instance -> instance or element of an array, made when asked for."""
+    """What the vertices of a graph read: instance -> instance or input, made when asked for.
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    ``domains`` are the instances by the name of their statement; ``made`` returns what those of one read.
+    """
+
+    def __init__(self, domains: Mapping[str, isl.Set], made: Callable[[str], isl.UnionMap]) -> None:
+        self.domains = domains
+        self._made = made
         self._of: dict[str, isl.UnionMap] = {}
 
     def of(self, name: str) -> isl.UnionMap:
         """Return what the instances of a statement read."""
         if name not in self._of:
-            statement = self.program.by_name[name]
-            found = empty_map()
-            for reference in statement.reads:
-                found = found.union(self._by(statement, reference))
-            self._of[name] = found.coalesce()
+            self._of[name] = self._made(name).coalesce()
         return self._of[name]
 
     @cached_property
     def all(self) -> isl.UnionMap:
         """What the instances of all statements read."""
-        found = empty_map()
-        for item in self.program.statements:
-            found = found.union(self.of(item.name))
-        return found
+        return reduce(isl.UnionMap.union, map(self.of, self.domains), empty_map())
+
+    @cached_property
+    def instances(self) -> isl.UnionSet:
+        """All instances."""
+        sets = map(isl.UnionSet.from_set, self.domains.values())
+        return reduce(isl.UnionSet.union, sets, isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }"))
 
     @cached_property
     def inputs(self) -> isl.UnionSet:
         """All elements that are read and never written before."""
-        return self.all.range().subtract(self.program.domain().universe()).coalesce()
+        return self.all.range().subtract(self.instances.universe()).coalesce()
 
-    def _by(self, statement: Statement, reference: Reference) -> isl.UnionMap:
+
+class ProgramReads(Reads):
+    """What the statements of a program read."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__({item.name: item.domain for item in program.statements}, self._by_all)
+        self.program = program
+
+    def _by_all(self, name: str) -> isl.UnionMap:
+        statement = self.program.by_name[name]
+        return reduce(isl.UnionMap.union, (self.by(statement, item) for item in statement.reads), empty_map())
+
+    def by(self, statement: Statement, reference: Reference) -> isl.UnionMap:
         """Return instance -> operand for one reference."""
         when = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
         writers = [item for item in self.program.statements if item.write.array == reference.array]

@@ -14,7 +14,6 @@ from typing import Any, Final
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads, empty_map
-from shorthaul.affine.model import Program
 from shorthaul.core.errors import InputError
 
 
@@ -43,12 +42,12 @@ class Waiting:
         return isl.UnionMap(str(self.given[name]))
 
 
-def waiting_of(given: Mapping[str, Any], program: Program) -> Waiting:
-    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the program."""
+def waiting_of(given: Mapping[str, Any], reads: Reads) -> Waiting:
+    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the graph."""
     names = tuple(map(str, given["statements"]))
     for name in names:
-        if name not in program.by_name:
-            raise InputError("is no statement of the program", place="statements", value=name)
+        if name not in reads.domains:
+            raise InputError("is no statement of the graph", place="statements", value=name)
     sums = tuple(
         Sum(
             isl.UnionMap(str(item["alive"])),
@@ -84,7 +83,7 @@ def follows(reached: isl.UnionMap, step: isl.UnionMap) -> bool:
 def _wrong_alive(item: Waiting, reads: Reads) -> Iterator[str]:
     """Yield where something waits that does not exist at its event or is not read after it."""
     alive = item.sums[0].alive
-    event = isl.UnionSet.from_set(reads.program.by_name[item.names[0]].domain)
+    event = isl.UnionSet.from_set(reads.domains[item.names[0]])
     if len(item.sums) > 1 or item.sums[0].less or not alive.domain().is_subset(event):
         yield "something waits at an event that is none"
     if not alive.is_subset(item.relation("ancestors")):
@@ -129,8 +128,8 @@ def _wrong_intervals(item: Waiting, reads: Reads) -> Iterator[str]:
 def _wrong_layers(item: Waiting, reads: Reads) -> Iterator[str]:
     """Yield where a layer does not come wholly after the one before, or paths between them meet."""
     name, (one,) = item.names[0], item.sums
-    domain = isl.UnionSet.from_set(reads.program.by_name[name].domain)
-    x, y = _coordinates(reads.program, name)
+    domain = isl.UnionSet.from_set(reads.domains[name])
+    x, y = _coordinates(reads, name)
     back = isl.UnionMap(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : y0 = x0 - 1 }}")
     back = back.intersect_domain(domain).intersect_range(domain)
     ancestors, ends = item.relation("ancestors"), one.alive.range()
@@ -156,8 +155,8 @@ def _wrong_layers(item: Waiting, reads: Reads) -> Iterator[str]:
         yield "the may-spill set is not that of the vertices of the paths"
 
 
-def _coordinates(program: Program, name: str) -> tuple[list[str], list[str]]:
-    width = program.by_name[name].domain.dim(isl.dim_type.set)
+def _coordinates(reads: Reads, name: str) -> tuple[list[str], list[str]]:
+    width = reads.domains[name].dim(isl.dim_type.set)
     return [f"x{at}" for at in range(width)], [f"y{at}" for at in range(width)]
 
 
@@ -167,7 +166,7 @@ def _wrong_crossing(item: Waiting, reads: Reads) -> Iterator[str]:
     opposite, later = item.relation("opposite"), item.relation("later")
     places = opposite.domain()
     same = places.identity()
-    first, second = (isl.UnionSet.from_set(reads.program.by_name[name].domain) for name in item.names)
+    first, second = (isl.UnionSet.from_set(reads.domains[name]) for name in item.names)
     both = same.union(opposite)
     if not (opposite.is_single_valued() and opposite.is_injective()):
         yield "the scans do not have one vertex each at a place"
@@ -241,7 +240,7 @@ def _wrong_phases(item: Waiting, reads: Reads) -> Iterator[str]:
     ancestors, order = item.relation("ancestors"), item.relation("order")
     if not follows(ancestors, reads.all):
         yield "the ancestors do not follow from reads"
-    x, _ = _coordinates(reads.program, item.names[0])
+    x, _ = _coordinates(reads, item.names[0])
     begins, finishes, vertices, classes = empty_map(), empty_map(), empty_map(), empty_map()
     for number, (one, given) in enumerate(zip(item.sums, item.given["intervals"], strict=True)):
         interval = _Interval.of(given)

@@ -106,7 +106,7 @@ class Argument:
 
 
 def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
-    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the program."""
+    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the graph."""
     try:
         parts = tuple(_part(item, frozenset(map(str, given["own"])), reads) for item in given["parts"])
         kernels = tuple(spanned([[int(value) for value in row] for row in rows]) for rows in given["kernels"])
@@ -134,7 +134,7 @@ def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
 
 def _part(given: Mapping[str, Any], own: frozenset[str], reads: Reads) -> Part:
     name, domain, order = str(given["statement"]), isl.Set(str(given["domain"])), tuple(map(int, given["order"]))
-    whole = reads.program.by_name[name].domain
+    whole = reads.domains[name]
     if sorted(order) != list(range(len(order))) or domain.dim(isl.dim_type.set) != len(order):
         raise ValueError("the order is no permutation of the loops")
     if domain.get_tuple_name() != name or not domain.is_subset(whole):
@@ -190,7 +190,7 @@ def wrong_path(item: Argument, part: Part, family: int, reads: Reads) -> Iterato
             pairs = pairs.subtract(part.points.identity())  # a chain that begins with its own first vertex
         allowed = empty_map()
         for name in sorted({one.get_tuple_name() for one in _sets(pairs.domain())}):
-            if name not in reads.program.by_name:
+            if name not in reads.domains:
                 yield f"{place}: level {number} goes on from an input"
                 return
             allowed = allowed.union(reads.of(name))
@@ -334,7 +334,7 @@ def _wrong_symmetry(item: Argument) -> Iterator[str]:
         yield "mirrored reads need one statement and direct reads"
         return
     sums = {spanned([*item.kernels[a], *item.kernels[b]]) for a, b in pairs}
-    if len(sums) != 1 or item.chains[pairs[0][0]] or not item.chains[chain]:
+    if len(sums) != 1 or item.chains[pairs[0][0]]:
         yield "the pairs do not have the same slices"
         return
     (together,) = sums

@@ -449,3 +449,20 @@ its result take the room of one value, one after the other.
 (order) All values but partial sums are where they were. The only reader of a term is its result, so a term that
 is an ancestor of an event and an operand of a descendant of it would make the result an ancestor of itself.""",
 )
+
+PLACES = Lemma(
+    "places",
+    """\
+Give every vertex a place and a slice. Let copies be instances that read one vertex only, which has the same place and
+slice. Let vertices of one slice that are no copies have different places, let no read lead from slice to slice, and
+let every slice have the same places, and the same reads between them, those of copies left out. If any play of this
+graph has at least q loads beyond the first ones of its inputs, and there are p slices, then every play of the program
+has at least p q loads beyond the first ones of inputs.""",
+    """\
+Take a play of the program and one slice. Let a place be in fast memory while one of its vertices of this slice is: that
+takes no more room. Where the play computes a vertex that is no copy, all it reads is in fast memory, so all places that
+its place reads are. Where it computes a copy, the place is in fast memory already. A place comes into fast memory by
+its computation or by a load of one of its vertices, the first time by the computation of the one that is no copy, or,
+if that is an input, by its first load. So this is a play of the graph, every load of it is one of the program in this
+slice, and first loads of inputs are first loads of inputs. Loads in different slices are different ones.""",
+)

@@ -55,7 +55,9 @@ class SubBound:
     ``facts`` are the named quantities of the argument in order (|D|, U, T, ...), ``steps`` its sentences, ``lemmas``
     what it rests on, ``may_spill`` the set ``spill`` as text. Where there is a U(K), ``points`` are the instances D and
     ``sources`` the vertices that count as available whenever computed. ``certificate`` is what a checker needs.
-    ``tuned`` returns the argument with the events of a segment that suit given sizes, None if no others do.
+    ``within`` are the entries of a certificate that say on which graph it argues, and its value there, where this is
+    not the program's. ``tuned`` returns the argument with the events of a segment that suit given sizes, None if no
+    others do.
     """
 
     method: str
@@ -72,6 +74,7 @@ class SubBound:
     sources: isl.UnionSet | None = None
     certificate: Mapping[str, Any] | None = None
     tuned: Callable[[Mapping[str, int]], SubBound | None] | None = field(default=None, repr=False, compare=False)
+    within: Mapping[str, Any] = field(default_factory=dict)
 
     def certified(self) -> dict[str, Any]:
         """Return the argument as a checker of its own verifies it: of the kind ``formula`` where it has no certificate.
@@ -79,7 +82,7 @@ class SubBound:
         ``value`` is the formula, ``spill`` the vertices whose loads it counts.
         """
         known = {"kind": "formula", "method": self.method} if self.certificate is None else dict(self.certificate)
-        return {**known, "value": str(self.value), "spill": str(self.spill)}
+        return {**known, "value": str(self.value), "spill": str(self.spill), **self.within}
 
     def document(self) -> dict[str, Any]:
         """Return the argument as JSON."""
@@ -193,6 +196,7 @@ class Proof:
     def certificate(self) -> dict[str, Any]:
         """Return all that the bound follows from, as a checker of its own verifies it."""
         return {
+            "any_order": self.model == REASSOCIATED_MODEL,
             "inputs": str(self.inputs),
             "parts": [item.certified() for item in self.parts],
             "sums": [[at + 1 for at in item] for item in self.sums],

@@ -109,7 +109,7 @@ class Cones:
 
 
 def cones_of(given: Mapping[str, Any], reads: Reads) -> Cones:
-    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the program."""
+    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the graph."""
     (name,), domain = given["statements"], isl.Set(str(given["domain"]))
     delta, axis = tuple(map(int, given["delta"])), int(given["axis"])
     places = frozenset(tuple(map(int, place)) for place in given["neighbours"])
@@ -137,7 +137,7 @@ def cones_of(given: Mapping[str, Any], reads: Reads) -> Cones:
         given,
     )
     width = domain.dim(isl.dim_type.set)
-    if domain.get_tuple_name() != name or not domain.is_subset(reads.program.by_name[made.name].domain):
+    if domain.get_tuple_name() != name or not domain.is_subset(reads.domains[made.name]):
         raise InputError(f"has instances that {name} has not", place="domain")
     if len(delta) != width or width < 2 or abs(delta[axis]) != 1 or {len(way.shift) for way in made.ways} != {width}:
         raise InputError("has no line", place="delta")

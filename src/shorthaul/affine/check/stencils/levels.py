@@ -106,7 +106,7 @@ class Stencil:
 
 
 def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
-    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the program."""
+    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the graph."""
     names = tuple(map(str, given["statements"]))
     domains = tuple(isl.Set(str(item)) for item in given["domains"])
     covector = tuple(map(int, given["covector"]))
@@ -117,7 +117,7 @@ def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
     if len(covector) < 2 or not all(shifts):
         raise InputError("has no levels", place="part")
     for name, domain in zip(names, domains, strict=True):
-        if domain.get_tuple_name() != name or not domain.is_subset(reads.program.by_name[name].domain):
+        if domain.get_tuple_name() != name or not domain.is_subset(reads.domains[name]):
             raise InputError(f"has instances that {name} has not", place="domains")
     sources, ends, spill = (isl.UnionSet(str(given[key])) for key in ("sources", "ends", "spill"))
     ways = tuple(tuple(way_of(item) for item in group) for group in given["ways"])

@@ -1,0 +1,1 @@
+"""Graphs that stand for that of a program, verified from certificates."""
