@@ -12,12 +12,13 @@ from itertools import product
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
 
 #: Nodes with fewer or more operands are no cells; operands with more readers are no cells beside them.
 _FEWEST, _MOST_OPERANDS, _MOST_READERS = 3, 32, 64
-_ROUNDS, _MOST_AXES = 6, 3
+_ROUNDS, _MOST_AXES, _MOST_STARTS = 6, 3, 100
 Position = tuple[int, ...]
 
 
@@ -44,7 +45,7 @@ def histories(cdag: Cdag, *, search: Search) -> Iterator[History]:
     for seed in graph.seeds():
         if failures == tuning.GRIDS_PATIENCE or search.expired():
             return
-        if graph.used[seed]:
+        if graph.used[seed] or seed in graph.hopeless:
             continue
         found, work = graph.history(seed)
         search.spend(work / tuning.GRIDS_RATE)
@@ -66,6 +67,7 @@ class _Graph:
     def __init__(self, cdag: Cdag) -> None:
         self._cdag = cdag
         self.used = np.zeros(cdag.n, np.bool_)
+        self.hopeless: set[int] = set()
         self._before = _befores(cdag)
         self._after = np.full(cdag.n, -1, np.int64)
         has = self._before >= 0
@@ -91,8 +93,9 @@ class _Graph:
         """Return the largest box of cells found around a node at all levels that it has there, and the work done."""
         near = self._level_of(seed)
         work = 20 * sum(map(len, near.values())) + 1
-        cells = _box(_placed(_along_axes(near), seed))
+        cells = _box(_placed(_along_axes(near)))
         if cells is None:
+            self.hopeless.update(near)
             return None, work
         levels = [cells]
         along = [step for step in _steps(cells.ndim) if np.abs(step).sum() < 2]
@@ -101,6 +104,7 @@ class _Graph:
         while self._is_level(self._before[levels[0]], levels[0], along):
             levels.insert(0, self._before[levels[0]])
         if len(levels) < 3:
+            self.hopeless.update(near)
             return None, work
         nodes = np.array(levels)
         has_corners = self._are_read(nodes[:-1], nodes[1:], _steps(cells.ndim))
@@ -186,8 +190,13 @@ def _befores(cdag: Cdag) -> IntArray:
 
 
 def _shared(cdag: Cdag) -> tuple[IntArray, IntArray, IntArray]:
-    """Return nodes, their operands, and how many readers each operand shares with the other ones, by node."""
+    """Return nodes, their operands, and how many readers each operand shares with the other ones, by node.
+
+    Only readers as deep as the node count: operands of many levels share more with one another.
+    """
     sources, targets = cdag.edge_arrays()
+    depth = layers(cdag.children, cdag.order)
+    deepest = int(depth.max()) + 1
     kept = cdag.children.degrees()[sources] <= _MOST_READERS
     order = np.argsort(targets[kept], kind="stable")
     sources, targets = sources[kept][order], targets[kept][order]
@@ -199,7 +208,7 @@ def _shared(cdag: Cdag) -> tuple[IntArray, IntArray, IntArray]:
         one, other = np.triu_indices(size, 1)
         first, second = (start[nodes][:, None] + index for index in (one, other))
         low, high = np.minimum(sources[first], sources[second]), np.maximum(sources[first], sources[second])
-        pairs.append((low * cdag.n + high).ravel())
+        pairs.append(((low * cdag.n + high) * deepest + depth[nodes][:, None]).ravel())
         places.append((first.ravel(), second.ravel()))
     score = np.zeros(len(sources), np.int64)
     _, kind, count = np.unique(np.concatenate(pairs), return_inverse=True, return_counts=True)
@@ -218,9 +227,10 @@ def _along_axes(near: dict[int, list[int]]) -> dict[int, set[int]]:
     return {v: {w for w, count in others.items() if count == most[v] == most[w]} for v, others in shared.items()}
 
 
-def _placed(near: dict[int, set[int]], seed: int) -> dict[Position, int]:
+def _placed(near: dict[int, set[int]]) -> dict[Position, int]:
     """Return cells by their coordinates, from one with all its neighbours on; none if it has not."""
-    for start in (seed, *near[seed]):
+    most = max(map(len, near.values()))
+    for start in [v for v, others in near.items() if len(others) == most][:_MOST_STARTS]:
         axes = _axes_at(near, start)
         if axes:
             break

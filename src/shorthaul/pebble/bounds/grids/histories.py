@@ -5,12 +5,14 @@ rest as well. What the nodes of a segment read outside it was in fast memory at 
 was computed before, or is an input. What others read of them, or is an output, is in fast memory at its end, or is
 stored in it. So a segment loads and stores what its nodes read and leave (:mod:`isoperimetry`), but for one memory at
 its start and one at its end, which are empty at the start and of no use at the end of the whole schedule. What is not
-counted (a first level that is no input, a last level that is no output) may be computed in the same segment.
+counted (a first level that is no input, a last level that is no output) may be computed in the same segment. On a line
+of cells, those near its ends need not be counted (:func:`known_networks.most_between`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.grids import grid_search, isoperimetry
 from shorthaul.pebble.bounds.grids.grid_search import History
+from shorthaul.pebble.bounds.networks import known_networks
 from shorthaul.pebble.model import Cdag, IntArray
 
 
@@ -63,5 +66,9 @@ def history_excess(cdag: Cdag, found: History, budget: int, *, search: Search) -
         if value < moved > 0:  # longer segments are no better
             break
         moved = max(moved, value)
+    moved *= least
+    if nodes.ndim == 2 and not any(is_open):
+        between = partial(known_networks.most_between, nodes.shape[1], len(nodes) - 1)
+        moved = max(moved, known_networks.moved_at_least(between, budget, least, int(weights.max())))
     known = int(weights[0].sum()) * (not is_open[0]) + int(weights[-1].sum()) * (not is_open[1])
-    return max(0, least * moved - known)
+    return max(0, moved - known)

@@ -164,7 +164,7 @@ def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> int:
     Loads and stores together are bounded by what segments read and leave.
     """
     least, widest = int(cdag.weights.min()), int(cdag.weights.max())
-    loads = stores = moved = 0.0
+    loads = stores = 0.0
     for length in _LENGTHS:
         words = max(1, int(length * budget))
         dominators = (budget + words + widest - 1) // least
@@ -172,21 +172,32 @@ def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> int:
         loads = max(loads, words * counted / max(most, 1.0))
         if found.is_reversible and not recompute:
             stores = max(stores, words * counted / (most + dominators))
-        if not recompute:
-            reach = 2 * budget + words + widest - 1
-            moved = max(moved, words * _full_segments(found, reach // least, (reach - budget) // least))
+    moved = 0 if recompute else moved_at_least(found.between, budget, least, widest)
     inputs, outputs = (int(cdag.weights[chosen].sum()) for chosen in (cdag.is_input(), cdag.is_output()))
     beyond = [math.ceil(one * (1 - _ROUNDING) - base) for one, base in ((loads, inputs), (stores, outputs))]
-    return max(sum(max(0, one) for one in beyond), math.ceil(moved) - inputs - outputs)
+    return max(sum(max(0, one) for one in beyond), moved - inputs - outputs)
 
 
-def _full_segments(found: Network, ends: int, fewer: int) -> int:
+def moved_at_least(between: Callable[[int], tuple[float, int] | None], budget: int, least: int, widest: int) -> int:
+    """Return what nodes of ``least`` to ``widest`` weight move by what segments of them read and leave.
+
+    ``between`` is that of a :class:`Network`. No value is computed twice.
+    """
+    moved = 0
+    for length in _LENGTHS:
+        words = max(1, int(length * budget))
+        reach = 2 * budget + words + widest - 1
+        moved = max(moved, words * _full_segments(between, reach // least, (reach - budget) // least))
+    return moved
+
+
+def _full_segments(between: Callable[[int], tuple[float, int] | None], ends: int, fewer: int) -> int:
     """Return how many segments of so many words moved there are at least, beside one that moves fewer.
 
     What a segment reads was in fast memory at its start, or loaded; what it leaves is there at its end, or stored:
     ``ends`` nodes at most, ``fewer`` of the first and of the last segment, which begin or end with an empty memory.
     """
-    most, outer = found.between(ends), found.between(fewer)
+    most, outer = between(ends), between(fewer)
     if most is None or outer is None or most[1] <= 2 * most[0]:
         return 0
     return math.ceil((most[1] - 2 * outer[0]) / most[0] * (1 - _ROUNDING)) + 1
