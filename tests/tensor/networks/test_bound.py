@@ -16,8 +16,9 @@ import shorthaul as surface
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.bound import along, bound, box_within, demands, least
+from shorthaul.tensor.networks.bound import bound, least
 from shorthaul.tensor.networks.model import Index
+from shorthaul.tensor.networks.needs import along, box_within, demands
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.verbs.networks import latency_s, planned
 

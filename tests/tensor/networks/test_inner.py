@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.tensor.networks.odd_networks import ODD
+from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.small_networks import SMALL, random_plan, read
 
 from shorthaul.core.machines.files import machine_file
@@ -18,7 +19,7 @@ from shorthaul.tensor.networks.inner import region_network
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
-from shorthaul.tensor.networks.pricing import loops_of
+from shorthaul.tensor.networks.pricing import GroupPricer, loops_of
 from shorthaul.tensor.verbs.networks import planned, report_on
 
 LARGE = 10**9
@@ -111,3 +112,23 @@ def test_an_operator_without_tiles_takes_all_its_operands_again() -> None:
     assert not list(replay_inner(network, plan, replayed.groups, [(600.0, True)]))
     many, outputs = item.operations / item.work, network.tensors[item.writes[0].tensor].elements
     assert replayed.groups[number].inner_bytes == [((3 * many - outputs) * 4, many * 4)]
+
+
+def test_what_is_near_already_still_passes_further_inside() -> None:
+    """A group is priced with the same traffic inside whether what it reads is kept near or loaded."""
+    net = Net("two layers")
+    x = net.linear(net.input(6, 40), 40, 30, act="Relu")
+    network = read(net.model(net.linear(x, 30, 20)))
+    product = next(n for n, item in enumerate(network.operators) if item.kind == "MatMul" and n)
+    group = tuple(range(product, len(network.operators)))
+    read_from = next(a.tensor for a in network.operators[product].reads if a.tensor in network.producer)
+    shape, on = loops_of(network, group), four_levels(np.random.default_rng(0))
+    amounts = []
+    for near in (frozenset[int](), frozenset((read_from,))):
+        pricer = GroupPricer(network, group, on, frozenset(), shape, {}, near)
+        for key in pricer.keys:
+            pricer.offer(key, [1, shape.sizes[key]])
+        chosen = np.indices([2] * len(pricer.keys)).reshape(len(pricer.keys), -1)
+        amounts.append(pricer.prices(pricer.keys, dict(zip(pricer.keys, chosen, strict=True))))
+    assert (amounts[0].inner == amounts[1].inner).all()
+    assert (amounts[0].loads > amounts[1].loads).all()

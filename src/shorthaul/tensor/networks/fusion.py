@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
-from shorthaul.tensor.networks.bound import demands, together
 from shorthaul.tensor.networks.inner import InnerTilings
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Network
+from shorthaul.tensor.networks.needs import demands, together
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.residency import keep_near
 from shorthaul.tensor.networks.tiling import Tiled, best_tiling, least_score

@@ -42,9 +42,12 @@ class Factor:
 
 @dataclass(slots=True)
 class Part:
-    """One box of a group: a tensor read, made or stored, or the region of an operator."""
+    """One box of a group: a tensor read, made or stored, or the region of an operator.
 
-    role: Literal["read", "inner", "stored", "sink", "work"]
+    What is read ``aside`` is near already, or has a buffer of another one: it only passes further inside.
+    """
+
+    role: Literal["read", "aside", "inner", "stored", "sink", "work"]
     number: int
     unit: float
     constant: float
@@ -212,6 +215,9 @@ class GroupPricer:
                 self.covers &= all(span.of or span.lengths()[0] == n for span, n in zip(box, shape, strict=True))
         shares = self._shared_buffers(self.cut)
         shares |= {number for number, (_, tensor, _) in enumerate(found.read) if tensor in self.near}
+        if len(self.machine.levels) > 2:
+            self.parts = [replace(p, role="aside") if number in shares else p for number, p in enumerate(self.parts)]
+            shares = set()
         self.parts = [part for number, part in enumerate(self.parts) if number not in shares]
         self.dropped = shares
 
@@ -237,7 +243,7 @@ class GroupPricer:
 
     def _touching(self, part: Part) -> list[int]:
         """Return the operators that read or make what a part is."""
-        if part.role == "read":
+        if part.role in {"read", "aside"}:
             return [part.number]
         return [
             n
@@ -325,6 +331,8 @@ class GroupPricer:
                 continue
             for number in self._touching(part):
                 touched_bytes[number] += most * part.unit
+            if part.role == "aside":
+                continue
             if part.number in self.near and part.role != "read":
                 tensor = self.network.tensors[part.number]
                 stores += tensor.elements * part.unit if tensor.is_output else 0.0

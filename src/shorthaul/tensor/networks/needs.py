@@ -1,0 +1,210 @@
+"""What the outputs of a network need of every operator: positions of its dimensions, operations and bytes.
+
+It is followed from the outputs upwards as positions per axis; where a view does not keep axes apart, as a part that
+positions per axis can name.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.tensor.networks.array import spread
+from shorthaul.tensor.networks.boxes import blocks
+from shorthaul.tensor.networks.machine import Machine
+from shorthaul.tensor.networks.model import Access, Expand, Index, Network, Operator, Permute, Regroup, Stride
+
+Positions = list[npt.NDArray[np.bool_]]
+#: Elements of axes that a view regroups, of which those needed are followed one by one.
+_LARGEST_BLOCK = 10**7
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What the outputs need of one operator: operations, an array filled by each, bytes of the tensors it reads.
+
+    ``inner_bytes`` pass every level inside of the first near one; of a barrier, whose tensors may be near, none.
+    """
+
+    operations: float
+    read: dict[int, float]
+    inner_bytes: float
+
+
+def demands(network: Network, machine: Machine) -> dict[int, Demand]:
+    """Return, by operator that the outputs need, what they need of it.
+
+    Of a dimension that is needed whole, every ``width``-th position counts ``width`` times, where the array computes so
+    many at once: steps cannot take fewer passes, however they are cut, since none computes two of these in one pass.
+    """
+    found = {}
+    for number, dims in _needed(network).items():
+        operator = network.operators[number]
+        read: dict[int, float] = {}
+        inner: dict[int, float] = {}
+        for access in operator.reads:
+            amount = _elements(network, operator, access, dims) * network.tensors[access.tensor].bits / 8
+            read[access.tensor] = max(read.get(access.tensor, 0.0), amount)
+            # A part of a region takes its share of what the region touches, at least, as what parts have in common
+            # counts for both. That fails where places lie between those that are read, in transposed convolutions.
+            if not operator.barrier and all(index.divisor == 1 for index in access.axes):
+                inner[access.tensor] = max(inner.get(access.tensor, 0.0), amount)
+        if not operator.barrier:
+            target = operator.writes[0]
+            made = math.prod(int(dims[dim].sum()) for index in target.axes for dim, _ in index.terms)
+            inner[target.tensor] = made * network.tensors[target.tensor].bits / 8
+        filled = 1
+        for mask, width in zip(dims, spread(operator, machine.array), strict=True):
+            count = int(mask.sum())
+            filled *= -(-count // width) * width if count == len(mask) else count
+        found[number] = Demand(filled * operator.work, read, sum(inner.values()))
+    return found
+
+
+def together(
+    network: Network, machine: Machine, needed: Mapping[int, Demand]
+) -> tuple[dict[str, float], dict[int, float]]:
+    """Return the seconds of each unit that operators take at least, and the least bytes read of each tensor."""
+    seconds = {"matrix": 0.0, "vector": 0.0}
+    read: dict[int, float] = {}
+    for number, demand in needed.items():
+        unit = network.operators[number].unit
+        seconds[unit] += demand.operations * machine.seconds_per_operation(unit, network.bits(number))
+        for tensor, amount in demand.read.items():
+            read[tensor] = max(read.get(tensor, 0.0), amount)
+    return seconds, read
+
+
+def _needed(network: Network) -> dict[int, Positions]:
+    """Return, by operator that the outputs need, the positions of its dimensions that they need."""
+    asked: dict[int, list[Positions]] = {}
+    found: dict[int, Positions] = {}
+    for number in range(len(network.operators) - 1, -1, -1):
+        operator = network.operators[number]
+        if not operator.writes:
+            continue
+        target = operator.writes[0]
+        wanted = max(asked.get(target.tensor, []), key=_size, default=None)
+        outputs = any(network.tensors[access.tensor].is_output for access in operator.writes)
+        if not outputs and all(access.tensor not in asked for access in operator.writes):
+            continue
+        dims = [np.ones(size, bool) for size in operator.dims]
+        if not outputs and wanted is not None and not operator.barrier:
+            for mask, index in zip(wanted, target.axes, strict=True):
+                for dim, _ in index.terms:
+                    if dim not in operator.whole:
+                        dims[dim] = mask
+        found[number] = dims
+        for access in operator.reads:
+            masks = _reached(network, operator, access, dims)
+            if masks is not None:
+                asked[access.tensor] = _united(asked.get(access.tensor, []), masks)
+    return found
+
+
+def _united(boxes: Sequence[Positions], masks: Positions) -> list[Positions]:
+    """Return boxes that hold what ``boxes`` and ``masks`` do: two that differ along one axis, as the parts of a split
+    do, are one.
+    """
+    for number, box in enumerate(boxes):
+        differing = [axis for axis, (a, b) in enumerate(zip(box, masks, strict=True)) if not np.array_equal(a, b)]
+        both = [a | b for a, b in zip(box, masks, strict=True)]
+        if len(differing) <= 1 or _size(both) in {_size(box), _size(masks)}:
+            return _united([*boxes[:number], *boxes[number + 1 :]], both)
+    return [*boxes, masks]
+
+
+def _size(masks: Sequence[npt.NDArray[np.bool_]]) -> int:
+    return math.prod(int(mask.sum()) for mask in masks)
+
+
+def _elements(network: Network, operator: Operator, access: Access, dims: Positions) -> int:
+    masks = _reached(network, operator, access, dims)
+    return 0 if masks is None else _size(masks)
+
+
+def _reached(network: Network, operator: Operator, access: Access, dims: Positions) -> Positions | None:
+    """Return the positions of a stored tensor that an access needs; None where its views mix axes."""
+    if operator.barrier:
+        return [np.ones(size, bool) for size in network.tensors[access.tensor].shape]
+    used = [dim for index in access.axes for dim, _ in index.terms]
+    if len(used) != len(set(used)):
+        return None  # a diagonal: the axes are not independent
+    masks = [along(index, dims, size) for index, size in zip(access.axes, access.shape, strict=True)]
+    for step in access.steps:
+        match step:
+            case Permute(axes):
+                masks = [masks[axes.index(axis)] for axis in range(len(masks))]
+            case Stride(start, by, size):
+                masks = [_strided(*each) for each in zip(masks, start, by, size, strict=True)]
+            case Expand(shape):
+                last = masks[len(masks) - len(shape) :]
+                masks = [np.ones(1, bool) if size == 1 else mask for size, mask in zip(shape, last, strict=True)]
+            case Regroup(shape, source):
+                again = _regrouped(masks, shape, source)
+                if again is None:
+                    return None
+                masks = again
+    return masks
+
+
+def _regrouped(masks: Positions, shape: Sequence[int], source: Sequence[int]) -> Positions | None:
+    """Return positions under another shape that are among those; None where there are too many to follow."""
+    if not all(mask.any() for mask in masks):
+        return [np.zeros(size, bool) for size in source]
+    found = [np.ones(size, bool) for size in source]
+    for ours, theirs in blocks(shape, source):
+        if all(masks[axis].all() for axis in ours):
+            continue
+        if math.prod(shape[axis] for axis in ours) > _LARGEST_BLOCK:
+            return None
+        flat = functools.reduce(np.logical_and.outer, [masks[axis] for axis in ours])
+        points = np.asarray(flat).reshape([source[axis] for axis in theirs])
+        for axis, mask in zip(theirs, box_within(points), strict=True):
+            found[axis] = mask
+    return found
+
+
+def box_within(points: npt.NDArray[np.bool_]) -> Positions:
+    """Return positions per axis of which all combinations are among ``points``: all of them where points are such.
+
+    >>> [mask.tolist() for mask in box_within(np.array([[True, True, True], [False, True, False]]))]
+    [[True, False], [True, True, True]]
+    """
+    places, shape = [np.arange(size) for size in points.shape], points.shape
+    while not points.all():
+        axes = [axis for axis, size in enumerate(points.shape) if size > 1]
+        if not axes:  # no position is left, nor was there one among the points
+            return [np.zeros(size, bool) for size in shape]
+        shares = [points.mean(tuple(other for other in range(points.ndim) if other != at)) for at in range(points.ndim)]
+        # Of the emptiest slices, those of the axis where they are the smallest part.
+        axis = min(axes, key=lambda at: (shares[at].min(), -points.shape[at]))
+        kept = shares[axis] > shares[axis].min()
+        kept[0] |= not kept.any()
+        places[axis], points = places[axis][kept], points.compress(kept, axis)
+    return [np.isin(np.arange(size), place) for size, place in zip(shape, places, strict=True)]
+
+
+def along(index: Index, dims: Positions, size: int) -> npt.NDArray[np.bool_]:
+    """Return the positions of an axis that the positions of dimensions reach."""
+    places = np.array([index.offset], np.int64)
+    for dim, factor in index.terms:
+        places = np.unique((places[:, None] + np.flatnonzero(dims[dim]) * factor).ravel())
+    if index.exact:
+        places = places[places % index.divisor == 0]
+    places = places // index.divisor
+    mask = np.zeros(size, bool)
+    mask[places[(places >= 0) & (places < size)]] = True
+    return mask
+
+
+def _strided(mask: npt.NDArray[np.bool_], start: int, by: int, size: int) -> npt.NDArray[np.bool_]:
+    places = start + by * np.flatnonzero(mask)
+    found = np.zeros(size, bool)
+    found[places[(places >= 0) & (places < size)]] = True
+    return found

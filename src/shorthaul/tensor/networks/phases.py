@@ -1,0 +1,210 @@
+"""A bound on the latency by phases: operators that no group can have together run one after the other.
+
+Two operators e and f, of which f needs e, are *apart* if every group that has both holds more than there is room for
+(:mod:`holding`). A group with an operator that e needs and one that needs f has e and f as well, as they lie between.
+So for pairs (e1, f1), (e2, f2), ... that are apart, where e2 needs f1 and so on, the operators that e1 needs, those
+that need f1 and that e2 needs, and so on are *phases*: no group has operators of two of them. All groups of a phase
+come before those of the next one. From the first of its groups to the last, a phase takes at least what its operators
+compute, and at least what they load and store: inputs and constants pass once in every phase that reads them. Only what
+is loaded early passes before, while the group before runs; that has to fit into the memory, and it happens once, where
+the phase begins. The phases' times add up.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.tensor.networks.holding import Holding
+from shorthaul.tensor.networks.machine import Machine
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.needs import Demand
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+#: Operators between which phases may change: the heaviest of one way through the network.
+_MOST_GATES = 48
+#: Operators of a network of which ways between any two are known.
+_MOST_OPERATORS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Seconds of the units, bytes that pass the outermost memory, and bytes that pass those further inside."""
+
+    matrix_s: float
+    vector_s: float
+    moved: float
+    inner_bytes: float
+
+    def seconds(self, machine: Machine) -> tuple[dict[str, float], dict[str, float]]:
+        """Return what goes on at the same time, and what comes on top of it, by name, in seconds."""
+        together = {"matrix": self.matrix_s, "vector": self.vector_s}
+        apart: dict[str, float] = {}
+        for at, (outer, inner) in enumerate(itertools.pairwise(machine.levels)):
+            name = "inner traffic" if at else "traffic"
+            seconds = (self.inner_bytes if at else self.moved) / outer.bandwidth_bytes_per_s
+            if inner.double_buffered:
+                together[name] = max(together.get(name, 0.0), seconds)
+            else:
+                name += ", waited for"
+                apart[name] = apart.get(name, 0.0) + seconds
+        return together, apart
+
+
+@dataclass(frozen=True, slots=True)
+class Phased:
+    """The bound by phases, and why it holds."""
+
+    value_s: float
+    proof: str
+
+
+def phases(network: Network, machine: Machine, demands: Mapping[int, Demand]) -> Phased:
+    """Return the largest bound by phases that begin and end at operators of one way through the network."""
+    needed = {number: demand for number, demand in demands.items() if demand.operations > 0}
+    count = len(network.operators)
+    if len(needed) < 2 or count > _MOST_OPERATORS:
+        return Phased(0.0, "")
+    loads = _Loads(network, machine, needed)
+    after = operators_after(network)
+    gates = _gates(network, needed, loads.seconds(np.eye(count, dtype=bool), early=False))
+    capacity = float(machine.levels[1].capacity_bytes or 0)
+    apart, held = _apart(network, gates, after, frozenset(needed), capacity)
+    # The best sum of phases up to each gate, the gate where the phase before ended, and where a next one begins.
+    best: list[tuple[float, int | None]] = [
+        (float(took), None) for took in loads.seconds(after[:, gates].T, early=False)
+    ]
+    begun: list[tuple[int, Floats]] = []
+    whole_s = float(loads.seconds(np.ones((1, count), bool), early=False)[0])
+    end: tuple[float, int | None] = (whole_s, None)
+    for at in range(len(gates)):
+        for before, took in begun:
+            if apart[before] <= at and best[before][0] + took[at] > best[at][0]:
+                best[at] = best[before][0] + float(took[at]), before
+        if apart[at] < len(gates):
+            rest = after[gates[apart[at]]]
+            took = loads.seconds(np.vstack([after[:, gates].T & rest, rest]), early=True)
+            begun.append((at, took))
+            if best[at][0] + took[-1] > end[0]:
+                end = best[at][0] + float(took[-1]), at
+    pairs: list[int] = []
+    last = end[1]
+    while last is not None:
+        pairs.insert(0, last)
+        last = best[last][1]
+    return Phased(end[0], _told(network, [(gates[at], gates[apart[at]], held[at]) for at in pairs]))
+
+
+def _told(network: Network, pairs: Sequence[tuple[int, int, float]]) -> str:
+    names = [
+        f"{network.operators[first].name} and {network.operators[second].name} ({held:.6g} bytes)"
+        for first, second, held in pairs
+    ]
+    return (
+        f"No group has both, as it holds too much at least: {'; '.join(names)}. What the first of a pair needs ends "
+        f"before what needs the second begins, and each of these phases takes its own compute and traffic at least, "
+        f"less what fits into the memory and may be loaded before."
+    )
+
+
+class _Loads:
+    """What sets of operators compute and move at least."""
+
+    def __init__(self, network: Network, machine: Machine, needed: Mapping[int, Demand]) -> None:
+        count = len(network.operators)
+        self.machine = machine
+        self.units = {"matrix": np.zeros(count), "vector": np.zeros(count)}
+        self.moved, self.inner = np.zeros(count), np.zeros(count)
+        readers: dict[int, dict[int, float]] = {}
+        for number, demand in needed.items():
+            unit = network.operators[number].unit
+            self.units[unit][number] = demand.operations * machine.seconds_per_operation(unit, network.bits(number))
+            self.inner[number] = demand.inner_bytes
+            for access in network.operators[number].writes:
+                tensor = network.tensors[access.tensor]
+                self.moved[number] += tensor.elements * tensor.bits / 8 if tensor.is_output else 0.0
+            for item, amount in demand.read.items():
+                if network.tensors[item].role != "made":
+                    readers.setdefault(item, {})[number] = amount
+        self.shared = []
+        for amounts in readers.values():
+            if len(amounts) == 1:
+                self.moved[next(iter(amounts))] += next(iter(amounts.values()))
+            else:
+                self.shared.append((np.array(list(amounts)), np.array(list(amounts.values()))))
+
+    def seconds(self, sets: Bools, *, early: bool) -> Floats:
+        """Return the seconds that each row of ``sets`` takes at least; ``early``: other groups may come before."""
+        machine, rows = self.machine, sets.astype(np.float64)
+        moved = rows @ self.moved
+        for readers, amounts in self.shared:
+            moved += (rows[:, readers] * amounts).max(1)
+        if early and machine.levels[1].double_buffered:
+            moved = np.maximum(0.0, moved - float(machine.levels[1].capacity_bytes or 0))
+        parts = zip(rows @ self.units["matrix"], rows @ self.units["vector"], moved, rows @ self.inner, strict=True)
+        found = []
+        for part in parts:
+            together, apart = Amounts(*map(float, part)).seconds(machine)
+            found.append(max(together.values()) + sum(apart.values()))
+        return np.array(found)
+
+
+def operators_after(network: Network) -> Bools:
+    """Return, by operator, those that need it; it is among them."""
+    count = len(network.operators)
+    found = np.eye(count, dtype=bool)
+    for number in reversed(range(count)):
+        for access in network.operators[number].reads:
+            source = network.producer.get(access.tensor)
+            if source is not None:
+                found[source] |= found[number]
+    return found
+
+
+def _gates(network: Network, needed: Mapping[int, Demand], weights: Floats) -> list[int]:
+    """Return the heaviest operators of the heaviest way through the network, in order."""
+    best = np.array(weights)
+    back: dict[int, int] = {}
+    for number, operator in enumerate(network.operators):
+        sources = {network.producer[a.tensor] for a in operator.reads if a.tensor in network.producer}
+        if sources:
+            back[number] = max(sorted(sources), key=lambda source: best[source])
+            best[number] += best[back[number]]
+    at = int(best.argmax())
+    way = [at]
+    while at in back:
+        at = back[at]
+        way.append(at)
+    heaviest = sorted((number for number in way if number in needed), key=lambda number: (-weights[number], number))
+    return sorted(heaviest[:_MOST_GATES])
+
+
+def _apart(
+    network: Network, gates: Sequence[int], after: Bools, needed: frozenset[int], capacity: float
+) -> tuple[list[int], list[float]]:
+    """Return, by gate, the first later one that no group has with it, by place, and what one would hold at least.
+
+    The place is ``len(gates)`` where there is none. What holds too much does so with still more operators.
+    """
+    holding = Holding(network, needed)
+    found: list[int] = []
+    held: list[float] = []
+    second = 0
+    for first in range(len(gates)):
+        second = max(second, first + 1)
+        bytes_held = 0.0
+        while second < len(gates):
+            members = np.flatnonzero(after[gates[first]] & after[:, gates[second]])
+            bytes_held = holding.of([int(number) for number in members], capacity)
+            if bytes_held > capacity:
+                break
+            second += 1
+        found.append(second)
+        held.append(bytes_held)
+    return found, held
