@@ -104,7 +104,6 @@ CONTRACT = Contract(
             ("infeasible at node v", "10 needed, the limit is 9", "operand p: 8", "the result v: 2", "at least 10"),
             status=3,
         ),
-        Broken("code-partial", ("code", "tree.json", "--partial"), ("--partial: is not written as C", "take --format")),
         Broken("code-format", ("code", "tree.json", "--format", "cc"), ("--format", "did you mean 'c'")),
         Broken("modes", ("plan", "tree.json", "--partial", "--recompute"), ("--recompute", "cannot be combined")),
         Broken(

@@ -73,6 +73,26 @@ def test_c_computes_what_direct_evaluation_computes(seed: int, tmp_path: Path) -
 
 
 @needs_compiler
+@pytest.mark.parametrize("seed", samples(4))
+def test_c_adds_operands_one_by_one(seed: int, tmp_path: Path) -> None:
+    cdag, options = sample(seed)
+    room = Terms(partial=True).needs(cdag).max() + seed % 2
+    if seed % 5 == 4:
+        options |= {"budget": int(cdag.weights.sum())}
+    else:
+        options |= {"budget": int(room)}
+    result = code(cdag, **{**options, "partial": True, "recompute": False, "in_place": False})
+    assert result.plan is not None
+    assert (result.plan.kinds == Move.ACCUMULATE).sum() == cdag.edges
+    done = compiled(result.extra["code"], tmp_path, "-g", "-fsanitize=address,undefined")
+    computed = cdag.n if seed % 5 == 4 else int((~cdag.given).sum())
+    assert (done.stdout, done.returncode) == (f"{computed} computations, 0 values wrong\n", 0)
+    adding = [line for line in result.extra["code"].splitlines() if "    ADD(" in line]
+    wrong = result.extra["code"].replace(adding[-1], adding[0])
+    assert compiled(wrong, tmp_path).returncode == 1
+
+
+@needs_compiler
 def test_the_program_sees_a_wrong_copy(tmp_path: Path) -> None:
     text = code(kernels_as_graphs.fft(n=8, word=1), budget=5, effort=0.1).extra["code"]
     loads = [line for line in text.splitlines() if "memcpy(fast" in line and "spill" in line]

@@ -216,6 +216,3 @@ class CodeOptions(PricedOptions):
 
     def __post_init__(self) -> None:
         PricedOptions.__post_init__(self)
-        if self.format == "c" and self.partial:
-            cure = "take --format json, csv or dot"
-            raise InputError("is not written as C", place="partial", value=True, cure=cure)

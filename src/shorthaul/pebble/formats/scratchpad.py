@@ -33,8 +33,8 @@ def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, in_place: bool = False, n
 
     One element of the arrays is what all weights are multiples of. Where the room for a value is there, but not in one
     piece, values are moved together first, within the fast memory. In place, a result takes the room of an operand that
-    is deleted in the next move and no smaller: result and operand are then one array. Raises :class:`InputError` for
-    long plans.
+    is deleted in the next move and no smaller: result and operand are then one array. Plans with partial values call
+    another function for each operand. Raises :class:`InputError` for long plans.
     """
     if len(plan) > MOST_MOVES:
         raise InputError(
@@ -59,7 +59,10 @@ def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, in_place: bool = False, n
         f"static void part_{number}(void) {{\n" + "\n".join(block) + "\n}\n" for number, block in enumerate(blocks)
     )
     calls = "\n".join(f"    part_{number}();" for number in range(len(blocks)))
+    adds = bool((plan.kinds == Move.ACCUMULATE).any())
     text = _FILE.format(
+        **{key: text if adds else "" for key, text in _ADDING.items()},
+        directly=_DIRECT_SUMS if adds else "compute(node, direct[node], operands);",
         title=_comment(cdag.name or "a graph"),
         unit=unit,
         room=memory.size,
@@ -155,16 +158,20 @@ def _moves(
 ) -> Iterator[str]:
     """Yield a line of C for each move."""
     starts, parents = cdag.parents.starts.tolist(), cdag.parents.targets.tolist()
+    sources, targets = (ends.tolist() for ends in cdag.edge_arrays())
+    added = [0] * cdag.n
     following = [*zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True), (Move.LOAD, -1)][1:]
     for (kind, node), (next_kind, leaving) in zip(plan, following, strict=True):
-        operands = parents[starts[node] : starts[node + 1]] if kind is Move.COMPUTE else []
+        source = sources[node] if kind is Move.ACCUMULATE else -1
+        node = targets[node] if kind is Move.ACCUMULATE else node
+        operands = parents[starts[node] : starts[node + 1]]
         moved: list[tuple[int, int, int]] = []
         if kind is Move.DELETE:
             if node in memory.at:  # not where a result took its room
                 memory.drop(node)
             continue
         if kind is not Move.STORE and node not in memory.at:
-            slides = in_place and next_kind == Move.DELETE and leaving in operands
+            slides = in_place and kind is Move.COMPUTE and next_kind == Move.DELETE and leaving in operands
             if slides and memory.sizes[leaving] >= memory.sizes[node]:
                 memory.replace(leaving, node)
             else:
@@ -175,6 +182,11 @@ def _moves(
         if kind is Move.COMPUTE:
             listed = "".join(f", fast + {memory.at.get(parent, at)}" for parent in operands) or ", NULL"
             yield f"    PERFORM({node}, fast + {at}{listed});{remark}"
+        elif kind is Move.ACCUMULATE:
+            last = int(added[node] + 1 == len(operands))
+            place = operands.index(source)
+            yield (f"    ADD({node}, fast + {at}, {place}, fast + {memory.at[source]}, {added[node]}, {last});{remark}")
+            added[node] += 1
         else:
             array, place = slow[node]
             near, far = f"fast + {at}", f"{array} + {place}"
@@ -200,13 +212,46 @@ def _table(numbers: list[int]) -> str:
     return ",\n    ".join(", ".join(map(str, numbers[at : at + 16])) for at in range(0, len(numbers), 16))
 
 
+#: What a file has where operands are added one by one.
+_ADDING = {
+    "remark": """\
+ *     accumulate(node, result, place, operand, added) is yours, too: it adds to a node the operand at that place of its
+ *     list, after so many others; after none, the result is new. Nodes without operands are computed.
+""",
+    "declared": "void accumulate(int node, value *result, int place, const value *operand, int added);\n",
+    "macro": """\
+#define ADD(node, result, place, operand, added, is_last) do { \\
+    accumulate(node, result, place, operand, added); \\
+    if (is_last) \\
+        compare(node, result); \\
+} while (0)
+
+""",
+    "defined": """\
+void accumulate(int node, value *result, int place, const value *operand, int added) {
+    for (int i = 0; i < size[node]; i++) { /* whole numbers: the same in any order */
+        long sum = added ? (long)result[i] : 0;
+        for (int j = 0; j < size[parent[start[node] + place]]; j++)
+            sum += (long)(operand[j] * 8) * ((place + i + j) % 7 + 1);
+        result[i] = (value)(sum % 1021);
+    }
+}
+
+""",
+}
+_DIRECT_SUMS = """\
+if (start[node] == start[node + 1])
+            compute(node, direct[node], operands);
+        for (int k = start[node]; given[node] < 0 && k < start[node + 1]; k++)
+            accumulate(node, direct[node], k - start[node], direct[parent[k]], k - start[node]);"""
+
 _FILE = """\
 /* A load / store schedule of {title},
  * in a fast memory of {room} values of {unit} of its units of weight each.
  *
  *     {name}(in, out, spill) loads from in, stores to out, and keeps in spill what does not fit;
  *     compute(node, result, operands) is yours: it computes a node from its operands in their order.
- *
+{remark} *
  * With -DCOMPARE the file is a program: it computes sums, and compares every one with direct evaluation.
  *
 {places}
@@ -222,7 +267,7 @@ typedef VALUE value;
 enum {{ NODES = {nodes}, IN = {in}, OUT = {out}, SPILL = {spill}, FAST = {room} }};
 
 void compute(int node, value *result, const value *const *operands);
-void {name}(const value *from, value *to, value *kept);
+{declared}void {name}(const value *from, value *to, value *kept);
 
 static value fast[FAST];
 static const value *in;
@@ -240,7 +285,7 @@ static void compare(int node, const value *result);
     compare(node, result); \\
 }} while (0)
 
-{functions}
+{macro}{functions}
 void {name}(const value *from, value *to, value *kept) {{
     in = from;
     out = to;
@@ -286,7 +331,7 @@ void compute(int node, value *result, const value *const *operands) {{
     memcpy(result, made, (size_t)size[node] * sizeof(value));
 }}
 
-static void compare(int node, const value *result) {{
+{defined}static void compare(int node, const value *result) {{
     computed++;
     for (int i = 0; i < size[node]; i++)
         wrong += !(result[i] == direct[node][i]);
@@ -307,7 +352,7 @@ int main(void) {{
         if (given[node] >= 0)
             memcpy(direct[node], data + given[node], (size_t)size[node] * sizeof(value));
         else
-            compute(node, direct[node], operands);
+            {directly}
     }}
     {name}(data, results, kept);
     for (int node = 0; node < NODES; node++)

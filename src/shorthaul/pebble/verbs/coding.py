@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CodeKeywords]) -> Result[Plan, CodeExtra]:
     """Write a plan as C for a scratchpad with explicit copies, or its order with marks as JSON, CSV or DOT.
 
-    ``extra["code"]`` is the text. The C file calls ``compute(node, result, operands)``, which is the user's; compiled
-    with ``-DCOMPARE`` it is a program that compares every value with direct evaluation. A plan that breaks the rules is
-    not written: status ``invalid``.
+    ``extra["code"]`` is the text. The C file calls ``compute(node, result, operands)``, which is the user's, and with
+    partial values ``accumulate(node, result, place, operand, added)``; compiled with ``-DCOMPARE`` it is a program that
+    compares every value with direct evaluation. A plan that breaks the rules is not written: status ``invalid``.
 
     Returns
     -------
