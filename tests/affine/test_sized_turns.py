@@ -31,14 +31,33 @@ NESTS = (
 )
 
 
-def random_steps(draw: random.Random) -> str:
+#: Products with a matrix and its transpose in turn, into vectors that they read or not.
+PRODUCTS = (
+    "for (int i = 0; i < n; i++) { s = 0; for (int j = 0; j < n; j++) s += {a}[i][j] * x[j]; y[i] = z[i] / s; }",
+    "for (int j = 0; j < n; j++) { s = 0; for (int i = 0; i < n; i++) s += {a}[i][j] * y[i]; x[j] = z[j] / s; }",
+    "for (int i = 0; i < n; i++) { y[i] = z[i]; for (int j = 0; j < n; j++) y[i] -= {a}[i][j] * x[j]; }",
+    "for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) x[j] += {a}[i][j] * y[i];",
+    "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) x[j] += {a}[i][j] * y[i];",
+    "for (int j = 0; j < n; j++) { x[j] = 0; for (int i = j; i < n; i++) x[j] += {a}[i][j] * y[i]; }",
+    "for (int i = 0; i < n; i++) { s = 0; for (int j = 0; j < n; j++) s += {a}[i][j] * {b}[i][j]; z[i] += s * y[i]; }",
+)
+
+
+def random_steps(draw: random.Random, chosen: tuple[str, ...] = NESTS) -> str:
     """Return two to four nests in a loop over time."""
-    nests = [draw.choice(NESTS) for _ in range(draw.randint(2, 4))]
-    made = "\n".join(item.replace("{a}", draw.choice("AB")).replace("{b}", draw.choice("ABC")) for item in nests)
-    return f"""void f(int T, int n, double A[n][n], double B[n][n], double C[n][n], double x[n], double y[n], double s) {{
+    nests = [draw.choice(chosen) for _ in range(draw.randint(2, 4))]
+    return in_a_loop(
+        "\n".join(item.replace("{a}", draw.choice("AB")).replace("{b}", draw.choice("ABC")) for item in nests)
+    )
+
+
+def in_a_loop(nests: str) -> str:
+    """Return nests in a loop over time."""
+    return f"""void f(int T, int n, double A[n][n], double B[n][n], double C[n][n], double x[n], double y[n],
+    double z[n], double s) {{
 #pragma scop
   for (int t = 0; t < T; t++) {{
-    {made}
+    {nests}
   }}
 #pragma endscop
 }}"""
@@ -54,8 +73,17 @@ def in_turns(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> lis
 
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 80))])
 def test_turns_load_no_more_than_said(seed: int) -> None:
-    draw = random.Random(seed)
-    program = program_from_text(random_steps(draw))
+    check_turns(random.Random(seed), NESTS)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 60))])
+def test_products_in_turn_load_no_more_than_said(seed: int) -> None:
+    check_turns(random.Random(seed), PRODUCTS)
+
+
+def check_turns(draw: random.Random, nests: tuple[str, ...]) -> None:
+    """Replay the turns of a random loop over time."""
+    program = program_from_text(random_steps(draw, nests))
     flow, sizes = (
         flow_dependences(program),
         {"T": draw.randint(2, 4), "n": draw.randint(4, 8), "S": draw.randint(8, 60)},
@@ -69,6 +97,24 @@ def test_turns_load_no_more_than_said(seed: int) -> None:
         loads, exact = replayed(here, flow, sizes)
         assert loads <= here.value(sizes) or not exact
         assert least.value <= loads
+
+
+@pytest.mark.parametrize(
+    "nests",
+    [
+        (PRODUCTS[0], PRODUCTS[1]),
+        (PRODUCTS[2], PRODUCTS[3]),
+        (
+            PRODUCTS[2],
+            "for (int j = 0; j < n; j++) { z[j] = 0; for (int i = 0; i < n; i++) z[j] += {a}[i][j] * y[i]; }",
+        ),
+    ],
+)
+def test_a_matrix_is_loaded_once_a_step(nests: tuple[str, ...]) -> None:
+    program = program_from_text(in_a_loop("\n".join(nests).replace("{a}", "A")))
+    flow, sizes = flow_dependences(program), {"T": 20, "n": 500, "S": 2_700}
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=3)), flow, sizes, Search(effort=5))
+    assert here.value(sizes) < 1.05 * 20 * 500**2
 
 
 @pytest.mark.parametrize(

@@ -333,9 +333,9 @@ class Boxes:
         """
         distances = self.counts.distances
         further = list(islice(placements(distances, names, self.reads), MOST_COMPARED_PLACEMENTS))
-        if not further:
+        if stepped is not None or not further:
             loose = placements(distances, names, self.reads, wanted=distances.cuttable)
-            further = list(islice(loose, MOST_COMPARED_PLACEMENTS))
+            further += islice(loose, MOST_COMPARED_PLACEMENTS)
         known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
         written = as_written([self.flow.program.by_name[name] for name in names])
         for placement in (written, *further):
@@ -356,7 +356,8 @@ class Boxes:
         Loops in ``first`` run one by one.
         """
         width = len(next(iter(placement.values())))
-        storage, by_array = Storage(self.flow), signs_by_array(self.conflicts, placement)
+        storage = Storage(self.flow, with_inputs=self.slack == NO_SLACK)
+        by_array = signs_by_array(self.conflicts, placement)
         result = [(placement, list(tileable(_all(by_array), width, first)), storage)]
         needed = tileable(self.counts.distances.signs(placement), width, first)
         wanted = max(needed, key=lambda band: len(band[1]), default=None)

@@ -284,11 +284,8 @@ class Groups:
                 after[a].add(b)
         ends = {groups.index(first), groups.index(second)}
         reached = {at: reachable(after, at) for at in after}
-        return [
-            item
-            for at, item in enumerate(groups)
-            if at in ends or (any(at in reached[end] for end in ends) and reached[at] & ends)
-        ]
+        inside = {at for at in after if any(at in reached[end] for end in ends) and reached[at] & ends} | ends
+        return [groups[at] for at in sorted(inside)]
 
     def uses(self, step: Step | BoxStep) -> Mapping[str, float]:
         """Return how often values are used (see :class:`Step`)."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import gcd
 
@@ -94,7 +94,7 @@ class Grouping:
         names = set(self.step.names)
         depth = {name: len(self.flow.program.by_name[name].iterators) for name in names}
         own = [item for item in self.flow.flows if item.sink in names and (item.source is None or item.source in names)]
-        for item in sorted(own, key=lambda item: -depth[item.sink]):
+        for item in (part for found in sorted(own, key=lambda item: -depth[item.sink]) for part in self._pieces(found)):
             key = self._shared(item.sink, item.reference)
             if key is None:
                 return None
@@ -113,6 +113,28 @@ class Grouping:
                 group.places.append(self.image(use.sink, use.domain))
         found = (self._made(key, group, box) for key, group in self.groups.items())
         return tuple(item for item in found if item is not None)
+
+    def _pieces(self, item: Flow) -> Iterator[Flow]:
+        """Yield a flow in parts of which each reads by one affine function: values of this step, and earlier ones."""
+        if function_rows(self.storage.relation(item.reference)) is not None:
+            yield item
+            return
+        own = [
+            other for other in self.flow.flows if other.reference is item.reference and other.source in self.placement
+        ]
+        within = [self._same_step(other) for other in own] if self.stepped else []
+        readers = item.reference.relation.domain()
+        now = union(part.range() for part in within) if within else readers.subtract(readers)
+        for where in (now, readers.subtract(now)):
+            part = item.relation.intersect_range(where).coalesce()
+            if not part.is_empty():
+                relation = item.reference.relation.intersect_domain(where).coalesce()
+                yield replace(item, relation=part, reference=replace(item.reference, relation=relation))
+
+    def _same_step(self, item: Flow) -> isl.Map:
+        """Return the part of a flow of which both ends have one value of the first coordinate."""
+        assert item.source is not None
+        return item.relation.intersect(self._steps(item.source).apply_range(self._steps(item.sink).reverse()))
 
     def _key(self, name: str, reference: Reference) -> tuple[_Key, tuple[int, ...]] | None:
         rows = function_rows(self.storage.relation(reference))
@@ -184,6 +206,8 @@ class Grouping:
         Inputs of an array that is written are read in the first step, and on borders: each side is a group.
         """
         array = item.reference.array
+        if array in self.storage.buffers:
+            return BEFORE  # of all steps, as further subscripts tell them apart
         written = any(other.write.array == array for other in self.flow.program.statements)
         return f"the input, {item.reference.text}" if item.source is None and written else BEFORE
 

@@ -2,18 +2,21 @@
 
 The values that a program computes in one place of memory, one after the other, may be alive together in another order.
 An expanded array has further subscripts in front: the first p loops around the write and, where no read takes values
-from two writes, a number before them. A read takes those of the write that its value comes from.
+from two writes, a number before them. A read takes those of the write that its value comes from. Inputs may have places
+of their own there, those that follow where reads of the same text take what was written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import islpy as isl
 
 from shorthaul.affine.integer_sets.dependences import Access, DataFlow
 from shorthaul.affine.model import Program, Reference, Statement
+from shorthaul.affine.orders.placement import function_rows, placement_map
 
 _OUT, _SET = isl.dim_type.out, isl.dim_type.set
 
@@ -38,10 +41,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Storage:
-    """Which arrays are expanded, by name."""
+    """Which arrays are expanded, by name; ``with_inputs``: also those of which some values are inputs."""
 
     flow: DataFlow
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
+    with_inputs: bool = False
 
     def relation(self, reference: Reference) -> isl.Map:
         """Return the elements that a reference accesses, with the further subscripts of buffers in front."""
@@ -62,8 +66,8 @@ class Storage:
     def deeper(self, array: str) -> Storage | None:
         """Return the storage with one more subscript in front of ``array``; None if that is not possible."""
         known = self.buffers.get(array)
-        made = _buffer(self.flow, array, 1 if known is None else known.depth + 1)
-        return None if made is None else Storage(self.flow, {**self.buffers, array: made})
+        made = _buffer(self.flow, array, 1 if known is None else known.depth + 1, self.with_inputs)
+        return None if made is None else replace(self, buffers={**self.buffers, array: made})
 
     def expanded(self, arrays: Iterable[str], sizes: Mapping[str, int]) -> Storage | None:
         """Return the storage with one more subscript for each of ``arrays``; None if one cannot have it."""
@@ -83,7 +87,7 @@ class Storage:
         )
 
 
-def _buffer(flow: DataFlow, array: str, depth: int) -> Buffer | None:
+def _buffer(flow: DataFlow, array: str, depth: int, with_inputs: bool) -> Buffer | None:
     program = flow.program
     writers = [item for item in program.statements if item.write.array == array]
     for statement in program.statements:
@@ -97,12 +101,16 @@ def _buffer(flow: DataFlow, array: str, depth: int) -> Buffer | None:
     subscripts = {
         item.write.tag: _first_loops(item, depth, [numbers[item.name]] if several else []) for item in writers
     }
+    reads: list[tuple[Reference, isl.Set, Statement]] = []  #: of inputs
     for statement in program.statements:
         for read in (item for item in statement.reads if item.array == array):
             found = _of_sources(flow, read, subscripts)
             if found is None:
                 return None
             subscripts[read.tag] = found
+            early = _where_input(flow, read)
+            if early is not None:
+                reads.append((read, early, statement))
     parts = [
         subscripts[item.write.tag].flat_range_product(item.write.relation.reset_tuple_id(_OUT)).range()
         for item in writers
@@ -110,17 +118,39 @@ def _buffer(flow: DataFlow, array: str, depth: int) -> Buffer | None:
     elements = parts[0]
     for part in parts[1:]:
         elements = elements.union(part)
+    for read, early, statement in reads:
+        own = read.relation.intersect_domain(early).reset_tuple_id(_OUT)
+        options = _extended(subscripts[read.tag], early, statement) if with_inputs else iter(())
+        apart = (item for item in options if item.flat_range_product(own).range().intersect(elements).is_empty())
+        made = next(apart, None)
+        if made is None:
+            return None
+        subscripts[read.tag] = made
     return Buffer(array, depth, subscripts, elements.coalesce())
 
 
+def _where_input(flow: DataFlow, read: Reference) -> isl.Set | None:
+    """Return the instances that read inputs, None if there are none."""
+    parts = [item.relation.range() for item in flow.flows if item.reference is read and item.source is None]
+    return reduce(isl.Set.union, parts) if parts else None
+
+
+def _extended(found: isl.Map, early: isl.Set, statement: Statement) -> Iterator[isl.Map]:
+    """Yield ``found`` with a value for instances that read inputs too: each of its functions goes on there."""
+    parameters = tuple(found.get_var_names(isl.dim_type.param))
+    for part in found.get_basic_maps():
+        rows = function_rows(isl.Map.from_basic_map(part))
+        if rows is not None:
+            places = placement_map(statement.name, len(statement.iterators), rows, parameters)
+            yield found.union(places.intersect_domain(early)).coalesce()
+
+
 def _of_sources(flow: DataFlow, read: Reference, subscripts: Mapping[str, isl.Map]) -> isl.Map | None:
-    """Return the further subscripts of what is read; None if it may be an input, or nothing is read."""
+    """Return the further subscripts of what is read, None if no write is."""
     result: isl.Map | None = None
     for item in flow.flows:
-        if item.reference is not read:
+        if item.reference is not read or item.source is None:
             continue
-        if item.source is None:
-            return None
         found = item.relation.reverse().apply_range(subscripts[flow.program.by_name[item.source].write.tag])
         result = found if result is None else result.union(found)
     return None if result is None or not result.is_single_valued() else result.coalesce()
