@@ -154,7 +154,7 @@ def test_iterations_are_found_in_larger_graphs(
         np.ones(count + 3, np.int64), np.append(sources, extra[0][0]), np.append(targets, extra[1]),
     )  # fmt: skip
     cdag = shuffled(cdag, rng)
-    (history,) = grid_search.histories(cdag, search=Search())
+    history, *_ = grid_search.histories(cdag, search=Search())
     nodes = history.nodes
     assert history.has_corners == (diagonal or len(sides) == 1)
     assert len(nodes) == steps + 1

@@ -115,7 +115,7 @@ class PlanOptions(PricedOptions):
     """What a plan is asked for."""
 
     budget: int | None = option(
-        None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
+        None, f"{_BUDGET} (default: the least in which each value can be computed).", least=1, most=LARGEST_BUDGET
     )
     method: str = option("auto", "How to plan.", choices=METHODS, free=True)
     recompute: bool = option(False, "Allow values to be computed more than once.")
@@ -130,7 +130,7 @@ class BoundOptions(PricedOptions):
     """What a lower bound is asked for."""
 
     budget: int | None = option(
-        None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
+        None, f"{_BUDGET} (default: the least in which each value can be computed).", least=1, most=LARGEST_BUDGET
     )
     recompute: bool = option(False, "Bound plans that may compute values more than once.")
 
@@ -189,7 +189,7 @@ class RunOptions(PricedOptions):
     """What is executed: a plan made here, or the given one."""
 
     budget: int | None = option(
-        None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
+        None, f"{_BUDGET} (default: the least in which each value can be computed).", least=1, most=LARGEST_BUDGET
     )
     method: str = option("auto", "How to plan, without --plan.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
@@ -205,7 +205,7 @@ class CodeOptions(PricedOptions):
     """Which plan is written for other tools, and how."""
 
     budget: int | None = option(
-        None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
+        None, f"{_BUDGET} (default: the least in which each value can be computed).", least=1, most=LARGEST_BUDGET
     )
     method: str = option("auto", "How to plan, without --plan.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")

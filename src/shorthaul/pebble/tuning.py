@@ -151,7 +151,8 @@ MOST_CARRIED: Final = 256
 #: do in a seventh to a quarter of the time; a decay of 0.8 up to 16 % more than 0.65, in thrice the time.
 CROSSINGS_RATE: Final = 1e8
 #: Iterations over grids: seeds without one before the search ends, steps of looking at one per effort; units of cells
-#: and how many of them segments have at most, squares of these priced per effort, steps to find least neighbourhoods.
+#: and how many of them segments have at most, pairs of sizes of segments and levels priced per effort, steps to find
+#: least neighbourhoods at most.
 GRIDS_PATIENCE: Final = 20
 GRIDS_RATE: Final = 3e6
 GRID_CLASSES: Final = ((1, 64), (1, 256), (1, 512), (2, 512), (4, 512), (8, 512), (16, 512))

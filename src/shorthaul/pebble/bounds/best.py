@@ -139,7 +139,8 @@ def best_bound(
         values["wavefront"] = least + cuts.excess
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
         values["grids"] = least + grids.excess
-        crossed = crossing.excess(cdag, budget, search=search.part(tuning.CROSSINGS_SHARE))
+        share = tuning.CROSSINGS_SHARE if cdag.n <= tuning.MOST_FOR_PARTS else 1.0  # nothing else follows
+        crossed = crossing.excess(cdag, budget, search=search.part(share))
         values["crossings"] = least + crossed.excess
         values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
     details: dict[str, Any] = {"bounds": values}

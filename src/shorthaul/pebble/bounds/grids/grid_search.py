@@ -51,7 +51,7 @@ def histories(cdag: Cdag, *, search: Search) -> Iterator[History]:
         search.spend(work / tuning.GRIDS_RATE)
         failures += found is None
         if found is not None:
-            graph.used[found.nodes.ravel()] = True
+            graph.take(found)
             yield found
 
 
@@ -88,6 +88,11 @@ class _Graph:
         ranked = np.lexsort((-self._cdag.parents.degrees()[middle], -length[middle]))
         found: list[int] = middle[ranked].tolist()
         return found
+
+    def take(self, history: History) -> None:
+        """Let no other history have these nodes."""
+        self.used[history.nodes.ravel()] = True
+        self._near.clear()
 
     def history(self, seed: int) -> tuple[History | None, int]:
         """Return the largest box of cells found around a node at all levels that it has there, and the work done."""

@@ -51,7 +51,7 @@ def history_excess(cdag: Cdag, found: History, budget: int, *, search: Search) -
     least = int(weights.min())
     held, moved = budget // least, 0
     for unit, most in tuning.GRID_CLASSES:
-        effort = most**2 * 4 / tuning.GRID_CLASSES_RATE
+        effort = 2 * most * min(2 * most, -(-nodes[0].size // unit)) / tuning.GRID_CLASSES_RATE
         if unit * most > 2 * counted or effort > search.left():
             break
         search.spend(effort)
