@@ -116,7 +116,8 @@ def _formula(details: Mapping[str, Any]) -> str:
     simple = details["simple"]
     if len(details["formula"]) <= _LONG or simple is None:
         return shorten(details["formula"])
-    return f"at least {simple['formula']}   for {' and '.join(simple['where']) or 'all sizes'}"
+    more = "; the value is from arguments made for its sizes" if details["suits_sizes"] else ""
+    return f"at least {simple['formula']}   for {' and '.join(simple['where']) or 'all sizes'}{more}"
 
 
 def _named(parts: Sequence[Mapping[str, Any]]) -> str:

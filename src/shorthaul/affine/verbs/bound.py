@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -244,6 +245,7 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         "inputs": str(found.inputs),
         "operations": None if found.operations is None else str(found.operations),
         "oi_limit": str(found.oi_limit),
+        "suits_sizes": value is not None and sizes is not None and _suits(found, sizes, value),
         "rests_on": rests_on(found, sizes),
         "model": found.proof.model,
         "assumes": assumption(program),
@@ -255,6 +257,11 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         width, surplus = bytes_of_loads(program, sizes, flow)
         details["value_bytes"] = value * width + surplus
     return Bound("loads_words", float("nan") if value is None else value, found.method, proof, details)
+
+
+def _suits(found: AffineBound, sizes: Mapping[str, int], value: float) -> bool:
+    """True if the value is from arguments made for the sizes, more than the formula for all sizes gives."""
+    return found.general is not None and value > math.ceil(number_at(found.general, sizes)) + 1
 
 
 def _in_order(found: AffineBound, sizes: Mapping[str, int] | None) -> dict[str, Any]:
