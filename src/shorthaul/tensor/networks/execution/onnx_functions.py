@@ -84,6 +84,12 @@ class _Writer:
         copy.graph.node.extend(nodes)
         copy.graph.initializer.extend(extra)
         copy.functions.extend(functions)
+        for output in copy.graph.output:
+            kind = output.type.tensor_type
+            if output.name in graph.shapes and not kind.HasField("shape"):  # the checker of onnx asks for one
+                kind.shape.SetInParent()
+                for size in graph.shapes[output.name]:
+                    kind.shape.dim.add().dim_value = size
         copy.opset_import.extend([*self._opsets(), onnx.helper.make_opsetid(_DOMAIN, 1)])
         copy.ir_version = max(copy.ir_version, _IR_VERSION)
         return copy
