@@ -21,7 +21,7 @@ class Least:
     vector_s: float
     traffic_bytes: float
     product_bytes: float
-    inner_bytes: float
+    inner_bytes: tuple[float, ...]
 
 
 def least(network: Network, machine: Machine, needed: Mapping[int, Demand] | None = None) -> Least:
@@ -36,7 +36,8 @@ def least(network: Network, machine: Machine, needed: Mapping[int, Demand] | Non
         elif tensor.is_output:
             traffic += tensor.elements * tensor.bits / 8
     products = sum(_product(network, number, capacity, read) for number in needed)
-    inner = sum(demand.inner_bytes for demand in needed.values())
+    links = range(len(machine.levels) - 2)
+    inner = tuple(sum(demand.inner_bytes[at] for demand in needed.values()) for at in links)
     return Least(seconds["matrix"], seconds["vector"], traffic, products, inner)
 
 
@@ -51,8 +52,9 @@ def bound(network: Network, machine: Machine) -> Bound:
     inside = ""
     if len(machine.levels) > 2:
         inside = (
-            f"Through every level further inside passes what each operator touches, once at least, whether tiles stay "
-            f"there or not: {found.inner_bytes:.6g} bytes. "
+            f"To every level further inside passes what each operator touches, once at least, whether tiles stay there "
+            f"or not, and of a product of m n k multiplications 2 m n k / (sqrt(S + 1) - 1) words, as all its tiles "
+            f"fit into S: {', '.join(f'{amount:.6g}' for amount in found.inner_bytes)} bytes. "
         )
     apart = sum(apart_by.values())
     if apart_by:

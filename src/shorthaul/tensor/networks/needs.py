@@ -28,12 +28,12 @@ _LARGEST_BLOCK = 10**7
 class Demand:
     """What the outputs need of one operator: operations, an array filled by each, bytes of the tensors it reads.
 
-    ``inner_bytes`` pass every level inside of the first near one; of a barrier, whose tensors may be near, none.
+    ``inner_bytes`` pass to every level inside of the first near one; of a barrier, whose tensors may be near, none.
     """
 
     operations: float
     read: dict[int, float]
-    inner_bytes: float
+    inner_bytes: tuple[float, ...]
 
 
 def demands(network: Network, machine: Machine) -> dict[int, Demand]:
@@ -43,6 +43,10 @@ def demands(network: Network, machine: Machine) -> dict[int, Demand]:
     many at once: steps cannot take fewer passes, however they are cut, since none computes two of these in one pass.
     """
     found = {}
+    # What passes to a level without tiles is what passes further inside.
+    inside = [
+        max(float(inner.capacity_bytes or 0) for inner in machine.levels[at:]) for at in range(2, len(machine.levels))
+    ]
     for number, dims in _needed(network).items():
         operator = network.operators[number]
         read: dict[int, float] = {}
@@ -62,8 +66,37 @@ def demands(network: Network, machine: Machine) -> dict[int, Demand]:
         for mask, width in zip(dims, spread(operator, machine.array), strict=True):
             count = int(mask.sum())
             filled *= -(-count // width) * width if count == len(mask) else count
-        found[number] = Demand(filled * operator.work, read, sum(inner.values()))
+        touched = sum(inner.values())
+        tiled = [_least_by_tiles(network, operator, dims, capacity) for capacity in inside]
+        found[number] = Demand(filled * operator.work, read, tuple(max(touched, amount) for amount in tiled))
     return found
+
+
+def _least_by_tiles(network: Network, operator: Operator, dims: Positions, capacity: float) -> float:
+    """Return the bytes that pass to an inner memory where a product is cut into tiles for it; 0 for no product.
+
+    Of the tiles of two factors and the output, with m k, k n and m n words, at least two are others than in the step
+    before. If the third one has m n words, m n k operations move k (m + n), at least 2 / sqrt(m n) words each. All
+    three fit: m n + m + n is at most the memory of S words, so sqrt(m n) is at most sqrt(S + 1) - 1. Of the others
+    likewise, and with batches. Without tiles three words pass for each position.
+    """
+    if operator.barrier or operator.whole or (len(operator.reads), len(operator.writes)) != (2, 1):
+        return 0.0
+    accesses = (*operator.reads, *operator.writes)
+    terms = [[term for index in access.axes for term in index.terms] for access in accesses]
+    plain = all(
+        len(index.terms) <= 1 and index.divisor == 1 and all(abs(factor) == 1 for _, factor in index.terms)
+        for access in accesses
+        for index in access.axes
+    )
+    used = [[dim for dim, _ in each] for each in terms]
+    if not plain or any(len(set(each)) != len(each) for each in used):
+        return 0.0
+    if any(sum(dim in each for each in used) < 2 for dim in range(len(operator.dims))):
+        return 0.0  # it changes one tile alone
+    width = min(network.tensors[access.tensor].bits for access in accesses) / 8
+    side = max(1.0, math.sqrt(capacity / width + 1) - 1)
+    return 2 * math.prod(int(mask.sum()) for mask in dims) / side * width
 
 
 def together(

@@ -35,12 +35,12 @@ _MOST_OPERATORS = 5000
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Seconds of the units, bytes that pass the outermost memory, and bytes that pass those further inside."""
+    """Seconds of the units, bytes that pass the outermost memory, and bytes that pass to each further inside."""
 
     matrix_s: float
     vector_s: float
     moved: float
-    inner_bytes: float
+    inner_bytes: tuple[float, ...]
 
     def seconds(self, machine: Machine) -> tuple[dict[str, float], dict[str, float]]:
         """Return what goes on at the same time, and what comes on top of it, by name, in seconds."""
@@ -48,7 +48,7 @@ class Amounts:
         apart: dict[str, float] = {}
         for at, (outer, inner) in enumerate(itertools.pairwise(machine.levels)):
             name = "inner traffic" if at else "traffic"
-            seconds = (self.inner_bytes if at else self.moved) / outer.bandwidth_bytes_per_s
+            seconds = (self.inner_bytes[at - 1] if at else self.moved) / outer.bandwidth_bytes_per_s
             if inner.double_buffered:
                 together[name] = max(together.get(name, 0.0), seconds)
             else:
@@ -120,7 +120,7 @@ class _Loads:
         count = len(network.operators)
         self.machine = machine
         self.units = {"matrix": np.zeros(count), "vector": np.zeros(count)}
-        self.moved, self.inner = np.zeros(count), np.zeros(count)
+        self.moved, self.inner = np.zeros(count), np.zeros((count, len(machine.levels) - 2))
         readers: dict[int, dict[int, float]] = {}
         for number, demand in needed.items():
             unit = network.operators[number].unit
@@ -147,10 +147,10 @@ class _Loads:
             moved += (rows[:, readers] * amounts).max(1)
         if early and machine.levels[1].double_buffered:
             moved = np.maximum(0.0, moved - float(machine.levels[1].capacity_bytes or 0))
-        parts = zip(rows @ self.units["matrix"], rows @ self.units["vector"], moved, rows @ self.inner, strict=True)
         found = []
-        for part in parts:
-            together, apart = Amounts(*map(float, part)).seconds(machine)
+        units = zip(rows @ self.units["matrix"], rows @ self.units["vector"], moved, strict=True)
+        for (matrix_s, vector_s, outside), inner in zip(units, rows @ self.inner, strict=True):
+            together, apart = Amounts(matrix_s, vector_s, outside, tuple(inner.tolist())).seconds(machine)
             found.append(max(together.values()) + sum(apart.values()))
         return np.array(found)
 
