@@ -152,12 +152,13 @@ MOST_CARRIED: Final = 256
 CROSSINGS_RATE: Final = 1e8
 #: Iterations over grids: seeds without one before the search ends, steps of looking at one per effort; units of cells
 #: and how many of them segments have at most, pairs of sizes of segments and levels priced per effort, steps to find
-#: least neighbourhoods at most.
+#: least neighbourhoods at most; pairs of operands of one node at most (0.7 GB).
 GRIDS_PATIENCE: Final = 20
 GRIDS_RATE: Final = 3e6
 GRID_CLASSES: Final = ((1, 64), (1, 256), (1, 512), (2, 512), (4, 512), (8, 512), (16, 512))
 GRID_CLASSES_RATE: Final = 2e6
 GRID_BOX_WORK: Final = 300_000_000
+MOST_GRID_PAIRS: Final = 10_000_000
 CROSSINGS_EFFORT: Final = 10.0
 CROSSINGS_STRIDES: Final = (8, 1)
 FIRST_PRICE: Final = 0.7

@@ -36,8 +36,9 @@ class History:
 
 def histories(cdag: Cdag, *, search: Search) -> Iterator[History]:
     """Yield iterations over boxes that have no node in common, those of many levels first."""
-    effort = _work(cdag) / tuning.PASS_RATE
-    if effort > search.left():
+    pairs = _pairs(cdag)
+    effort = (cdag.n + cdag.edges + 4 * pairs) / tuning.PASS_RATE
+    if pairs > tuning.MOST_GRID_PAIRS or effort > search.left():
         return
     search.spend(effort)
     graph = _Graph(cdag)
@@ -55,10 +56,11 @@ def histories(cdag: Cdag, *, search: Search) -> Iterator[History]:
             yield found
 
 
-def _work(cdag: Cdag) -> float:
+def _pairs(cdag: Cdag) -> int:
+    """Return how many pairs of operands there are."""
     degrees = cdag.parents.degrees()
     degrees = degrees[(degrees >= _FEWEST) & (degrees <= _MOST_OPERANDS)]
-    return cdag.n + cdag.edges + 2.0 * float((degrees * degrees).sum())
+    return int((degrees * (degrees - 1) // 2).sum())
 
 
 class _Graph:
@@ -255,8 +257,10 @@ def _placed(near: dict[int, set[int]]) -> dict[Position, int]:
             if w in where:
                 continue
             known = [where[z] for z in near[w] if z in where]
-            places = {_sum(where[x], step) for step in steps} - cells.keys()
-            places = {place for place in places if all(_apart(place, other) == 1 for other in known)}
+            places = {_sum(where[x], step) for step in steps}
+            places = {
+                place for place in places if place not in cells and all(_apart(place, other) == 1 for other in known)
+            }
             if len(places) > 1:
                 opposite = [z for z in near[x] if z in where and near[z] & near[w] == {x}]
                 places &= {_mirrored(where[z], where[x]) for z in opposite}
