@@ -55,7 +55,7 @@ PROFILES_PER_EFFORT: Final = 16_000
 #: Granularities evaluated per effort, and tiles outlined, to prove the least latency of a column.
 EXHAUSTED_PER_EFFORT: Final = 3_000_000
 #: Nodes of the diagram of all groups above which there is no linear program, and groups in the making in one pricing.
-MOST_NODES: Final = 150_000
+MOST_NODES: Final = 400_000
 MOST_LABELS: Final = 1_000_000
 #: The share of a plan's effort or time that its bound may take, and the effort of a bound where nothing limits it.
 BOUND_SHARE: Final = 0.5

@@ -59,10 +59,10 @@ _INERTIA_LEFT: Final = 0.2
 _LEAST_INERTIA: Final = 0.01
 #: The share of the effort in which the diagram may be built: where that takes more, too little is left for the program.
 _BUILDING: Final = 0.5
-#: The share of the effort in which columns are generated, and the parts of the last prices that are tried to be proven
-#: in the rest where those themselves are not.
-_GENERATING: Final = 0.9
-_SCALES: Final = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7)
+#: The share of the effort in which columns are generated, and the parts of the last prices that are proven in the rest,
+#: one after the other, where those themselves are not.
+_GENERATING: Final = 0.75
+_SCALES: Final = (0.7, 0.85, 0.93, 0.97, 0.99, 1.0)
 #: While a bound gains this part of its program's value at a time, the inertia is kept.
 _GAINED: Final = 0.01
 #: How far away neighbours may be that tell rows apart, one program after the other before that with all rows; the part
@@ -239,10 +239,11 @@ class Program:
         last = self._close(most, is_proof=is_proof)
         is_by_box = self.pricing.is_small
         for scale in _SCALES if is_proof else ():  # lower prices favour fewer groups
-            if search.expired() or self._worth(self._best) >= (1 - _CLOSE) * scale * self._worth(last):
+            if search.expired():
                 break
-            ratio = self._generate(scale * last, search, MOST_LABELS, is_by_box, is_proven=True)[1]
-            self._prove(scale * last, ratio)
+            if self._worth(self._best) < (1 - _CLOSE) * scale * self._worth(last):
+                ratio = self._generate(scale * last, search, MOST_LABELS, is_by_box, is_proven=True)[1]
+                self._prove(scale * last, ratio)
         return self._prices(self._best)
 
     def _use(self, master: Master) -> None:
