@@ -313,3 +313,12 @@ def test_what_fits_is_loaded_once() -> None:
     assert found is not None
     assert found["value"] == 2000
     assert "fits" in found["at_sizes"][0]["order"]
+
+
+def test_room_without_numbers_is_tried_first() -> None:
+    # with a number for unrelated sums w would take more room than all arrays, and the factorisation run as written
+    flow, sizes = flow_of("ludcmp"), {"N": 300, "S": 400}
+    names = [item.name for item in flow.program.statements][:6]
+    found = Boxes(flow, sizes, ()).of(names)
+    assert found is not None
+    assert found.rate < 4 * 300**3 / 3 / 400**0.5

@@ -356,21 +356,27 @@ class Boxes:
         Loops in ``first`` run one by one.
         """
         width = len(next(iter(placement.values())))
-        storage = Storage(self.flow, with_inputs=self.slack == NO_SLACK)
-        by_array = signs_by_array(self.conflicts, placement)
-        result = [(placement, list(tileable(_all(by_array), width, first)), storage)]
+        storage, given = (
+            Storage(self.flow, with_inputs=self.slack == NO_SLACK),
+            signs_by_array(self.conflicts, placement),
+        )
+        result = [(placement, list(tileable(_all(given), width, first)), storage)]
         needed = tileable(self.counts.distances.signs(placement), width, first)
         wanted = max(needed, key=lambda band: len(band[1]), default=None)
         if wanted is None or len(wanted[1]) <= _most_tiled(result[0]):
             return result
-        while broken := [array for array, signs in by_array.items() if not keeps(wanted, signs)]:
-            larger = storage.expanded(broken, self.sizes)
-            if larger is None:
-                return result
-            storage = larger
-            conflicts = Conflicts(self.flow.program, storage.accesses(), self.conflicts.known)
-            by_array = signs_by_array(conflicts, placement)
-        return [*result, (placement, list(tileable(_all(by_array), width, first)), storage)]
+        for numbered in (False, True):  # a number for unrelated writes takes more room
+            made, by_array = replace(storage, numbered=numbered), given
+            while broken := [array for array, signs in by_array.items() if not keeps(wanted, signs)]:
+                larger = made.expanded(broken, self.sizes)
+                if larger is None:
+                    break
+                made = larger
+                conflicts = Conflicts(self.flow.program, made.accesses(), self.conflicts.known)
+                by_array = signs_by_array(conflicts, placement)
+            else:
+                return [*result, (placement, list(tileable(_all(by_array), width, first)), made)]
+        return result
 
 
 def _all(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:

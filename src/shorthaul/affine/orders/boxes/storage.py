@@ -34,6 +34,11 @@ class Buffer:
     elements: isl.Set
 
     @property
+    def key(self) -> int:
+        """What tells it from other buffers of the array."""
+        return 2 * self.depth + (self.width > self.depth)
+
+    @property
     def width(self) -> int:
         """How many further subscripts there are."""
         return next(int(item.dim(_OUT)) for item in self.subscripts.values())
@@ -41,11 +46,15 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Storage:
-    """Which arrays are expanded, by name; ``with_inputs``: also those of which some values are inputs."""
+    """Which arrays are expanded, by name.
+
+    ``with_inputs``: also those of which some values are inputs; ``numbered``: with a number for unrelated writes.
+    """
 
     flow: DataFlow
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
     with_inputs: bool = False
+    numbered: bool = False
 
     def relation(self, reference: Reference) -> isl.Map:
         """Return the elements that a reference accesses, with the further subscripts of buffers in front."""
@@ -59,14 +68,14 @@ class Storage:
         result = []
         for statement in self.flow.program.statements:
             for item in (*statement.reads, statement.write):
-                key = item.tag, self.buffers[item.array].depth if item.array in self.buffers else 0
+                key = item.tag, self.buffers[item.array].key if item.array in self.buffers else 0
                 result.append(Access(statement.name, item.array, self.relation(item), item is statement.write, key))
         return tuple(result)
 
     def deeper(self, array: str) -> Storage | None:
         """Return the storage with one more subscript in front of ``array``; None if that is not possible."""
         known = self.buffers.get(array)
-        made = _buffer(self.flow, array, 1 if known is None else known.depth + 1, self.with_inputs)
+        made = _buffer(self.flow, array, 1 if known is None else known.depth + 1, self)
         return None if made is None else replace(self, buffers={**self.buffers, array: made})
 
     def expanded(self, arrays: Iterable[str], sizes: Mapping[str, int]) -> Storage | None:
@@ -87,7 +96,7 @@ class Storage:
         )
 
 
-def _buffer(flow: DataFlow, array: str, depth: int, with_inputs: bool) -> Buffer | None:
+def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer | None:
     program = flow.program
     writers = [item for item in program.statements if item.write.array == array]
     for statement in program.statements:
@@ -97,7 +106,7 @@ def _buffer(flow: DataFlow, array: str, depth: int, with_inputs: bool) -> Buffer
     if depth > max((len(item.iterators) for item in writers), default=0):
         return None
     numbers = _unrelated(flow, array, [item.name for item in writers])
-    several = len({*numbers.values()}) > 1
+    several = storage.numbered and len({*numbers.values()}) > 1
     subscripts = {
         item.write.tag: _first_loops(item, depth, [numbers[item.name]] if several else []) for item in writers
     }
@@ -120,7 +129,7 @@ def _buffer(flow: DataFlow, array: str, depth: int, with_inputs: bool) -> Buffer
         elements = elements.union(part)
     for read, early, statement in reads:
         own = read.relation.intersect_domain(early).reset_tuple_id(_OUT)
-        options = _extended(subscripts[read.tag], early, statement) if with_inputs else iter(())
+        options = _extended(subscripts[read.tag], early, statement) if storage.with_inputs else iter(())
         apart = (item for item in options if item.flat_range_product(own).range().intersect(elements).is_empty())
         made = next(apart, None)
         if made is None:
