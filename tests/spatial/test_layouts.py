@@ -336,6 +336,16 @@ def test_refinement_depends_on_effort_and_seed_alone() -> None:
     assert refined(1) != refined(1, effort=0.01)
 
 
+@pytest.mark.parametrize(("stars", "leaves"), [(20, 80), (12, 150)])
+def test_stars_that_touch_exchange_processors(stars: int, leaves: int) -> None:
+    """Leaves go between stars, also where no other star's leaf is on the way to the centre."""
+    parents = [-1]
+    for _ in range(stars):
+        parents += [0] + [len(parents)] * leaves
+    result = engine.plan(parents, refine=0.3, baselines=False)
+    assert result.cost["energy_hops"] <= 1.09 * result.bound.value
+
+
 def test_refinement_ends_with_the_search() -> None:
     search = Search(effort=0.01)
     engine.plan(generators.yule(6001, 1), baselines=False, refine=1e6, search=search)

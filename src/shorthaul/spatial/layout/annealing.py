@@ -54,8 +54,10 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
     centre(board, middles)
     began, remaining_s = time.monotonic(), search.remaining_s()
     reads = min(effort, remaining_s * search.workers) * tuning.READS_PER_EFFORT / n
-    steps = temperatures(reads)
-    best, (best_x, best_y) = edge_energy(stored.parent, *board.places())[0], board.places()
+    start = edge_energy(stored.parent, *board.places())[0]
+    longer = min(max(start / edges / tuning.USUAL_HOPS, 1.0), tuning.MOST_HEAT)
+    steps = temperatures(reads, tuning.HOTTEST_FACTOR * longer, most=tuning.HOTTEST * longer)
+    best, (best_x, best_y) = start, board.places()
     tiles = [Tile(tuning.TILE) for _ in range(search.workers)]
     with ThreadPoolExecutor(search.workers) as pool:
         for stage, temperature in enumerate(steps):
@@ -211,14 +213,18 @@ def _sides(length: int, generator: np.random.Generator) -> list[tuple[int, int]]
 
 def accepted_words(temperature: float) -> npt.NDArray[np.uint64]:
     """Return the words below which a move that adds 0, 1, ... hops is done at this temperature."""
-    return (np.exp(-np.arange(tuning.MOST_WORSE) / temperature) * (2.0**64 - 2**12)).astype(np.uint64)
+    most = max(tuning.MOST_WORSE, math.ceil(32 * temperature))
+    return (np.exp(-np.arange(most) / temperature) * (2.0**64 - 2**12)).astype(np.uint64)
 
 
 def temperatures(
-    reads_per_vertex: float, factor: float = tuning.HOTTEST_FACTOR, coldest: float = tuning.COLDEST
+    reads_per_vertex: float,
+    factor: float = tuning.HOTTEST_FACTOR,
+    coldest: float = tuning.COLDEST,
+    most: float = tuning.HOTTEST,
 ) -> npt.NDArray[np.float64]:
     """Return the temperature of every stage, falling geometrically, for so many reads per vertex in all."""
-    hottest = min(factor * reads_per_vertex**tuning.HOTTEST_POWER, tuning.HOTTEST)
+    hottest = min(factor * reads_per_vertex**tuning.HOTTEST_POWER, most)
     stages = min(max(round(reads_per_vertex / tuning.STAGE_READS), 1), tuning.STAGES)
     return np.geomspace(max(hottest, coldest), coldest, stages)
 

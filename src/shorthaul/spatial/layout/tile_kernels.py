@@ -254,7 +254,7 @@ def _change(
 @cython.nogil
 @cython.exceptval(check=False)
 def _cell(tile: Tile, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython.ulonglong) -> cython.longlong:
-    """Return a random cell near u, or where u is far on the way there; -1 if it lies outside the tile."""
+    """Return a random cell near u, or where u is far on the way there or near v; -1 if it lies outside the tile."""
     x: cython.longlong = tile.x[u]
     y: cython.longlong = tile.y[u]
     across: cython.longlong = x - tile.x[v]
@@ -268,6 +268,8 @@ def _cell(tile: Tile, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython.u
         x = tile.x[v] + across // reach - STRIDE
         y = tile.y[v] + down // reach - STRIDE
     else:
+        if reach > 3 and bits & 1024:  # beside v itself
+            x, y = tile.x[v], tile.y[v]
         reach = 2 if bits & 48 == 48 else 1
         if reach == 2 and bits & 256:  # diagonally
             x += 1 if bits & 1 else -1
