@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import sympy
 from tests.affine.derived import bound_of, quick
 from tests.affine.test_random_study import least_known
-from tests.reference.affine_rewritings import ALWAYS, TRIED, rewritten
-from tests.reference.affine_transformations import SAME, in_copies
+from tests.reference.affine_rewritings import ALWAYS, TRIED, rewritten, split
+from tests.reference.affine_transformations import SAME, in_copies, with_copied_results
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.graphs import Graph, graphs, without_copied_values
@@ -72,6 +74,22 @@ def test_copies_within_copies_and_copied_values() -> None:
     body = "for (int p = 0; p < P; p++) for (int q = 0; q < N; q++) for (int i = 1; i < 9; i++) %s"
     notes = graphs_of(body % "{ B[p][q][i] = A[p][q][i - 1] + A[p][q][i]; A[p][q][i] = B[p][q][i]; }")
     assert [note.split()[0] for note in notes] == ["The", "The", "S1:"]
+
+
+def test_a_batch_in_tiles_falls_into_copies() -> None:
+    body = "for (int pp = 0; pp < P; pp += 4) for (int t = 0; t < T; t++) for (int p = pp; p < min(pp + 4, P); p++) %s"
+    notes = graphs_of(body % "for (int i = 1; i < N; i++) A[p][i][0] = A[p][i - 1][0] + A[p][i][0];")
+    assert "copies without common vertices, by p of S0" in notes[0]
+
+
+POWERS = "for (int t = 0; t < T; t++) { for (int i = 0; i < N; i++) { A[0][i][0] = 0.0; for (int j = 0; j < N; j++) A[0][i][0] += B[i][j][0] * w[j]; } for (int i = 0; i < N; i++) w[i] = A[0][i][0] * 0.5; }"
+
+
+@pytest.mark.parametrize("how", [lambda text: text, with_copied_results, split], ids=["as it is", "copied", "split"])
+def test_every_step_reads_the_matrix_again(how: Callable[[str], str]) -> None:
+    """Half of it in every step, and half of the rest in every second one, whatever stands between."""
+    bound = lower_bound(program_from_text(how((HEAD % POWERS).replace("int P, ", "").replace("P + N", "N"))))
+    assert bound.leading == 3 * symbol("N") ** 2 * symbol("T") / 4
 
 
 def test_a_sum_is_read_where_its_copy_reads_it() -> None:

@@ -144,7 +144,7 @@ MOST_PATHS_BACK = 60
 #: Loops around an event, besides those of its chain.
 MOST_PHASE_LOOPS = 2
 #: Compositions between two events.
-PHASE_COMPOSITIONS = 4
+PHASE_COMPOSITIONS = 5
 #: Vertices of a path that is followed back.
 LONGEST_PHASE_PATH = 3
 #: Compositions where only events two steps apart follow from one another.

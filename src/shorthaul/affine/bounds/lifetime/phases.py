@@ -24,14 +24,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.routes import routes
-from shorthaul.affine.bounds.lifetime.sequences import in_sequence, sharing_in_sequence, sides
+from shorthaul.affine.bounds.lifetime.sequences import in_sequence, middles, sharing_in_sequence, sides
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
 from shorthaul.affine.effort import limited, step, within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
@@ -53,6 +53,10 @@ from shorthaul.affine.tuning import (
 )
 
 _SET = isl.dim_type.set
+
+
+#: How paths are sought where those of several intervals share vertices: those of one vertex, then with edges.
+_EDGES: Final = ((0, True), (MOST_PHASE_PATHS, False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,7 @@ def _with_middles(
 ) -> Iterator[Phases]:
     """Yield what passes in two halves, before and after the middle of a chain that lies between two events."""
     whole, same = between_events(flow, reach, once), once.domain().identity()
-    for name, middle in _middles(reach, whole):
+    for name, middle in middles(reach, whole):
         before = between_events(flow, reach, middle)
         first = phase_of(reach, same, middle, exists, before)
         later = middle.reverse().apply_range(once)
@@ -172,8 +176,8 @@ def _with_middles(
         # what neither half needs: read by what is no descendant of the middle, and no ancestor of it
         neither = whole.subtract(before.union(middle).union(middle.apply_range(after)))
         taken = _read("{ }") if first is None else first.vertices
-        third = phase_of(reach, same, once, exists, neither, traced=0, taken=taken, through=whole)
-        if third is None or second is None or all(count.sympy().is_number for _, count in third.pieces):
+        third = phase_of(reach, same, once, exists, neither, edges=_EDGES[0], taken=taken, through=whole)
+        if third is None or second is None or _is_small([third]):
             continue
         second = phase_of(reach, middle, later, known, after, taken=middle.reverse().apply_range(third.vertices))
         three = [kind for kind in (first, second, replace(third, whole=True)) if kind is not None]
@@ -221,12 +225,12 @@ def _of_steps(
     kinds: list[Phase] = []
     if once is not None:
         same, between = once.domain().identity(), between_events(flow, reach, once)
-        single = phase_of(reach, same, once, exists, between)
-        kinds = _adding_up([single] if single else [], once, exists, axis, line)
-        if line and not kinds:
-            near = _on_line(between, event, width, line)
-            single = phase_of(reach, same, once, exists, near, traced=0, through=between)
-            kinds = _adding_up([single] if single else [], once, exists, axis, line)
+        near = _on_line(between, event, width, line)
+        tried = [(between, (MOST_PHASE_PATHS, True)), *((near, edges) for edges in _EDGES if line)]
+        for inside, edges in tried:
+            if _is_small(kinds):
+                single = phase_of(reach, same, once, exists, inside, through=between, edges=edges)
+                kinds = _adding_up([single] if single else [], once, exists, axis, line) or kinds
         if kinds:
             yield Phases((event,), tuple(kinds), axis)
     if not line or twice.is_empty():
@@ -236,10 +240,18 @@ def _of_steps(
     between = between_events(flow, reach, twice, steps)
     alone = _on_line(between, event, width, line)
     same = twice.domain().identity()
-    double = phase_of(reach, same, twice, exists, alone, traced=0, taken=taken, through=between)
-    doubled = _adding_up([replace(double, times=2)] if double else [], twice, exists, axis, line)
+    doubled: list[Phase] = []
+    for edges in _EDGES:
+        if _is_small(doubled):
+            double = phase_of(reach, same, twice, exists, alone, taken=taken, through=between, edges=edges)
+            doubled = _adding_up([replace(double, times=2)] if double else [], twice, exists, axis, line) or doubled
     if doubled:
         yield Phases((event,), (*kinds, *doubled), axis)
+
+
+def _is_small(kinds: Sequence[Phase]) -> bool:
+    """True if no more paths pass in larger programs."""
+    return all(count.sympy().is_number for kind in kinds for _, count in kind.pieces)
 
 
 def _on_line(between: isl.UnionMap, event: str, width: int, line: Sequence[int]) -> isl.UnionMap:
@@ -281,32 +293,6 @@ def between_events(
     return reached.subtract(pairs.domain().identity())
 
 
-def _middles(reach: Reachability, between: isl.UnionMap) -> Iterator[tuple[str, isl.UnionMap]]:
-    """Yield statements of which one chain lies between b and b', with b -> the middle of the chain."""
-    maps: list[isl.Map] = []
-    between.foreach_map(maps.append)
-    for item in sorted(maps, key=str):
-        name = item.get_tuple_name(isl.dim_type.out)
-        closure = reach.closure(name)
-        if closure is None:
-            continue
-        width = item.dim(isl.dim_type.out)
-        low, high = ([f"{letter}{at}" for at in range(width)] for letter in "lh")
-        halves = [f"floor(({a} + {b})/2)" for a, b in zip(low, high, strict=True)]
-        half = isl.Map.read_from_str(
-            isl.DEFAULT_CONTEXT, f"{{ [{', '.join(low + high)}] -> {name}[{', '.join(halves)}] }}"
-        )
-        first, last = item.lexmin(), item.lexmax()
-        middle = isl.UnionMap.from_map(
-            first.flat_range_product(last).reset_tuple_id(isl.dim_type.out).apply_range(half)
-        )
-        before = isl.UnionMap.from_map(first).apply_range(closure)
-        after = isl.UnionMap.from_map(last).apply_range(closure.reverse())
-        middle = middle.intersect(before).intersect(after).intersect(between).coalesce()
-        if not middle.is_empty():
-            yield name, middle
-
-
 def phase_of(
     reach: Reachability,
     begins: isl.UnionMap,
@@ -314,14 +300,15 @@ def phase_of(
     exists: isl.UnionMap,
     between: isl.UnionMap,
     *,
-    traced: int = MOST_PHASE_PATHS,
+    edges: tuple[int, bool] = (MOST_PHASE_PATHS, True),
     taken: isl.UnionMap | None = None,
     through: isl.UnionMap | None = None,
 ) -> Phase | None:
     """Return the paths of every interval, as many as a simple reach finds; ``begins``: e -> b.
 
-    Up to ``traced`` kinds of paths with edges are tried; b -> vertices in ``taken`` are left out. ``through`` are the
-    vertices by way of which those ``between`` are reached, if not they themselves.
+    ``edges``: how many kinds of paths with edges are tried, and if no two of one kind may meet, those of different
+    intervals neither. b -> vertices in ``taken`` are left out. ``through`` are the vertices by way of which those
+    ``between`` are reached, if not they themselves.
     """
     through = between if through is None else through
     events = pairs.domain()
@@ -336,7 +323,8 @@ def phase_of(
     ends = vertices = operands.intersect(exists).coalesce()
     paths: list[tuple[isl.UnionMap, Sequence[isl.UnionMap]]] = [(ends, ())]
     waiting = operands.subtract(ends).coalesce()
-    for levels in itertools.islice(ways_back(reach, sorted(names_of(waiting.range())), LONGEST_PHASE_PATH), traced):
+    ways = ways_back(reach, sorted(names_of(waiting.range())), LONGEST_PHASE_PATH, injective=edges[1])
+    for levels in itertools.islice(ways, edges[0]):
         step()
         found = waiting.intersect(exists.apply_range(levels[-1].reverse()))
         used = vertices.union(avoided)

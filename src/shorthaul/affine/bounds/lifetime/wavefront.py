@@ -219,8 +219,10 @@ def exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
     return isl.UnionMap.from_map(closed.coalesce()) if exact else None
 
 
-def ways_back(reach: Reachability, names: Sequence[str], longest: int) -> Iterator[tuple[isl.UnionMap, ...]]:
-    """Yield for paths of two vertices or more the functions from the last vertex to the others; they are injective."""
+def ways_back(
+    reach: Reachability, names: Sequence[str], longest: int, *, injective: bool = True
+) -> Iterator[tuple[isl.UnionMap, ...]]:
+    """Yield for paths of two vertices or more the functions from the last vertex to the others."""
     known = reach.flow.program.by_name
     front: list[tuple[isl.UnionMap, ...]]
     front = [(isl.UnionSet.from_set(known[name].domain).identity(),) for name in names if name in known]
@@ -231,7 +233,8 @@ def ways_back(reach: Reachability, names: Sequence[str], longest: int) -> Iterat
                 for tag in sorted({item.reference.tag for item in reach.flow.into(name)}):
                     step()
                     back = levels[-1].apply_range(reach.reads(name, tag)).coalesce()
-                    if not back.is_empty() and back.is_injective() and back.is_single_valued():
+                    apart = back.is_injective() or not injective
+                    if not back.is_empty() and apart and back.is_single_valued():
                         following.append((*levels, back))
         yield from (levels[1:] for levels in following)
         front = following[:MOST_PATHS_BACK]
