@@ -156,10 +156,11 @@ class _Polishing:
         common = options.mrb_consumer == "common-tile"
         tokens = few_tokens(instance.application)
         names = [channel.id for channel in instance.application.channels]
-        counted = (np.maximum(1, instance.delay), tokens)
-        self.tokens = [dict(zip(names, column.tolist(), strict=True)) for column in counted]
+        least = np.maximum(1, instance.delay)
+        self.tokens = dict(zip(names, tokens.tolist(), strict=True))
+        self.least_tokens = dict(zip(names, least.tolist(), strict=True))
         self.loads = [_Loads(Loads(Problem(instance), able, counts, fixed, flips, common), frugal=False)]
-        if (tokens != np.maximum(1, instance.delay)).any() and options.capacity_rule != "atomic-firing":
+        if (tokens != least).any() and options.capacity_rule != "atomic-firing":
             few = Problem(replace(instance, delay=tokens))
             self.loads.append(_Loads(Loads(few, able, counts, fixed, flips, common), frugal=True))
         self.random, self.draw = Random(search.seed), search.generator()
@@ -343,7 +344,7 @@ class _Polishing:
             return None
         tries = max(0, candidate.tries - 1)
         decided = decide_mapping(
-            self.instance, mapping, self.tokens[candidate.frugal], self.options, self.search, int(rival), tries
+            self.instance, mapping, self.least_tokens, self.options, self.search, int(rival), tries
         )
         return None if decided is None or (decided.point is None and decided.least < rival) else decided
 
@@ -357,17 +358,13 @@ class _Polishing:
             network = substitute_mrbs(application, mapping.xi)
         except InputError:
             return None
-        tokens = {buffer.id: self.tokens[True][buffer.id] for buffer in network.buffers}
+        tokens = {buffer.id: self.tokens[buffer.id] for buffer in network.buffers}
         common = self.options.mrb_consumer == "common-tile"
         memory = determine_channel_bindings(network, platform, mapping, tokens, common_tile=common)
         if memory is None:
             return None
         net = mapped(application, platform, network, mapping.binding, memory)
         least, rival = int(period_bound(net).value), self._rival(candidate)
-        if candidate.point is not None:
-            decided = self._decided(candidate, mapping)
-            if decided is not None:
-                return Solved(decided.point or candidate.point, decided.least, "trees")
         if candidate.point is None:
             listed = list_schedule(net, tokens, self.search)
             schedule = None if listed is None else Schedule(*listed, least)
