@@ -317,10 +317,13 @@ def without_copied_values(flow: DataFlow) -> tuple[DataFlow, dict[str, isl.Union
     Also what they are one with, by their statement.
     """
     program, flows = flow.program, list(flow.flows)
+    made_of_others = {one.sink for one in flows}
     gone: dict[str, isl.UnionMap] = {}
     for item in program.statements:
         into = [one for one in flows if one.sink == item.name]
         in_turn = any(one.source == item.name for one in into)
+        if not any(one.source in made_of_others for one in into):
+            continue  # a copy of an input or a constant: what it is one with is no more bound than the copy
         if in_turn or not _copies(item) or len(gone) == len(program.statements) - 1:
             continue
         following = [one for one in flows if one.source == item.name]
