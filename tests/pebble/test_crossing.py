@@ -43,10 +43,10 @@ def small(rng: np.random.Generator) -> Cdag:
 
 def in_any_order(cdag: Cdag, budget: int, rng: np.random.Generator) -> int:
     """Return what parts come to that are looked for at nodes in any order, of any price."""
-    depth, free = layers(cdag.children, cdag.order), np.ones(cdag.n, dtype=np.uint8)
+    depth, taken = layers(cdag.children, cdag.order), np.full((3, cdag.n), -1, dtype=np.int64)
     paths = path_kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
-        cdag.children.starts, cdag.children.targets, depth, free,
+        cdag.children.starts, cdag.children.targets, depth, taken,
     )  # fmt: skip
     for price in (*sorted(rng.uniform(0.1, 3.0, 2), reverse=True), 0.05):
         for is_common in rng.permutation([False, True]).tolist():

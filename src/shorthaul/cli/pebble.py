@@ -160,13 +160,20 @@ def bound(workload: Input, read: GraphOptions, options: BoundOptions, search: Se
 @verb(app, "check")
 def check(
     workload: Input,
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan: JSON, .npz, or a result document.")],
     read: GraphOptions,
     options: CheckOptions,
     search: SearchFlags,
     output: Output,
+    plan_file: Annotated[
+        Path | None, typer.Argument(metavar="[PLAN]", help="A plan: JSON, .npz, or a result document.")
+    ] = None,
 ) -> None:
-    """Replay anybody's plan: every violation, the cost, the peak."""
+    """Replay anybody's plan: every violation, the cost, the peak; or verify a bound, or both."""
+    if plan_file is None and output.output is not None:
+        from shorthaul.core.errors import InputError
+
+        cure = "give the plan to be replayed and written, or take --result for the bound"
+        raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
     from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)

@@ -140,12 +140,13 @@ class BoundOptions(PricedOptions):
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions(PricedOptions):
-    """By which rules a plan is replayed."""
+    """By which rules a plan is replayed, and which bound is verified."""
 
     budget: int | None = option(
         None, f"{_BUDGET} (default: no limit, only the peak is reported).", least=1, most=LARGEST_BUDGET
     )
     recompute: bool = option(True, "Allow values to be computed more than once.")
+    bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
 
     def __post_init__(self) -> None:
         PricedOptions.__post_init__(self)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from shorthaul.core.amounts import Bound
+from shorthaul.core.files.columns import MOST_JSON_ENTRIES
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import gathers, moments, part_packing, spectral, successors, wavefront
@@ -82,6 +83,16 @@ _PROOFS = {
 }
 
 
+def uncertified(method: str) -> dict[str, Any]:
+    """Return what a certificate says of a bound by a method that has none.
+
+    >>> uncertified("exhausted search")
+    {'kind': 'exhaustive', 'method': 'exhausted search'}
+    """
+    is_exhaustive = any(name in method for name in ("exhausted", "parts"))
+    return {"kind": "exhaustive" if is_exhaustive else "formula", "method": method}
+
+
 def bound_of_program(cdag: Cdag, budget: int, *, search: Search) -> Bound | None:
     """Return the bound of the program that the graph was made from, None if there is none. No value is computed twice.
 
@@ -111,7 +122,8 @@ def best_bound(
 
     With ``recompute`` only bounds that hold for values computed again are taken. ``goal`` is the traffic of a plan: no
     more time is spent on a bound that has reached it. ``known`` is a bound to begin with.
-    ``details["bounds"]`` lists all bounds, ``details["parts"]`` the number of nodes, bound and share of the parts.
+    ``details["bounds"]`` lists all bounds, ``details["parts"]`` the number of nodes, bound and share of the parts,
+    ``details["certificate"]`` the paths of crossings, up to 10^5 nodes, and which bound is higher.
     Raises :class:`InfeasibleError` if some node cannot be computed.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
@@ -165,6 +177,9 @@ def best_bound(
             for (nodes, value, share), times in Counter(packed.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
+    if crossed.excess > 0 and len(crossed.nodes) <= MOST_JSON_ENTRIES:
+        rest = [] if values[method] == values["crossings"] else [uncertified(method)]
+        details["certificate"] = {"parts": [{"kind": "algorithmic"}, *crossed.certificate(cdag), *rest]}
     return Bound("traffic", values[method], method, proofs[method], details)
 
 

@@ -155,7 +155,10 @@ def _moved(known: Bound, request: Request, search: Search) -> Bound:
         f"{usual.proof} So at least {beyond} is moved beside inputs and outputs; and a value that is stored is loaded, "
         f"so at least half of that is loads.{_larger(terms)}"
     )
-    return Bound("total", value, f"traffic ({usual.method})", proof) if value > known.value else known
+    if value <= known.value:
+        return known
+    details = {name: told for name, told in usual.details.items() if name == "certificate"}
+    return Bound("total", value, f"traffic ({usual.method})", proof, details)
 
 
 def _staged(known: Bound, game: Game, limit: int, search: Search) -> Bound:

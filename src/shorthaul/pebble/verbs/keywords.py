@@ -52,6 +52,7 @@ class CheckKeywords(TypedDict, total=False):
     weight_bytes: float | None
     budget: int | None
     recompute: bool
+    bound: str | None
     effort: float | None
     time_limit: float | None
     seed: int

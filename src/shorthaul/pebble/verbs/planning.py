@@ -31,6 +31,7 @@ from shorthaul.pebble.strategy.partial import find_partial_plan, partial_bound
 from shorthaul.pebble.strategy.priced import find_priced_plan, priced_bound
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured.forest import as_forest
+from shorthaul.pebble.verbs.certified import certified, with_certificate
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.verbs.machines import on_machine, priced
 from shorthaul.pebble.verbs.terms import terms_of
@@ -134,7 +135,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     with search:
         found = _best_of_restarts(request, options)
     report = checked(request, found.plan)
-    cost, best = cost_of(report), found.bound
+    cost, best = cost_of(report), with_certificate(found.bound)
     result = Result(
         kind=KIND,
         status=Status.OPTIMAL if best.is_met_by(cost[best.of]) else Status.FEASIBLE,
@@ -235,7 +236,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     budget = request.budget
     options = replace(options, budget=budget)
     with search:
-        best = bounded(request)
+        best = with_certificate(bounded(request))
     result: Result[Plan, BoundExtra] = Result(
         kind=KIND,
         status=None,
@@ -247,22 +248,30 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     return priced(result, memory)
 
 
-@verb(CheckOptions, CDAGS, PLANS)
-def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan, BoundExtra]:
+@verb(
+    CheckOptions,
+    CDAGS,
+    PLANS,
+    plan="A plan to replay, a result that holds one, or the path of a file; None: verify a bound alone.",
+)
+def check(
+    workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CheckKeywords]
+) -> Result[Plan, BoundExtra]:
     """Return what an independent replay of a plan finds: every violation, the cost, the peak.
 
     Status ``invalid`` if a rule is broken. Without a budget the capacity is not checked. The bound beside the cost is
-    looked for with little effort, unless one is given.
+    looked for with little effort. ``bound`` names a result document, the certificate of whose bound is verified, with
+    a plan or without one: status ``invalid`` if it does not hold.
 
     Returns
     -------
     Result[Plan, BoundExtra]
-        The violations, and cost and peak as the replay counts them.
+        The violations, and with a plan cost and peak as the replay counts them.
 
     Raises
     ------
     InputError
-        If the graph or the plan cannot be read.
+        If the graph, the plan or the bound cannot be read.
 
     Examples
     --------
@@ -272,35 +281,45 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
     move 1: computes 2 without 1 in fast memory [missing-operand]
     """
     cdag, options, search, source = asked(workload, CDAGS, CheckOptions, keywords)
-    assert isinstance(plan, Plan)
+    assert plan is None or isinstance(plan, Plan)
+    if plan is None and options.bound is None:
+        raise InputError("there is nothing to check", place="PLAN", cure="give a plan, a bound, or both")
     given = plan
     options, memory = on_machine(cdag, options)
+    verified = CheckReport() if options.bound is None else certified(cdag, options.bound, KIND)
+    result: Result[Plan, BoundExtra] = Result(
+        kind=KIND,
+        status=None if verified.ok else Status.INVALID,
+        check=verified,
+        provenance=provenance("pebble check", options=options, source=source, search=search),
+        extra={"problem": problem_document(cdag, options.budget)},
+    )
+    return priced(result if given is None else _with_replay(result, cdag, given, options, search), memory)
+
+
+def _with_replay(
+    result: Result[Plan, BoundExtra], cdag: Cdag, given: Plan, options: CheckOptions, search: Search
+) -> Result[Plan, BoundExtra]:
+    """Return the result with the replay of a plan, its violations and remarks before those of ``result``."""
     terms = terms_of(cdag, options)
     is_usual = Request(cdag, 0, options.recompute, search, terms).is_usual
     shown = None if is_usual else terms
     report = replay(cdag, given, options.budget, recompute=options.recompute, terms=shown)
     if options.budget is None:
         report = replace(report, remarks=("no budget is given: the capacity is not checked", *report.remarks))
+    if result.check is not None:
+        violations = (*report.violations, *result.check.violations)
+        report = replace(report, violations=violations, remarks=(*report.remarks, *result.check.remarks))
     cost = cost_of(report)
     best: Bound | None = None
     status = Status.INVALID
     if report.ok:
         room = int(cost["peak"]) if options.budget is None else options.budget
         quick = search.part(1.0, unlimited=tuning.CHECK_EFFORT)
-        best = bounded(Request(cdag, room, options.recompute, quick, terms))
+        best = with_certificate(bounded(Request(cdag, room, options.recompute, quick, terms)))
         status = Status.OPTIMAL if best.is_met_by(cost[best.of]) else Status.FEASIBLE
-    result: Result[Plan, BoundExtra] = Result(
-        kind=KIND,
-        status=status,
-        cost=cost,
-        bound=best,
-        check=report,
-        plan=given,
-        provenance=provenance("pebble check", options=options, source=source, search=search),
-        extra={"problem": problem_document(cdag, options.budget)},
-        figures=views.of_plan(cdag, given, options.budget, in_place=options.in_place),
-    )
-    return priced(result, memory)
+    figures = views.of_plan(cdag, given, options.budget, in_place=options.in_place)
+    return replace(result, status=status, cost=cost, bound=best, check=report, plan=given, figures=figures)
 
 
 _plan = plan

@@ -36,6 +36,7 @@ Schedules in a given order are schedules; results in the room of operands are a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,10 +49,36 @@ from shorthaul.pebble.model import Cdag, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about."""
+    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about.
+
+    ``taken`` is what :class:`path_kernels.Paths` says of each node and part; None where nothing is known.
+    """
 
     excess: int
     nodes: IntArray
+    taken: IntArray | None = None
+
+    def certificate(self, cdag: Cdag) -> list[dict[str, Any]]:
+        """Return the parts of the certificate: by names of nodes, disjoint paths, each with the later node it leads to.
+
+        The later nodes are D, the starts of the paths A; ``around`` is the node that all of D needs, if one is known.
+        """
+        if self.taken is None:
+            return []
+        part_of, then, around = self.taken.tolist()
+        nodes = self.nodes.tolist()
+        inner = {then[node] for node in nodes if part_of[then[node]] == part_of[node]}
+        parts: list[dict[str, Any]] = [{"kind": "crossing", "around": None, "paths": []} for _ in set(part_of) - {-1}]
+        for number, part in enumerate(parts):
+            if around[number] >= 0:
+                part["around"] = cdag.id_of(around[number])
+        for start in nodes:
+            if start not in inner:
+                path = [start]
+                while part_of[path[-1]] == part_of[start]:
+                    path.append(then[path[-1]])
+                parts[part_of[start]]["paths"].append([cdag.id_of(node) for node in path])
+        return parts
 
 
 def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
@@ -83,10 +110,10 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
 
 def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Search) -> Found:
     """Return the sum of the parts that are found at the nodes of an order, with ever lower demands."""
-    free = np.ones(cdag.n, dtype=np.uint8)
+    taken = np.full((3, cdag.n), -1, dtype=np.int64)
     paths = kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
-        cdag.children.starts, cdag.children.targets, depth, free,
+        cdag.children.starts, cdag.children.targets, depth, taken,
     )  # fmt: skip
     unit = float(cdag.weights.mean())
     price, work = tuning.FIRST_PRICE, 0
@@ -95,9 +122,9 @@ def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Se
             done = False
             while not done:
                 if search.expired():
-                    return Found(int(paths.excess), np.flatnonzero(free == 0))
+                    return Found(int(paths.excess), np.flatnonzero(taken[0] >= 0), taken)
                 done = kernels.advance(paths, order, budget, price * unit, int(2 / price), is_common, tuning.ORDER_CALL)
                 search.spend((paths.work - work) / tuning.CROSSINGS_RATE)
                 work = paths.work
         price *= tuning.PRICE_DECAY
-    return Found(int(paths.excess), np.flatnonzero(free == 0))
+    return Found(int(paths.excess), np.flatnonzero(taken[0] >= 0), taken)

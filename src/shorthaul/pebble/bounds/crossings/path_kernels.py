@@ -14,7 +14,8 @@ _MOST = cython.declare(cython.longlong, 20_000_000)  # work after which a part i
 class Paths:
     """A graph, the nodes of it that no part has taken, and the paths of the part that is looked at.
 
-    ``free`` (shape (n,)) is 0 for nodes that are taken. ``key`` grows along every edge.
+    ``key`` grows along every edge. ``taken`` (shape (3, n)) says by node the part that took it, -1 for none, and what
+    follows it on its path, a later node at the end; and by part the node that its paths go around, -1 for none.
     """
 
     weights: cython.const_longlong[::1]
@@ -24,7 +25,8 @@ class Paths:
     child_starts: cython.const_longlong[::1]
     children: cython.const_longlong[::1]
     key: cython.const_longlong[::1]
-    free: cython.uchar[::1]
+    taken: cython.longlong[:, ::1]
+    part_count: cython.Py_ssize_t
     starts: cython.longlong[::1]  # nodes that paths may start from: all later ones need them
     start_count: cython.Py_ssize_t
     is_start: cython.longlong[::1]  # stamps of starts, of later nodes, and of nodes that no path may use
@@ -55,7 +57,7 @@ class Paths:
         child_starts: cython.const_longlong[::1],
         children: cython.const_longlong[::1],
         key: cython.const_longlong[::1],
-        free: cython.uchar[::1],
+        taken: cython.longlong[:, ::1],
     ) -> None:
         n = weights.shape[0]
         self.weights = weights
@@ -65,7 +67,8 @@ class Paths:
         self.child_starts = child_starts
         self.children = children
         self.key = key
-        self.free = free
+        self.taken = taken
+        self.part_count = 0
         self.starts = np.empty(n, np.int64)
         self.start_count = 0
         self.is_start = np.zeros(n, np.int64)
@@ -135,7 +138,7 @@ def _find(paths: Paths, part: cython.longlong, longest: cython.longlong) -> cyth
             if paths.is_later[c] == part:
                 paths.work += head
                 return v
-            if paths.free[c] and paths.barred[c] != part and paths.after[v] != c:
+            if paths.taken[0, c] < 0 and paths.barred[c] != part and paths.after[v] != c:
                 tail = _push(paths, tail, 2 * c, state)
         if paths.after[v] != -1:
             tail = _push(paths, tail, state - 1, state)
@@ -177,9 +180,29 @@ def _add(paths: Paths, last: cython.longlong) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _take(paths: Paths, part: cython.longlong, first: cython.longlong) -> cython.void:
+    """Take the nodes of a path from its last start on."""
+    v: cython.longlong = first
+    last: cython.longlong = first
+    i: cython.Py_ssize_t
+    while v != _LAST:
+        paths.taken[0, v] = paths.part_count
+        last = v
+        v = paths.after[v]
+        paths.taken[1, last] = v
+    i = paths.child_starts[last]
+    while paths.is_later[paths.children[i]] != part:
+        i += 1
+    paths.taken[1, last] = paths.children[i]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _settled(
-    paths: Paths, part: cython.longlong, room: cython.longlong, price: cython.double, longest: cython.longlong
-) -> cython.longlong:
+    paths: Paths, part: cython.longlong, node: cython.longlong, room: cython.longlong, price: cython.double,
+    longest: cython.longlong,
+) -> cython.longlong:  # fmt: skip
     """Return what a part comes to, and take its nodes if that is worth their price; 0 if it is not."""
     twice: cython.longlong = 0
     once: cython.longlong = 0
@@ -206,14 +229,14 @@ def _settled(
                 if paths.is_start[v] == part:
                     first = v
                 v = paths.after[v]
+            if taking:
+                _take(paths, part, first)
+                continue
             least = paths.weights[first]
             v = first
             while v != _LAST:
                 least = min(least, paths.weights[v])
-                if taking:
-                    paths.free[v] = 0
-                else:
-                    nodes += 1
+                nodes += 1
                 v = paths.after[v]
             if paths.given[first]:
                 once += least
@@ -222,8 +245,9 @@ def _settled(
         if taking == 0:
             found = 2 * max(0, twice - room) + max(0, once - max(0, room - twice))
             if found == 0 or found < price * nodes:
-                found = 0
-                break
+                return 0
+    paths.taken[2, paths.part_count] = node
+    paths.part_count += 1
     return found
 
 
@@ -278,7 +302,7 @@ def _around(
                     paths.is_start[w] = part
                     paths.queue[tail] = w
                     tail += 1
-                    if paths.free[w] and paths.barred[w] != part:
+                    if paths.taken[0, w] < 0 and paths.barred[w] != part:
                         paths.starts[paths.start_count] = w
                         paths.start_count += 1
                         weight += paths.weights[w]
@@ -406,7 +430,7 @@ def _below(
         weight = 0
         for i in range(paths.frontier_count):
             v = paths.frontier[i]
-            if paths.free[v]:
+            if paths.taken[0, v] < 0:
                 paths.is_start[v] = part
                 paths.starts[paths.start_count] = v
                 paths.start_count += 1
@@ -416,7 +440,7 @@ def _below(
         lightest = _common(paths, part, paths.key[node])
         if lightest == 0:
             return 0
-        found = _settled(paths, part, budget - lightest, price, longest)
+        found = _settled(paths, part, -1, budget - lightest, price, longest)
         _forget(paths)
         if found:
             return found
@@ -437,7 +461,7 @@ def _beside(
         room -= paths.weights[paths.parents[i]]
     paths.stamp += 1
     if _around(paths, node, longest // 2 + 1, 32 * room + 256) > room:
-        found = _settled(paths, paths.barred[node], room, price, longest)
+        found = _settled(paths, paths.barred[node], node, room, price, longest)
         _forget(paths)
     return found
 

@@ -1,0 +1,65 @@
+"""The bound of a result document, its certificate verified: what ``check --bound`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from shorthaul.core.amounts import Bound
+from shorthaul.core.check import CheckReport
+from shorthaul.core.document import expect_kind, load_json
+from shorthaul.core.errors import InputError
+from shorthaul.pebble.bounds.best import uncertified
+from shorthaul.pebble.check.certificate import verify
+from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.options import PricedOptions
+from shorthaul.pebble.verbs.terms import terms_of
+
+#: The options that say in which game a bound holds.
+_OF_THE_GAME = ("load_price", "store_price", "order", "partial", "in_place")
+
+
+def with_certificate(bound: Bound) -> Bound:
+    """Return the bound with its certificate; where it has none, that says so.
+
+    >>> with_certificate(Bound("traffic", 3, "exhausted search", "")).details
+    {'certificate': {'parts': [{'kind': 'algorithmic'}, {'kind': 'exhaustive', 'method': 'exhausted search'}]}}
+    """
+    if "certificate" in bound.details:
+        return bound
+    rest = [] if bound.method == "algorithmic" else [uncertified(bound.method)]
+    return replace(bound, details={**bound.details, "certificate": {"parts": [{"kind": "algorithmic"}, *rest]}})
+
+
+def certified(cdag: Cdag, path: str, kind: str) -> CheckReport:
+    """Return what is wrong with the bound in the result document at ``path``, and in ``remarks`` what was verified.
+
+    Raises :class:`InputError` if there is no such document, or it holds no certificate.
+    """
+    document = expect_kind(load_json(path), kind, file=path)
+    bound = document.get("bound")
+    try:
+        if not isinstance(bound, Mapping):
+            raise InputError("holds no bound", place="bound", value=bound, cure="write one with pebble bound --result")
+        budget, recompute, options = _game(document)
+        violations, remarks = verify(cdag, bound, budget, recompute=recompute, terms=terms_of(cdag, options))
+    except InputError as error:
+        raise error.in_file(path) from None
+    how = "values may be computed again" if recompute else "no value is computed twice"
+    return CheckReport(tuple(violations), None, (f"the bound is on plans within {budget:,} where {how}", *remarks))
+
+
+def _game(document: Mapping[str, object]) -> tuple[int, bool, PricedOptions]:
+    """Return the budget of a document, whether values may be computed again, the prices and the order."""
+    problem, made = document.get("problem"), document.get("provenance")
+    budget = problem.get("budget") if isinstance(problem, Mapping) else None
+    if type(budget) is not int or budget < 1:
+        raise InputError("must be the fast memory of the bound", place="problem.budget", value=budget, allowed="from 1")
+    given = made.get("options") if isinstance(made, Mapping) else None
+    place = "provenance.options"
+    if not isinstance(given, Mapping) or type(given.get("recompute")) is not bool:
+        raise InputError("must say in which game the bound holds", place=place, allowed="the options of pebble bound")
+    for name in _OF_THE_GAME:
+        if type(given.get(name)) is not type(getattr(PricedOptions(), name)):
+            raise InputError("must say in which game the bound holds", place=f"{place}.{name}", value=given.get(name))
+    return budget, given["recompute"], PricedOptions(**{name: given[name] for name in _OF_THE_GAME})
