@@ -253,6 +253,7 @@ def test_what_is_no_box(body: str) -> None:
     assert not [*boxed_cones(flow)]
 
 
+@pytest.mark.slow
 def test_heat_in_space_beside_a_large_memory() -> None:
     """S is a twelfth of the values of a step: the border of all steps would be all that the argument is worth."""
     sizes = {"TSTEPS": 500, "N": 120, "S": 131_072}

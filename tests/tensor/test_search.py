@@ -88,7 +88,7 @@ def in_written_order(problem, plan):
     return Plan(tuple(subgraphs))
 
 
-@pytest.mark.parametrize("effort", [0.1, 0.3])
+@pytest.mark.parametrize("effort", [0.1, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_freer_rules_are_never_dearer(effort):
     """A plan of the contest is one of `spec`: so are its groups, and the search finds nothing worse.
 
