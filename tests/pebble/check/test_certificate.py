@@ -9,6 +9,7 @@ import pytest
 from tests.commands import shorthaul as command
 from tests.pebble.families import grid, shuffled
 from tests.pebble.test_crossing import small
+from tests.reference.falsified import changed_numbers, put
 
 import shorthaul
 from shorthaul.core.errors import InputError
@@ -190,6 +191,18 @@ def test_falsified_certificates_are_refused() -> None:
         assert proven(FFT, [{**around[0], "around": node}], BUDGET) < proven(FFT, around[:1], BUDGET)
 
 
+def test_any_other_number_is_refused_or_proves_no_more() -> None:
+    cdag = shuffled(grid(4, 4, 4), np.random.default_rng(2))
+    value, parts = of_crossings(cdag, 8)
+    assert value > cdag.algorithmic_bound()
+    claims = [proven(cdag, put(parts, place, other), 8) for place, other in changed_numbers(parts)]
+    assert max(claims) <= value
+    assert claims.count(-1) > 0.9 * len(claims)
+    for place, _ in changed_numbers(parts):
+        for other in ("node", True, None, [], 2.5, -1):
+            assert proven(cdag, put(parts, place, other), 8) < value or (place[-1] == "around" and other is None)
+
+
 def test_the_command_verifies_bounds(tmp_path: Path) -> None:
     workload, path = "fft:n=128,word=1", tmp_path / "bound.json"
     command("pebble", "bound", workload, "--budget", "6", "--effort", "0.1", "--result", str(path))
@@ -220,6 +233,8 @@ def test_bounds_without_a_certificate_say_so(tmp_path: Path) -> None:
         ({"bound": {**document["bound"], "certificate": None}}, "bound.certificate"),
         ({"bound": {**document["bound"], "of": "budget"}}, "bound.of"),
         ({"problem": {}}, "problem.budget"),
+        ({"problem": {**document["problem"], "edges": 1}}, "problem.edges"),
+        ({"bound": {**document["bound"], "value": True}}, "bound.value"),
         ({"provenance": {}}, "provenance.options"),
     ):
         path.write_text(json.dumps({**document, **change}))

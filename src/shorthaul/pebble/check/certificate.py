@@ -7,7 +7,7 @@ D are the later nodes, with ``around`` if that is given; A are the starts. Where
 of D needs all of A, and no path runs through D, the values that paths hold when the first of D is computed are in the
 room beside it, or are loaded later, and stored before unless they are inputs. Parts add up as no node is on two paths.
 The room is the budget without the lightest node of D; with ``around``, which all of D needs, without that node and all
-that it reads, none of which may then be on a path. Proof: ``docs/pebble.md``, Crossings.
+that it reads, none of which may then be on a path. The proof stands in ``bounds/crossings/crossing.py``.
 
 A part of the kind ``formula`` or ``exhaustive`` has no certificate: it is taken as it is.
 """
@@ -15,6 +15,7 @@ A part of the kind ``formula`` or ``exhaustive`` has no certificate: it is taken
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -30,6 +31,16 @@ class _WrongError(Exception):
     """What is wrong with a part."""
 
 
+def parts_of(bound: Mapping[str, Any]) -> list[Any]:
+    """Return the parts of the certificate in a ``bound`` object; raises :class:`InputError` if it holds none."""
+    given = bound.get("certificate")
+    parts = given.get("parts") if isinstance(given, Mapping) else None
+    if not isinstance(parts, list):
+        cure = "write it anew with pebble bound --result"
+        raise InputError("holds no certificate", place="bound.certificate", cure=cure)
+    return parts
+
+
 def verify(
     cdag: Cdag, bound: Mapping[str, Any], budget: int, *, recompute: bool, terms: Terms
 ) -> tuple[list[Violation], list[str]]:
@@ -43,11 +54,8 @@ def verify(
     InputError
         If the object holds no certificate of a bound on what plans move or pay.
     """
-    given, value = bound.get("certificate"), bound.get("value")
-    if not isinstance(given, Mapping) or not isinstance(given.get("parts"), list):
-        cure = "write it anew with pebble bound --result"
-        raise InputError("holds no certificate", place="bound.certificate", cure=cure)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    parts, value = parts_of(bound), bound.get("value")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InputError("must be a number", place="bound.value", value=value)
     of = bound.get("of")
     allowed = ("traffic", "total") if terms.offloads else ("total",)
@@ -58,7 +66,7 @@ def verify(
     remarks: list[str] = []
     kinds: list[str] = []
     beyond = 0
-    for number, part in enumerate(given["parts"], 1):
+    for number, part in enumerate(parts, 1):
         place = f"bound.certificate.parts[{number}]"
         try:
             kind = _kind_of(part, recompute=recompute, terms=terms)

@@ -10,7 +10,7 @@ from shorthaul.core.check import CheckReport
 from shorthaul.core.document import expect_kind, load_json
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.bounds.best import uncertified
-from shorthaul.pebble.check.certificate import verify
+from shorthaul.pebble.check.certificate import parts_of, verify
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.options import PricedOptions
 from shorthaul.pebble.verbs.terms import terms_of
@@ -41,7 +41,8 @@ def certified(cdag: Cdag, path: str, kind: str) -> CheckReport:
     try:
         if not isinstance(bound, Mapping):
             raise InputError("holds no bound", place="bound", value=bound, cure="write one with pebble bound --result")
-        budget, recompute, options = _game(document)
+        parts_of(bound)  # first: other verbs say less of their game
+        budget, recompute, options = _game(document, cdag)
         violations, remarks = verify(cdag, bound, budget, recompute=recompute, terms=terms_of(cdag, options))
     except InputError as error:
         raise error.in_file(path) from None
@@ -49,12 +50,15 @@ def certified(cdag: Cdag, path: str, kind: str) -> CheckReport:
     return CheckReport(tuple(violations), None, (f"the bound is on plans within {budget:,} where {how}", *remarks))
 
 
-def _game(document: Mapping[str, object]) -> tuple[int, bool, PricedOptions]:
+def _game(document: Mapping[str, object], cdag: Cdag) -> tuple[int, bool, PricedOptions]:
     """Return the budget of a document, whether values may be computed again, the prices and the order."""
     problem, made = document.get("problem"), document.get("provenance")
     budget = problem.get("budget") if isinstance(problem, Mapping) else None
     if type(budget) is not int or budget < 1:
         raise InputError("must be the fast memory of the bound", place="problem.budget", value=budget, allowed="from 1")
+    for name, size in (("nodes", cdag.n), ("edges", cdag.edges)):
+        if isinstance(problem, Mapping) and problem.get(name) != size:
+            raise InputError("is of another graph", place=f"problem.{name}", value=problem.get(name), allowed=str(size))
     given = made.get("options") if isinstance(made, Mapping) else None
     place = "provenance.options"
     if not isinstance(given, Mapping) or type(given.get("recompute")) is not bool:
