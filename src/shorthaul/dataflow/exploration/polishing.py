@@ -159,6 +159,8 @@ class _Polishing:
         least = np.maximum(1, instance.delay)
         self.tokens = dict(zip(names, tokens.tolist(), strict=True))
         self.least_tokens = dict(zip(names, least.tolist(), strict=True))
+        #: Where channels need more tokens than the least for a schedule, trees with the least decide too little.
+        self.is_decided_soon = bool((tokens == least).all())
         self.loads = [_Loads(Loads(Problem(instance), able, counts, fixed, flips, common), frugal=False)]
         if (tokens != least).any() and options.capacity_rule != "atomic-firing":
             few = Problem(replace(instance, delay=tokens))
@@ -297,7 +299,7 @@ class _Polishing:
         if most is not None and least >= most:
             return
         schedule: Schedule | None
-        if most is not None and is_decided_soon(net):
+        if most is not None and self.is_decided_soon and is_decided_soon(net):
             nodes = tuning.DECIDING_NODES
             schedule = decided_schedule(net, least, search, most, tokens, nodes, tuning.NARROWED, atomic=self.atomic)
         else:
@@ -340,7 +342,7 @@ class _Polishing:
     def _decided(self, candidate: Candidate, mapping: Decisions) -> Decided | None:
         """Return what trees find soon: a point of a shorter period, or that there is none; None if neither."""
         rival = self._rival(candidate)
-        if rival == math.inf or not self.exact:
+        if rival == math.inf or not self.exact or not self.is_decided_soon:
             return None
         tries = max(0, candidate.tries - 1)
         decided = decide_mapping(
