@@ -22,7 +22,7 @@ def moments_stay_below(seeds: range, largest: int) -> int:
         found = wavefront.turning(cdag, budget, search=Search())
         assert found <= outcome.excess, seed
         cuts = wavefront.excess(cdag, budget, search=Search())
-        assert max([cuts.excess, *(value for _, value in cuts.pieces)]) <= outcome.excess, seed
+        assert max([cuts.excess, *(piece.excess for piece in cuts.pieces)]) <= outcome.excess, seed
         lifted += found > 0
     return lifted
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shorthaul.core.amounts import Bound
@@ -13,6 +14,7 @@ from shorthaul.pebble.bounds import gathers, moments, part_packing, spectral, su
 from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.bounds.crossings import crossing
 from shorthaul.pebble.bounds.grids import histories
+from shorthaul.pebble.bounds.piece import Piece
 from shorthaul.pebble.model import Cdag, require_budget
 
 _PROOFS = {
@@ -93,6 +95,19 @@ def uncertified(method: str) -> dict[str, Any]:
     return {"kind": "exhaustive" if is_exhaustive else "formula", "method": method}
 
 
+def _certificate(cdag: Cdag, sums: Iterable[Sequence[Piece]], excess: int, method: str) -> dict[str, Any]:
+    """Return the certificate of the sum of pieces that proves most, and what the best ``method`` proves beyond that."""
+    told, best = 0, list[Piece]()
+    for pieces in sums:
+        certified = [piece for piece in pieces if piece.shown is not None]
+        value = sum(piece.excess for piece in certified)
+        if value > told and sum(piece.size for piece in certified) <= MOST_JSON_ENTRIES:
+            told, best = value, certified
+    parts = [part for piece in best if piece.shown is not None for part in piece.shown(cdag)]
+    rest = [uncertified(method)] if excess > told else []
+    return {"parts": [{"kind": "algorithmic"}, *parts, *rest]}
+
+
 def bound_of_program(cdag: Cdag, budget: int, *, search: Search) -> Bound | None:
     """Return the bound of the program that the graph was made from, None if there is none. No value is computed twice.
 
@@ -168,7 +183,8 @@ def best_bound(
                 *cuts.pieces,
                 *segments.pieces,
                 *grids.pieces,
-                *((found.nodes, found.excess) for found in (between, sums, crossed)),
+                *crossed.pieces(),
+                *(Piece(found.nodes, found.excess) for found in (between, sums)),
             ),
         )
         values["parts"] = least + packed.excess
@@ -177,9 +193,8 @@ def best_bound(
             for (nodes, value, share), times in Counter(packed.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
-    if crossed.excess > 0 and len(crossed.nodes) <= MOST_JSON_ENTRIES:
-        rest = [] if values[method] == values["crossings"] else [uncertified(method)]
-        details["certificate"] = {"parts": [{"kind": "algorithmic"}, *crossed.certificate(cdag), *rest]}
+    sums_of_pieces = [crossed.pieces(), grids.pieces, segments.pieces]
+    details["certificate"] = _certificate(cdag, sums_of_pieces, int(values[method]) - least, method)
     return Bound("traffic", values[method], method, proofs[method], details)
 
 

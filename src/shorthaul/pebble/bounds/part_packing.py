@@ -16,7 +16,8 @@ from shorthaul.graphs.csr import Csr, component_of, layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import parts, wavefront
 from shorthaul.pebble.bounds.packing_lp import FloatArray, Packing, packed
-from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag, IntArray
+from shorthaul.pebble.bounds.piece import Piece
+from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag
 from shorthaul.pebble.states import recomputation
 
 
@@ -35,11 +36,11 @@ def excess(
     search: Search,
     recompute: bool = False,
     goal: int | None = None,
-    known: Sequence[tuple[IntArray, int]] = (),
+    known: Sequence[Piece] = (),
 ) -> Found:
     """Return the best sum of bounds of parts found in the time given; it ends early at ``goal``.
 
-    ``known`` are sets of nodes with bounds on what their loads and stores beyond inputs and outputs come to.
+    ``known`` are pieces to begin with.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
     >>> excess(mvm(m=2, n=3, word=1), 3, search=Search(time_limit=600)).excess
@@ -65,15 +66,15 @@ class Pool:
         self._near: dict[int, list[int]] = {}
         self._cone: dict[tuple[int, bool], frozenset[int]] = {}
 
-    def filled(self, goal: int | None, known: Sequence[tuple[IntArray, int]]) -> Found:
+    def filled(self, goal: int | None, known: Sequence[Piece]) -> Found:
         """Return the best sum when the time is up, the goal is reached, or nothing has come for long."""
         n = self._cdag.n
         is_small = n <= (tuning.SURE_RECOMPUTED_PART if self._recompute else self._largest)
         if is_small and self._is_whole_searched():
             return self._found(self._packing())
-        for nodes, value in known:
-            key = frozenset(nodes.tolist())
-            self._values[key] = max(value, self._values.get(key, 0))
+        for piece in known:
+            key = frozenset(piece.nodes.tolist())
+            self._values[key] = max(piece.excess, self._values.get(key, 0))
         if not self._recompute and n <= tuning.LARGEST_CUT_PART:
             everything = frozenset(range(n))
             found = wavefront.turning(self._cdag, self._budget, search=self._search.part(tuning.TURNING_SHARE))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,7 @@ import numpy.typing as npt
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.networks import known_networks
+from shorthaul.pebble.bounds.piece import Piece, names
 from shorthaul.pebble.bounds.sums_of_products import Contraction, contractions
 from shorthaul.pebble.model import Cdag, IntArray
 
@@ -34,10 +37,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and disjoint sets of nodes with their parts of it."""
+    """A lower bound on the traffic beyond inputs and outputs, and disjoint pieces that it is the sum of."""
 
     excess: int
-    pieces: tuple[tuple[IntArray, int], ...]
+    pieces: tuple[Piece, ...]
 
 
 def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found:
@@ -50,22 +53,47 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     for graph, nodes in known_networks.with_and_without_walls(cdag):
         network = known_networks.recognised(graph, search=search)
         if network is not None:
-            value = known_networks.excess(graph, network, budget, recompute=recompute)
-            return Found(value, ((nodes, value),) if value else ())
+            found = known_networks.excess(graph, network, budget, recompute=recompute)
+            piece = Piece(nodes, found.excess, partial(found.shown, network, nodes), len(nodes))
+            return Found(found.excess, (piece,) if found.excess else ())
     if cdag.n > tuning.MOST_FOR_PRODUCTS:
         return Found(0, ())
     pieces, failures = [], 0
     for one in contractions(cdag, search=search):
-        value = contraction_excess(cdag, one, budget, recompute=recompute, search=search)
-        failures = 0 if value else failures + 1
-        if value:
-            pieces.append((one.nodes, value))
+        cut = contraction_excess(cdag, one, budget, recompute=recompute, search=search)
+        failures = 0 if cut.excess else failures + 1
+        if cut.excess:
+            size = 3 * len(one.terms) + 2 * len(one.accumulators)
+            pieces.append(Piece(one.nodes, cut.excess, partial(cut.shown, one), size))
         elif failures == tuning.PRODUCTS_PATIENCE:
             break
-    return Found(sum(value for _, value in pieces), tuple(pieces))
+    return Found(sum(piece.excess for piece in pieces), tuple(pieces))
 
 
-def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute: bool, search: Search) -> int:
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a contraction moves beyond inputs and outputs, by segments of so many words, and prices of sums."""
+
+    excess: int
+    loaded: int = 1
+    begun: float = 0.0
+    left: float = 0.0
+
+    def shown(self, found: Contraction, cdag: Cdag) -> list[dict[str, Any]]:
+        """Return the certificate."""
+        terms = names(cdag, np.column_stack([found.terms, found.pairs]))
+        nodes = names(cdag, found.accumulators)
+        after = [None if node < 0 else cdag.id_of(node) for node in found.after.tolist()]
+        prices = {"loaded": self.loaded, "begun": self.begun, "left": self.left}
+        parts = {
+            "terms": [terms[at : at + 3] for at in range(0, len(terms), 3)],
+            "coordinates": found.places.tolist(),
+            "sums": [list(pair) for pair in zip(nodes, after, strict=True)],
+        }
+        return [{"kind": "product", **prices, **parts}]
+
+
+def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute: bool, search: Search) -> Cut:
     """Return a lower bound on what the nodes of a contraction move beyond inputs and outputs.
 
     Let a segment find a left operands, b right ones and p partial values of sums in fast memory at its start or among
@@ -79,16 +107,16 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     """
     given, widest = cdag.is_input(), int(cdag.weights[found.nodes].max())
     if int(cdag.weights[found.operands].sum()) + 3 * widest <= budget:
-        return 0  # all operands fit at once, with a sum, a term and the sum after it
+        return Cut(0)  # all operands fit at once, with a sum, a term and the sum after it
     if recompute and not (found.ends_in_outputs and bool(given[found.operands].all())):
-        return 0
+        return Cut(0)
     terms, sums = len(found.left), int(found.sums.max()) + 1
     left = (
         max(float(sums), int(cdag.weights[found.results].sum()) / found.sum_weight) if found.ends_in_outputs else sums
     )
     room = budget / found.sum_weight
     step = math.sqrt(max(1.0, room * found.duplicates))
-    best = 0.0
+    best, cut = 0.0, (1, 0.0, 0.0)
     for length in _LENGTHS:
         loads = max(1, int(length * budget))
         rows = _Segments(found, sums, budget, budget + loads + widest - 1)
@@ -100,9 +128,10 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
                 counted = terms - step * (start_price * sums + left_price * left)
                 per_store = left_price * step / found.sum_weight
                 if most > 0 and counted > 0:
-                    best = max(best, _least_moved(counted, loads, most, unlimited, per_store))
+                    moved = _least_moved(counted, loads, most, unlimited, per_store)
+                    best, cut = max((best, cut), (moved, (loads, start_price * step, left_price * step)))
     beyond = best * (1 - _ROUNDING) - int(cdag.weights[found.operands].sum())
-    return max(0, math.ceil(beyond))
+    return Cut(max(0, math.ceil(beyond)), *cut)
 
 
 def _least_moved(counted: float, loads: int, most: float, unlimited: float, per_store: float) -> float:

@@ -23,8 +23,14 @@ class Contraction:
     complete sums. ``duplicates`` is d such that
     any set of terms with a left operands, b right operands and c sums has at most sqrt(d a b c) members.
     ``left_weight``, ``right_weight``, ``sum_weight`` are the least weights of such values.
+    ``terms`` are the nodes of the terms, ``pairs`` (shape (terms, 2)) their operands, ``places`` (shape (terms, 3))
+    what tells the terms apart; ``after`` is the node of the same sum that reads each accumulator, -1 for results.
     """
 
+    terms: IntArray
+    pairs: IntArray
+    places: IntArray
+    after: IntArray
     left: IntArray
     right: IntArray
     sums: IntArray
@@ -79,7 +85,7 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
         if len(np.unique(operands[chosen])) == 2 * len(chosen):
             continue
         search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.PRODUCTS_RATE)
-        one = _oriented(cdag, terms[chosen], operands[chosen], total, members[label])
+        one = _oriented(cdag, terms[chosen], operands[chosen], (total, into), members[label])
         if one is None or len(one.operands) == 2 * len(one.left):
             continue
         if taken.isdisjoint(one.nodes.tolist()):  # else a value would be charged twice
@@ -130,13 +136,15 @@ def _totals(cdag: Cdag, into: IntArray) -> IntArray:
 
 
 def _oriented(
-    cdag: Cdag, terms: IntArray, operands: IntArray, total: IntArray, accumulators: IntArray
+    cdag: Cdag, terms: IntArray, operands: IntArray, sums_of: tuple[IntArray, IntArray], accumulators: IntArray
 ) -> Contraction | None:
     """Return the contraction of some terms with the better of the ways to call one operand the left one.
 
     Terms that do not fit into it are left out. Where an operand is a left one of some terms and a right one of others,
-    one word of it may serve as both: then each counts with half its weight.
+    one word of it may serve as both: then each counts with half its weight. ``sums_of`` are, by node, the last partial
+    sum and the next one.
     """
+    total, _ = sums_of
     sums = np.unique(total[terms], return_inverse=True)[1]
     classes = _classes_of_operands(operands, sums)
     sided = _by_sides(operands, classes)
@@ -144,21 +152,24 @@ def _oriented(
     for pairs in (sided, sided[:, ::-1], np.sort(operands, axis=1), np.sort(operands, axis=1)[:, ::-1]):
         for boxes in (_boxes_of_classes(pairs, sums, classes), _boxes_of_sets(pairs, sums)):
             if len(boxes.terms):
-                found = _contraction(
-                    cdag, pairs[boxes.terms], total[terms[boxes.terms]], boxes.duplicates, accumulators
-                )
+                found = _contraction(cdag, terms[boxes.terms], pairs[boxes.terms], boxes, sums_of, accumulators)
                 worth = len(boxes.terms) * math.sqrt(found.left_weight * found.right_weight / found.duplicates)
                 best = max(best, (worth, found), key=lambda item: item[0])
     return best[1]
 
 
-def _contraction(cdag: Cdag, pairs: IntArray, total: IntArray, duplicates: int, accumulators: IntArray) -> Contraction:
+def _contraction(
+    cdag: Cdag, terms: IntArray, pairs: IntArray, boxes: _Boxes, sums_of: tuple[IntArray, IntArray],
+    accumulators: IntArray,
+) -> Contraction:  # fmt: skip
+    total, into = sums_of
     names_left, left = np.unique(pairs[:, 0], return_inverse=True)
     names_right, right = np.unique(pairs[:, 1], return_inverse=True)
-    results, sums = np.unique(total, return_inverse=True)
+    results, sums = np.unique(total[terms], return_inverse=True)
     share = 2.0 if len(np.intersect1d(names_left, names_right)) else 1.0
     return Contraction(
-        left, right, sums, np.union1d(names_left, names_right), accumulators, results, duplicates,
+        terms, pairs, boxes.places, into[accumulators],
+        left, right, sums, np.union1d(names_left, names_right), accumulators, results, boxes.duplicates,
         int(cdag.weights[names_left].min()) / share, int(cdag.weights[names_right].min()) / share,
         int(cdag.weights[accumulators].min()), bool((cdag.children.degrees()[results] == 0).all()),
     )  # fmt: skip
@@ -188,13 +199,14 @@ def _by_sides(operands: IntArray, classes: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Boxes:
-    """Terms (places in the family) that (i, j, k) tells apart; ``duplicates`` faces (i, k) belong to a left operand.
+    """Terms of the family that ``places`` (i, j, k) tell apart; ``duplicates`` faces (i, k) belong to a left operand.
 
     j and k are known for each right operand, i and j for each sum: Loomis and Whitney's inequality bounds the terms by
     the faces.
     """
 
     terms: IntArray
+    places: IntArray
     duplicates: int
 
 
@@ -207,11 +219,13 @@ def _boxes_of_classes(pairs: IntArray, sums: IntArray, classes: IntArray) -> _Bo
     usual = np.flatnonzero((i == _usual(i, sums)) & (j == _usual(j, sums)))
     left, right = pairs[usual].T
     if len(usual) == 0:
-        return _Boxes(usual, 1)
+        return _Boxes(usual, np.empty((0, 3), dtype=np.int64), 1)
     n = int(pairs.max()) + 1
     k = component_of(2 * n, left, n + right)[left]
-    _, first = np.unique(np.stack([i[usual], j[usual], k], axis=1), axis=0, return_index=True)
-    return _Boxes(usual[np.sort(first)], 1)
+    rows = np.stack([i[usual], j[usual], k], axis=1)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    first.sort()
+    return _Boxes(usual[first], rows[first], 1)
 
 
 def _boxes_of_sets(pairs: IntArray, sums: IntArray) -> _Boxes:
@@ -226,9 +240,9 @@ def _boxes_of_sets(pairs: IntArray, sums: IntArray) -> _Boxes:
     i, k = _by_neighbours(sums, left)[sums], _by_neighbours(right, left)[right]
     rows = np.stack([i, j, k], axis=1)
     if len(np.unique(rows, axis=0)) < len(rows):
-        return _Boxes(np.empty(0, dtype=np.int64), 1)
+        return _Boxes(np.empty(0, dtype=np.int64), np.empty((0, 3), dtype=np.int64), 1)
     faces = np.unique(np.stack([left, i, k], axis=1), axis=0)
-    return _Boxes(np.arange(len(pairs)), int(np.bincount(faces[:, 0]).max()))
+    return _Boxes(np.arange(len(pairs)), rows, int(np.bincount(faces[:, 0]).max()))
 
 
 def _usual(values: IntArray, keys: IntArray) -> IntArray:

@@ -11,6 +11,7 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import wavefront_kernels as kernels
+from shorthaul.pebble.bounds.piece import Piece
 from shorthaul.pebble.model import Cdag, IntArray
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -18,10 +19,10 @@ _NOTHING = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and sets of nodes with bounds on their own part of it."""
+    """A lower bound on the traffic beyond inputs and outputs, and pieces with parts of it, which may overlap."""
 
     excess: int
-    pieces: tuple[tuple[IntArray, int], ...]
+    pieces: tuple[Piece, ...]
 
 
 def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
@@ -35,13 +36,13 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
         return Found(0, ())
     if cdag.n > tuning.MOST_PARTED:
         best = _sampled(cdag, budget, search)
-        return Found(best, ((np.arange(cdag.n), best),) if best else ())
+        return Found(best, (Piece(np.arange(cdag.n), best),) if best else ())
     best, pieces = 0, []
     ends = np.unique(np.linspace(0, cdag.n, min(tuning.PIECES, cdag.n) + 1).astype(np.int64)).tolist()
     for order in _orders(cdag):
         values = _runs(cdag, budget, order, ends, search)
         best = max(best, _parted(ends, values))
-        pieces += [(order[ends[i] : ends[j]], value) for (i, j), value in values.items() if value > 0]
+        pieces += [Piece(order[ends[i] : ends[j]], value) for (i, j), value in values.items() if value > 0]
     return Found(best, tuple(pieces))
 
 

@@ -1,34 +1,40 @@
-"""The certificate of a bound, verified: paths between parts of a graph, and what they charge.
+"""The certificate of a bound, verified: each part proves what its nodes move, and what parts share of a node adds up.
 
-Shares no code with bounds.
-
-A part of the kind ``crossing`` holds node-disjoint paths along edges, each followed by the later node that it leads to.
-D are the later nodes, with ``around`` if that is given; A are the starts. Where no value is computed twice, every node
-of D needs all of A, and no path runs through D, the values that paths hold when the first of D is computed are in the
-room beside it, or are loaded later, and stored before unless they are inputs. Parts add up as no node is on two paths.
-The room is the budget without the lightest node of D; with ``around``, which all of D needs, without that node and all
-that it reads, none of which may then be on a path. The proof stands in ``bounds/crossings/crossing.py``.
+Shares no code with bounds. Every load and store moves one node, so what parts prove of nodes beyond the first load of
+inputs and the last store of outputs adds up where no node is in two of them; and so do shares of it (``share``: a pair
+of integers, a part of a whole; all of it where there is none), where no node gives more than itself.
 
 A part of the kind ``formula`` or ``exhaustive`` has no certificate: it is taken as it is.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, Final
+
+import numpy as np
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
+from shorthaul.pebble.check.certificates import crossing, grid, network, product
+from shorthaul.pebble.check.certificates.part import Game, Proven, WrongError
 from shorthaul.pebble.model import Cdag, Terms
 
 _RULE: Final = "certificate"
 _UNCERTIFIED: Final = ("formula", "exhaustive")
-
-
-class _WrongError(Exception):
-    """What is wrong with a part."""
+_ARGUMENTS: Final[dict[str, Callable[[Game, Mapping[str, Any]], Proven]]] = {
+    "crossing": crossing.proven,
+    "grid": grid.proven,
+    "network": network.proven,
+    "product": product.proven,
+}
+#: Arguments that hold where values may be computed again.
+_WITH_RECOMPUTATION: Final = ("network", "product")
+#: The least common multiple of all wholes, at most.
+_MOST_PARTED: Final = 2**31
 
 
 def parts_of(bound: Mapping[str, Any]) -> list[Any]:
@@ -61,31 +67,29 @@ def verify(
     allowed = ("traffic", "total") if terms.offloads else ("total",)
     if of not in allowed:
         raise InputError("is not verified in this game", place="bound.of", value=of, allowed=" or ".join(allowed))
-    paths = _Paths(cdag, budget + (terms.slack(cdag) if terms.in_place else 0))
+    shares = _Shares(Game(cdag, budget + (terms.slack(cdag) if terms.in_place else 0), recompute))
     violations: list[Violation] = []
     remarks: list[str] = []
-    kinds: list[str] = []
-    beyond = 0
+    is_certain, has_base = True, False
     for number, part in enumerate(parts, 1):
         place = f"bound.certificate.parts[{number}]"
         try:
             kind = _kind_of(part, recompute=recompute, terms=terms)
-            beyond += paths.charged(part, place) if kind == "crossing" else 0
-        except _WrongError as error:
+            if kind in _ARGUMENTS:
+                shares.take(kind, part, number)
+        except WrongError as error:
             violations.append(Violation(_RULE, place, str(error)))
             continue
-        kinds.append(kind)
+        has_base |= kind == "algorithmic"
         if kind in _UNCERTIFIED:
+            is_certain = False
             remarks.append(f"[{number}] {kind} ({part.get('method')}): no certificate, it is taken as it is")
     base, price = _prices(cdag, terms, is_total=of == "total")
-    proven = (base if "algorithmic" in kinds else 0) + -(-price * beyond // 2)
-    told = (
-        f"{kinds.count('crossing')} crossings of {paths.count} paths verified, with inputs and outputs"
-        if beyond
-        else ""
-    )
-    remarks.insert(0, f"{told or 'inputs and outputs verified'}: {of} {proven:,} of the {value:,} stated")
-    if value > proven and not violations and not any(kind in _UNCERTIFIED for kind in kinds):
+    unit = math.gcd(*cdag.weights.tolist())
+    beyond = math.ceil(shares.moved / unit) * unit
+    proven = (base if has_base else 0) + -(-price * beyond // 2)
+    remarks.insert(0, f"{shares.told()}: {of} {proven:,} of the {value:,} stated")
+    if value > proven and not violations and is_certain:
         message = "the bound is above what its parts add up to"
         violations.append(Violation(_RULE, "bound.value", message, float(value), float(proven)))
     return violations, remarks
@@ -93,12 +97,13 @@ def verify(
 
 def _kind_of(part: object, *, recompute: bool, terms: Terms) -> str:
     kind = part.get("kind") if isinstance(part, Mapping) else None
-    if kind not in ("algorithmic", "crossing", *_UNCERTIFIED):
-        raise _WrongError(f"is of an unknown kind: {kind!r}")
-    if kind == "crossing" and (recompute or terms.partial or not terms.offloads):
+    if not isinstance(kind, str) or kind not in ("algorithmic", *_ARGUMENTS, *_UNCERTIFIED):
+        raise WrongError(f"is of an unknown kind: {kind!r}")
+    is_sure = kind not in _ARGUMENTS or not recompute or kind in _WITH_RECOMPUTATION
+    if not is_sure or (kind in _ARGUMENTS and (terms.partial or not terms.offloads)):
         ways = "values are computed again or operand by operand, or not loaded or stored"
-        raise _WrongError(f"crossings hold in no game in which {ways}")
-    return str(kind)
+        raise WrongError(f"{kind} holds in no game in which {ways}")
+    return kind
 
 
 def _prices(cdag: Cdag, terms: Terms, *, is_total: bool) -> tuple[int, int]:
@@ -118,92 +123,47 @@ def _prices(cdag: Cdag, terms: Terms, *, is_total: bool) -> tuple[int, int]:
     return compute + load * loaded + store * stored, load + min(load, store)
 
 
-class _Paths:
-    """The paths of all parts so far, and the graph that they are in."""
+class _Shares:
+    """What the parts so far add up to, and what they take of every node."""
 
-    def __init__(self, cdag: Cdag, budget: int) -> None:
-        self._cdag, self._budget = cdag, budget
-        self._weights: list[int] = cdag.weights.tolist()
-        self._given: list[bool] = cdag.given.tolist()
-        starts, targets = cdag.parents.starts.tolist(), cdag.parents.targets.tolist()
-        self._operands = [targets[starts[node] : starts[node + 1]] for node in range(cdag.n)]
-        self._level = [0] * cdag.n
-        for node in cdag.order.tolist():
-            self._level[node] = 1 + max((self._level[operand] for operand in self._operands[node]), default=0)
-        self._named = {cdag.id_of(node): node for node in range(cdag.n)}
-        self._place: dict[int, str] = {}
-        self.count = 0
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._whole = 1
+        self._taken = np.zeros(game.cdag.n, dtype=np.int64)
+        self._part = np.zeros(game.cdag.n, dtype=np.int64)  # the last part that took of a node
+        self._parts: Counter[str] = Counter()
+        self._nodes: Counter[str] = Counter()
+        self.moved = Fraction(0)
 
-    def charged(self, part: Mapping[str, Any], place: str) -> int:
-        """Return what is moved beyond inputs and outputs by the paths of a part; raises :class:`_WrongError`."""
-        rows, named = part.get("paths"), part.get("around")
-        if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and len(row) > 1 for row in rows):
-            raise _WrongError("paths must be lists of two nodes and more")
-        around = None if named is None else self._node(named)
-        paths = [[self._node(name) for name in row] for row in rows]
-        later = {path[-1] for path in paths} | (set() if around is None else {around})
-        barred = later if around is None else later.union(self._operands[around])
-        for number, path in enumerate(paths, 1):
-            self._follow(path, barred, f"{place}.paths[{number}]")
-        self._need({path[0] for path in paths}, later if around is None else {around})
-        if around is None:
-            room = self._budget - min(self._weights[node] for node in later)
-        else:
-            self._need({around}, later - {around})
-            room = self._budget - self._weights[around] - sum(self._weights[node] for node in self._operands[around])
-        twice, once, room = 0, 0, max(0, room)
-        for path in paths:
-            least = min(self._weights[node] for node in path[:-1])
-            if self._given[path[0]]:
-                once += least
-            else:
-                twice += least
-        self.count += len(paths)
-        spared = min(room, twice)
-        return 2 * (twice - spared) + max(0, once - (room - spared))
+    def take(self, kind: str, part: Mapping[str, Any], number: int) -> None:
+        """Add what a part proves; raises :class:`WrongError` if it proves nothing, or takes what others took."""
+        share = self._share(part)
+        found = _ARGUMENTS[kind](self._game, part)
+        shared = math.lcm(self._whole, share.denominator)
+        if shared > _MOST_PARTED:
+            raise WrongError("share is of another whole than those of other parts")
+        self._taken *= shared // self._whole
+        self._whole = shared
+        amount = shared // share.denominator * share.numerator
+        over = found.nodes[self._taken[found.nodes] + amount > shared]
+        if len(over):
+            other = int(self._part[over[0]])
+            raise WrongError(f"{self._game.id(int(over[0]))} is in parts[{other}] too: more than itself is taken")
+        self._taken[found.nodes] += amount
+        self._part[found.nodes] = number
+        self.moved += share * found.moved
+        self._parts[kind] += 1
+        self._nodes[kind] += len(found.nodes)
 
-    def _node(self, name: object) -> int:
-        found = None if isinstance(name, bool) or not isinstance(name, int | str) else self._named.get(name)
-        if found is None:
-            raise _WrongError(f"{name!r} is no node")
-        return found
+    def _share(self, part: Mapping[str, Any]) -> Fraction:
+        given = part.get("share", [1, 1])
+        if not isinstance(given, list) or len(given) != 2 or any(type(number) is not int for number in given):
+            raise WrongError("share must be two integers, a part and its whole")
+        if not 0 <= given[0] <= given[1] or not 1 <= given[1] <= _MOST_PARTED:
+            raise WrongError("share must be a part of a whole")
+        return Fraction(*given)
 
-    def _id(self, node: int) -> str:
-        return str(self._cdag.id_of(node))
-
-    def _follow(self, path: Sequence[int], barred: set[int], place: str) -> None:
-        """Take the nodes of a path; raises :class:`_WrongError` where it is no path, or goes where it may not."""
-        for node, following in itertools.pairwise(path):
-            if node not in self._operands[following]:
-                raise _WrongError(f"{place}: {self._id(following)} does not read {self._id(node)}")
-            if node in barred:
-                raise _WrongError(f"{place}: {self._id(node)} is a later node, or read by the one that paths go around")
-            if node in self._place:
-                raise _WrongError(f"{place}: {self._id(node)} is on {self._place[node]} too")
-            self._place[node] = place
-
-    def _need(self, needed: set[int], needing: Iterable[int]) -> None:
-        """Raise :class:`_WrongError` unless each of some nodes is computed from each of others.
-
-        Bits of the needed nodes are handed on along the edges between.
-        """
-        order = sorted(needed)
-        masks = {node: 1 << bit for bit, node in enumerate(order)}
-        lowest = min(self._level[node] for node in order)
-        ahead = list(needing)
-        between = set(ahead)
-        while ahead:
-            for operand in self._operands[ahead.pop()]:
-                if operand not in between and self._level[operand] >= lowest:
-                    between.add(operand)
-                    ahead.append(operand)
-        for node in sorted(between, key=self._level.__getitem__):
-            mask = masks.get(node, 0)
-            for operand in self._operands[node]:
-                mask |= masks.get(operand, 0)
-            masks[node] = mask
-        for node in needing:
-            missing = ((1 << len(order)) - 1) & ~masks[node]
-            if missing:
-                lacking = order[(missing & -missing).bit_length() - 1]
-                raise _WrongError(f"{self._id(node)} does not need {self._id(lacking)}")
+    def told(self) -> str:
+        """Return what was verified, in words."""
+        told = [f"{kind} ({count:,} parts, {self._nodes[kind]:,} nodes)" for kind, count in self._parts.items()]
+        return ", ".join(["inputs and outputs", *told]) + " verified"

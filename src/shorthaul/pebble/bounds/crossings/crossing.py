@@ -44,6 +44,7 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.crossings import path_kernels as kernels
+from shorthaul.pebble.bounds.piece import Piece
 from shorthaul.pebble.model import Cdag, IntArray
 
 
@@ -57,6 +58,10 @@ class Found:
     excess: int
     nodes: IntArray
     taken: IntArray | None = None
+
+    def pieces(self) -> list[Piece]:
+        """Return the bound as one piece."""
+        return [Piece(self.nodes, self.excess, self.certificate, len(self.nodes))] if self.excess else []
 
     def certificate(self, cdag: Cdag) -> list[dict[str, Any]]:
         """Return the parts of the certificate: by names of nodes, disjoint paths, each with the later node it leads to.

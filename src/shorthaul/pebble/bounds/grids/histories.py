@@ -11,8 +11,9 @@ of cells, those near its ends need not be counted (:func:`known_networks.most_be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -21,35 +22,61 @@ from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.grids import grid_search, isoperimetry
 from shorthaul.pebble.bounds.grids.grid_search import History
 from shorthaul.pebble.bounds.networks import known_networks
-from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.bounds.piece import Piece, names
+from shorthaul.pebble.model import Cdag
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and disjoint sets of nodes with their parts of it."""
+    """A lower bound on the traffic beyond inputs and outputs, and disjoint pieces that it is the sum of."""
 
     excess: int
-    pieces: tuple[tuple[IntArray, int], ...]
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cuts:
+    """An iteration over a box of cells, cut after every ``segment`` nodes, sizes in classes of a ``unit``.
+
+    With ``rows``, after so many words. ``excess`` is what it moves beyond inputs and outputs.
+    """
+
+    history: History
+    excess: int
+    unit: int
+    segment: int
+    rows: bool = False
+
+    def shown(self, cdag: Cdag) -> list[dict[str, Any]]:
+        nodes, cuts = self.history.nodes, {"rows": self.rows, "unit": self.unit, "segment": self.segment}
+        box = {"kind": "grid", "sides": list(nodes.shape), "corners": self.history.has_corners}
+        return [{**box, **cuts, "nodes": names(cdag, nodes)}]
 
 
 def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     """Return what the iterations over grids found in a graph move beyond inputs and outputs at least."""
     pieces = []
     for found in grid_search.histories(cdag, search=search):
-        value = history_excess(cdag, found, budget, search=search)
-        if value > 0:
-            pieces.append((found.nodes.ravel(), value))
-    return Found(sum(value for _, value in pieces), tuple(pieces))
+        cuts = _cut(cdag, _with_one_kind_of_start(cdag, found), budget, search)
+        if cuts.excess > 0:
+            pieces.append(Piece(cuts.history.nodes.ravel(), cuts.excess, cuts.shown, cuts.history.nodes.size))
+    return Found(sum(piece.excess for piece in pieces), tuple(pieces))
 
 
-def history_excess(cdag: Cdag, found: History, budget: int, *, search: Search) -> int:
-    """Return a lower bound on what the nodes of an iteration move beyond inputs and outputs."""
+def _with_one_kind_of_start(cdag: Cdag, found: History) -> History:
+    """Return the iteration without a first level of inputs and others: first loads are no excess, others may be."""
+    given = cdag.given[found.nodes[0]]
+    return replace(found, nodes=found.nodes[1:]) if given.any() and not given.all() else found
+
+
+def _cut(cdag: Cdag, found: History, budget: int, search: Search) -> _Cuts:
+    """Return the bound on what the nodes of an iteration move beyond inputs and outputs, by the best cuts."""
     nodes = found.nodes
     is_open = not cdag.given[nodes[0]].all(), not cdag.is_output()[nodes[-1]].all()
     counted = nodes[0].size * (len(nodes) - 1 - is_open[1])
     weights = cdag.weights[nodes]
     least = int(weights.min())
-    held, moved = budget // least, 0
+    held, moved, cuts = budget // least, 0, (1, 1)
     for unit, most in tuning.GRID_CLASSES:
         effort = 2 * most * min(2 * most, -(-nodes[0].size // unit)) / tuning.GRID_CLASSES_RATE
         if unit * most > 2 * counted or effort > search.left():
@@ -62,13 +89,18 @@ def history_excess(cdag: Cdag, found: History, budget: int, *, search: Search) -
             break
         ends = isoperimetry.least_ends(box, unit, most, is_open=is_open)[1:]
         segments = counted // (unit * np.arange(1, most + 1))
-        value = int(np.where(segments > 0, segments * ends - 2 * held * (segments - 1), 0).max())
-        if value < moved > 0:  # longer segments are no better
+        values = np.where(segments > 0, segments * ends - 2 * held * (segments - 1), 0)
+        first = int(values.argmax())
+        if values[first] < moved > 0:  # longer segments are no better
             break
-        moved = max(moved, value)
+        if values[first] > moved:
+            moved, cuts = int(values[first]), (unit, unit * (first + 1))
     moved *= least
+    known = int(weights[0].sum()) * (not is_open[0]) + int(weights[-1].sum()) * (not is_open[1])
+    best = _Cuts(found, max(0, moved - known), *cuts)
     if nodes.ndim == 2 and not any(is_open):
         between = partial(known_networks.most_between, nodes.shape[1], len(nodes) - 1)
-        moved = max(moved, known_networks.moved_at_least(between, budget, least, int(weights.max())))
-    known = int(weights[0].sum()) * (not is_open[0]) + int(weights[-1].sum()) * (not is_open[1])
-    return max(0, moved - known)
+        in_rows, words = known_networks.moved_at_least(between, budget, least, int(weights.max()))
+        if in_rows > moved:
+            best = _Cuts(found, max(0, in_rows - known), 1, words, rows=True)
+    return best

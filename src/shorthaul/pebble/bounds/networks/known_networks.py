@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.networks import network_numbering
+from shorthaul.pebble.bounds.piece import names
 from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.workloads import kernels_as_graphs
 
@@ -31,12 +33,14 @@ _FEWEST_ENDS = 15
 class Network:
     """A recognised network: ``most(D)`` of the nodes that ``counted(D)`` counts are dominated by D words.
 
-    ``most`` grows at least linearly from 0. ``is_reversible`` tells that it holds with all edges turned round too.
+    ``most`` grows at least linearly from 0. ``nodes`` are numbered as the generators number them. ``is_reversible``
+    tells that it holds with all edges turned round too.
     ``between(K)`` is how many of how many nodes counted a set has at most that, with K nodes in all, reads others and
     leaves nodes that are outputs or read by others; None where nothing is known.
     """
 
     name: str
+    nodes: IntArray
     most: Callable[[int], float]
     counted: Callable[[int], int]
     is_reversible: bool
@@ -62,16 +66,23 @@ def recognised(cdag: Cdag, *, search: Search) -> Network | None:
         is_power
         and rest == 0
         and steps == inputs.bit_length() - 1
-        and _is_network(cdag, kernels_as_graphs.fft(n=inputs), network_numbering.butterfly, search)
+        and (nodes := _as_network(cdag, kernels_as_graphs.fft(n=inputs), network_numbering.butterfly, search))
+        is not None
     ):
-        return Network("butterfly", lambda d: d * math.log2(max(1, d)), lambda _: computed, is_reversible=True)
-    if 2 * computed == inputs * (inputs - 1) and _is_network(
-        cdag, kernels_as_graphs.pyramid(n=inputs - 1), partial(row, shared=1), search
+        return Network("butterfly", nodes, lambda d: d * math.log2(max(1, d)), lambda _: computed, is_reversible=True)
+    if (
+        2 * computed == inputs * (inputs - 1)
+        and (nodes := _as_network(cdag, kernels_as_graphs.pyramid(n=inputs - 1), partial(row, shared=1), search))
+        is not None
     ):
-        return Network("pyramid", lambda d: d * (d - 1) / 2, lambda _: computed, is_reversible=False)
-    if rest == 0 and _is_network(cdag, kernels_as_graphs.stencil(n=inputs, t=steps), partial(row, shared=2), search):
+        return Network("pyramid", nodes, lambda d: d * (d - 1) / 2, lambda _: computed, is_reversible=False)
+    if (
+        rest == 0
+        and (nodes := _as_network(cdag, kernels_as_graphs.stencil(n=inputs, t=steps), partial(row, shared=2), search))
+        is not None
+    ):
         return Network(
-            "stencil", lambda d: d * d / 4, lambda d: steps * inner_cells(inputs, d), is_reversible=True,
+            "stencil", nodes, lambda d: d * d / 4, lambda d: steps * inner_cells(inputs, d), is_reversible=True,
             between=partial(most_between, inputs, steps),
         )  # fmt: skip
     return None
@@ -130,23 +141,26 @@ def most_between(cells: int, steps: int, ends: int) -> tuple[float, int] | None:
     return ends * ends / 24 + 0.5, steps * max(0, cells - 2 * -(-ends // 6))
 
 
-def _is_network(
+def _as_network(
     cdag: Cdag, other: Cdag, numbers_of: Callable[[Cdag, list[IntArray]], IntArray | None], search: Search
-) -> bool:
-    """True if the graphs are the same, up to the order of nodes where there are not too many."""
+) -> IntArray | None:
+    """Return the nodes in the order of another graph, up to which the two are the same; None if they are not.
+
+    Graphs of very many nodes have to be in that order.
+    """
     if cdag.n != other.n or cdag.edges != other.edges:
-        return False
+        return None
     if _same(cdag, other, np.arange(cdag.n)):
-        return True
+        return np.arange(cdag.n)
     effort = cdag.n / tuning.NUMBERING_RATE
     if cdag.n > tuning.MOST_RENUMBERED or effort > search.left():
-        return False
+        return None
     search.spend(effort)
     rows = network_numbering.levels(cdag)
     if rows is None or [len(row) for row in rows] != [len(row) for row in network_numbering.levels(other) or ()]:
-        return False
+        return None
     numbers = numbers_of(cdag, rows)
-    return numbers is not None and _same(cdag, other, numbers)
+    return np.argsort(numbers) if numbers is not None and _same(cdag, other, numbers) else None
 
 
 def _same(cdag: Cdag, other: Cdag, numbers: IntArray) -> bool:
@@ -155,7 +169,30 @@ def _same(cdag: Cdag, other: Cdag, numbers: IntArray) -> bool:
     return bool((np.sort(numbers[sources] * cdag.n + numbers[targets]) == np.sort(first * cdag.n + second)).all())
 
 
-def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """What a network moves beyond inputs and outputs, by segments of so many words loaded, stored, or moved in all.
+
+    Where both together say more, ``moved`` is positive; else 0.
+    """
+
+    excess: int
+    loaded: int
+    stored: int
+    moved: int
+
+    def shown(self, found: Network, nodes: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
+        """Return the certificate. ``nodes`` are those of the network's graph in ``cdag``."""
+        inputs = int(cdag.given[nodes].sum())
+        named = names(cdag, nodes[found.nodes])
+        if self.moved:
+            cuts = {"corners": True, "rows": True, "unit": 1, "segment": self.moved}
+            return [{"kind": "grid", "sides": [len(nodes) // inputs, inputs], **cuts, "nodes": named}]
+        cuts = {"loaded": self.loaded, "stored": self.stored}
+        return [{"kind": "network", "network": found.name, "inputs": inputs, **cuts, "nodes": named}]
+
+
+def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> Segments:
     """Return a lower bound on the traffic beyond inputs and outputs.
 
     Segments of T loads, cut from the end, compute at most most(budget + T) nodes each, the first one, with r < T loads
@@ -164,31 +201,38 @@ def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> int:
     Loads and stores together are bounded by what segments read and leave.
     """
     least, widest = int(cdag.weights.min()), int(cdag.weights.max())
-    loads = stores = 0.0
+    inputs, outputs = (int(cdag.weights[chosen].sum()) for chosen in (cdag.is_input(), cdag.is_output()))
+    loads, stores = (0, 1), (0, 1)
     for length in _LENGTHS:
         words = max(1, int(length * budget))
         dominators = (budget + words + widest - 1) // least
         most, counted = found.most(dominators), found.counted(dominators)
-        loads = max(loads, words * counted / max(most, 1.0))
+        beyond = math.ceil(words * counted / max(most, 1.0) * (1 - _ROUNDING) - inputs)
+        loads = max(loads, (beyond, words))
         if found.is_reversible and not recompute:
-            stores = max(stores, words * counted / (most + dominators))
-    moved = 0 if recompute else moved_at_least(found.between, budget, least, widest)
-    inputs, outputs = (int(cdag.weights[chosen].sum()) for chosen in (cdag.is_input(), cdag.is_output()))
-    beyond = [math.ceil(one * (1 - _ROUNDING) - base) for one, base in ((loads, inputs), (stores, outputs))]
-    return max(sum(max(0, one) for one in beyond), moved - inputs - outputs)
+            beyond = math.ceil(words * counted / (most + dominators) * (1 - _ROUNDING) - outputs)
+            stores = max(stores, (beyond, words))
+    moved, words = (0, 1) if recompute else moved_at_least(found.between, budget, least, widest)
+    apart, together = loads[0] + stores[0], moved - inputs - outputs
+    return Segments(max(apart, together), loads[1], stores[1], words if together > apart else 0)
 
 
-def moved_at_least(between: Callable[[int], tuple[float, int] | None], budget: int, least: int, widest: int) -> int:
+def moved_at_least(
+    between: Callable[[int], tuple[float, int] | None], budget: int, least: int, widest: int
+) -> tuple[int, int]:
     """Return what nodes of ``least`` to ``widest`` weight move by what segments of them read and leave.
 
-    ``between`` is that of a :class:`Network`. No value is computed twice.
+    And how many words each of these segments moves. ``between`` is that of a :class:`Network`. No value is computed
+    twice.
     """
-    moved = 0
+    moved, best = 0, 1
     for length in _LENGTHS:
         words = max(1, int(length * budget))
         reach = 2 * budget + words + widest - 1
-        moved = max(moved, words * _full_segments(between, reach // least, (reach - budget) // least))
-    return moved
+        found = words * _full_segments(between, reach // least, (reach - budget) // least)
+        if found > moved:
+            moved, best = found, words
+    return moved, best
 
 
 def _full_segments(between: Callable[[int], tuple[float, int] | None], ends: int, fewer: int) -> int:

@@ -1,0 +1,28 @@
+"""What one argument proves of some nodes, and how a certificate says that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from shorthaul.pebble.model import Cdag, IntArray
+
+#: Parts of a certificate, made when they are asked for.
+Shown = Callable[[Cdag], list[dict[str, Any]]]
+
+
+class Piece(NamedTuple):
+    """A lower bound on what some nodes move beyond inputs and outputs; ``shown`` makes its certificate, if it has one.
+
+    ``size`` is how many names of nodes that holds.
+    """
+
+    nodes: IntArray
+    excess: int
+    shown: Shown | None = None
+    size: int = 0
+
+
+def names(cdag: Cdag, nodes: IntArray) -> list[int | str]:
+    """Return the names of some nodes."""
+    return [cdag.id_of(node) for node in nodes.ravel().tolist()]

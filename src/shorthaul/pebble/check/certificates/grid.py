@@ -1,0 +1,208 @@
+"""Iterations over boxes of cells, verified: the edges, and what segments of a schedule read and leave at least.
+
+``nodes`` are the cells of a box level by level (``sides``: levels, then the sides of the box), cells in order. A node
+of a level reads its own cell a level below and those beside it along an axis; with ``corners``, along several at once.
+Of the schedule, every ``segment`` nodes counted in the levels above the first make a segment. The argument, and why the
+numbers below hold, stand in ``bounds/grids/isoperimetry.py`` and ``bounds/grids/histories.py``; what a set of cells has
+around it is found here from the bottom slice up, and what segments read and leave by the cheapest walk through sizes.
+
+A first level of inputs and other nodes proves nothing, as first loads of the inputs would be taken for second ones.
+
+``rows`` on a line of cells tells that the sizes of hexagons are used in place of the walk: of the cells that are K / 6
+from both ends, K^2 / 24 + 1/2 are in a set at most that reads and leaves K nodes, 15 or more and fewer than 2 (cells -
+1) (``known_networks.most_between``). Then ``segment`` is how many words are moved in each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.pebble.check.certificates.part import Game, Proven, WrongError, whole
+from shorthaul.pebble.model import IntArray
+
+_FAR = 2**50
+#: Least neighbourhoods are found for sets of up to so many segments; larger levels go in classes of this width.
+_FURTHER, _WIDER = 4, 1.1
+#: Steps of one part at most: sizes of segments times sizes of levels, twice; sizes of sets times slices, twice.
+_MOST_STEPS = 4_000_000_000
+
+
+def proven(game: Game, part: Mapping[str, Any]) -> Proven:
+    """Return what a part of the kind ``grid`` proves; raises :class:`WrongError`."""
+    sides = part.get("sides")
+    if not isinstance(sides, list) or not 2 <= len(sides) <= 4 or any(type(side) is not int for side in sides):
+        raise WrongError("sides must be two to four integers: levels, then the sides of the box")
+    nodes = game.different(part, "nodes")
+    if min(sides) < 2 or math.prod(sides) != len(nodes):
+        raise WrongError(f"sides are those of {math.prod(sides)} nodes, from 2 on each")
+    if type(part.get("corners")) is not bool or type(part.get("rows")) is not bool:
+        raise WrongError("corners and rows must be true or false")
+    table = nodes.reshape(sides)
+    _are_read(game, table, has_corners=part["corners"])
+    given, ends = game.cdag.given[table[0]], game.cdag.is_output()[table[-1]]
+    if given.any() and not given.all():
+        raise WrongError("of the first level some are inputs and some are not")
+    is_open = not given.all(), not ends.all()
+    weights = game.cdag.weights
+    least = int(weights[nodes].min())
+    held = game.budget // least
+    if not part["rows"]:
+        moved = _of_segments(part, table, held, is_open=is_open) * least
+    elif len(sides) != 2 or any(is_open):
+        raise WrongError("rows are those of a line of cells, from inputs to outputs")
+    else:
+        moved = _of_rows(part, table, game.budget, least, int(weights[nodes].max()))
+    known = [int(weights[level].sum()) for level, opened in zip(table[[0, -1]], is_open, strict=True) if not opened]
+    return Proven(max(0, moved - sum(known)), nodes)
+
+
+def _are_read(game: Game, table: IntArray, *, has_corners: bool) -> None:
+    for step in product((-1, 0, 1), repeat=table.ndim - 1):
+        if not has_corners and sum(map(abs, step)) > 1:
+            continue
+        above, below = table[1:], table[:-1]
+        for axis, by in enumerate(step, 1):
+            length = table.shape[axis]
+            above = np.take(above, np.arange(max(0, -by), length - max(0, by)), axis=axis)
+            below = np.take(below, np.arange(max(0, by), length - max(0, -by)), axis=axis)
+        lacking = np.flatnonzero(~game.are_edges(below.ravel(), above.ravel()))
+        if len(lacking):
+            one, other = game.id(int(above.ravel()[lacking[0]])), game.id(int(below.ravel()[lacking[0]]))
+            raise WrongError(f"nodes: {one} does not read {other}")
+
+
+def _of_segments(part: Mapping[str, Any], table: IntArray, held: int, *, is_open: tuple[bool, bool]) -> int:
+    """Return how many nodes are moved at least: what segments read and leave beyond what the memory holds."""
+    cells = int(table[0].size)
+    counted = cells * (len(table) - 1 - is_open[1])
+    unit = whole(part, "unit", 1, counted)
+    segment = whole(part, "segment", 1, counted)
+    steps = -(-segment // unit)
+    if steps**3 > _MOST_STEPS:
+        raise WrongError("segment is too many units")
+    around = neighbourhoods(table.shape[1:], min(cells, _FURTHER * steps * unit), has_corners=part["corners"])
+    count = counted // segment
+    ends = least_ends(around, cells, unit, steps, is_open=is_open)
+    return count * ends - 2 * held * (count - 1)
+
+
+def _of_rows(part: Mapping[str, Any], table: IntArray, budget: int, least: int, widest: int) -> int:
+    levels, cells = table.shape
+    words = whole(part, "segment", 1)
+
+    def most(held: int) -> tuple[Fraction, int]:
+        """Return how many nodes segments compute at most, and of how many, that many memories read and left."""
+        ends = max(15, (held * budget + words + widest - 1) // least)
+        if ends >= 2 * (cells - 1):
+            raise WrongError("segment is more than the cells of a line allow")
+        return Fraction(ends * ends + 12, 24), (levels - 1) * max(0, cells - 2 * -(-ends // 6))
+
+    full, counted = most(2)
+    outer, _ = most(1)
+    return words * max(0, math.ceil((counted - 2 * outer) / full) + 1) if counted > 2 * full else 0
+
+
+def neighbourhoods(sides: tuple[int, ...], most: int, *, has_corners: bool) -> IntArray:
+    """Return how many cells ``m`` cells of a box and those beside them are at least, for 0..``most``.
+
+    >>> neighbourhoods((9, 9), 6, has_corners=False).tolist()
+    [0, 3, 5, 6, 8, 9, 10]
+    """
+    ordered = sorted(sides)
+    sizes = np.arange(min(most, ordered[0]) + 1)
+    found = sizes + ((sizes > 0) & (sizes < ordered[0]))
+    for side in ordered[1:]:
+        if len(found) ** 2 * min(side, most) > _MOST_STEPS:
+            raise WrongError("the box is too large")
+        found = _stacked(found, side, min(most, (len(found) - 1) * side), has_corners)
+    return found
+
+
+def _stacked(slices: IntArray, height: int, most: int, has_corners: bool) -> IntArray:
+    """Return the least neighbourhoods of sets of slices, ``slices`` those of cells in one."""
+    sizes = np.arange(min(len(slices), most + 1))
+    over = slices[: len(sizes)] if has_corners else sizes  # what a slice leaves in the one above it
+    best = np.full(most + 1, _FAR)
+    best[0] = 0
+    paid = np.full((len(sizes), most + 1), _FAR)  # by the last slice and all cells: what they and those below have
+    paid[sizes[1:], sizes[1:]] = slices[sizes[1:]]
+    for count in range(1, height + 1):
+        done = paid + (over[: len(paid), None] if count < height else 0)
+        best = np.minimum(best, done.min(axis=0))
+        widest = min(len(paid) - 1, most // (count + 1))
+        if count == height or widest < 1:
+            break
+        # On a slice of s cells a smaller one, of t: what the two leave there is the larger of over[s] and slices[t].
+        beyond = np.minimum.accumulate((paid + over[: len(paid), None])[::-1], axis=0)[::-1]
+        after = np.full((widest + 1, most + 1), _FAR)
+        for size in range(1, widest + 1):
+            first = int(np.searchsorted(over[: len(paid)], slices[size], side="right"))  # these leave more
+            cost = beyond[max(first, size)] if max(first, size) < len(paid) else np.full(most + 1, _FAR)
+            if first > size:
+                cost = np.minimum(cost, paid[size:first].min(axis=0) + slices[size])
+            after[size, size:] = cost[: most + 1 - size]
+        paid = np.minimum(after, _FAR)
+    return np.minimum.accumulate(best[::-1])[::-1]
+
+
+def least_ends(around: IntArray, cells: int, unit: int, steps: int, *, is_open: tuple[bool, bool]) -> int:
+    """Return how many nodes a set of ``steps`` units and more of the levels of a box reads and leaves at least.
+
+    ``around`` are least neighbourhoods of up to so many cells, or of all. Sizes of levels go in classes of a unit, and
+    in wider ones beyond, each number at its better end; what is larger than ``around`` knows is one class.
+    """
+    known = len(around) - 1
+    lowest = np.concatenate([[0], np.arange(1, min(known, steps * unit) + 1, unit)])
+    while lowest[-1] < known:
+        following = max(int(lowest[-1] * _WIDER), int(lowest[-1]) + unit)
+        if following > known:
+            break
+        lowest = np.append(lowest, following)
+    highest = np.append(lowest[1:] - 1, known)
+    inner = np.searchsorted(around, np.arange(known + 1), side="right") - 1
+    grown, inside = around[lowest], inner[highest]
+    gap = np.minimum.reduceat(around - inner, lowest)
+    if known < cells:
+        lowest, highest = np.append(lowest, known + 1), np.append(highest, cells)
+        grown, inside, gap = np.append(grown, max(around[-1], known + 1)), np.append(inside, cells), np.append(gap, 0)
+    units = np.minimum(np.arange(len(lowest)), steps)
+    # From one level to the next one above it, by rows; the empty level is the first.
+    step = np.maximum(gap, np.maximum(grown - highest[:, None], lowest[:, None] - inside))
+    step[:, 0] = lowest
+    if is_open[1]:
+        step[:, 0] = np.minimum(lowest, step[:, 1:].min(axis=1))
+    if is_open[0]:
+        step[0] = np.minimum(step[0], gap)
+    return _cheapest_walk(step, units, steps)
+
+
+def _cheapest_walk(step: IntArray, units: IntArray, steps: int) -> int:
+    """Return the least cost of a walk through classes, from the first and back, that comes to so many units."""
+    home = np.full(len(step), _FAR)  # the least cost of the way back
+    home[0] = 0
+    while True:
+        shorter = np.minimum(home, (step + home).min(axis=1))
+        if (shorter == home).all():
+            break
+        home = shorter
+    paid: npt.NDArray[np.int64] = np.full((steps, len(step)), _FAR)
+    paid[0, 0] = 0
+    least = _FAR
+    onwards = step[:, 1:].T.copy()  # by the class that is reached
+    for total in range(steps):
+        near = np.searchsorted(units[1:], total, side="right")  # classes that may have been the last
+        if total:
+            before = paid[total - units[1 : near + 1]]
+            paid[total, 1 : near + 1] = (before + onwards[:near]).min(axis=1)
+            paid[total, 0] = (paid[total] + step[:, 0]).min()
+        far = np.searchsorted(units[1:], steps - total)
+        if far < len(onwards):
+            least = min(least, int(((paid[total] + onwards[far:]).min(axis=1) + home[1 + far :]).min()))
+    return least
