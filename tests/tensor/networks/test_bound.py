@@ -16,11 +16,11 @@ import shorthaul as surface
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.bound import bound, least
+from shorthaul.tensor.networks.bounds.latency import bound, least
 from shorthaul.tensor.networks.model import Index
 from shorthaul.tensor.networks.needs import along, box_within, demands
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
-from shorthaul.tensor.verbs.networks import latency_s, planned
+from shorthaul.tensor.verbs.networks import latency_s, planned, replay_on
 
 
 @pytest.mark.slow
@@ -65,19 +65,14 @@ def test_loads_before_a_group_begins_pass_once_and_fit(name: str) -> None:
         held = replay_network(network, plan, 1e12, double_buffered=False)
         size = int(2 * max(group.peak_bytes for group in held.groups) * rng.uniform(1, 1.5)) + 1
         on = machine(size, double=double, bandwidth=float(rng.choice([1e6, 1e9, 1e12])))
-        seen = replay_network(network, plan, size, double_buffered=double)
+        seen = replay_on(network, plan, on)
         if seen.violations:
             continue
         early += sum(group.early_bytes for group in seen.groups)
         rate, apart, before = on.levels[0].bandwidth_bytes_per_s, 0.0, None
         for group, done in zip(plan.groups, seen.groups, strict=True):
-            seconds = {"matrix": 0.0, "vector": 0.0}
-            for member, operations in done.operations.items():
-                unit = network.operators[member].unit
-                seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(member))
             moved = (done.loads_bytes + done.stores_bytes) / rate
-            worked = max(seconds.values())
-            apart += max(moved, worked + done.ends_bytes / rate) if double else moved + worked
+            apart += max(moved, done.steps_s + done.ends_bytes / rate) if double else moved + done.steps_s
             made = set() if before is None else {a.tensor for m in before for a in network.operators[m].writes}
             there = sum(amount for tensor, amount in done.first_bytes.items() if tensor not in made)
             assert 0 <= done.early_bytes <= (0 if before is None else there) <= done.ends_bytes

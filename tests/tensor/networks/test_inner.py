@@ -14,7 +14,7 @@ from shorthaul.core.machines.files import machine_file
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
-from shorthaul.tensor.networks.bound import bound
+from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.inner import region_network
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network

@@ -25,7 +25,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.bound import bound
+from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.inner import largest_regions, region_network
 from shorthaul.tensor.networks.machine import Machine, load_machine, machine_of

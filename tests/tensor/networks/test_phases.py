@@ -11,11 +11,11 @@ from tests.tensor.networks.small_networks import SMALL, machine, random_plan, re
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
-from shorthaul.tensor.networks.bound import bound
-from shorthaul.tensor.networks.holding import Holding
+from shorthaul.tensor.networks.bounds.holding import Holding
+from shorthaul.tensor.networks.bounds.latency import bound
+from shorthaul.tensor.networks.bounds.phases import operators_after
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.needs import demands
-from shorthaul.tensor.networks.phases import operators_after
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.verbs.networks import latency_s, planned
 

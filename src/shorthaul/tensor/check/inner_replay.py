@@ -30,8 +30,10 @@ def replay_inner(
         moved = [(0.0, 0.0)] * len(levels)
         for operator, operations in seen.operations.items():
             item = network.operators[operator]
+            before = list(moved)
             if item.barrier:
                 moved = [(seen.loads_bytes, seen.stores_bytes) for _ in levels]
+                seen.inner_of[operator] = tuple(sum(both) for both in moved)
                 continue
             extents, passed = seen.extents[operator], 0
             for at, (capacity, double) in enumerate(levels):
@@ -55,14 +57,14 @@ def replay_inner(
                 region = math.prod(extents) * item.work
                 times = operations / region if region else 1.0
                 for level in range(passed, at + 1):
-                    before = moved[level]
-                    moved[level] = (before[0] + loads * times, before[1] + stores * times)
+                    moved[level] = (moved[level][0] + loads * times, moved[level][1] + stores * times)
                 if peak > capacity:
                     place = f"group {number}, {item.name}, level {at + 2}"
                     yield Violation("over-capacity", place, "the tiles do not fit", peak, capacity)
                 passed = at + 1
                 cut = {loop.dim: loop.tile for loop in loops or ()}
                 extents = tuple(cut.get(dim, size) for dim, size in enumerate(extents))
+            seen.inner_of[operator] = tuple(sum(now) - sum(then) for now, then in zip(moved, before, strict=True))
         seen.inner_bytes = moved
 
 

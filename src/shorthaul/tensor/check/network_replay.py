@@ -28,7 +28,9 @@ class GroupReplay:
     ``filled`` are the operations of as many passes as the array takes, all of it counted in each; ``ends_bytes`` what
     is loaded for the first step and stored after the last one; ``first_bytes`` of that are loaded, by tensor, and
     ``early_bytes`` of these while the group before runs. ``extents`` are the most positions of each dimension of an
-    operator in a step, ``inner_bytes`` what is loaded from and stored to the level outside, for every level inside.
+    operator in a step, ``inner_bytes`` what is loaded from and stored to the level outside, for every level inside;
+    ``inner_of`` is their sum by operator. Reads of ``shared`` have the buffer of another one. ``steps_s`` are the
+    seconds of the steps, once they are replayed (:mod:`step_times`).
     """
 
     loads_bytes: float = 0.0
@@ -42,6 +44,9 @@ class GroupReplay:
     steps: int = 1
     extents: dict[int, tuple[int, ...]] = field(default_factory=dict)
     inner_bytes: list[tuple[float, float]] = field(default_factory=list)
+    inner_of: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    steps_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -65,7 +70,7 @@ def replay_network(
     ``widths`` are, by operator, how many positions of each dimension the machine computes at once; one each without.
     """
     wrong = [*need_faults(network), *_order_faults(network, plan)]
-    near = _residents(network, plan, wrong)
+    near = residents(network, plan, wrong)
     groups = []
     for number, group in enumerate(plan.groups):
         faults = list(_group_faults(network, group, f"group {number}"))
@@ -126,7 +131,7 @@ def _order_faults(network: Network, plan: NetworkPlan) -> Iterator[Violation]:
                 yield Violation("operator-order", f"group {place[operator]}", text)
 
 
-def _residents(network: Network, plan: NetworkPlan, wrong: list[Violation]) -> list[set[int]]:
+def residents(network: Network, plan: NetworkPlan, wrong: list[Violation]) -> list[set[int]]:
     """Return the tensors that are whole in near memory during each group: from their maker to their last reader."""
     place = {operator: number for number, group in enumerate(plan.groups) for operator in group.operators}
     near: list[set[int]] = [set() for _ in plan.groups]
@@ -236,7 +241,7 @@ class GroupRun:
         sizes = [self.items[loop.operator].dims[loop.dim] for loop in self.group.loops]
         trips = [-(-size // loop.tile) for size, loop in zip(sizes, self.group.loops, strict=True)]
         steps = math.prod(trips)
-        marks: dict[int, list[Ints]] = {tensor: [] for tensor in self._stored()}
+        marks: dict[int, list[Ints]] = {tensor: [] for tensor in self.stored()}
         for start in range(0, steps, _AT_ONCE):
             numbers = np.arange(start, min(start + _AT_ONCE, steps))
             at = np.unravel_index(numbers, trips) if trips else ()
@@ -244,7 +249,7 @@ class GroupRun:
             for loop, size, index in zip(self.group.loops, sizes, at, strict=True):
                 low = index.astype(np.int64) * loop.tile
                 tiles[loop.operator, loop.dim] = (low, np.minimum(low + loop.tile, size) - 1)
-            for name, box in self._boxes(tiles):
+            for name, box in self.boxes(tiles):
                 self._follow(name, box, len(numbers))
                 if name.startswith("made") and self.tensor[name] in marks:
                     ends = [np.stack(in_all(ranges, len(numbers))) for ranges in box or [whole(1)]]
@@ -254,7 +259,7 @@ class GroupRun:
                 self.uncovered.append(tensor)
         return self._amounts(steps)
 
-    def _stored(self) -> set[int]:
+    def stored(self) -> set[int]:
         """Return the tensors made here that somebody else, or the user, needs."""
         members, found = set(self.group.operators), set()
         for tensor in self.inside:
@@ -264,7 +269,7 @@ class GroupRun:
                 found.add(tensor)
         return found
 
-    def _boxes(self, tiles: dict[tuple[int, int], Range]) -> Iterator[tuple[str, list[Range]]]:
+    def boxes(self, tiles: dict[tuple[int, int], Range]) -> Iterator[tuple[str, list[Range]]]:
         """Yield the boxes of a piece of the steps: what operators do, make and read from outside."""
         wanted: dict[int, list[Range]] = {}
         sink = self.group.operators[-1]
@@ -333,7 +338,7 @@ class GroupRun:
 
     def _amounts(self, steps: int) -> GroupReplay:
         result, tensors = GroupReplay(steps=steps), self.network.tensors
-        stored, held = self._stored(), 0.0
+        stored, held = self.stored(), 0.0
         passing: dict[int, float] = {}
         seen: set[tuple[int, bytes]] = set()
         sink_tensor = self.items[self.group.operators[-1]].writes[0].tensor
@@ -354,6 +359,7 @@ class GroupRun:
             if name.startswith("read"):
                 trail = (tensor, self.trails[name].digest())
                 if trail in seen:  # one buffer serves accesses that are alike in every step
+                    result.shared.add(name)
                     continue
                 seen.add(trail)
                 result.loads_bytes += self.moved[name] * size

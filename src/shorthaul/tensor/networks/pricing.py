@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -19,25 +19,21 @@ from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.boxes import Box, Key, Span, tiles, touched
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.stepping import Passing, Sides, changes, come_back, stays, steps_seconds
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
-    """Along one loop, by tile size: sums over the tiles of a box's extent, of what neighbours share, and extremes."""
+class Factor(Sides):
+    """Along one loop, by tile size: sums over the tiles of a box, and its largest extent."""
 
-    total: Floats
-    shared: Floats
-    wrapped: Floats
     most: Floats
-    first: Floats
-    last: Floats
 
     def chosen(self, numbers: Ints) -> Factor:
         """Return the sums for an array of tile sizes by number."""
-        return Factor(*(getattr(self, name)[numbers] for name in self.__slots__))
+        return Factor(*(getattr(self, item.name)[numbers] for item in fields(self)))
 
 
 @dataclass(slots=True)
@@ -71,7 +67,8 @@ class Prices:
     """Amounts for many tilings of a group: bytes loaded and stored, seconds of compute, the peak in bytes.
 
     ``ends`` are the bytes loaded for the first step and stored after the last one, ``inner`` those that pass to the
-    next inner memory at least: what an operator touches in a step, once.
+    next inner memory at least: what an operator touches in a step, once. ``steps_s`` are the seconds of the steps one
+    after the other, with what passes beside them (:mod:`stepping`).
     """
 
     loads: Floats
@@ -82,17 +79,17 @@ class Prices:
     ends: Floats
     steps: Floats
     inner: Floats
+    steps_s: Floats
 
     def latency(self, machine: Machine) -> Floats:
         """Return the seconds that each tiling takes: nothing overlaps the first load, nor the last store."""
         rate = machine.levels[0].bandwidth_bytes_per_s
         memory = (self.loads + self.stores) / rate
-        compute = np.maximum(self.matrix_s, self.vector_s)
-        if len(machine.levels) > 2:
-            inner = self.inner / machine.levels[1].bandwidth_bytes_per_s
-            compute = np.maximum(compute, inner) if machine.levels[2].double_buffered else compute + inner
-        overlap = machine.levels[1].double_buffered
-        return np.maximum(memory, compute + self.ends / rate) if overlap else memory + compute
+        inside, ends = self.steps_s, self.ends / rate
+        found = np.maximum(memory, inside + ends) if machine.levels[1].double_buffered else memory + inside
+        if len(machine.levels) > 2 and not machine.levels[2].double_buffered:
+            found = found + self.inner / machine.levels[1].bandwidth_bytes_per_s
+        return np.asarray(found)
 
 
 def loops_of(network: Network, operators: Sequence[int]) -> Shape:
@@ -257,7 +254,9 @@ class GroupPricer:
         for number, part in enumerate(self.parts):
             like: object = number
             if part.role == "read":
-                sums = ((key, *(getattr(f, name).tobytes() for name in f.__slots__)) for key, f in part.factors.items())
+                sums = (
+                    (key, *(getattr(f, item.name).tobytes() for item in fields(f))) for key, f in part.factors.items()
+                )
                 like = (part.number, part.constant, frozenset(sums))
             known = found.get(like)
             found[like] = part if known is None else replace(known, unit=known.unit + part.unit)
@@ -311,23 +310,27 @@ class GroupPricer:
         self._summed = chosen, result
         return result
 
-    def prices(self, order: Sequence[Key], chosen: dict[Key, Ints]) -> Prices:
-        """Return the amounts with the loops in ``order``, for arrays of candidates by number."""
+    def prices(self, order: Sequence[Key], chosen: dict[Key, Ints], *, by_step: bool = True) -> Prices:
+        """Return the amounts with the loops in ``order``, for arrays of candidates by number.
+
+        Without ``by_step``, all that the steps compute counts as if they did it side by side: they take no less.
+        """
         count = len(next(iter(chosen.values()))) if chosen else 1
-        trips = {key: self.trips[key][chosen[key]] for key in order}
+        trips = [self.trips[key][chosen[key]] for key in order]
         loads, stores, kept_bytes, ends = (np.zeros(count) for _ in range(4))
-        steps = math.prod(trips.values(), start=np.ones(count))
-        seconds = {"matrix": np.zeros(count), "vector": np.zeros(count)}
         live = np.zeros((len(self.operators), count))
         buffered = self.machine.levels[1].double_buffered
         touched_bytes = {number: np.zeros(count) for number in self.operators}
-        regions: dict[int, Floats] = {}
+        regions: dict[int, tuple[Floats, Floats, float]] = {}
+        passing, by_step = Passing(trips), by_step and bool(order)
         for part, factors, total, most, first in self._sums(chosen, count):
-            shared = _shared(part.constant, order, factors, trips, count)
+            sides = [factors.get(key) for key in order]
+            common = stays(part.constant, sides, trips, count)
+            shared = sum(common, np.zeros(count))
             moved = total - shared
+            entering, leaving = changes(part.constant, sides, trips, common) if by_step else (moved[None], moved[None])
             if part.role == "work":
-                seconds[self.network.operators[part.number].unit] += moved * part.unit
-                regions[part.number] = moved / most
+                regions[part.number] = entering, most, part.unit
                 continue
             for number in self._touching(part):
                 touched_bytes[number] += most * part.unit
@@ -338,29 +341,52 @@ class GroupPricer:
                 stores += tensor.elements * part.unit if tensor.is_output else 0.0
                 continue
             size = most * part.unit
-            changes = moved > first
             if part.role == "read":
                 loads += moved * part.unit
                 ends += first * part.unit
+                passing.add(sides, entering * part.unit, 0.0)
             elif part.role != "inner":
                 stores += moved * part.unit
-                last = np.full(count, part.constant)
-                for factor in factors.values():
-                    last = last * factor.last
-                ends += last * part.unit
-            if part.role == "sink":
-                once = np.full(count, part.constant)
-                for factor in factors.values():
-                    once = once * factor.total
-                loads += (moved - once) * part.unit
+                ends += part.constant * math.prod(factor.last for factor in factors.values()) * part.unit
+                enters: Floats | float = 0.0
+                if part.role == "sink":
+                    loads += (moved - part.constant * math.prod(f.total for f in factors.values())) * part.unit
+                    enters = come_back(entering, self._is_sum(order), trips) * part.unit if by_step else 0.0
+                passing.add(sides, enters, leaving * part.unit)
             if part.role == "inner":
-                stays = shared > 0
-                kept_bytes += np.where(stays, size, 0)
-                live[part.live[0] : part.live[1] + 1] += np.where(stays, 0, size)
+                kept_bytes += np.where(shared > 0, size, 0)
+                live[part.live[0] : part.live[1] + 1] += np.where(shared > 0, 0, size)
             else:
-                kept_bytes += np.where(changes & buffered, 2 * size, size)
-        inner = sum((regions[number] * amount for number, amount in touched_bytes.items()), np.zeros(count))
-        return Prices(loads, stores, seconds["matrix"], seconds["vector"], kept_bytes + live.max(0), ends, steps, inner)
+                kept_bytes += np.where((moved > first) & buffered, 2 * size, size)
+        seconds, inner = self._work(regions, touched_bytes, count)
+        work = np.maximum(seconds["matrix"], seconds["vector"])
+        if len(self.machine.levels) > 2 and self.machine.levels[2].double_buffered:
+            work = np.maximum(work, inner / self.machine.levels[1].bandwidth_bytes_per_s)
+        byte_s = 1 / self.machine.levels[0].bandwidth_bytes_per_s
+        steps_s = steps_seconds(trips, work, passing if buffered else None, byte_s) if by_step else work.sum(0)
+        found = (seconds["matrix"].sum(0), seconds["vector"].sum(0), kept_bytes + live.max(0), ends)
+        return Prices(loads, stores, *found, math.prod(trips, start=np.ones(count)), inner.sum(0), steps_s)
+
+    def _is_sum(self, order: Sequence[Key]) -> list[bool]:
+        """Return which loops add up parts of the output of the sink."""
+        reduced = self.network.operators[self.operators[-1]].reduced
+        return [key[0] == self.operators[-1] and key[1] in reduced for key in order]
+
+    def _work(
+        self,
+        regions: Mapping[int, tuple[Floats, Floats, float]],
+        touched_bytes: Mapping[int, Floats],
+        count: int,
+    ) -> tuple[dict[str, Floats], Floats]:
+        """Return, by class of steps, the seconds of each unit, and the bytes that pass to the next inner memory."""
+        nothing = np.zeros((1, count))
+        seconds, inner = {"matrix": nothing, "vector": nothing}, nothing
+        for number, (entering, most, unit) in regions.items():
+            unit_name = self.network.operators[number].unit
+            seconds[unit_name] = seconds[unit_name] + entering * unit
+            if len(self.machine.levels) > 2:
+                inner = inner + entering * (touched_bytes[number] / most)
+        return seconds, inner
 
 
 def _boxes(read: Sequence[tuple[int, int, Box]], made: dict[int, Box], regions: dict[int, Box]) -> list[Box]:
@@ -397,7 +423,7 @@ def _factor(spans: Sequence[tuple[Span, int]], starts: Ints) -> Factor | None:
         wrapped *= _kept(lengths[starts], around, width)
     shared[starts] = 0
     total, most = np.add.reduceat(extent, starts), np.maximum.reduceat(extent, starts)
-    return Factor(total, np.add.reduceat(shared, starts), wrapped, most, extent[starts], extent[ends])
+    return Factor(total, np.add.reduceat(shared, starts), wrapped, extent[starts], extent[ends], most)
 
 
 def _covers(box: Box, key: Key, shape: Sequence[int], starts: Ints) -> bool:
@@ -410,23 +436,3 @@ def _covers(box: Box, key: Key, shape: Sequence[int], starts: Ints) -> bool:
                 return False
     whole = all(span.of or int(span.lengths()[0]) == size for span, size in zip(box, shape, strict=True))
     return whole and len(following) == 1
-
-
-def _shared(
-    constant: float,
-    order: Sequence[Key],
-    factors: dict[Key, Factor],
-    trips: dict[Key, Floats],
-    count: int,
-) -> Floats:
-    """Return the sum, over all steps but the first, of what a box has in common with that of the step before."""
-    found = np.zeros(count)
-    outside = np.full(count, constant)
-    for at, key in enumerate(order):
-        step = outside * (factors[key].shared if key in factors else trips[key] - 1)
-        for inner in order[at + 1 :]:
-            if inner in factors:
-                step = step * factors[inner].wrapped
-        found += step
-        outside = outside * (factors[key].total if key in factors else trips[key])
-    return found

@@ -18,9 +18,10 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import GroupReplay, NetworkReplay, replay_network
+from shorthaul.tensor.check.step_times import Pace, time_steps
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.bound import bound as bound_of
+from shorthaul.tensor.networks.bounds.latency import bound as bound_of
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.machine import Machine, load_machine
 from shorthaul.tensor.networks.model import Network
@@ -35,6 +36,8 @@ _OF_THE_CONTEST: Final = frozenset({"rules", "restarts", "bound"})
 #: Seconds before a plan is kept that may yet become better, and between two, in times of what the last one took.
 _FIRST_KEPT_S: Final = 2.0
 _SHARE_OF_KEEPING: Final = 20
+#: From how many times of the longest unit or traffic on a group is said to take the time of its steps in turn.
+_IN_TURN: Final = 1.05
 
 
 def plan_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
@@ -76,7 +79,7 @@ def planned(network: Network, machine: Machine, search: Search) -> tuple[Network
 
 def _sound(network: Network, machine: Machine, plan: NetworkPlan) -> NetworkReplay:
     """Return the replay of a plan of our own, which breaks no rule."""
-    replayed = _replayed(network, plan, machine)
+    replayed = replay_on(network, plan, machine)
     if replayed.violations:
         broken = "; ".join(map(str, replayed.violations[:3]))
         raise DefectError(f"the search returned a plan that breaks the rules: {broken}")
@@ -95,7 +98,7 @@ def report_of(network: Network, plan: NetworkPlan, options: MachineOptions) -> C
 
 def report_on(network: Network, plan: NetworkPlan, machine: Machine) -> CheckReport:
     """Return what a replay finds of a plan on a machine."""
-    replayed = _replayed(network, plan, machine)
+    replayed = replay_on(network, plan, machine)
     return CheckReport(tuple(replayed.violations), _cost(_rows(network, machine, plan, replayed)), network.remarks)
 
 
@@ -106,7 +109,7 @@ def check_network(
     machine = machine_of_options(options)
     if not isinstance(plan, NetworkPlan):
         raise InputError("is no plan of a network", place="plan", value=plan, allowed="what 'tensor plan' makes of it")
-    return _result("check", network, machine, plan, _replayed(network, plan, machine), options, search, source)
+    return _result("check", network, machine, plan, replay_on(network, plan, machine), options, search, source)
 
 
 def run_network(
@@ -117,7 +120,7 @@ def run_network(
     assert isinstance(plan, NetworkPlan)
     assert checked.check is not None
     extra: dict[str, Any] = {**checked.extra, "run": None}
-    replayed = _replayed(network, plan, machine_of_options(options))
+    replayed = replay_on(network, plan, machine_of_options(options))
     if replayed.violations:
         return replace(checked, extra=extra)
     from shorthaul.tensor.networks.execution.verdict import execute
@@ -174,13 +177,25 @@ def machine_of_options(options: MachineOptions) -> Machine:
     return load_machine(options.machine)
 
 
-def _replayed(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkReplay:
+def replay_on(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkReplay:
+    """Return what a replay finds of a plan on a machine: what breaks a rule, what each group moves, and its seconds."""
     level, *inner = [(float(level.capacity_bytes or 0), level.double_buffered) for level in machine.levels[1:]]
-    widths = [spread(operator, machine.array) for operator in network.operators]
-    replayed = replay_network(network, plan, level[0], double_buffered=level[1], widths=widths)
+    pace = pace_of(network, machine)
+    replayed = replay_network(network, plan, level[0], double_buffered=level[1], widths=pace.widths)
     if not replayed.violations:
         replayed.violations.extend(replay_inner(network, plan, replayed.groups, inner))
+    time_steps(network, plan, replayed.groups, pace)
     return replayed
+
+
+def pace_of(network: Network, machine: Machine) -> Pace:
+    """Return how fast the operators of a network, and what they move, pass on a machine."""
+    return Pace(
+        [machine.seconds_per_operation(item.unit, network.bits(n)) for n, item in enumerate(network.operators)],
+        [1 / outer.bandwidth_bytes_per_s for outer in machine.levels[:-1]],
+        [inside.double_buffered for inside in machine.levels[1:]],
+        [spread(operator, machine.array) for operator in network.operators],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +208,7 @@ class _Row:
     matrix_s: float
     vector_s: float
     memory_s: tuple[float, ...]
+    steps_s: float
     latency_s: float
     loads: float
     stores: float
@@ -206,7 +222,8 @@ class _Row:
         """What the group takes the time of."""
         times = {"matrix": self.matrix_s, "vector": self.vector_s}
         times |= {f"traffic of level {level}": seconds for level, seconds in enumerate(self.memory_s)}
-        return max(times, key=lambda name: times[name])
+        longest = max(times, key=lambda name: times[name])
+        return "steps in turn" if self.steps_s > _IN_TURN * times[longest] else longest
 
 
 def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> list[_Row]:
@@ -219,14 +236,12 @@ def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: Netwo
             seconds[unit] += operations * machine.seconds_per_operation(unit, network.bits(operator))
         memory = [sum(moved) / level.bandwidth_bytes_per_s for level, moved in _passes(machine, seen)]
         buffered = [level.double_buffered for level in machine.levels[1:]]
-        together = [time for time, overlaps in zip(memory, buffered, strict=False) if overlaps]
         apart = sum(time for time, overlaps in zip(memory, buffered, strict=False) if not overlaps)
         # Only what passes the outermost memory in between overlaps with the rest.
         rate = machine.levels[0].bandwidth_bytes_per_s
         memory[0] += (early[number + 1] - seen.early_bytes) / rate
         ends = (seen.ends_bytes - seen.early_bytes) / rate if buffered[0] else 0.0
-        inside = max(*seconds.values(), *(together[1:] if buffered[0] else together))
-        latency = max(inside + ends, memory[0] if buffered[0] else 0.0) + apart
+        latency = max(seen.steps_s + ends, memory[0] if buffered[0] else 0.0) + apart
         known = [number for number in group.operators if 0 <= number < len(network.operators)]
         names = tuple(network.operators[number].name for number in known)
         loops = " ".join(
@@ -242,6 +257,7 @@ def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: Netwo
                 seconds["matrix"],
                 seconds["vector"],
                 tuple(memory),
+                seen.steps_s,
                 latency,
                 seen.loads_bytes,
                 seen.stores_bytes,
@@ -321,14 +337,25 @@ def _cost(rows: list[_Row]) -> Cost:
 
 def figures_of_network(network: Network, plan: NetworkPlan, machine: Machine) -> tuple[OfPoint, ...]:
     """Return what there is to see of a plan for a network."""
-    replayed = _replayed(network, plan, machine)
+    replayed = replay_on(network, plan, machine)
     return _figures(network, machine, _rows(network, machine, plan, replayed), replayed)
 
 
 def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: NetworkReplay) -> tuple[OfPoint, ...]:
     traffic = [f"{level.name} s" for level in machine.levels[: len(rows[0].memory_s) if rows else 1]]
     columns = (
-        *("group", "operators", "tiles", "steps", "matrix s", "vector s", *traffic, "latency s", "bound by"),
+        *(
+            "group",
+            "operators",
+            "tiles",
+            "steps",
+            "matrix s",
+            "vector s",
+            *traffic,
+            "steps in turn s",
+            "latency s",
+            "bound by",
+        ),
         *("loaded bytes", "stored bytes", "peak bytes", "energy J"),
     )
     groups = Table(
@@ -343,6 +370,7 @@ def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: Net
                 row.matrix_s,
                 row.vector_s,
                 *row.memory_s,
+                row.steps_s,
                 row.latency_s,
                 row.bound_by,
                 row.loads,
@@ -352,7 +380,8 @@ def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: Net
             )
             for row in rows
         ),
-        note="Tiles are named from the outermost loop to the innermost; dimensions without a tile are whole.",
+        note="Tiles are named from the outermost loop to the innermost; dimensions without a tile are whole. Steps in "
+        "turn count, one after the other, what each computes or what passes beside it, whichever is longer.",
     )
     return _roofline(machine, rows), _timeline(machine, rows), _operators(network, machine, replayed), groups
 

@@ -22,7 +22,7 @@ from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import plan_document, plan_from_document
 from shorthaul.tensor.model import RULES, Problem, Rules
-from shorthaul.tensor.networks.bound import bound as bound_of_network
+from shorthaul.tensor.networks.bounds.latency import bound as bound_of_network
 from shorthaul.tensor.networks.documents import network_plan_document, network_plan_of
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network

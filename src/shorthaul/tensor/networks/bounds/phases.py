@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.tensor.networks.holding import Holding
+from shorthaul.tensor.networks.bounds.holding import Holding
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.needs import Demand

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shorthaul.core.amounts import Bound
+from shorthaul.tensor.networks.bounds.phases import Amounts, phases
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Expand, Network
 from shorthaul.tensor.networks.needs import Demand, demands, together
-from shorthaul.tensor.networks.phases import Amounts, phases
 
 
 @dataclass(frozen=True, slots=True)

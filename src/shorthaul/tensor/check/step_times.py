@@ -1,0 +1,175 @@
+"""The replay of a group's seconds: every step with its operations, and what passes beside it or beside more of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.tensor.check.accesses import Range, in_all
+from shorthaul.tensor.check.network_replay import GroupReplay, GroupRun, residents
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.plan import Group, NetworkPlan
+
+Floats = npt.NDArray[np.float64]
+#: Steps replayed at once.
+_AT_ONCE = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a machine is: seconds of an operation of each operator, and of a byte of each level but the innermost.
+
+    ``buffered`` says of every level but the outermost whether it is double buffered; ``widths`` how many positions of
+    each dimension of an operator are computed at once.
+    """
+
+    operation_s: Sequence[float]
+    byte_s: Sequence[float]
+    buffered: Sequence[bool]
+    widths: Sequence[Sequence[int]]
+
+
+def time_steps(network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], pace: Pace) -> None:
+    """Put into ``groups`` the seconds that their steps take, once all that they move is known.
+
+    What changes with a box has its place twice. It passes while the iteration before runs, of the innermost loop that
+    the box follows (stores: while the next one does). An iteration takes what its parts take together, or what passes
+    during it, a step what its operations take, or what passes beside it.
+    """
+    near = residents(network, plan, [])
+    for number, (group, seen) in enumerate(zip(plan.groups, groups, strict=True)):
+        if seen.operations:
+            seen.steps_s = _Times(network, group, near[number], seen, pace).seconds()
+
+
+@dataclass(slots=True)
+class _Times:
+    """The seconds of one group: of operations by step, and bytes by iteration of each loop."""
+
+    network: Network
+    group: Group
+    near: set[int]
+    seen: GroupReplay
+    pace: Pace
+    trips: list[int] = field(default_factory=list)
+    last: dict[str, tuple[list[tuple[int, int]], float]] = field(default_factory=dict)
+
+    def seconds(self) -> float:
+        """Return the seconds of all steps, with nothing before the first and after the last of them."""
+        members = self.group.operators
+        if self.network.operators[members[-1]].barrier:
+            whole = {number: np.array([self.seen.filled[number]]) for number in members}
+            return float(self._work(whole, {number: np.ones(1) for number in members})[0])
+        sizes = [self.network.operators[loop.operator].dims[loop.dim] for loop in self.group.loops]
+        self.trips = [-(-size // loop.tile) for size, loop in zip(sizes, self.group.loops, strict=True)]
+        run = GroupRun(self.network, self.group, self.near, double_buffered=self.pace.buffered[0])
+        levels, steps = self._levels(run, sizes), math.prod(self.trips)
+        blocks = [math.prod(self.trips[: at + 1]) for at in range(len(self.trips))]
+        passing, work = [np.zeros(count) for count in blocks], np.zeros(steps)
+        for start in range(0, steps, _AT_ONCE):
+            end = min(start + _AT_ONCE, steps)
+            tiles, sums = self._tiles(sizes, start, end)
+            done: dict[int, Floats] = {}
+            shares: dict[int, Floats] = {}
+            for name, box in run.boxes(tiles):
+                entering, leaving, filled = self._changes(name, box, end - start)
+                if name.startswith("work"):
+                    number = int(name.removeprefix("work "))
+                    work_each = self.network.operators[number].work
+                    done[number] = filled * work_each
+                    shares[number] = entering * work_each / max(self.seen.operations[number], 1e-300)
+                    continue
+                size = self.network.tensors[run.tensor[name]].bits / 8
+                loads, stores = self._moves(run, name, entering, leaving, sums)
+                if levels[name] >= 0:
+                    each = steps // blocks[levels[name]]
+                    here = np.arange(-(-max(start, 1) // each) * each, end, each)
+                    passing[levels[name]][here // each - 1] += loads[here - start] * size
+                    passing[levels[name]][here // each] += stores[here - start] * size
+            work[start:end] = self._work(done, shares)
+        return self._in_a_row(work, passing)
+
+    def _levels(self, run: GroupRun, sizes: Sequence[int]) -> dict[str, int]:
+        """Return the innermost loop of several tiles that each box follows, -1 for none."""
+        found = {name: -1 for name, _ in run.boxes({})}
+        for at, (loop, size, count) in enumerate(zip(self.group.loops, sizes, self.trips, strict=True)):
+            if count > 1:
+                low = np.arange(count, dtype=np.int64) * loop.tile
+                tile = {(loop.operator, loop.dim): (low, np.minimum(low + loop.tile, size) - 1)}
+                for name, box in run.boxes(tile):
+                    if any(len(side) > 1 for ends in box for side in ends):
+                        found[name] = at
+        return found
+
+    def _tiles(self, sizes: Sequence[int], start: int, end: int) -> tuple[dict[tuple[int, int], Range], Any]:
+        """Return the tiles of a piece of the steps, and where sums of the sink go on that have begun."""
+        at = np.unravel_index(np.arange(start, end), self.trips) if self.trips else ()
+        tiles: dict[tuple[int, int], Range] = {}
+        sums = np.zeros(end - start, bool)
+        sink = self.group.operators[-1]
+        for loop, size, index in zip(self.group.loops, sizes, at, strict=True):
+            low = index.astype(np.int64) * loop.tile
+            tiles[loop.operator, loop.dim] = (low, np.minimum(low + loop.tile, size) - 1)
+            if loop.operator == sink and loop.dim in self.network.operators[sink].reduced:
+                sums |= index > 0
+        return tiles, sums
+
+    def _changes(self, name: str, box: Sequence[Range], count: int) -> tuple[Floats, Floats, Floats]:
+        """Return by step what enters of a box, what leaves, and what the array computes, a part of a pass as all."""
+        volume, common, passes, spared = (np.ones(count) for _ in range(4))
+        ends, left = self.last.get(name, ([(0, -1)] * len(box), 0.0))
+        widths = self.pace.widths[int(name.removeprefix("work "))] if name.startswith("work") else [1] * len(box)
+        now = []
+        for ranges, before, width in zip(box, ends, widths, strict=True):
+            low, high = in_all(ranges, count)
+            low_before, high_before = np.append(before[0], low[:-1]), np.append(before[1], high[:-1])
+            length = np.maximum(high - low + 1, 0)
+            shared = np.maximum(np.minimum(high, high_before) - np.maximum(low, low_before) + 1, 0)
+            volume *= length
+            common *= shared
+            passes *= -(-length // width) * width
+            spared *= np.where(shared == length, -(-length // width), shared // width) * width
+            now.append((int(low[-1]), int(high[-1])))
+        if name not in self.last:
+            common[0] = spared[0] = 0.0
+        self.last[name] = now, float(volume[-1])
+        return volume - common, np.append(left, volume[:-1]) - common, passes - spared
+
+    def _moves(self, run: GroupRun, name: str, entering: Floats, leaving: Floats, sums: Any) -> tuple[Floats, Floats]:
+        """Return by step the elements loaded for it, and those stored after the one before."""
+        tensor, nothing = run.tensor[name], np.zeros(len(entering))
+        if tensor in self.near or name in self.seen.shared:
+            return nothing, nothing
+        if name.startswith("read"):
+            return entering, nothing
+        if tensor not in run.stored():
+            return nothing, nothing
+        is_sink = self.network.producer[tensor] == self.group.operators[-1]
+        return (np.where(sums, entering, 0.0) if is_sink else nothing), leaving
+
+    def _work(self, done: Mapping[int, Floats], shares: Mapping[int, Floats]) -> Floats:
+        """Return the seconds of steps: the units and double buffered levels further inside work side by side."""
+        count = len(next(iter(done.values())))
+        units = {"matrix": np.zeros(count), "vector": np.zeros(count)}
+        inner = np.zeros((len(self.pace.byte_s) - 1, count))
+        for number, operations in done.items():
+            units[self.network.operators[number].unit] += operations * self.pace.operation_s[number]
+            for at, moved in enumerate(self.seen.inner_of.get(number, ())):
+                inner[at] += shares[number] * moved * self.pace.byte_s[at + 1]
+        overlapping = [side for side, is_double in zip(inner, self.pace.buffered[1:], strict=True) if is_double]
+        return np.asarray(np.max([*units.values(), *overlapping], axis=0))
+
+    def _in_a_row(self, work: Floats, passing: Sequence[Floats]) -> float:
+        """Return the seconds of all iterations of the outermost loop."""
+        time, moved = work, np.zeros(len(work))
+        if self.pace.buffered[0]:
+            for count, bytes_passing in zip(reversed(self.trips), reversed(passing), strict=True):
+                moved = moved + bytes_passing * self.pace.byte_s[0]
+                time = np.maximum(time, moved).reshape(-1, count).sum(1)
+                moved = moved.reshape(-1, count).sum(1)
+        return float(time.sum())

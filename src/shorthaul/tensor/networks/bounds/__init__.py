@@ -1,0 +1,1 @@
+"""Lower bounds on what plans of networks take."""
