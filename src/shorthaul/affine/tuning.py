@@ -169,6 +169,8 @@ MOST_KEPT_STEPS = 20_000
 LEAST_SHARE_JOINED = 1e-3
 #: Placements of one phase.
 MOST_PLACEMENTS = 12
+#: The share of all uses that a phase may have which emitted C executes within another one, every operand loaded.
+MOST_SUNK = 0.1
 #: Coordinates of which all orders are tried.
 WIDEST_FREE_ORDER = 4
 #: Coordinates that are tiled.

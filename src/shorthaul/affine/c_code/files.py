@@ -46,11 +46,15 @@ def c_file(program: Program, order: LegalOrder, sizes: Mapping[str, int], remark
 def remarks_of(order: LegalOrder) -> list[str]:
     """Return what a reader has to know of the order."""
     result = [f"{', '.join(nest.names)}: {nest.remark}" for nest in order.nests if nest.remark]
-    result += [
-        f"{name} has room for a value per iteration of {item.depth} loops"
-        for name, item in order.storage.buffers.items()
-    ]
+    result += [f"{name} has room for {_room(item)}" for name, item in order.storage.buffers.items()]
     return result
+
+
+def _room(buffer: Buffer) -> str:
+    """Return what a buffer has room for."""
+    if not buffer.depth:
+        return "what unrelated statements write, each apart"
+    return f"a value per iteration of {buffer.depth} loops"
 
 
 class _File:
@@ -188,15 +192,14 @@ class _File:
 
     def _after(self) -> str:
         """Return the copies of last values into arrays that outlive the function, and the end of the buffers."""
-        lines = []
+        lines, copies = [], self.order.copies
         for name, buffer in self.order.storage.buffers.items():
-            if name not in self.code.private:
-                lines.append(self._copied(buffer))
+            if name in copies:
+                lines.append(self._copied(buffer, copies[name]))
             lines.append(f"  free({name}_values);")
         return "\n".join(lines)
 
-    def _copied(self, buffer: Buffer) -> str:
-        moved = _last_values(self.program, buffer)
+    def _copied(self, buffer: Buffer, moved: isl.Map) -> str:
         width = moved.dim(isl.dim_type.in_)
         elements = moved.reset_tuple_id(isl.dim_type.in_).wrap().flatten().set_tuple_name("COPY")
         part = Part("COPY", "COPY", elements.identity().reset_tuple_id(_OUT), elements.identity(), {})
@@ -297,19 +300,6 @@ def _extents(buffer: Buffer) -> list[tuple[str, str]]:
         least, most = (c_value(end) for end in (buffer.elements.dim_min(at), buffer.elements.dim_max(at)))
         result.append((least, f"({most}) - ({least}) + 1"))
     return result
-
-
-def _last_values(program: Program, buffer: Buffer) -> isl.Map:
-    """Return for every element of the array the further subscripts of the value it has at the end."""
-    writers = [item for item in program.statements if item.write.array == buffer.array]
-    writes = isl.UnionMap.from_map(writers[0].write.relation.reverse())
-    where = isl.UnionMap.from_map(buffer.subscripts[writers[0].write.tag])
-    for item in writers[1:]:
-        writes = writes.union(isl.UnionMap.from_map(item.write.relation.reverse()))
-        where = where.union(isl.UnionMap.from_map(buffer.subscripts[item.write.tag]))
-    schedule = program.schedule()
-    last = writes.apply_range(schedule).lexmax().apply_range(schedule.reverse())
-    return isl.Map.from_union_map(last.intersect(writes).apply_range(where)).coalesce()
 
 
 def _distinct(declaration: str, name: str) -> str:

@@ -2,59 +2,133 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shorthaul.affine.c_code.legality import Order, broken_between, examined
+import islpy as isl
+
+from shorthaul.affine.c_code.legality import Order, broken_between, examined, leads_back
 from shorthaul.affine.c_code.parts import Nest, nest_of, program_nest
+from shorthaul.affine.c_code.sinking import Sinking, most_moved, plain_of, uses_at
+from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
-from shorthaul.affine.orders.boxes.storage import Storage
+from shorthaul.affine.orders.boxes.storage import Storage, last_values
 from shorthaul.affine.orders.levels import LevelOrder
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 
+#: What is known of conflicts.
+Known = dict[Hashable, Any]
+
 
 @dataclass(frozen=True)
 class LegalOrder:
-    """Nests one after the other, what is known of each, and the storage that they need."""
+    """Nests one after the other, what is known of each, and the storage that they need.
+
+    In ``moved`` are phases that stand within the loops of others.
+    """
 
     nests: tuple[Nest, ...]
     orders: tuple[Order, ...]
     storage: Storage
     conflicts: Conflicts
+    moved: tuple[AnyStep, ...] = ()
+
+    @property
+    def room(self) -> int:
+        """The words that the operands of what was moved need beside what the order holds."""
+        return max((_operands(plain_of(step)) for step in self.moved), default=0)
+
+    def loads(self, upper: UpperBound | LevelOrder, sizes: Mapping[str, int]) -> float | None:
+        """Return what the emitted order loads at most at ``sizes``, with those of ``upper``; None where it left that.
+
+        What was moved loads every operand; arrays that outlive the function get their last values from buffers.
+        """
+        if any(nest.remark for nest in self.nests):
+            return None
+        parameters = {name: size for name, size in sizes.items() if name != "S"}
+        total = upper.value(sizes)
+        for step in self.moved:
+            plain = plain_of(step)
+            total += plain.counts.at(sizes)(plain.every_use) - step.loads(parameters, sizes["S"])
+        for moved in self.copies.values():
+            total += card(moved.domain()).at(parameters)
+        return total
+
+    @property
+    def copies(self) -> dict[str, isl.Map]:
+        """Where the last value of every element is, by buffer of an array that outlives the function."""
+        program = self.conflicts.program
+        return {
+            name: last_values(program, item)
+            for name, item in self.storage.buffers.items()
+            if name not in program.code.private
+        }
 
 
-def legal_order(upper: UpperBound | LevelOrder, flow: DataFlow, sizes: Mapping[str, int]) -> LegalOrder:
+def legal_order(
+    upper: UpperBound | LevelOrder, flow: DataFlow, sizes: Mapping[str, int], known: Known | None = None
+) -> LegalOrder:
     """Return the order of ``upper`` at ``sizes`` as nests that can be executed in the program's memory.
+
+    ``known`` remembers what conflicts there are.
 
     Arrays whose conflicts an order breaks are expanded, as long as that takes no more memory than all arrays. Otherwise
     the order of that phase is given up: for its tiles without panels and turns, then for the program's.
     """
     program = flow.program
-    steps: list[AnyStep | None] = list(upper.steps)
-    nests = [nest_of(program, step, at, sizes) for at, step in enumerate(upper.steps)]
-    storage = Storage(flow)
-    known: dict[Hashable, Any] = {}
+    phases = Sinking(flow, sizes, upper.steps, lambda step, at: nest_of(program, step, at, sizes))
+    storage = Storage(flow, numbers_first=True)
+    known = {} if known is None else known
     while True:
+        nests = phases.nests
         conflicts = Conflicts(program, storage.accesses(), known)
         orders = [examined(nest, conflicts) for nest in nests]
         within = frozenset(array for order in orders for array in order.broken)
         across = broken_between(nests, conflicts)
         if not within | across:
-            return LegalOrder(tuple(nests), tuple(orders), storage, conflicts)
-        larger = storage.expanded(within | across, sizes)
+            return LegalOrder(tuple(nests), tuple(orders), storage, conflicts, tuple(phases.moved))
+        larger = storage.expanded(within, sizes) if within else None
+        if not within and phases.sink(conflicts):
+            continue
+        larger = larger or storage.expanded(within | across, sizes)
         if larger is not None:
             storage = larger
         elif within:
             at = next(at for at, order in enumerate(orders) if order.broken)
-            steps[at], nests[at] = _simpler(nests[at], steps[at], at, program, sizes)
+            phases.put(at, *_simpler(nests[at], phases.steps[at], at, program, sizes))
         else:
-            nests, steps = _joined(nests, steps, conflicts, program)
+            _join(phases, conflicts, program)
+
+
+def room_for_moved(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], known: Known) -> int:
+    """Return the words to leave free for small phases of ``upper`` that have to stand within others."""
+    conflicts = Conflicts(flow.program, Storage(flow).accesses(), known)
+    steps = upper.steps
+    most = most_moved(steps, sizes)
+    small = [at for at, step in enumerate(steps) if uses_at(step, sizes) <= most and _operands(plain_of(step))]
+    return max(
+        (
+            _operands(plain_of(steps[at]))
+            for at in small
+            if any(
+                leads_back(steps[first].names, steps[last].names, conflicts)
+                for first, last in (*((at, k) for k in range(at + 1, len(steps))), *((k, at) for k in range(at)))
+            )
+        ),
+        default=0,
+    )
+
+
+def _operands(step: Step) -> int:
+    """Return how many values an instance of a phase reads at most."""
+    return max(Counter(item.sink for item in step.reads).values(), default=0)
 
 
 def _simpler(
@@ -73,18 +147,16 @@ def _simpler(
     return None, replace(made, remark=f"{told}: program order in its place")
 
 
-def _joined(
-    nests: list[Nest], steps: list[AnyStep | None], conflicts: Conflicts, program: Program
-) -> tuple[list[Nest], list[AnyStep | None]]:
-    """Return the nests with those joined, in program order, between which a conflict leads back."""
+def _join(phases: Sinking, conflicts: Conflicts, program: Program) -> None:
+    """Join the nests, in program order, between the first and the last of which a conflict leads back."""
+    nests = phases.nests
     for first in range(len(nests)):
         for last in range(len(nests) - 1, first, -1):
             if broken_between([nests[first], nests[last]], conflicts):
                 names = {name for nest in nests[first : last + 1] for name in nest.names}
                 ordered = [item.name for item in program.statements if item.name in names]
-                made = replace(
-                    program_nest(program, ordered),
-                    remark="phases that share memory are joined, in program order",
-                )
-                return [*nests[:first], made, *nests[last + 1 :]], [*steps[:first], None, *steps[last + 1 :]]
-    return nests, steps
+                made = program_nest(program, ordered)
+                phases.put(first, None, replace(made, remark="phases that share memory are joined, in program order"))
+                for _ in range(last - first):
+                    phases.drop(first + 1)
+                return

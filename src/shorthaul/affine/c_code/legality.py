@@ -23,12 +23,17 @@ class Order:
     carried: frozenset[tuple[int, str, str]]
 
 
-def examined(nest: Nest, conflicts: Conflicts) -> Order:
-    """Return which conflicts among the statements of ``nest`` its order breaks, and which entries carry the others."""
+def examined(nest: Nest, conflicts: Conflicts, name: str | None = None) -> Order:
+    """Return which conflicts among the statements of ``nest`` its order breaks, and which entries carry the others.
+
+    With a ``name`` only conflicts with this statement are looked at.
+    """
     broken: set[str] = set()
     carried: set[tuple[int, str, str]] = set()
     members = {name: [item for item in nest.parts if item.statement == name] for name in nest.names}
     for first, second in product(nest.names, repeat=2):
+        if name is not None and name not in (first, second):
+            continue
         for array, key, pairs in conflicts.between(first, second):
             for a, b in product(members[first], members[second]):
                 found = key, id(a), id(b)
@@ -44,13 +49,17 @@ def examined(nest: Nest, conflicts: Conflicts) -> Order:
 
 def broken_between(nests: Sequence[Nest], conflicts: Conflicts) -> frozenset[str]:
     """Return the arrays with conflicts that lead from a nest to one before it."""
-    broken: set[str] = set()
-    for at, nest in enumerate(nests):
-        for later in nests[at + 1 :]:
-            for first in later.names:
-                for second in nest.names:
-                    broken |= {array for array, _, _ in conflicts.between(first, second)}
-    return frozenset(broken)
+    return frozenset(
+        array
+        for at, nest in enumerate(nests)
+        for later in nests[at + 1 :]
+        for array in leads_back(nest.names, later.names, conflicts)
+    )
+
+
+def leads_back(before: Sequence[str], after: Sequence[str], conflicts: Conflicts) -> frozenset[str]:
+    """Return the arrays with conflicts that lead from one of the statements ``after`` to one ``before``."""
+    return frozenset(array for first in after for second in before for array, _, _ in conflicts.between(first, second))
 
 
 def _carried(a: Part, b: Part, pairs: isl.Map, tiles: Mapping[str, int]) -> set[int] | None:

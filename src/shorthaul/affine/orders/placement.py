@@ -237,7 +237,7 @@ def placements(
         waiting.remove(chosen)
         following = []
         for partial in found:
-            options = dict.fromkeys(_options(flow, chosen, partial, reads, len(found[0][root.name])))
+            options = dict.fromkeys(options_beside(flow, chosen, partial, reads, len(found[0][root.name])))
             following += [{**partial, chosen.name: rows} for rows in options]
         found = list(islice((item for item in following if wanted(item)), MOST_PLACEMENTS))
     yield from found
@@ -271,7 +271,7 @@ def _linked(name: str, partial: Placement, reads: Mapping[str, Sequence[Read]]) 
     )
 
 
-def _options(
+def options_beside(
     flow: DataFlow, statement: Statement, partial: Placement, reads: Mapping[str, Sequence[Read]], width: int
 ) -> Iterator[tuple[Row, ...]]:
     """Return ways to place one more statement: where its values are used, made or shared, or as its loops are."""

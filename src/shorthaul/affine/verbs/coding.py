@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Unpack
 from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.c_code.files import c_file, remarks_of
-from shorthaul.affine.c_code.legal import legal_order
+from shorthaul.affine.c_code.legal import Known, legal_order, room_for_moved
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions, CodeOptions
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
+from shorthaul.affine.sizes import FAST_MEMORY
 from shorthaul.affine.verbs.bound import KIND, bound_of, order_in_time, over_memory
 from shorthaul.affine.verbs.data_flow import drawn_data_flow
 from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
@@ -70,8 +71,15 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             flow = flow_dependences(program)
             upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
             part = search.part(tuning.UPPER_SHARE)
-            here = order_in_time(upper, flow, sizes, capacities, part, tuning.CODE_SLACK) or upper
-            order = legal_order(here, flow, sizes)
+            known: Known = {}
+            kept = room_for_moved(upper, flow, sizes, known) if len(capacities) == 1 else 0
+            less = {**sizes, FAST_MEMORY: sizes[FAST_MEMORY] - kept}
+            if lack_of_room(program, less, less[FAST_MEMORY]) is not None:
+                kept, less = 0, sizes
+            memory = (less[FAST_MEMORY],) if kept else capacities
+            here = order_in_time(upper, flow, less, memory, part, tuning.CODE_SLACK) or upper
+            order = legal_order(here, flow, less, known)
+            loads = order.loads(here, less) if order.room <= kept else None
             remarks = remarks_of(order)
             text = c_file(program, order, sizes, remarks)
         except OutOfEffortError:
@@ -79,18 +87,18 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         wanted = BoundOptions(profile=options.profile)
         found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE)
         least = bound_of(program, found, sizes, flow)
-        derived = not any(nest.remark for nest in order.nests) and not order.storage.buffers
+        drawn = None if loads is None or order.moved or order.copies else here
         extra: CodeExtra = {
             "code": text,
             "sizes": sizes,
             "tiles": {name: value for nest in order.nests for name, value in nest.tiles.items()},
-            "loads_words": here.value(sizes) if derived else None,
+            "loads_words": loads,
             "remarks": remarks,
         }
-        drawing = over_memory(found, sizes, capacities, here if derived else None, search)
+        drawing = over_memory(found, sizes, capacities, drawn, search)
         if options.level is not None:
             bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
-            extra["levels"] = level_rows(bounds, sizes, here if derived else None)
+            extra["levels"] = level_rows(bounds, sizes, drawn)
     result: Result[Plan, CodeExtra] = Result(
         kind=KIND,
         status=None,

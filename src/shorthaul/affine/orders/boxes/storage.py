@@ -2,8 +2,8 @@
 
 The values that a program computes in one place of memory, one after the other, may be alive together in another order.
 An expanded array has further subscripts in front: the first p loops around the write and, where no read takes values
-from two writes, a number before them. A read takes those of the write that its value comes from. Inputs may have places
-of their own there, those that follow where reads of the same text take what was written.
+from two writes, a number before them; p may be 0. A read takes those of the write that its value comes from. Inputs may
+have places of their own there, those that follow where reads of the same text take what was written.
 """
 
 from __future__ import annotations
@@ -48,13 +48,15 @@ class Buffer:
 class Storage:
     """Which arrays are expanded, by name.
 
-    ``with_inputs``: also those of which some values are inputs; ``numbered``: with a number for unrelated writes.
+    ``with_inputs``: also those of which some values are inputs; ``numbered``: with a number for unrelated writes;
+    ``numbers_first``: with this number before another loop is one of the subscripts.
     """
 
     flow: DataFlow
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
     with_inputs: bool = False
     numbered: bool = False
+    numbers_first: bool = False
 
     def relation(self, reference: Reference) -> isl.Map:
         """Return the elements that a reference accesses, with the further subscripts of buffers in front."""
@@ -75,7 +77,14 @@ class Storage:
     def deeper(self, array: str) -> Storage | None:
         """Return the storage with one more subscript in front of ``array``; None if that is not possible."""
         known = self.buffers.get(array)
-        made = _buffer(self.flow, array, 1 if known is None else known.depth + 1, self)
+        if self.numbers_first:
+            key = 1 if known is None else known.key + 1
+            found = (
+                _buffer(self.flow, array, item // 2, replace(self, numbered=item % 2 == 1)) for item in (key, key + 1)
+            )
+            made = next((item for item in found if item is not None and item.key >= key), None)
+        else:
+            made = _buffer(self.flow, array, 1 if known is None else known.depth + 1, self)
         return None if made is None else replace(self, buffers={**self.buffers, array: made})
 
     def expanded(self, arrays: Iterable[str], sizes: Mapping[str, int]) -> Storage | None:
@@ -107,6 +116,8 @@ def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer 
         return None
     numbers = _unrelated(flow, array, [item.name for item in writers])
     several = storage.numbered and len({*numbers.values()}) > 1
+    if not depth and not several:
+        return None
     subscripts = {
         item.write.tag: _first_loops(item, depth, [numbers[item.name]] if several else []) for item in writers
     }
@@ -184,6 +195,19 @@ def _first_loops(statement: Statement, depth: int, first: Sequence[int]) -> isl.
     values = [*map(str, first), *names[:depth], *("0",) * (depth - len(names))]
     text = f"{{ {statement.name}[{', '.join(names)}] -> [{', '.join(values)}] }}"
     return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(statement.domain)
+
+
+def last_values(program: Program, buffer: Buffer) -> isl.Map:
+    """Return for every element of the array the further subscripts of the value it has at the end."""
+    writers = [item for item in program.statements if item.write.array == buffer.array]
+    writes = isl.UnionMap.from_map(writers[0].write.relation.reverse())
+    where = isl.UnionMap.from_map(buffer.subscripts[writers[0].write.tag])
+    for item in writers[1:]:
+        writes = writes.union(isl.UnionMap.from_map(item.write.relation.reverse()))
+        where = where.union(isl.UnionMap.from_map(buffer.subscripts[item.write.tag]))
+    schedule = program.schedule()
+    last = writes.apply_range(schedule).lexmax().apply_range(schedule.reverse())
+    return isl.Map.from_union_map(last.intersect(writes).apply_range(where)).coalesce()
 
 
 def _touched(program: Program) -> dict[str, isl.Set]:
