@@ -133,6 +133,8 @@ WAVEFRONT_EFFORT: Final = 1e-5
 #: Wavefronts: graphs above this many nodes are not cut into parts, but a sample of wavefronts is taken (the
 #: second number); above the third number no cuts are computed. Into how many pieces orders are cut.
 MOST_PARTED: Final = 400
+#: Nodes and edges of flows that a certificate of wavefronts asks its checker to find, at most: some seconds.
+MOST_SHOWN_FLOWS: Final = 3_000_000
 WAVEFRONTS: Final = 64
 MOST_FOR_WAVEFRONTS: Final = 20_000
 PIECES: Final = 12

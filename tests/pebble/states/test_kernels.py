@@ -164,7 +164,8 @@ def fronts(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag, budget = sample(rng, 12)
     with form_of(kernels):
         found = wavefront.excess(cdag, budget, search=Search())
-        return wavefront.turning(cdag, budget, search=Search()), found.excess, list(found.pieces)
+        turned = wavefront.turning(cdag, budget, search=Search()).excess
+        return turned, found.excess, [(piece.nodes, piece.excess) for piece in found.pieces]
 
 
 def between_moments(kernels: ModuleType, rng: np.random.Generator) -> Any:

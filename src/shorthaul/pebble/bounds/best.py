@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.files.columns import MOST_JSON_ENTRIES
@@ -95,17 +98,23 @@ def uncertified(method: str) -> dict[str, Any]:
     return {"kind": "exhaustive" if is_exhaustive else "formula", "method": method}
 
 
-def _certificate(cdag: Cdag, sums: Iterable[Sequence[Piece]], excess: int, method: str) -> dict[str, Any]:
-    """Return the certificate of the sum of pieces that proves most, and what the best ``method`` proves beyond that."""
-    told, best = 0, list[Piece]()
+def _certificate(
+    cdag: Cdag, sums: Iterable[Sequence[tuple[Piece, Fraction]]], excess: int, method: str
+) -> dict[str, Any]:
+    """Return the certificate of the sum of shares that proves most, and what the best ``method`` proves beyond that."""
+    told, best = Fraction(0), list[tuple[Piece, Fraction]]()
     for pieces in sums:
-        certified = [piece for piece in pieces if piece.shown is not None]
-        value = sum(piece.excess for piece in certified)
-        if value > told and sum(piece.size for piece in certified) <= MOST_JSON_ENTRIES:
+        certified = [(piece, share) for piece, share in pieces if piece.shown is not None]
+        value = sum((share * piece.excess for piece, share in certified), Fraction(0))
+        if value > told and sum(piece.size for piece, _ in certified) <= MOST_JSON_ENTRIES:
             told, best = value, certified
-    parts = [part for piece in best if piece.shown is not None for part in piece.shown(cdag)]
-    rest = [uncertified(method)] if excess > told else []
-    return {"parts": [{"kind": "algorithmic"}, *parts, *rest]}
+    parts: list[dict[str, Any]] = [{"kind": "algorithmic"}]
+    for piece, share in best:
+        shared = {} if share == 1 else {"share": [share.numerator, share.denominator]}
+        parts += [{**part, **shared} for part in piece.shown(cdag)] if piece.shown is not None else []
+    if excess > -(-told // (unit := int(np.gcd.reduce(cdag.weights)))) * unit:
+        parts.append(uncertified(method))
+    return {"parts": parts}
 
 
 def bound_of_program(cdag: Cdag, budget: int, *, search: Search) -> Bound | None:
@@ -138,7 +147,7 @@ def best_bound(
     With ``recompute`` only bounds that hold for values computed again are taken. ``goal`` is the traffic of a plan: no
     more time is spent on a bound that has reached it. ``known`` is a bound to begin with.
     ``details["bounds"]`` lists all bounds, ``details["parts"]`` the number of nodes, bound and share of the parts,
-    ``details["certificate"]`` the paths of crossings, up to 10^5 nodes, and which bound is higher.
+    ``details["certificate"]`` what proves most that has a certificate, and which bound is higher.
     Raises :class:`InfeasibleError` if some node cannot be computed.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
@@ -157,11 +166,12 @@ def best_bound(
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
     cuts, sums, crossed = wavefront.Found(0, ()), gathers.Found(0, between.nodes), crossing.Found(0, between.nodes)
-    grids = histories.Found(0, ())
+    grids, next_to = histories.Found(0, ()), successors.Found(0)
     if not recompute:
         sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
         values["gathers"] = least + sums.excess
-        values["successors"] = least + successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
+        next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
+        values["successors"] = least + next_to.excess
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
@@ -171,6 +181,7 @@ def best_bound(
         values["crossings"] = least + crossed.excess
         values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
     details: dict[str, Any] = {"bounds": values}
+    in_shares: tuple[tuple[Piece, Fraction], ...] = ()
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
         packed = part_packing.excess(
@@ -184,17 +195,19 @@ def best_bound(
                 *segments.pieces,
                 *grids.pieces,
                 *crossed.pieces(),
-                *(Piece(found.nodes, found.excess) for found in (between, sums)),
+                *between.pieces(),
+                *sums.pieces(),
             ),
         )
-        values["parts"] = least + packed.excess
+        values["parts"], in_shares = least + packed.excess, packed.pieces
         details["parts"] = [
             {"nodes": nodes, "bound": value, "share": share, "times": times}
             for (nodes, value, share), times in Counter(packed.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
-    sums_of_pieces = [crossed.pieces(), grids.pieces, segments.pieces]
-    details["certificate"] = _certificate(cdag, sums_of_pieces, int(values[method]) - least, method)
+    certified = [crossed.pieces(), grids.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.disjoint]
+    whole = [[(piece, Fraction(1)) for piece in pieces] for pieces in [*certified, next_to.pieces(cdag)]]
+    details["certificate"] = _certificate(cdag, [*whole, in_shares], int(values[method]) - least, method)
     return Bound("traffic", values[method], method, proofs[method], details)
 
 

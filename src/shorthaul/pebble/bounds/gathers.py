@@ -7,7 +7,9 @@ before: operands, or products computed beforehand.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ import numpy.typing as npt
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import component_of, distinct
 from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds.piece import Piece, names
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,10 +28,26 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about."""
+    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about.
+
+    It is cut after every ``stretch``-th of the ``sums``, and charges each of their products so much.
+    """
 
     excess: int
     nodes: IntArray
+    sums: IntArray | None = None
+    stretch: int = 1
+    charge: float = 0.0
+
+    def pieces(self) -> list[Piece]:
+        """Return the bound as one piece."""
+        if self.sums is None or self.excess == 0:
+            return []
+        return [Piece(self.nodes, self.excess, partial(self._shown, self.sums), len(self.sums))]
+
+    def _shown(self, sums: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
+        cuts = {"stretch": self.stretch, "charge": self.charge}
+        return [{"kind": "gather", **cuts, "sums": names(cdag, sums)}]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +146,7 @@ def _stretched(cdag: Cdag, products: _Products, budget: int, stretch: int) -> Fo
     serves[products.one] = serves[products.other] = True
     beside = np.bincount(targets, (weights * serves)[sources], cdag.n)
     spared = (room + beside + gained) / stretch + weights * serves
-    return _from_worthy(cdag, products, charge, spared)
+    return replace(_from_worthy(cdag, products, charge, spared), stretch=stretch, charge=charge)
 
 
 def _gains(products: _Products, ratio: float, operand: int, lightest: int, together: int) -> FloatArray:
@@ -167,4 +186,5 @@ def _from_worthy(cdag: Cdag, products: _Products, charge: float, spared: FloatAr
     operands = distinct(np.concatenate([one, other]))
     total = charge * len(sums) - float(spared[is_sum].sum()) - int(cdag.weights[operands[cdag.given[operands]]].sum())
     excess = max(0, math.ceil(total - _ROUNDING * charge * len(sums)))
-    return Found(excess, distinct(np.concatenate([operands, products.nodes[is_sum[products.sums]]])))
+    nodes = distinct(np.concatenate([operands, products.nodes[is_sum[products.sums]]]))
+    return Found(excess, nodes, np.flatnonzero(is_sum))

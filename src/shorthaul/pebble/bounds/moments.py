@@ -7,7 +7,8 @@ that every node of it needs is. The first nodes of deeper levels follow.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +16,30 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.csr import from_arrays, layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import moment_kernels as kernels
+from shorthaul.pebble.bounds.piece import Piece
 from shorthaul.pebble.model import Cdag, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about."""
+    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about.
+
+    ``levels`` are those between whose first nodes it counts, ``top`` is the node that needs all others, -1 if there is
+    none.
+    """
 
     excess: int
     nodes: IntArray
+    levels: tuple[int, ...] = ()
+    top: int = -1
+
+    def pieces(self) -> list[Piece]:
+        """Return the bound as one piece."""
+        return [Piece(self.nodes, self.excess, self._shown, 1)] if self.excess else []
+
+    def _shown(self, cdag: Cdag) -> list[dict[str, Any]]:
+        of = None if self.top < 0 else cdag.id_of(self.top)
+        return [{"kind": "moment", "of": of, "levels": list(self.levels)}]
 
 
 def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found:
@@ -43,26 +59,27 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     if cdag.n > tuning.MOST_FOR_WAVEFRONTS:
         return best
     depth = layers(cdag.children, cdag.order)
-    for chosen in _parts(cdag, depth):
+    for chosen, top in _parts(cdag, depth):
         order = chosen[np.argsort(depth[chosen], kind="stable")]
         found = _chained(cdag, budget, order, depth, recompute=recompute, search=search)
         if found.excess > best.excess:
-            best = found
+            best = replace(found, top=top)
     return best
 
 
-def _parts(cdag: Cdag, depth: IntArray) -> Iterator[IntArray]:
-    """Yield all nodes, and the deepest node that needs most with what it needs."""
-    yield np.arange(cdag.n)
+def _parts(cdag: Cdag, depth: IntArray) -> Iterator[tuple[IntArray, int]]:
+    """Yield all nodes, and a deepest node with what it needs and itself."""
+    yield np.arange(cdag.n), -1
     inside = np.zeros(cdag.n, dtype=np.bool_)
-    waiting = [int(depth.argmax())]
+    top = int(depth.argmax())
+    waiting = [top]
     while waiting:
         v = waiting.pop()
         if not inside[v]:
             inside[v] = True
             waiting += cdag.parents.neighbours(v).tolist()
     if not inside.all():
-        yield np.flatnonzero(inside)
+        yield np.flatnonzero(inside), top
 
 
 def _chained(cdag: Cdag, budget: int, order: IntArray, depth: IntArray, *, recompute: bool, search: Search) -> Found:
@@ -96,12 +113,25 @@ def _chained(cdag: Cdag, budget: int, order: IntArray, depth: IntArray, *, recom
         done = kernels.advance(table, tuning.ORDER_CALL)
         search.spend((table.work - work) / tuning.MOMENTS_RATE)
         work = table.work
-    return Found(_longest(np.asarray(table.least)), order)
+    most, levels = _longest(np.asarray(table.least))
+    return Found(most, order, levels)
 
 
-def _longest(least: IntArray) -> int:
-    """Return the most that a chain of levels comes to, ``least[d, e]`` from each level to a deeper one."""
+def _longest(least: IntArray) -> tuple[int, tuple[int, ...]]:
+    """Return the chain of levels that comes to most, ``least[d, e]`` from each level to a deeper one, and what to.
+
+    >>> _longest(np.array([[0, 1, 2], [0, 0, 4], [0, 0, 0]]))
+    (5, (0, 1, 2))
+    """
     best = np.zeros(len(least), dtype=np.int64)
+    before = np.arange(len(least)) - 1
     for last in range(1, len(least)):
-        best[last] = max(best[last - 1], int((best[:last] + least[:last, last]).max()))
-    return int(best[-1])
+        sums = best[:last] + least[:last, last]
+        first = int(sums.argmax())
+        best[last] = sums[first]
+        before[last] = first
+    level = int(best.argmax())
+    levels = [level]
+    while before[levels[-1]] >= 0:
+        levels.append(int(before[levels[-1]]))
+    return int(best[level]), tuple(levels[::-1])

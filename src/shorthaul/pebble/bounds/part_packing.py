@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -23,10 +24,14 @@ from shorthaul.pebble.states import recomputation
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and the parts (nodes, bound, share) it is the sum of."""
+    """A lower bound on the traffic beyond inputs and outputs, and the parts (nodes, bound, share) it is the sum of.
+
+    ``pieces`` are those of them that were known, or bounded by a wavefront of the whole, with their shares.
+    """
 
     excess: int
     parts: tuple[tuple[int, int, float], ...]
+    pieces: tuple[tuple[Piece, Fraction], ...] = ()
 
 
 def excess(
@@ -59,6 +64,7 @@ class Pool:
         self._rng = search.generator()
         self._largest = tuning.LARGEST_RECOMPUTED_PART if recompute else tuning.LARGEST_PART
         self._values: dict[frozenset[int], int] = {}
+        self._shown: dict[frozenset[int], Piece] = {}
         self._alike: dict[tuple[bytes, ...], int] = {}
         self._unit = int(np.gcd.reduce(cdag.weights))
         sources, targets = cdag.edge_arrays()
@@ -73,12 +79,10 @@ class Pool:
         if is_small and self._is_whole_searched():
             return self._found(self._packing())
         for piece in known:
-            key = frozenset(piece.nodes.tolist())
-            self._values[key] = max(piece.excess, self._values.get(key, 0))
+            self._know(piece)
         if not self._recompute and n <= tuning.LARGEST_CUT_PART:
-            everything = frozenset(range(n))
-            found = wavefront.turning(self._cdag, self._budget, search=self._search.part(tuning.TURNING_SHARE))
-            self._values[everything] = max(found, self._values.get(everything, 0))
+            front = wavefront.turning(self._cdag, self._budget, search=self._search.part(tuning.TURNING_SHARE))
+            self._know(front.piece(self._cdag, np.arange(n)))
         self._add_windows()
         if n <= tuning.MOST_CONED and not self._recompute:
             for number in range(tuning.CONES):
@@ -99,6 +103,13 @@ class Pool:
         packing = self._packing()
         return self._found(packing if packing.total >= best.total else best)
 
+    def _know(self, piece: Piece) -> None:
+        """Take what is known of some nodes."""
+        key = frozenset(piece.nodes.tolist())
+        if piece.excess > self._values.get(key, 0):
+            self._values[key] = piece.excess
+            self._shown[key] = piece
+
     def _is_whole_searched(self) -> bool:
         """Search the whole graph; True if its optimum is known then, which no sum of parts exceeds."""
         limited = self._search.part(tuning.WHOLE_SHARE)
@@ -112,10 +123,12 @@ class Pool:
         return found is not None
 
     def _found(self, packing: Packing) -> Found:
-        shares = zip(self._chosen(), packing.shares, strict=False)  # parts that came later have none
+        # Parts that came later have no shares.
+        chosen = [(part, share) for part, share in zip(self._chosen(), packing.shares, strict=False) if share]
         return Found(
             packing.total,
-            tuple((len(part), self._values[part], share / packing.whole) for part, share in shares if share),
+            tuple((len(part), self._values[part], share / packing.whole) for part, share in chosen),
+            tuple((self._shown[part], Fraction(share, packing.whole)) for part, share in chosen if part in self._shown),
         )
 
     def _chosen(self) -> list[frozenset[int]]:
@@ -161,7 +174,7 @@ class Pool:
         )
         if found is not None:
             return found
-        return wavefront.turning(part, self._budget, search=self._search.part(tuning.CUT_SHARE))
+        return wavefront.turning(part, self._budget, search=self._search.part(tuning.CUT_SHARE)).excess
 
     def _add_windows(self) -> None:
         """Add the connected pieces of a few consecutive layers, counted from the inputs or from the outputs."""

@@ -6,12 +6,15 @@ Just after a node was computed, it and its operands are in fast memory, and litt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds.piece import Piece, names
 from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, IntArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -20,7 +23,25 @@ FloatArray = npt.NDArray[np.float64]
 _PARTS = 5040
 
 
-def excess(cdag: Cdag, budget: int, *, search: Search) -> int:
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A lower bound on the traffic beyond inputs and outputs, and the prices of being the one before that show it."""
+
+    excess: int
+    prices: IntArray | None = None
+
+    def pieces(self, cdag: Cdag) -> list[Piece]:
+        """Return the bound as one piece, of the whole graph."""
+        if self.prices is None or self.excess == 0:
+            return []
+        return [Piece(np.arange(cdag.n), self.excess, partial(self._shown, self.prices), len(self.prices))]
+
+    def _shown(self, prices: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
+        nodes = names(cdag, np.flatnonzero(~cdag.given))
+        return [{"kind": "successor", "nodes": nodes, "prices": prices.tolist()}]
+
+
+def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     """Return a lower bound on the traffic beyond inputs and outputs if no value is computed twice.
 
     Each node but the first is computed right after another one, and no two after the same. What it reads, and that
@@ -29,24 +50,25 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> int:
     is an assignment, and any prices of being the one before bound it from below.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
-    >>> excess(pyramid(n=10, word=1), 3, search=Search())
+    >>> excess(pyramid(n=10, word=1), 3, search=Search()).excess
     70
     """
     steps = _steps(cdag, budget, search)
     if steps is None:
-        return 0
-    price, best = np.zeros(len(steps.kind)), 0
+        return Found(0)
+    price, best, prices = np.zeros(len(steps.kind)), 0, np.zeros(len(steps.kind), dtype=np.int64)
     for number in range(tuning.SUCCESSORS_ROUNDS):
         search.spend(steps.size / tuning.SUCCESSORS_RATE)
         if search.expired():
             break
         whole = np.floor(price).astype(np.int64)
         least, times = steps.least(whole)
-        best = max(best, int(least.sum()) - int(whole.sum()))
+        if int(least.sum()) - int(whole.sum()) > best:
+            best, prices = int(least.sum()) - int(whole.sum()), whole
         stride = steps.stride * tuning.STRIDE_DECAY**number
         price = np.maximum(0, price + stride * np.clip(times - 1, -1, 3))
     unit = _PARTS * int(np.gcd.reduce(cdag.weights))
-    return max(0, -(-(best - steps.first_loads) // unit) * (unit // _PARTS))
+    return Found(max(0, -(-(best - steps.first_loads) // unit) * (unit // _PARTS)), prices)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +13,49 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import wavefront_kernels as kernels
-from shorthaul.pebble.bounds.piece import Piece
+from shorthaul.pebble.bounds.piece import Piece, names
 from shorthaul.pebble.model import Cdag, IntArray
 
 _NOTHING = np.empty(0, dtype=np.int64)
+#: Certificates are checked with flows of 32 bits.
+_MOST_SHOWN_WEIGHT = 2**29
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and pieces with parts of it, which may overlap."""
+    """A lower bound on the traffic beyond inputs and outputs, and pieces with parts of it, which may overlap.
+
+    It is the sum of the ``disjoint`` ones.
+    """
 
     excess: int
     pieces: tuple[Piece, ...]
+    disjoint: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Front:
+    """A wavefront: what it proves of a part, ``at`` one node or at the ``first`` or the ``last`` of a group.
+
+    A live value is charged its weight, or, with ``times`` 2, twice that if it is no input.
+    """
+
+    excess: int = 0
+    group: IntArray = field(default_factory=lambda: _NOTHING)
+    turn: str = "at"
+    times: int = 1
+
+    def piece(self, cdag: Cdag, part: IntArray) -> Piece:
+        """Return what is proven of a part; flows that take long to find again are not shown."""
+        work = len(self.group) * (cdag.n + cdag.edges)
+        is_shown = 2 * int(cdag.weights.sum()) < _MOST_SHOWN_WEIGHT and work <= tuning.MOST_SHOWN_FLOWS
+        shown = partial(self._shown, part) if is_shown else None
+        return Piece(part, self.excess, shown, len(part) + len(self.group))
+
+    def _shown(self, part: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
+        nodes = None if len(part) == cdag.n else names(cdag, part)
+        turn = {"of": names(cdag, self.group), "turn": self.turn, "times": self.times}
+        return [{"kind": "wavefront", **turn, "nodes": nodes}]
 
 
 def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
@@ -35,18 +68,25 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     if cdag.n > tuning.MOST_FOR_WAVEFRONTS:
         return Found(0, ())
     if cdag.n > tuning.MOST_PARTED:
-        best = _sampled(cdag, budget, search)
-        return Found(best, (Piece(np.arange(cdag.n), best),) if best else ())
-    best, pieces = 0, []
+        sample = _sampled(cdag, budget, search)
+        piece = (sample.piece(cdag, np.arange(cdag.n)),) if sample.excess else ()
+        return Found(sample.excess, piece, piece)
+    found = Found(0, ())
+    pieces: list[Piece] = []
     ends = np.unique(np.linspace(0, cdag.n, min(tuning.PIECES, cdag.n) + 1).astype(np.int64)).tolist()
     for order in _orders(cdag):
-        values = _runs(cdag, budget, order, ends, search)
-        best = max(best, _parted(ends, values))
-        pieces += [Piece(order[ends[i] : ends[j]], value) for (i, j), value in values.items() if value > 0]
-    return Found(best, tuple(pieces))
+        fronts = _runs(cdag, budget, order, ends, search)
+        runs = {
+            (start, stop): front.piece(cdag, order[ends[start] : ends[stop]]) for (start, stop), front in fronts.items()
+        }
+        best = _parted(ends, runs)
+        excess = sum(piece.excess for piece in best)
+        found = max(found, Found(excess, (), best), key=lambda one: one.excess)
+        pieces += [piece for piece in runs.values() if piece.excess > 0]
+    return replace(found, pieces=tuple(pieces))
 
 
-def turning(cdag: Cdag, budget: int, *, search: Search) -> int:
+def turning(cdag: Cdag, budget: int, *, search: Search) -> Front:
     """Return a lower bound on the traffic beyond inputs and outputs from moments that every schedule has.
 
     Of any group of nodes some node is the first to be computed, and some node is the last. The wavefront at it, while
@@ -55,14 +95,16 @@ def turning(cdag: Cdag, budget: int, *, search: Search) -> int:
     runs out.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> turning(fft(n=16, word=1), 6, search=Search())
+    >>> turning(fft(n=16, word=1), 6, search=Search()).excess
     22
     """
-    best, cut, rooms = 0, _wavefront(cdag, np.arange(cdag.n)), (budget - cdag.needs()).tolist()
+    best, cut, rooms = Front(), _wavefront(cdag, np.arange(cdag.n)), (budget - cdag.needs()).tolist()
     for group in _groups(cdag):
         for is_first in (True, False):
             for times in (2, 1):
-                best = max(best, _least_among(cut, group, is_first, times, rooms, best, search))
+                least = _least_among(cut, group, is_first, times, rooms, best.excess, search)
+                if least > best.excess:
+                    best = Front(least, group, "first" if is_first else "last", times)
     return best
 
 
@@ -117,19 +159,21 @@ def _excess(cut: kernels.Wavefront, saved: int, enough: int, search: Search) -> 
     return min(int(cut.flow) - saved, enough)
 
 
-def _best(cdag: Cdag, part: IntArray, chosen: IntArray, rooms: list[int], search: Search) -> int:
-    """Return the largest excess that a wavefront at a node of ``chosen`` proves within ``part``."""
-    cut, best = _wavefront(cdag, part), 0
+def _best(cdag: Cdag, part: IntArray, chosen: IntArray, rooms: list[int], search: Search) -> Front:
+    """Return the wavefront at a node of ``chosen`` that proves most within ``part``."""
+    cut, best = _wavefront(cdag, part), Front()
     for node in chosen[~cdag.given[chosen]].tolist():
         for times in (1, 2):
             kernels.begin(cut, node, times, _NOTHING, _NOTHING)
-            best = max(best, _excess(cut, times * rooms[node], 2**59, search))
+            found = _excess(cut, times * rooms[node], 2**59, search)
+            if found > best.excess:
+                best = Front(found, np.array([node]), "at", times)
             if search.expired():
                 return best
     return best
 
 
-def _sampled(cdag: Cdag, budget: int, search: Search) -> int:
+def _sampled(cdag: Cdag, budget: int, search: Search) -> Front:
     everything = np.arange(cdag.n, dtype=np.int64)
     nodes = np.flatnonzero(~cdag.is_input())
     chosen = search.generator().permutation(nodes)[: tuning.WAVEFRONTS]
@@ -150,8 +194,8 @@ def _orders(cdag: Cdag) -> list[IntArray]:
     return orders
 
 
-def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Search) -> dict[tuple[int, int], int]:
-    """Return the bounds of all runs of the pieces of ``order`` that end at ``ends``, by (first piece, last + 1)."""
+def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Search) -> dict[tuple[int, int], Front]:
+    """Return the wavefronts of all runs of the pieces of ``order`` that end at ``ends``, by (first piece, last + 1)."""
     values, rooms = {}, (budget - cdag.needs()).tolist()
     for stop in range(1, len(ends)):
         for start in range(stop):
@@ -162,9 +206,13 @@ def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Sea
     return values
 
 
-def _parted(ends: list[int], values: dict[tuple[int, int], int]) -> int:
-    """Return the largest sum of bounds over a partition of an order into runs of pieces."""
-    best = [0] * len(ends)
+def _parted(ends: list[int], runs: dict[tuple[int, int], Piece]) -> tuple[Piece, ...]:
+    """Return the runs of pieces of an order, each beyond the one before, whose bounds add up to most."""
+    best: list[tuple[int, tuple[Piece, ...]]] = [(0, ())] * len(ends)
     for stop in range(1, len(ends)):
-        best[stop] = max([best[stop - 1], *(best[start] + values.get((start, stop), 0) for start in range(stop))])
-    return best[-1]
+        best[stop] = best[stop - 1]
+        for start in range(stop):
+            run = runs.get((start, stop))
+            if run is not None and best[start][0] + run.excess > best[stop][0]:
+                best[stop] = best[start][0] + run.excess, (*best[start][1], run)
+    return best[-1][1]

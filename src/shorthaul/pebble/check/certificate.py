@@ -19,7 +19,7 @@ import numpy as np
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
-from shorthaul.pebble.check.certificates import crossing, grid, network, product
+from shorthaul.pebble.check.certificates import crossing, gather, grid, moment, network, product, successor, wavefront
 from shorthaul.pebble.check.certificates.part import Game, Proven, WrongError
 from shorthaul.pebble.model import Cdag, Terms
 
@@ -28,11 +28,15 @@ _UNCERTIFIED: Final = ("formula", "exhaustive")
 _ARGUMENTS: Final[dict[str, Callable[[Game, Mapping[str, Any]], Proven]]] = {
     "crossing": crossing.proven,
     "grid": grid.proven,
+    "gather": gather.proven,
+    "moment": moment.proven,
     "network": network.proven,
     "product": product.proven,
+    "successor": successor.proven,
+    "wavefront": wavefront.proven,
 }
 #: Arguments that hold where values may be computed again.
-_WITH_RECOMPUTATION: Final = ("network", "product")
+_WITH_RECOMPUTATION: Final = ("moment", "network", "product")
 #: The least common multiple of all wholes, at most.
 _MOST_PARTED: Final = 2**31
 
