@@ -206,13 +206,13 @@ def _argued(
 
     Of a graph that stands for the program's, these are sums that somewhere are larger than those of ``before``.
     """
-    finding = search.part(POOL_SHARE)
+    finding, flow = search.part(POOL_SHARE), replace(graph.flow)  # nothing is known of it from other searches
     with charged_to(finding):
-        sets = () if small else until_out_of_effort(small_sets(graph.flow))
+        sets = () if small else until_out_of_effort(small_sets(flow))
     where = instances(small, sets)
-    pool = _of_events(graph.flow, where, finding) if graph.only_events else _pool(graph.flow, options, where, finding)
+    pool = _of_events(flow, where, finding) if graph.only_events else _pool(flow, options, where, finding)
     with charged_to(search):
-        parts, sums = combinations(pool, graph.flow, where, symmetric=options.profile == "best")
+        parts, sums = combinations(pool, flow, where, symmetric=options.profile == "best")
         if not graph.is_whole:
             at = [item.sizes(graph.flow.program.parameters) for item in where]
             sums = [item for item in sums if _is_larger(graph.times * _added(parts, [item])[0], before, at)]

@@ -324,7 +324,7 @@ def without_copied_values(flow: DataFlow) -> tuple[DataFlow, dict[str, isl.Union
         in_turn = any(one.source == item.name for one in into)
         if not any(one.source in made_of_others for one in into):
             continue  # a copy of an input or a constant: what it is one with is no more bound than the copy
-        if in_turn or not _copies(item) or len(gone) == len(program.statements) - 1:
+        if in_turn or not _copies(item) or not item.domain.dim(_SET) or len(gone) == len(program.statements) - 1:
             continue
         following = [one for one in flows if one.source == item.name]
         joined = [made for one in following for last in into if (made := _joined(last, one)) is not None]

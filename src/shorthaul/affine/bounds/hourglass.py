@@ -65,7 +65,7 @@ class Hourglass:
 
 def hourglasses(flow: DataFlow) -> Iterator[Hourglass]:
     """Yield the argument for every statement that passes through necks."""
-    reach = Reachability(flow)
+    reach = Reachability.of(flow)
     for statement in flow.program.statements:
         dimensions = statement.domain.dim(_SET)
         if dimensions < 3:

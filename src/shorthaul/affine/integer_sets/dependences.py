@@ -31,11 +31,15 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class DataFlow:
-    """The parametric CDAG of a program: every flow, and per array the elements that are inputs."""
+    """The parametric CDAG of a program: every flow, and per array the elements that are inputs.
+
+    ``known`` is what was derived of it before; a copy made with ``replace`` begins with nothing.
+    """
 
     program: Program
     flows: tuple[Flow, ...]
     inputs: dict[str, isl.Set]
+    known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def into(self, sink: str) -> tuple[Flow, ...]:
         """Return the flows that end in the statement ``sink``."""

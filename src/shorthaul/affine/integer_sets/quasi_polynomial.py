@@ -75,7 +75,7 @@ class Polynomial:
         """Return the sum."""
         result = dict(self.terms)
         for monomial, factor in other.terms.items():
-            result[monomial] = result.get(monomial, Fraction(0)) + factor
+            result[monomial] = result[monomial] + factor if monomial in result else factor
         return Polynomial(result)
 
     def scaled(self, factor: int | Fraction) -> Polynomial:
@@ -92,13 +92,14 @@ class Polynomial:
         for first, factor in self.terms.items():
             for second, value in other.terms.items():
                 monomial = _product(first, second)
-                result[monomial] = result.get(monomial, Fraction(0)) + factor * value
+                known = result.get(monomial)
+                result[monomial] = factor * value if known is None else known + factor * value
         return Polynomial(result)
 
     def power(self, exponent: int) -> Polynomial:
         """Return the power to a natural number."""
-        result = Polynomial.number(1)
-        for _ in range(exponent):
+        result = self if exponent else Polynomial.number(1)
+        for _ in range(exponent - 1):
             result = result.times(self)
         return result
 
@@ -155,10 +156,7 @@ class Polynomial:
         for monomial, factor in self.terms.items():
             term = factor
             for atom, exponent in monomial:
-                if isinstance(atom, Floor):
-                    base = Fraction(atom.inner().at(sizes) // atom.divisor)
-                else:
-                    base = Fraction(sizes[atom])
+                base = atom.inner().at(sizes) // atom.divisor if isinstance(atom, Floor) else sizes[atom]
                 term *= base**exponent
             result += term
         return result
@@ -255,6 +253,8 @@ def _depends(atom: Floor, name: str) -> bool:
 
 
 def _product(first: Monomial, second: Monomial) -> Monomial:
+    if not first or not second:
+        return first or second
     powers = dict(first)
     for atom, exponent in second:
         powers[atom] = powers.get(atom, 0) + exponent

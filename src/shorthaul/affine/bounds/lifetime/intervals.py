@@ -24,7 +24,7 @@ from shorthaul.affine.tuning import INTERVAL_COMPOSITIONS, WAVEFRONT_OPERATIONS
 
 def intervals(flow: DataFlow) -> Iterator[Wavefront]:
     """Yield an interval argument for every statement with a chain that has one."""
-    reach = Reachability(flow)
+    reach = Reachability.of(flow)
     names = [item.name for item in flow.program.statements]
     yield from results_within(WAVEFRONT_OPERATIONS, names, lambda name: _of_chain(flow, reach, name))
 

@@ -53,7 +53,7 @@ class Layers:
 
 def layers(flow: DataFlow) -> Iterator[Layers]:
     """Yield the argument for every statement that has one and is found within the operations allowed."""
-    reach = Reachability(flow)
+    reach = Reachability.of(flow)
     names = [item.name for item in flow.program.statements]
     yield from results_within(LAYER_OPERATIONS, names, lambda name: _of_statement(flow, reach, name))
 

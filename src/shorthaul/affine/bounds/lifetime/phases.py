@@ -44,6 +44,7 @@ from shorthaul.affine.proofs.lemmas import PHASES, WAVEFRONT
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import (
+    COMPARED_ARGUMENTS,
     FURTHER_COMPOSITIONS,
     LONGEST_PHASE_PATH,
     MOST_PHASE_LOOPS,
@@ -53,6 +54,7 @@ from shorthaul.affine.tuning import (
 )
 
 _SET = isl.dim_type.set
+_LEAST_CAPACITY: Final = min(item.fast_memory for item in COMPARED_ARGUMENTS)
 
 
 #: How paths are sought where those of several intervals share vertices: those of one vertex, then with edges.
@@ -71,10 +73,10 @@ class Phase:
     pairs: isl.UnionMap
     ends: isl.UnionMap
     vertices: isl.UnionMap
-    pieces: tuple[tuple[isl.Set, Polynomial], ...]
-    sums: tuple[Cardinality, ...]
     known: isl.UnionMap
     rests_on: Mapping[str, Any]
+    pieces: tuple[tuple[isl.Set, Polynomial], ...] = ()
+    sums: tuple[Cardinality, ...] = ()
     times: int = 1
     last: bool = False
     whole: bool = False
@@ -110,7 +112,7 @@ class Phases:
 
 def phases(flow: DataFlow) -> Iterator[Phases]:
     """Yield the arguments of every statement whose instances follow one another, with and without middle events."""
-    reach = Reachability(flow)
+    reach = Reachability.of(flow)
     for statement in flow.program.statements:
         width = statement.domain.dim(_SET)
         _, free = events_of(flow, reach, statement.name)
@@ -171,24 +173,34 @@ def _with_middles(
         after = between_events(flow, reach, later)
         second = phase_of(reach, middle, later, known, after)
         names = (names_of(once.domain()).pop(), name)
-        if kinds := _adding_up([kind for kind in (first, second) if kind is not None], once, exists, axis, line):
+        two = [kind for kind in (first, second) if kind is not None]
+        if kinds := _adding_up(reach, two, once, exists, axis, line):
             yield Phases(names, tuple(kinds), axis)
         # what neither half needs: read by what is no descendant of the middle, and no ancestor of it
         neither = whole.subtract(before.union(middle).union(middle.apply_range(after)))
         taken = _read("{ }") if first is None else first.vertices
         third = phase_of(reach, same, once, exists, neither, edges=_EDGES[0], taken=taken, through=whole)
+        third = None if third is None else counted(reach, third)
         if third is None or second is None or _is_small([third]):
             continue
         second = phase_of(reach, middle, later, known, after, taken=middle.reverse().apply_range(third.vertices))
         three = [kind for kind in (first, second, replace(third, whole=True)) if kind is not None]
-        if kinds := _adding_up(three, once, exists, axis, line):
+        if kinds := _adding_up(reach, three, once, exists, axis, line):
             yield Phases(names, tuple(kinds), axis)
 
 
 def _adding_up(
-    kinds: Sequence[Phase], pairs: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int]
+    reach: Reachability,
+    kinds: Sequence[Phase],
+    pairs: isl.UnionMap,
+    exists: isl.UnionMap,
+    axis: int,
+    line: Sequence[int],
 ) -> list[Phase]:
-    """Return kinds of intervals between ``pairs`` with their order, none if those that share a vertex may overlap."""
+    """Return kinds of intervals between ``pairs``, counted and with their order, none if those that share a vertex
+
+    may overlap.
+    """
     if not kinds:
         return []
     vertices, events, times = kinds[0].vertices, kinds[0].ends.domain(), kinds[0].times
@@ -197,7 +209,8 @@ def _adding_up(
     order, _ = in_sequence(pairs.intersect_domain(events), exists, axis, line, times)
     if not sharing_in_sequence(vertices, order, axis, line, times):
         return []
-    return [replace(kind, order=order) for kind in kinds]
+    ordered = (counted(reach, replace(kind, order=order)) for kind in kinds)
+    return [kind for kind in ordered if kind is not None]
 
 
 def events_of(flow: DataFlow, reach: Reachability, name: str) -> tuple[isl.UnionSet, int | None]:
@@ -230,7 +243,7 @@ def _of_steps(
         for inside, edges in tried:
             if _is_small(kinds):
                 single = phase_of(reach, same, once, exists, inside, through=between, edges=edges)
-                kinds = _adding_up([single] if single else [], once, exists, axis, line) or kinds
+                kinds = _adding_up(reach, [single] if single else [], once, exists, axis, line) or kinds
         if kinds:
             yield Phases((event,), tuple(kinds), axis)
     if not line or twice.is_empty():
@@ -244,7 +257,8 @@ def _of_steps(
     for edges in _EDGES:
         if _is_small(doubled):
             double = phase_of(reach, same, twice, exists, alone, taken=taken, through=between, edges=edges)
-            doubled = _adding_up([replace(double, times=2)] if double else [], twice, exists, axis, line) or doubled
+            both = [replace(double, times=2)] if double else []
+            doubled = _adding_up(reach, both, twice, exists, axis, line) or doubled
     if doubled:
         yield Phases((event,), (*kinds, *doubled), axis)
 
@@ -304,7 +318,7 @@ def phase_of(
     taken: isl.UnionMap | None = None,
     through: isl.UnionMap | None = None,
 ) -> Phase | None:
-    """Return the paths of every interval, as many as a simple reach finds; ``begins``: e -> b.
+    """Return the paths of every interval, not counted, as many as a simple reach finds; ``begins``: e -> b.
 
     ``edges``: how many kinds of paths with edges are tried, and if no two of one kind may meet, those of different
     intervals neither. b -> vertices in ``taken`` are left out. ``through`` are the vertices by way of which those
@@ -326,9 +340,11 @@ def phase_of(
     ways = ways_back(reach, sorted(names_of(waiting.range())), LONGEST_PHASE_PATH, injective=edges[1])
     for levels in itertools.islice(ways, edges[0]):
         step()
-        found = waiting.intersect(exists.apply_range(levels[-1].reverse()))
+        first = levels[-1].intersect_domain(waiting.range())
         used = vertices.union(avoided)
-        found = found.subtract(used)
+        found = waiting.intersect(exists.apply_range(first.reverse())).subtract(used)
+        if found.is_empty():
+            continue
         for level in levels:
             found = found.subtract(found.apply_range(level).intersect(used).apply_range(level.reverse()))
         found = found.subtract(found.apply_range(meeting(levels, found.range())))
@@ -353,7 +369,7 @@ def phase_of(
             for found, levels in paths
         ],
     }
-    return phase_with(reach, pairs, ends, vertices, known, rests_on)
+    return Phase(pairs, ends, vertices, known, rests_on)
 
 
 def meeting(levels: Sequence[isl.UnionMap], ends: isl.UnionSet) -> isl.UnionMap:
@@ -364,21 +380,16 @@ def meeting(levels: Sequence[isl.UnionMap], ends: isl.UnionSet) -> isl.UnionMap:
     return whole.apply_range(whole.reverse()).subtract(same)
 
 
-def phase_with(
-    reach: Reachability,
-    pairs: isl.UnionMap,
-    ends: isl.UnionMap,
-    vertices: isl.UnionMap,
-    known: isl.UnionMap,
-    rests_on: Mapping[str, Any],
-    *,
-    last: bool = False,
-) -> Phase:
-    """Return the intervals with these paths, counted; ``last``: they begin at the second event of each pair."""
-    pieces = tuple((where, count.without_floors()) for where, count in alive_per_event(reach.flow, ends))
-    event = names_of(ends.domain()).pop()
+def counted(reach: Reachability, kind: Phase) -> Phase | None:
+    """Return intervals with the number of their paths, None if these are too few to be worth anything."""
+    if kind.pieces:
+        return kind
+    pieces = tuple((where, count.without_floors()) for where, count in alive_per_event(reach.flow, kind.ends))
+    if all(set(count.terms) <= {()} and count.at({}) < _LEAST_CAPACITY for _, count in pieces):
+        return None
+    event = names_of(kind.ends.domain()).pop()
     sums = tuple(sum_over_events(reach.flow, event, where, count) for where, count in pieces)
-    return Phase(pairs, ends, vertices, pieces, sums, known, rests_on, last=last)
+    return replace(kind, pieces=pieces, sums=sums)
 
 
 def sub_bound(item: Phases, flow: DataFlow) -> SubBound:
@@ -386,7 +397,7 @@ def sub_bound(item: Phases, flow: DataFlow) -> SubBound:
     program = flow.program
     facts: dict[str, sympy.Expr] = {}
     steps = [*_event_steps(item)]
-    reach = Reachability(flow)
+    reach = Reachability.of(flow)
     for number, kind in enumerate(item.kinds):
         steps.extend(_interval_steps(number, kind, program))
         steps.extend(f"  b' <- b: {route.text(flow)}" for route in routes(reach, kind.pairs))

@@ -16,9 +16,9 @@ from shorthaul.affine.bounds.lifetime.phases import (
     Phase,
     Phases,
     between_events,
+    counted,
     events_of,
     phase_of,
-    phase_with,
 )
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.effort import within
@@ -30,7 +30,7 @@ _SET = isl.dim_type.set
 
 def successive_chains(flow: DataFlow) -> Iterator[Phases]:
     """Yield the arguments for pairs of statements whose chains end one after the other."""
-    reach = Reachability(flow)
+    reach = Reachability.of(flow)
     chains = [item.name for item in flow.program.statements if reach.closure(item.name) is not None]
     for first, second in islice(permutations(chains, 2), MOST_CHAIN_PAIRS):
         yield from within(CHAIN_PAIR_OPERATIONS, _of_pairs(flow, reach, first, second))
@@ -76,6 +76,8 @@ def _of_pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> I
             "between": str(later),
             "paths": [{"ends": str(pairs.reverse().apply_range(ends)), "levels": []}],
         }
-        rest: Phase = phase_with(reach, pairs, ends, ends, known.intersect_domain(pairs.range()), rests_on, last=True)
+        rest = Phase(pairs, ends, ends, known.intersect_domain(pairs.range()), rests_on, last=True)
         if between.vertices.union(rest.vertices).reverse().is_single_valued():
-            yield Phases((first, second), (between, rest), None, apart=True)
+            kinds = tuple(kind for item in (between, rest) if (kind := counted(reach, item)) is not None)
+            if len(kinds) == 2:
+                yield Phases((first, second), kinds, None, apart=True)

@@ -12,7 +12,7 @@ are exact. Events are the vertices that many instances read, and the first verti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import islpy as isl
@@ -58,7 +58,7 @@ class Wavefront:
 
 def wavefronts(flow: DataFlow) -> Iterator[Wavefront]:
     """Yield a wavefront argument for every family of events that has one and is found within the operations allowed."""
-    reach = Reachability(flow)
+    reach = Reachability.of(flow)
     for statement in flow.program.statements:
         for ways in (reach.descendants, reach.further_descendants):
             yield from within(WAVEFRONT_OPERATIONS, _of_events(flow, reach, statement.name, ways))
@@ -77,22 +77,51 @@ def _of_events(
             yield argument(flow, event, why, alive, rests_on)
 
 
+#: References that lead back from the last vertex of a path, the functions from it to where they lead, and whether
+#: these are one-to-one.
+_Back = tuple[tuple[str, isl.UnionMap, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Event -> ancestors found so far, and those of the last composition; ``ended`` where no more are sought."""
+
+    front: isl.UnionMap
+    found: isl.UnionMap
+    ended: bool = False
+
+    def of(self, events: isl.UnionSet) -> _Seen:
+        """Return the same for some of the events."""
+        return replace(self, front=self.front.intersect_domain(events), found=self.found.intersect_domain(events))
+
+
 class Reachability:
-    """Flows of a program turned round, closures of its chains, ancestors by statement."""
+    """Flows of a program turned round, closures of its chains, ancestors by statement: each is derived once."""
 
     def __init__(self, flow: DataFlow) -> None:
         self.flow = flow
-        self._ancestors: dict[str, isl.UnionMap] = {}
+        self._ancestors: dict[str, list[_Seen]] = {}
         self._closures: dict[str, isl.UnionMap | None] = {}
+        self._reads: dict[tuple[str, str | None], isl.UnionMap] = {}
+        self._back: dict[tuple[str, ...], list[_Back]] = {}
+
+    @classmethod
+    def of(cls, flow: DataFlow) -> Reachability:
+        """Return what is known of a graph."""
+        found: Reachability = flow.known.setdefault("reachability", cls(flow))
+        return found
 
     def reads(self, statement: str, tag: str | None = None) -> isl.UnionMap:
         """Return instances of the statement -> what they read (by the reference ``tag``)."""
-        result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-        step()
-        for item in self.flow.into(statement):
-            if tag is None or item.reference.tag == tag:
-                result = result.union(isl.UnionMap.from_map(item.relation.reverse()))
-        return result
+        key = statement, tag
+        if key not in self._reads:
+            result = _nothing()
+            step()
+            for item in self.flow.into(statement):
+                if tag is None or item.reference.tag == tag:
+                    result = result.union(isl.UnionMap.from_map(item.relation.reverse()))
+            self._reads[key] = result
+        return self._reads[key]
 
     def references(self, vertices: isl.UnionSet) -> list[isl.UnionMap]:
         """Return, for every reference of the statements in ``vertices``, instance -> what it reads by it."""
@@ -152,7 +181,7 @@ class Reachability:
             first = closure.range().subtract(closure.domain())
         reached = front = first.identity()
         for _ in range(WAVEFRONT_COMPOSITIONS):
-            following = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+            following = _nothing()
             for name in sorted(names_of(front.range())):
                 for item in self.flow.out_of(name):
                     step()
@@ -173,36 +202,57 @@ class Reachability:
         self, event: str, only: isl.UnionSet | None = None, *, steps: int = WAVEFRONT_COMPOSITIONS
     ) -> isl.UnionMap:
         """Return event -> ancestors, as far as a few compositions see; for the events ``only`` if given."""
-        if only is None and event in self._ancestors:
-            return self._ancestors[event]
-        domain = isl.UnionSet.from_set(self.flow.program.by_name[event].domain) if only is None else only
-        front = domain.identity()
-        result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-        for _ in range(steps):
-            widened = front
-            for name in sorted(names_of(front.range())):
-                step()
-                closure = self.closure(name) if name in self.flow.program.by_name else None
-                if closure is not None:
-                    widened = widened.union(front.apply_range(closure.reverse()))
-            following = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-            for name in sorted(names_of(widened.range())):
-                if name in self.flow.program.by_name:
-                    step()
-                    following = following.union(widened.apply_range(self.reads(name)))
-            step()
-            following = following.coalesce()
-            new = following.union(widened.subtract(front).coalesce())
-            if new.is_subset(result):
-                break
-            front = following.subtract(result).coalesce()
-            result = result.union(new).coalesce()
-            step()
-            if result.n_map() > MOST_REACHABLE_MAPS or front.is_empty():
-                break
+        known = self._ancestors.setdefault(event, [])
+        if not known:
+            same = isl.UnionSet.from_set(self.flow.program.by_name[event].domain).identity()
+            known.append(_Seen(same, _nothing()))
         if only is None:
-            self._ancestors[event] = result
-        return result
+            while len(known) <= steps and not known[-1].ended:
+                known.append(self._further(known[-1]))
+            return known[: steps + 1][-1].found
+        at = min(steps, len(known) - 1)
+        seen = known[at].of(only)
+        for _ in range(steps - at):
+            seen = seen if seen.ended else self._further(seen)
+        return seen.found
+
+    def _further(self, seen: _Seen) -> _Seen:
+        """Return what is seen by one more composition, along the chains of what was reached last and one flow back."""
+        front, result = seen.front, seen.found
+        widened = front
+        for name in sorted(names_of(front.range())):
+            step()
+            closure = self.closure(name) if name in self.flow.program.by_name else None
+            if closure is not None:
+                widened = widened.union(front.apply_range(closure.reverse()))
+        following = _nothing()
+        for name in sorted(names_of(widened.range())):
+            if name in self.flow.program.by_name:
+                step()
+                following = following.union(widened.apply_range(self.reads(name)))
+        step()
+        following = following.coalesce()
+        new = following.union(widened.subtract(front).coalesce())
+        if new.is_subset(result):
+            return _Seen(front, result, ended=True)
+        front = following.subtract(result).coalesce()
+        result = result.union(new).coalesce()
+        step()
+        return _Seen(front, result, ended=result.n_map() > MOST_REACHABLE_MAPS or bool(front.is_empty()))
+
+    def back(self, levels: _Back) -> list[_Back]:
+        """Return the paths one reference longer than one that leads back, without those that lead nowhere."""
+        key = tuple(item[0] for item in levels)
+        if key not in self._back:
+            found = []
+            for name in sorted(names_of(levels[-1][1].range()) & set(self.flow.program.by_name)):
+                for tag in sorted({item.reference.tag for item in self.flow.into(name)}):
+                    step()
+                    relation = levels[-1][1].apply_range(self.reads(name, tag)).coalesce()
+                    if not relation.is_empty() and relation.is_single_valued():
+                        found.append((*levels, (f"{name} {tag}", relation, bool(relation.is_injective()))))
+            self._back[key] = found
+        return self._back[key]
 
 
 def exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
@@ -224,20 +274,17 @@ def ways_back(
 ) -> Iterator[tuple[isl.UnionMap, ...]]:
     """Yield for paths of two vertices or more the functions from the last vertex to the others."""
     known = reach.flow.program.by_name
-    front: list[tuple[isl.UnionMap, ...]]
-    front = [(isl.UnionSet.from_set(known[name].domain).identity(),) for name in names if name in known]
+    front: list[_Back]
+    front = [((name, isl.UnionSet.from_set(known[name].domain).identity(), True),) for name in names if name in known]
     for _ in range(longest):
-        following = []
-        for levels in front:
-            for name in sorted(names_of(levels[-1].range()) & set(known)):
-                for tag in sorted({item.reference.tag for item in reach.flow.into(name)}):
-                    step()
-                    back = levels[-1].apply_range(reach.reads(name, tag)).coalesce()
-                    apart = back.is_injective() or not injective
-                    if not back.is_empty() and apart and back.is_single_valued():
-                        following.append((*levels, back))
-        yield from (levels[1:] for levels in following)
+        longer = (item for levels in front for item in reach.back(levels))
+        following = [item for item in longer if item[-1][2] or not injective]
+        yield from (tuple(item[1] for item in levels[1:]) for levels in following)
         front = following[:MOST_PATHS_BACK]
+
+
+def _nothing() -> isl.UnionMap:
+    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
 
 
 def names_of(points: isl.UnionSet) -> set[str]:

@@ -14,7 +14,7 @@ from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, least_sum
 from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, few_values, partition
 from shorthaul.affine.bounds.partition.partition_certificate import partition_certificate
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
-from shorthaul.affine.bounds.partition.parts import Part, sets_of, thickness, union_of, with_own
+from shorthaul.affine.bounds.partition.parts import Ground, Part, sets_of, thickness, union_of, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula, rational
@@ -91,7 +91,7 @@ class Candidate:
 
 def candidate(argument: Partition, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate:
     """Return the argument with the points of its domains at the instances."""
-    counts = [card(part.domain) for part in argument.parts]
+    counts = [part.ground.once("count", partial(card, part.domain)) for part in argument.parts]
     at = [item.sizes(flow.program.parameters) for item in where]
     points = tuple(sum(count.at(sizes) for count in counts) for sizes in at)
     limit = argument.exponents.limit
@@ -151,16 +151,20 @@ def _of_paths(
         return []
     least = min(sigma for sigma, _ in chosen)
     found: list[Candidate] = []
+    grounds: dict[frozenset[str], Ground | None] = {}
     for sigma, subset in sorted(chosen, key=lambda item: (item[0], len(item[1])))[:MOST_PATH_SETS]:
         if sigma > least:
             break
-        common = domain
-        for path in subset:
-            common = common.intersect(path.domain)
-        if thickness(common) < dimensions:
-            continue
-        whole = Part(statement, common.coalesce(), subset, order)
-        found.extend(_of_part(whole, flow, limit, where, symmetric=symmetric))
+        domains = frozenset(str(path.domain) for path in subset)
+        if domains not in grounds:
+            common = domain
+            for path in subset:
+                common = common.intersect(path.domain)
+            grounds[domains] = Ground(common.coalesce()) if thickness(common) == dimensions else None
+        ground = grounds[domains]
+        if ground is not None:
+            whole = Part(statement, ground.domain, subset, order, ground=ground)
+            found.extend(_of_part(whole, flow, limit, where, symmetric=symmetric))
     found.sort(key=lambda item: -item.worth(0))
     return found[:MOST_ARGUMENTS]
 

@@ -135,9 +135,7 @@ def partition(
             return None
         folds.append(known)
     vertices = [vertices_of(trimmed, family) for family in range(count)]
-    apart = {
-        (a, b) for a, b in itertools.combinations(range(count), 2) if vertices[a].intersect(vertices[b]).is_empty()
-    }
+    apart = {(a, b) for a, b in itertools.combinations(range(count), 2) if not _meet(trimmed, a, b)}
     cliques = _cliques(count, apart)
     exponents = best_exponents(kernels, len(parts[0].order), cliques, limited_by)
     if exponents is None:
@@ -186,9 +184,9 @@ def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...]
         changed = False
         for first, second in itertools.permutations(range(count), 2):
             step()
-            shared = vertices_of(current, first).intersect(vertices_of(current, second))
-            if shared.is_empty():
+            if not _meet(current, first, second):
                 continue
+            shared = vertices_of(current, first).intersect(vertices_of(current, second))
             smaller = tuple(_without(part, first, shared) for part in current)
             thin = all(
                 thickness(part.domain.subtract(less.domain)) < len(part.order)
@@ -202,8 +200,18 @@ def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...]
     return current or None
 
 
+def _meet(parts: Sequence[Part], one: int, other: int) -> bool:
+    """Return whether two families have common vertices."""
+    return any(
+        first.ground.meets(first.paths[one], second.paths[other], second.ground, first.own)
+        for first, second in itertools.product(parts, repeat=2)
+    )
+
+
 def _without(part: Part, family: int, vertices: isl.UnionSet) -> Part:
     """Return the part less the instances whose path of the family touches ``vertices``."""
+    if vertices.is_empty():
+        return part
     touched = united(level.intersect_range(vertices).domain() for level in part.all_levels[family])
     if touched.is_empty():
         return part
@@ -215,6 +223,8 @@ def _without(part: Part, family: int, vertices: isl.UnionSet) -> Part:
 
 def _disjoint(parts: Sequence[Part]) -> bool:
     """True if the parts do not meet in the common space."""
+    if len(parts) == 1:
+        return True
     unit = [[int(a == b) for b in range(len(parts[0].order))] for a in range(len(parts[0].order))]
     images = [part.embedding(unit).range() for part in parts]
     return all(a.intersect(b).is_empty() for a, b in itertools.combinations(images, 2))
@@ -237,6 +247,13 @@ def _separating(parts: Sequence[Part], kernels: Sequence[Subspace]) -> int | Non
 
 def fold(parts: Sequence[Part], family: int) -> int | None:
     """Return how many classes of the projection one vertex of the family may belong to; None if that is not known."""
+    if len(parts) == 1:
+        part = parts[0]
+        return part.ground.once(("fold", part.paths[family], part.order, part.own), lambda: _fold(parts, family))
+    return _fold(parts, family)
+
+
+def _fold(parts: Sequence[Part], family: int) -> int | None:
     rows = kernel(_placed(parts[0], family), len(parts[0].order))
     classes = []
     for part in parts:
@@ -329,7 +346,7 @@ def translation(part: Part, path: Path) -> isl.UnionMap:
     values = [f"{name} - {shift}" for name, shift in zip(names, path.delta, strict=True)]
     text = f"{{ {part.statement}[{', '.join(names)}] -> {part.statement}[{', '.join(values)}] }}"
     domain = as_union(part.domain)
-    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(domain).intersect_range(domain)
+    return part.ground.once(text, lambda: isl.UnionMap(text).intersect_domain(domain).intersect_range(domain))
 
 
 def _cliques(count: int, apart: set[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:

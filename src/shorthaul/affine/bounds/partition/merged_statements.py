@@ -64,7 +64,7 @@ def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) 
         for paths in itertools.permutations(other.paths):
             if [placed[id(path)] for path in paths] != wanted:
                 continue
-            parts = (one, Part(other.statement, other.domain, paths, order))
+            parts = (one, Part(other.statement, other.domain, paths, order, ground=other.ground))
             try:
                 with limited(PARTITION_OPERATIONS):
                     argument = partition(parts, empty_union(), symmetric=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import islpy as isl
 
@@ -13,6 +14,57 @@ from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.integer_sets.subspaces import span
 
 _SET = isl.dim_type.set
+ResultT = TypeVar("ResultT")
+
+
+class Ground:
+    """Instances of one statement, and what paths that end there touch: each is derived once.
+
+    ``known`` is by what it says and of which paths.
+    """
+
+    def __init__(self, domain: isl.Set) -> None:
+        self.domain = domain
+        self.known: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], ResultT]) -> ResultT:
+        """Return what is known by the key; it is made at first."""
+        if key not in self.known:
+            self.known[key] = make()
+        found: ResultT = self.known[key]
+        return found
+
+    def levels(self, path: Path) -> tuple[isl.UnionMap, ...]:
+        """Return the levels of a path on these instances."""
+        domain = as_union(self.domain)
+        return self.once(("levels", path), lambda: tuple(level.intersect_domain(domain) for level in path.levels))
+
+    def names(self, path: Path) -> tuple[set[str], ...]:
+        """Return the statements and arrays of which the levels of a path have vertices."""
+        return self.once(("names", path), lambda: tuple(map(_names, self.levels(path))))
+
+    def kept(self, path: Path, own: frozenset[str]) -> tuple[isl.UnionMap, ...]:
+        """Return the levels of a path without those that have vertices of the statements ``own`` only."""
+        levels = self.levels(path)
+        if not own:
+            return levels
+        inner = zip(levels[:-1], self.names(path), strict=False)
+        return *(level for level, names in inner if not names <= own), levels[-1]
+
+    def vertices(self, path: Path, own: frozenset[str]) -> isl.UnionSet:
+        """Return the vertices of these levels."""
+        key = "vertices", path, own
+        return self.once(key, lambda: united(level.range() for level in self.kept(path, own)))
+
+    def meets(self, one: Path, other: Path, ground: Ground, own: frozenset[str]) -> bool:
+        """Return whether a path has common vertices with one from the same or other instances."""
+
+        def meet() -> bool:
+            return not self.vertices(one, own).intersect(ground.vertices(other, own)).is_empty()
+
+        if self is ground:
+            return self.once(("meets", frozenset({one, other}), own), meet)
+        return self.once(("meets", one, other, ground, own), meet)
 
 
 @dataclass(frozen=True)
@@ -27,29 +79,32 @@ class Part:
     paths: tuple[Path, ...]
     order: tuple[int, ...]
     own: frozenset[str] = frozenset()
+    ground: Ground = field(default_factory=lambda: Ground(None), repr=False, compare=False)  #: of ``domain``
+
+    def __post_init__(self) -> None:
+        if self.ground.domain is not self.domain:
+            object.__setattr__(self, "ground", Ground(self.domain))
 
     @cached_property
     def all_levels(self) -> tuple[tuple[isl.UnionMap, ...], ...]:
         """The levels of every family's path, on the instances of this part."""
-        domain = as_union(self.domain)
-        return tuple(tuple(level.intersect_domain(domain) for level in path.levels) for path in self.paths)
+        return tuple(map(self.ground.levels, self.paths))
 
     @cached_property
     def levels(self) -> tuple[tuple[isl.UnionMap, ...], ...]:
         """The levels without own vertices."""
-        return tuple(
-            tuple(level for level in levels[:-1] if not _names(level) <= self.own) + levels[-1:]
-            for levels in self.all_levels
-        )
+        return tuple(self.ground.kept(path, self.own) for path in self.paths)
 
     @cached_property
     def vertices(self) -> tuple[isl.UnionSet, ...]:
         """The vertices of every family's path, all levels without own vertices."""
-        return tuple(united(level.range() for level in levels) for levels in self.levels)
+        return tuple(self.ground.vertices(path, self.own) for path in self.paths)
 
     @cached_property
     def own_vertices(self) -> isl.UnionSet:
         """The vertices of the levels left out."""
+        if not self.own:
+            return union_of([])
         levels = itertools.chain.from_iterable(self.all_levels)
         return union_of(item for level in levels for item in sets_of(level.range()) if _name(item) in self.own)
 
@@ -59,12 +114,12 @@ class Part:
         placed = [names[at] for at in self.order]
         values = [" + ".join(f"{factor}*{name}" for factor, name in zip(row, placed, strict=True)) for row in rows]
         text = f"{{ {self.statement}[{', '.join(names)}] -> [{', '.join(values) or '0'}] }}"
-        return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(as_union(self.domain))
+        return self.ground.once(text, lambda: isl.UnionMap(text).intersect_domain(as_union(self.domain)))
 
 
 def vertices_of(parts: Sequence[Part], family: int) -> isl.UnionSet:
     """Return every vertex of the family's paths, all levels."""
-    return united(part.vertices[family] for part in parts)
+    return parts[0].vertices[family] if len(parts) == 1 else united(part.vertices[family] for part in parts)
 
 
 def united(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
@@ -77,16 +132,14 @@ def united(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
 
 def with_own(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Return the parts with all statements whose vertices are on the paths of one instance each, and no sources."""
-    inner = union_of_maps(level for part in parts for levels in part.all_levels for level in levels[:-1])
-    last = union_of_maps(levels[-1] for part in parts for levels in part.all_levels)
-    others = _names(last) | {part.statement for part in parts}
-    kept = inner.reverse()
-    own = {
-        _name(item)
-        for item in sets_of(kept.domain())
-        if _name(item) not in others and kept.intersect_domain(as_union(item)).is_single_valued()
-    }
-    return tuple(replace(part, own=frozenset(own)) for part in parts)
+    names = [part.ground.names(path) for part in parts for path in part.paths]
+    others = {part.statement for part in parts}.union(*(item[-1] for item in names))
+    found = set().union(*itertools.chain.from_iterable(item[:-1] for item in names)) - others
+    if found:
+        inner = union_of_maps(level for part in parts for levels in part.all_levels for level in levels[:-1]).reverse()
+        sets = [item for item in sets_of(inner.domain()) if _name(item) in found]
+        found = {_name(item) for item in sets if inner.intersect_domain(as_union(item)).is_single_valued()}
+    return tuple(replace(part, own=frozenset(found)) for part in parts)
 
 
 def _name(points: isl.Set) -> str:

@@ -41,7 +41,7 @@ class Step:
         return self.source is None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Path:
     """A path that ends in ``statement``.
 
@@ -76,8 +76,16 @@ class Path:
         return f"{self.kind()} by {' <- '.join(self.references)}"
 
 
-def paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int = 4) -> tuple[Path, ...]:
-    """Return the broadcast and chain paths that end in ``statement``, shortest first, at most ``most`` of them."""
+def paths_into(flow: DataFlow, statement: str) -> tuple[Path, ...]:
+    """Return the broadcast and chain paths that end in ``statement``, shortest first, at most 64 of them."""
+    key = paths_into, statement
+    if key not in flow.known:
+        flow.known[key] = _paths_into(flow, statement)
+    found: tuple[Path, ...] = flow.known[key]
+    return found
+
+
+def _paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int = 4) -> tuple[Path, ...]:
     domain = flow.program.by_name[statement].domain
     identity = isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain)
     steps: dict[str, tuple[Step, ...]] = {}
