@@ -13,8 +13,10 @@ from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Network
 from shorthaul.tensor.networks.needs import demands, together
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
+from shorthaul.tensor.networks.pricing import Beside
 from shorthaul.tensor.networks.residency import keep_near
-from shorthaul.tensor.networks.tiling import Tiled, best_tiling, least_score
+from shorthaul.tensor.networks.settling import settle
+from shorthaul.tensor.networks.tiling import Tiled, best_tiling, least_score, priced
 
 #: Operators of a group at most, and tensors that they read. With 16 operators ResNet-50 takes 1.86 of its bound on
 #: ``tpu-v1`` (batches of 20, whose stages run image by image), with 64 it takes 1.43.
@@ -52,6 +54,21 @@ class Tilings:
             self._known[form] = best_tiling(self.network, operators, self.machine, stored, capacity, near)
         known = self._known[form]
         return None if known is None else self._renamed(known, operators)
+
+    def as_it_is(self, item: Tiled, near: frozenset[int], beside: Beside) -> Tiled:
+        """Return the price of a group beside others."""
+        operators = item.group.operators
+        if self.network.operators[operators[-1]].barrier:
+            return item
+        found = priced(self.network, item.group, self.machine, self.stored(operators), near, beside)
+        return replace(found, group=item.group)
+
+    def anew(self, item: Tiled, capacity: float, near: frozenset[int], beside: Beside) -> Tiled | None:
+        """Return a group with the best tiling beside others."""
+        self.search.spend(_EFFORT_PER_GROUP)
+        operators = item.group.operators
+        found = best_tiling(self.network, operators, self.machine, self.stored(operators), capacity, near, beside)
+        return None if found is None else replace(found, group=replace(found.group, kept=item.group.kept))
 
     def least(self, operators: Sequence[int]) -> float:
         """Return a score that no tiling of a group is below."""
@@ -181,7 +198,8 @@ def fuse(
             cure="take a machine with more memory",
         )
     groups = [state.tiled[group] for group in _ordered(state)]
-    return plan_of(keep_near(network, groups, capacity, tilings.best, search))
+    groups = keep_near(network, groups, capacity, tilings.best, search)
+    return plan_of(settle(network, machine, groups, capacity, tilings, search))
 
 
 def _begun(tilings: Tilings, capacity: float, start: NetworkPlan | None) -> _State:

@@ -40,13 +40,15 @@ class Factor(Sides):
 class Part:
     """One box of a group: a tensor read, made or stored, or the region of an operator.
 
-    What is read ``aside`` is near already, or has a buffer of another one: it only passes further inside.
+    What is read ``aside`` is near already, or has a buffer of another one: it only passes further inside. What is late
+    is made by the group before.
     """
 
     role: Literal["read", "aside", "inner", "stored", "sink", "work"]
     number: int
     unit: float
     constant: float
+    is_late: bool = False
     factors: dict[Key, Factor] = field(default_factory=dict)
     live: tuple[int, int] = (0, 0)
     #: Of the region of an operator: how many positions of each dimension the array computes at once.
@@ -63,12 +65,29 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """What the groups before and after a group have to do with its time, where the near memory is double buffered.
+
+    ``room`` are bytes that are free in the group before, ``idle_s`` seconds in which nothing passes there: first loads
+    may pass then, but for tensors of ``late``, which that group makes. ``wanted`` are bytes that the group after would
+    have loaded early, into what is left of ``capacity``.
+    """
+
+    room: float
+    idle_s: float
+    wanted: float
+    capacity: float
+    late: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Prices:
     """Amounts for many tilings of a group: bytes loaded and stored, seconds of compute, the peak in bytes.
 
     ``ends`` are the bytes loaded for the first step and stored after the last one, ``inner`` those that pass to the
     next inner memory at least: what an operator touches in a step, once. ``steps_s`` are the seconds of the steps one
-    after the other, with what passes beside them (:mod:`stepping`).
+    after the other, with what passes beside them (:mod:`stepping`). ``first`` are the bytes loaded for the first step
+    that the group before does not make.
     """
 
     loads: Floats
@@ -80,13 +99,25 @@ class Prices:
     steps: Floats
     inner: Floats
     steps_s: Floats
+    first: Floats
 
-    def latency(self, machine: Machine) -> Floats:
-        """Return the seconds that each tiling takes: nothing overlaps the first load, nor the last store."""
+    def latency(self, machine: Machine, beside: Beside | None = None) -> Floats:
+        """Return the seconds that each tiling takes: nothing overlaps the first load, nor the last store.
+
+        With others ``beside`` it, the first loads that these take, and what they save by loads of their own, count.
+        """
         rate = machine.levels[0].bandwidth_bytes_per_s
         memory = (self.loads + self.stores) / rate
         inside, ends = self.steps_s, self.ends / rate
-        found = np.maximum(memory, inside + ends) if machine.levels[1].double_buffered else memory + inside
+        if not machine.levels[1].double_buffered:
+            found = memory + inside
+        elif beside is None:
+            found = np.maximum(memory, inside + ends)
+        else:
+            early = np.minimum(self.first, beside.room) / rate
+            later = np.minimum(np.maximum(beside.capacity - self.peak, 0.0), beside.wanted) / rate
+            found = np.maximum(memory - early + later, inside + ends - early) - later
+            found = found + np.maximum(early - beside.idle_s, 0.0)
         if len(machine.levels) > 2 and not machine.levels[2].double_buffered:
             found = found + self.inner / machine.levels[1].bandwidth_bytes_per_s
         return np.asarray(found)
@@ -155,7 +186,8 @@ _Sums = tuple[Part, dict[Key, Factor], Floats, Floats, Floats]
 class GroupPricer:
     """Prices the tilings of one group on one machine: ``candidates`` are the tiles of every loop.
 
-    Tensors of ``near`` are held whole aside: they are neither moved nor take space here. Accesses that are alike with
+    Tensors of ``near`` are held whole aside: they are neither moved nor take space here; those of ``late`` cannot be
+    loaded before the group begins. Accesses that are alike with
     the tiles of ``cut``, of one position where it names none, share a buffer.
     """
 
@@ -168,8 +200,9 @@ class GroupPricer:
         shape: Shape,
         cut: Mapping[Key, int],
         near: frozenset[int] = frozenset(),
+        late: frozenset[int] = frozenset(),
     ) -> None:
-        self.cut, self.near = cut, near
+        self.cut, self.near, self.late = cut, near, late
         self.network, self.operators, self.machine, self.shape = network, tuple(operators), machine, shape
         self.stored = stored
         self.keys = (*shape.sink, *shape.inner)
@@ -189,7 +222,7 @@ class GroupPricer:
             for access in network.operators[number].reads:
                 last_use[access.tensor] = at
         for number, tensor, _ in found.read:
-            self.parts.append(Part("read", number, network.tensors[tensor].bits / 8, 1.0))
+            self.parts.append(Part("read", number, network.tensors[tensor].bits / 8, 1.0, tensor in self.late))
         for tensor in found.made:
             is_sink = tensor == network.operators[self.operators[-1]].writes[0].tensor
             role: Literal["sink", "stored", "inner"] = (
@@ -257,7 +290,7 @@ class GroupPricer:
                 sums = (
                     (key, *(getattr(f, item.name).tobytes() for item in fields(f))) for key, f in part.factors.items()
                 )
-                like = (part.number, part.constant, frozenset(sums))
+                like = (part.number, part.is_late, part.constant, frozenset(sums))
             known = found.get(like)
             found[like] = part if known is None else replace(known, unit=known.unit + part.unit)
         return list(found.values())
@@ -317,7 +350,7 @@ class GroupPricer:
         """
         count = len(next(iter(chosen.values()))) if chosen else 1
         trips = [self.trips[key][chosen[key]] for key in order]
-        loads, stores, kept_bytes, ends = (np.zeros(count) for _ in range(4))
+        loads, stores, kept_bytes, ends, begins = (np.zeros(count) for _ in range(5))
         live = np.zeros((len(self.operators), count))
         buffered = self.machine.levels[1].double_buffered
         touched_bytes = {number: np.zeros(count) for number in self.operators}
@@ -344,6 +377,7 @@ class GroupPricer:
             if part.role == "read":
                 loads += moved * part.unit
                 ends += first * part.unit
+                begins += 0.0 if part.is_late else first * part.unit
                 passing.add(sides, entering * part.unit, 0.0)
             elif part.role != "inner":
                 stores += moved * part.unit
@@ -365,7 +399,7 @@ class GroupPricer:
         byte_s = 1 / self.machine.levels[0].bandwidth_bytes_per_s
         steps_s = steps_seconds(trips, work, passing if buffered else None, byte_s) if by_step else work.sum(0)
         found = (seconds["matrix"].sum(0), seconds["vector"].sum(0), kept_bytes + live.max(0), ends)
-        return Prices(loads, stores, *found, math.prod(trips, start=np.ones(count)), inner.sum(0), steps_s)
+        return Prices(loads, stores, *found, math.prod(trips, start=np.ones(count)), inner.sum(0), steps_s, begins)
 
     def _is_sum(self, order: Sequence[Key]) -> list[bool]:
         """Return which loops add up parts of the output of the sink."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from shorthaul.tensor.networks.boxes import Key
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop
-from shorthaul.tensor.networks.pricing import GroupPricer, Prices, loops_of
+from shorthaul.tensor.networks.pricing import Beside, GroupPricer, Prices, loops_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -46,6 +46,8 @@ class Tiled:
     vector_s: float
     peak: float
     ends: float
+    steps_s: float
+    first: float
 
 
 def best_tiling(
@@ -55,16 +57,19 @@ def best_tiling(
     stored: frozenset[int],
     capacity: float,
     near: frozenset[int] = frozenset(),
+    beside: Beside | None = None,
 ) -> Tiled | None:
     """Return the fastest tiling of a group that fits into ``capacity`` bytes, None if none does.
 
-    ``stored`` are the tensors that the group makes and others need; those of ``near`` are held whole aside.
+    ``stored`` are the tensors that the group makes and others need; those of ``near`` are held whole aside. With other
+    groups ``beside`` it, their time counts as well.
     """
     operator = network.operators[operators[-1]]
     if operator.barrier:
         return _barrier(network, operators[-1], machine, near)
     shape = loops_of(network, operators)
-    pricer = GroupPricer(network, operators, machine, stored, shape, {}, near)
+    late = frozenset[int]() if beside is None else beside.late
+    pricer = GroupPricer(network, operators, machine, stored, shape, {}, near, late)
     keys = list(pricer.keys)
     for key in keys:
         pricer.offer(key, grid(shape.sizes[key], _SIZES.get(len(keys), 3)))
@@ -72,7 +77,7 @@ def best_tiling(
         return None
     sink = [key for key in keys if key in shape.sink]
     inner = [key for key in keys if key in shape.inner]
-    found = _search(pricer, sink, inner, machine, capacity)
+    found = _search(pricer, sink, inner, capacity, beside)
     if found is None:
         return None
     order, sizes, _ = found
@@ -83,15 +88,35 @@ def best_tiling(
         high = around[at + 1] if at + 1 < len(around) else sizes[key]
         finer_sizes = between(shape.sizes[key], low, sizes[key], high, _SIZES.get(len(keys), 3))
         pricer.offer(key, sorted({*finer_sizes, *around[max(0, at - _SMALLER) : at]}))
-    finer = _search(pricer, sink, inner, machine, capacity, order)
+    finer = _search(pricer, sink, inner, capacity, beside, order)
     order, sizes, prices = found if finer is None or not pricer.covers else finer
     loops = tuple(Loop(key[0], key[1], sizes[key]) for key in order if sizes[key] < shape.sizes[key])
-    if len(operators) > 1:
-        exact = GroupPricer(network, operators, machine, stored, shape, sizes, near)
-        for key in keys:
-            exact.offer(key, [sizes[key]])
-        prices = exact.prices(order, dict.fromkeys(keys, np.zeros(1, np.int64)))
-    return _tiled(Group(tuple(operators), loops), prices, machine)
+    group = Group(tuple(operators), loops)
+    return (
+        priced(network, group, machine, stored, near, beside)
+        if len(operators) > 1
+        else _tiled(group, prices, machine, beside)
+    )
+
+
+def priced(
+    network: Network,
+    group: Group,
+    machine: Machine,
+    stored: frozenset[int],
+    near: frozenset[int],
+    beside: Beside | None = None,
+) -> Tiled:
+    """Return a group with the price of its tiles."""
+    shape = loops_of(network, group.operators)
+    sizes = shape.sizes | {(loop.operator, loop.dim): loop.tile for loop in group.loops}
+    late = frozenset[int]() if beside is None else beside.late
+    pricer = GroupPricer(network, group.operators, machine, stored, shape, sizes, near, late)
+    for key in pricer.keys:
+        pricer.offer(key, [sizes[key]])
+    cut = [(loop.operator, loop.dim) for loop in group.loops]
+    order = [*cut, *(key for key in pricer.keys if key not in cut)]
+    return _tiled(group, pricer.prices(order, dict.fromkeys(pricer.keys, np.zeros(1, np.int64))), machine, beside)
 
 
 def grid(size: int, count: int) -> list[int]:
@@ -126,8 +151,8 @@ def _search(
     pricer: GroupPricer,
     sink: Sequence[Key],
     inner: Sequence[Key],
-    machine: Machine,
     capacity: float,
+    beside: Beside | None = None,
     order: tuple[Key, ...] | None = None,
 ) -> tuple[tuple[Key, ...], dict[Key, int], Prices] | None:
     keys = [*sink, *inner]
@@ -146,7 +171,7 @@ def _search(
     least = []
     for one in orders:
         prices = pricer.prices(one, chosen, by_step=False)
-        least.append(np.where(prices.peak <= capacity, _score(prices, machine), np.inf))
+        least.append(np.where(prices.peak <= capacity, _score(prices, pricer.machine, beside), np.inf))
     best: tuple[float, tuple[Key, ...], int, Prices] | None = None
     for number in sorted(range(len(orders)), key=lambda number: (least[number].min(), number)):
         ranked = least[number].argsort(kind="stable")
@@ -155,7 +180,7 @@ def _search(
             if not tried.size:
                 break
             prices = pricer.prices(orders[number], {key: numbers[tried] for key, numbers in chosen.items()})
-            score = _score(prices, machine)
+            score = _score(prices, pricer.machine, beside)
             at = int(score.argmin())
             if best is None or score[at] < best[0] * (1 - 1e-12):
                 one_price = Prices(*(values[at : at + 1] for values in _arrays(prices)))
@@ -167,17 +192,7 @@ def _search(
 
 
 def _arrays(prices: Prices) -> tuple[npt.NDArray[np.float64], ...]:
-    return (
-        prices.loads,
-        prices.stores,
-        prices.matrix_s,
-        prices.vector_s,
-        prices.peak,
-        prices.ends,
-        prices.steps,
-        prices.inner,
-        prices.steps_s,
-    )
+    return tuple(getattr(prices, item.name) for item in fields(prices))
 
 
 def _worth_trying(fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -198,23 +213,24 @@ def _worth_trying(fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return fits & (coarse | ~any_larger)
 
 
-def _score(prices: Prices, machine: Machine) -> npt.NDArray[np.float64]:
+def _score(prices: Prices, machine: Machine, beside: Beside | None = None) -> npt.NDArray[np.float64]:
     moved = (prices.loads + prices.stores) / machine.levels[0].bandwidth_bytes_per_s
     worked = prices.matrix_s + prices.vector_s
-    latency = prices.latency(machine) * (1 + _STEP_WEIGHT * prices.steps)
+    latency = prices.latency(machine, beside) * (1 + _STEP_WEIGHT * prices.steps)
     return latency + _TRAFFIC_WEIGHT * (moved + _TRAFFIC_WEIGHT * worked)
 
 
 def least_score(loads: float, stores: float, seconds: Mapping[str, float], machine: Machine) -> float:
     """Return the score of a group that moves and computes so much."""
     steps_s = max(seconds["matrix"], seconds["vector"])
-    amounts = (loads, stores, seconds["matrix"], seconds["vector"], 0.0, 0.0, 1.0, 0.0, steps_s)
+    amounts = (loads, stores, seconds["matrix"], seconds["vector"], 0.0, 0.0, 1.0, 0.0, steps_s, 0.0)
     return float(_score(Prices(*(np.array([amount]) for amount in amounts)), machine)[0])
 
 
-def _tiled(group: Group, prices: Prices, machine: Machine) -> Tiled:
-    amounts = [float(values[0]) for values in _arrays(prices)[:6]]
-    return Tiled(group, float(_score(prices, machine)[0]), float(prices.latency(machine)[0]), *amounts)
+def _tiled(group: Group, prices: Prices, machine: Machine, beside: Beside | None = None) -> Tiled:
+    amounts = [float(values[0]) for values in _arrays(prices)]
+    score, latency_s = float(_score(prices, machine, beside)[0]), float(prices.latency(machine)[0])
+    return Tiled(group, score, latency_s, *amounts[:6], *amounts[-2:])
 
 
 def _barrier(network: Network, number: int, machine: Machine, near: frozenset[int]) -> Tiled:
@@ -226,5 +242,7 @@ def _barrier(network: Network, number: int, machine: Machine, near: frozenset[in
     stores = float(sum(network.tensors[tensor].bytes for tensor in written))
     seconds = operator.work * machine.seconds_per_operation(operator.unit, network.bits(number))
     matrix, vector = (seconds, 0.0) if operator.unit == "matrix" else (0.0, seconds)
-    amounts = Prices(*(np.array([value]) for value in (loads, stores, matrix, vector, 0.0, 0.0, 1.0, 0.0, seconds)))
+    amounts = Prices(
+        *(np.array([value]) for value in (loads, stores, matrix, vector, 0.0, 0.0, 1.0, 0.0, seconds, 0.0))
+    )
     return _tiled(Group((number,)), amounts, machine)
