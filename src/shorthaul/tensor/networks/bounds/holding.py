@@ -127,7 +127,7 @@ def reached(access: Access, extents: Sequence[int], dims: Sequence[int]) -> Leng
     for step in access.steps:
         if found is None or 0 in found:
             return None
-        found, shape = _through(found, shape, step)
+        found, shape = through(found, shape, step)
     return None if found is None or 0 in found else found
 
 
@@ -153,7 +153,7 @@ def _fewest(low: Ints, high: Ints, size: int) -> int:
     return max(0, int((np.minimum(high, size - 1) - np.maximum(low, 0)).min()) + 1)
 
 
-def _through(lengths: Lengths, shape: Sequence[int], step: Step) -> tuple[Lengths, tuple[int, ...]]:
+def through(lengths: Lengths, shape: Sequence[int], step: Step) -> tuple[Lengths, tuple[int, ...]]:
     """Return the least lengths, and the sizes, of the axes of a view's source."""
     match step:
         case Permute(axes):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from shorthaul.core.amounts import Bound
 from shorthaul.tensor.networks.bounds.phases import Amounts, phases
+from shorthaul.tensor.networks.bounds.waiting import waiting
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Expand, Network
 from shorthaul.tensor.networks.needs import Demand, demands, together
@@ -77,6 +78,11 @@ def bound(network: Network, machine: Machine) -> Bound:
         value, method = phased.value_s, "phases"
         values["phases"] = value
         proof += f" {phased.proof}"
+    waited = waiting(network, machine, needed, value * (1 + 1e-12))
+    if waited.proof:
+        value, method = waited.value_s, "waiting"
+        values["waiting"] = value
+        proof += f" {waited.proof}"
     return Bound("latency_s", value, method, proof, {"values": values, "traffic_bytes": moved})
 
 
