@@ -60,16 +60,17 @@ def _scan(basic: isl.BasicSet) -> IntArray:
     whole = isl.Set.from_basic_set(basic)
     rows = np.zeros((1, 0), dtype=np.int64)
     extents: list[int] = []
-    for position in range(width):
+    for position, shadow in enumerate(_shadows(basic)):
         step(1 + len(rows) * POINT_STEPS)
-        shadow = basic.project_out(_SET, position + 1, width - position - 1).remove_divs()
         least, most = whole.dim_min_val(position).to_python(), whole.dim_max_val(position).to_python()
         extents.append(max(abs(least), abs(most)))
         _require_small([1], 0, extents[-1:])
         low, high = np.full(len(rows), least, dtype=np.int64), np.full(len(rows), most, dtype=np.int64)
-        for constraint in shadow.get_constraints():
-            _require_small(*_coefficients(constraint, position + 1), extents)
-            _narrow(constraint, rows, position, low, high)
+        for constraint in shadow.remove_divs().get_constraints():
+            factors, offset = _coefficients(constraint, position + 1)
+            _require_small(factors, offset, extents)
+            if factors[position]:
+                _narrow(factors, offset, constraint.is_equality(), rows, (low, high))
         counts = np.maximum(high - low + 1, 0)
         total = int(counts.sum())
         if total > MOST_POINTS:
@@ -95,6 +96,14 @@ def _scan(basic: isl.BasicSet) -> IntArray:
     return rows
 
 
+def _shadows(basic: isl.BasicSet) -> list[isl.BasicSet]:
+    """Return what the first dimension, the first two, ... of a set take."""
+    shadows = [basic]
+    for last in range(basic.dim(_SET) - 1, 0, -1):
+        shadows.append(shadows[-1].project_out(_SET, last, 1))
+    return shadows[::-1] if basic.dim(_SET) else []
+
+
 def _require_small(factors: Sequence[int], offset: int, extents: Sequence[int]) -> None:
     """Raise :class:`InputError` where a sum over coordinates up to ``extents`` may not fit into 64 bits."""
     largest = abs(offset) + sum(abs(factor) * extent for factor, extent in zip(factors, extents, strict=True))
@@ -112,17 +121,16 @@ def _coefficients(constraint: Any, width: int) -> tuple[list[int], int]:
     return factors, constraint.get_constant_val().to_python()
 
 
-def _narrow(constraint: Any, rows: IntArray, position: int, low: IntArray, high: IntArray) -> None:
-    """Apply one constraint on the first ``position + 1`` dimensions to the range of the last of them."""
-    factors, offset = _coefficients(constraint, position + 1)
-    factor = factors[position]
-    if factor == 0:
-        return
-    rest = rows @ np.array(factors[:position], dtype=np.int64) + offset
-    if factor > 0 or constraint.is_equality():  # factor * x + rest >= 0
+def _narrow(
+    factors: list[int], offset: int, is_equality: bool, rows: IntArray, ends: tuple[IntArray, IntArray]
+) -> None:
+    """Apply one constraint on the first dimensions to the range of the last of them."""
+    factor, (low, high) = factors[-1], ends
+    rest = rows @ np.array(factors[:-1], dtype=np.int64) + offset
+    if factor > 0 or is_equality:  # factor * x + rest >= 0
         sign = 1 if factor > 0 else -1
         np.maximum(low, -((sign * rest) // abs(factor)), out=low)
-    if factor < 0 or constraint.is_equality():
+    if factor < 0 or is_equality:
         sign = 1 if factor < 0 else -1
         np.minimum(high, (sign * rest) // abs(factor), out=high)
 
