@@ -32,6 +32,7 @@ from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.annealing_kernels import improve
 from shorthaul.dataflow.modulo.branching_kernels import Tree, branch
+from shorthaul.dataflow.modulo.differences_kernels import Differences
 from shorthaul.dataflow.modulo.disjunctive_graph import (
     disjunctive_graph,
     fixed_differences,
@@ -39,7 +40,7 @@ from shorthaul.dataflow.modulo.disjunctive_graph import (
     times_of,
     turns,
 )
-from shorthaul.dataflow.modulo.propagation_kernels import Differences, Resources
+from shorthaul.dataflow.modulo.propagation_kernels import Resources
 from shorthaul.dataflow.modulo.selection_kernels import Graph, Selection
 from shorthaul.dataflow.options import STRATEGIES, Decoding, PlanOptions
 from shorthaul.dataflow.verbs.planning import plan
@@ -227,9 +228,9 @@ def rates() -> None:
         if root is not None:
             before, after, ticks = turns(graph)
             at, on = Differences(period, graph.duration, before, after, ticks, root), Resources(*resources(graph), 256)
-            tree = Tree(root, len(ticks), 100)
+            tree = Tree(len(ticks), 4 * len(ticks) + 8, tuning.PATIENCE)
             used = cpu()
-            branch(tree, at, on, nodes, 10**12, np.zeros(len(graph.names), np.int64))
+            branch(tree, at, on, nodes, 10**12, 10**7, np.zeros(len(graph.names), np.int64))
             row["BRANCHING_STEPS"] = at.steps / (cpu() - used)
         population = PlanOptions(generations=50, population=400, polish_effort=0)
         used, exploring = cpu(), Search(workers=1)

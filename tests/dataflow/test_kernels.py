@@ -144,10 +144,12 @@ def branches(kernels: ModuleType, rng: np.random.Generator) -> Any:
     if root is None:
         return total
     before, after, ticks = turns(graph)
-    at = propagation.Differences(period, graph.duration, before, after, ticks, root)
-    tree, on = branching.Tree(root, len(ticks), 40), propagation.Resources(*resources(graph), 64)
+    at = beside(kernels, PACKAGE + "modulo.differences_kernels").Differences(
+        period, graph.duration, before, after, ticks, root
+    )
+    tree, on = branching.Tree(len(ticks), 40, int(rng.integers(1, 5))), propagation.Resources(*resources(graph), 64)
     time = np.zeros(len(graph.names), np.int64)
-    outcomes = [branching.branch(tree, at, on, nodes, steps, time) for nodes, steps in ((3, 10**6), (40, 5000))]
+    outcomes = [branching.branch(tree, at, on, nodes, steps, 10**5, time) for nodes, steps in ((3, 10**6), (40, 5000))]
     return total, outcomes, time, at.steps
 
 
@@ -175,6 +177,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.exploration.loads_kernels", annealed),
     ("shorthaul.dataflow.modulo.annealing_kernels", selections),
     ("shorthaul.dataflow.modulo.selection_kernels", selections),
+    ("shorthaul.dataflow.modulo.differences_kernels", branches),
     ("shorthaul.dataflow.modulo.propagation_kernels", branches),
     ("shorthaul.dataflow.modulo.branching_kernels", branches),
     ("shorthaul.dataflow.graphs.ratio_kernels", ratios),

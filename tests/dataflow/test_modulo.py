@@ -14,6 +14,7 @@ from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.check.replay import check_point
 from shorthaul.dataflow.exploration.decoders import Exact, decoder_for
@@ -23,7 +24,7 @@ from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.mapping.start_times import serial_schedule, tokens_to_itself
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile, tile_memory
-from shorthaul.dataflow.modulo import branching_kernels, propagation_kernels, selection_kernels
+from shorthaul.dataflow.modulo import branching_kernels, differences_kernels, propagation_kernels, selection_kernels
 from shorthaul.dataflow.modulo.cp_model import start_at
 from shorthaul.dataflow.modulo.disjunctive_graph import (
     disjunctive_graph,
@@ -131,10 +132,10 @@ def branched(graph, period: int) -> bool:
     if root is None:
         return False
     before, after, ticks = turns(graph)
-    tree = branching_kernels.Tree(root, len(ticks), 40)
-    at = propagation_kernels.Differences(period, graph.duration, before, after, ticks, root)
+    tree = branching_kernels.Tree(len(ticks), 40, 1 + period % 3)
+    at = differences_kernels.Differences(period, graph.duration, before, after, ticks, root)
     on = propagation_kernels.Resources(*resources(graph), 64)
-    outcome, _ = branching_kernels.branch(tree, at, on, 10**6, 10**9, np.zeros(len(graph.names), np.int64))
+    outcome, _ = branching_kernels.branch(tree, at, on, 10**6, 10**9, 10**7, np.zeros(len(graph.names), np.int64))
     assert outcome in {branching_kernels.FOUND, branching_kernels.EXHAUSTED}
     return bool(outcome == branching_kernels.FOUND)
 
@@ -330,9 +331,13 @@ def test_equal_accesses_of_one_firing_take_a_fixed_order() -> None:
     assert found.period == found.least == 16
 
 
-@pytest.mark.parametrize("atomic", [False, True])
-def test_trees_decide_whether_a_mapping_has_a_shorter_period(atomic: bool) -> None:
-    """They never find one below the least, and never rule out the least; most of the time they tell."""
+@pytest.mark.parametrize(("atomic", "many"), [(False, 1.0), (True, 1.0), (False, 1e12)])
+def test_trees_decide_whether_a_mapping_has_a_shorter_period(monkeypatch, atomic: bool, many: float) -> None:
+    """They never find one below the least, and never rule out the least; most of the time they tell.
+
+    With few tokens first, or with any and then those that fit.
+    """
+    monkeypatch.setattr(tuning, "MANY_DIVES", many)
     rule = "atomic-firing" if atomic else "access"
     decoding = Decoding(decoder="modulo", capacity_rule=rule, solver_effort=5.0)
     met = told = compared = 0
@@ -348,7 +353,7 @@ def test_trees_decide_whether_a_mapping_has_a_shorter_period(atomic: bool) -> No
         few = {buffer.id: tokens[buffer.id] for buffer in network.buffers}
         if solved.point.channel_binding != determine_channel_bindings(network, problem.platform, problem.mapping, few):
             continue  # the least period of other memories
-        ask = partial(decide_mapping, instance, problem.mapping, tokens, decoding, tries=4)
+        ask = partial(decide_mapping, instance, problem.mapping, tokens, decoding, tries=4, effort=2.0)
         none, some = ask(search=Search(effort=2.0), most=solved.least), ask(search=Search(effort=2.0), most=10**6)
         if none is None or some is None or solved.point.period > solved.least:
             continue
@@ -363,4 +368,5 @@ def test_trees_decide_whether_a_mapping_has_a_shorter_period(atomic: bool) -> No
             met += some.point.period == solved.least
     assert compared > 15
     assert told > 0.7 * compared
-    assert met > 0.15 * compared
+    print("XX", compared, told, met)
+    assert met > 0.6 * compared

@@ -76,6 +76,8 @@ MOST_BUDGETS, MOST_SUMS_OF_PRICES = 40, 10_000
 #: What a mapping that was solved counts, with every try, as if its load were so much more.
 TRY_AGAIN = 1.02
 
+#: Share of the effort of scheduling mappings that may go to those of the least footprint.
+SMALL_SHARE = 0.25
 #: Turns without a new mapping to solve after which the search ends. Not measured.
 MOST_IDLE_TURNS = 40
 #: Effort of scheduling new mappings over that of annealing, and of scheduling points again.
@@ -97,14 +99,20 @@ CAPACITIES_SHARE = 0.5
 MOST_CAPACITIES = 40
 #: Rounds of buffers that grow and move to other memories.
 MEMORY_ROUNDS = 12
+#: Rounds of trees in which buffers in memories that are too full get smaller.
+MEMORY_TURNS = 3
 #: Rounds of the local search: first and last temperature as shares of the lower bound, and whether to start afresh.
 COOLINGS = ((0.003, 0.003, True), (0.005, 0.001, False))
 #: Moves of the local search and nodes of a tree in the first round; every round has twice as many.
 FIRST_MOVES = 4000
 FIRST_NODES = 1200
-#: Nodes of each tree that decides whether a mapping has a schedule with few tokens; how close to the shortest period
-#: left open these get, as a share of the bound; the most effort of closing the differences of such networks.
-DECIDING_NODES, NARROWED, QUICK_CLOSING = 150, 0.01, 0.01
+#: Dives of each tree that decides whether a mapping has a schedule below some period, and how close to the shortest
+#: one left open these get, as a share of the bound. Where only some trees are made, one dive each, and no closer.
+DIVES, NARROWED = 1.5, 0.01
+#: How often the effort of a dive must fit into that of a solve for some trees, and for many.
+SOME_DIVES, MANY_DIVES = 0.5, 8.0
+#: Tries of a mapping by trees alone where these did not decide it.
+TREES_ALONE = 2
 #: Divisors of the nodes for trees at the lower bound, one tick below the best period, and in the middle.
 NODE_DIVISORS = (2, 1, 12)
 #: The round from which CP-SAT takes part, and the effort of its first turn.
@@ -114,9 +122,10 @@ FIRST_CP_EFFORT = 0.3
 CALL_EFFORT = 0.3
 #: Deterministic time of CP-SAT for the stages of firings where memories are limited. Not measured.
 STAGES_TIME = 1.0
-#: Bytes of matrices that a branch and bound may hold, and the least depth worth starting with.
+#: Bytes of the changes that a branch and bound may hold, to take them back.
 TREE_BYTES = 2**27
-LEAST_DEPTH = 40
+#: Failures of a branch and bound before it begins at its root again, the first time.
+PATIENCE = 30
 #: Most sums of durations that are looked at for one pair of tasks.
 MOST_SUMS = 256
 

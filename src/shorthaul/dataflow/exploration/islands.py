@@ -56,7 +56,7 @@ def _share(known: Knowledge, number: int) -> Knowledge:
     own = dict(list(known.waiting.items())[number :: tuning.ISLANDS])
     return replace(
         known,
-        best=(dict(known.best[0]), dict(known.best[1])),
+        best=tuple(dict(best) for best in known.best),
         waiting=own,
         seen=known.seen | known.waiting.keys(),
         solves=known.solves.copy(),

@@ -39,7 +39,7 @@ from shorthaul.dataflow.mapping.list_schedule import list_schedule
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.mapping.start_times import tokens_to_itself
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo.periodic import Schedule, decided_schedule, is_decided_soon, modulo_schedule_within
+from shorthaul.dataflow.modulo.periodic import Schedule, Trees, dive_effort, modulo_schedule_within
 from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point, covers
@@ -51,7 +51,8 @@ IntArray = npt.NDArray[np.int64]
 class Candidate:
     """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths.
 
-    Where it is ``frugal``, that holds for buffers of few tokens, which are all that its schedules may use.
+    Where it is ``frugal``, that holds for buffers of few tokens, which are all that its schedules may use. A ``small``
+    one is for points of the least footprint: it competes with those that have no more bytes alone.
     """
 
     genotype: Genotypes
@@ -61,6 +62,12 @@ class Candidate:
     tries: int = 0
     point: Point | None = None
     frugal: bool = False
+    small: bool = False
+
+    @property
+    def kind(self) -> int:
+        """0, 1 where it is frugal, 2 where it is small."""
+        return 2 if self.small else int(self.frugal)
 
 
 @dataclass(slots=True)
@@ -68,12 +75,12 @@ class Knowledge:
     """What polishing knows after some turns: the points so far, and the mappings that may lead to better ones."""
 
     points: list[Point]
-    #: Without and with buffers of few tokens: by price the mapping of the least load within it.
-    best: tuple[dict[int, Candidate], dict[int, Candidate]] = field(default_factory=lambda: ({}, {}))
+    #: By price the mapping of the least load within it: of any, of frugal, of small ones.
+    best: tuple[dict[int, Candidate], ...] = field(default_factory=lambda: ({}, {}, {}))
     #: Mappings to schedule, those that were, and how many were at every price.
-    waiting: dict[tuple[Key, bool], Candidate] = field(default_factory=dict)
-    seen: set[tuple[Key, bool]] = field(default_factory=set)
-    solves: Counter[int] = field(default_factory=Counter)
+    waiting: dict[tuple[Key, int], Candidate] = field(default_factory=dict)
+    seen: set[tuple[Key, int]] = field(default_factory=set)
+    solves: Counter[tuple[int, int]] = field(default_factory=Counter)
     #: Mappings and capacities in which shorter periods were looked for.
     tightened: set[tuple[Key, tuple[int, ...]]] = field(default_factory=set)
     turns: int = 0
@@ -89,17 +96,17 @@ class Knowledge:
 
     def note(self, found: Candidate) -> None:
         """Take a mapping for the best at its price if no other is as good."""
-        best = self.best[found.frugal]
+        best = self.best[found.kind]
         for price, other in list(best.items()):
             if price >= found.price and other.load >= found.load:
                 del best[price]
         if all(other.load > found.load for price, other in best.items() if price <= found.price):
             best[found.price] = found
 
-    def within(self, budget: int, *, frugal: bool) -> Candidate | None:
+    def within(self, budget: int, kind: int) -> Candidate | None:
         """Return the mapping of the least load within a price."""
-        lower = [price for price in self.best[frugal] if price <= budget]
-        return self.best[frugal][max(lower)] if lower else None
+        lower = [price for price in self.best[kind] if price <= budget]
+        return self.best[kind][max(lower)] if lower else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +146,15 @@ class _Polishing:
     ) -> None:
         self.instance, self.options, self.search = instance, options, search
         self.known = knowledge
-        self.rivals: dict[int, float] = {}  # by price
+        self.rivals: dict[tuple[int, int], float] = {}  # by price and bytes
+        self.efforts = [0.0, 0.0]  # of scheduling any mappings, and small ones
         self.constraints, self.keep = constraints, keep
         decoding = replace(options, decoder="caps", start="compact")
         kept = instance.multicast_of < 0
         tasks = int(kept.sum() + kept[instance.src].sum() + kept[instance.dst].sum())
         self.exact = tasks <= tuning.MOST_POLISHED_TASKS
         self.weights = tuning.LOAD_WEIGHTS_OF_FEW if tasks <= tuning.FEW_TASKS else tuning.LOAD_WEIGHTS
+        self.first_moves = tuning.FIRST_LOAD_MOVES * max(1, tasks // tuning.FEW_TASKS)
         self.decoder = MultiStart(instance, decoding, orders=tuning.ORDERS_TRIED if self.exact else 1)
         able = np.zeros((len(instance.able), len(instance.core_tile)), np.int64)
         for number, cores in enumerate(instance.able):
@@ -198,27 +207,31 @@ class _Polishing:
         """Look for mappings of less load within every price, from the best ones within it or within the next lower."""
         turn = number // len(tuning.LOAD_COOLINGS)
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
-        moves = tuning.FIRST_LOAD_MOVES << longer
+        moves = self.first_moves << longer
         hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
         loads = self.loads[number % len(self.loads)]
         least_bytes = min(
             (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
         )
         for budget in self.budgets:
-            start = self.known.within(budget, frugal=loads.frugal)
-            if start is None or (start.load >= self._rival(start) and self.draw.random() < tuning.SKIP):
-                continue
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
+            small = self.is_decided_soon and most_bytes == least_bytes
+            start = (self.known.within(budget, 2) if small else None) or self.known.within(budget, int(loads.frugal))
+            if start is None:
+                continue
+            aim = replace(start, small=True, bytes=least_bytes) if small else start
+            if aim.load >= self._rival(aim) and self.draw.random() < tuning.SKIP:
+                continue
             if not begin(loads.at, start.genotype, 0, 0 if loads.frugal else int(self.draw.integers(2))):
                 continue
             done = loads.at.steps
             anneal(loads.at, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
             self.search.spend((loads.at.steps - done) / tuning.LOAD_STEPS)
-            self._take(loads)
+            self._take(loads, small=small)
             if self.search.expired():
                 return
 
-    def _take(self, loads: _Loads) -> None:
+    def _take(self, loads: _Loads, *, small: bool = False) -> None:
         """Keep the best mapping of the annealing where it may lead to a better point."""
         at = loads.at
         if at.best_load < 0:
@@ -227,24 +240,33 @@ class _Polishing:
         copy = Genotypes(*(np.array(array) for array in arrays))
         copy.compact[0] = 1
         found = Candidate(copy, at.best_load, at.best_bytes, at.best_price, frugal=loads.frugal)
-        self.known.note(found)
-        if found.load < self._rival(found):
-            key = self.symmetry.key(found.genotype), loads.frugal
-            if key not in self.known.seen:
-                self.known.waiting[key] = found
+        for one in (found, replace(found, small=True)) if small else (found,):
+            self.known.note(one)
+            if one.load < self._rival(one):
+                key = self.symmetry.key(one.genotype), one.kind
+                if key not in self.known.seen:
+                    self.known.waiting[key] = one
+                break
 
     def _rival(self, candidate: Candidate) -> float:
-        """Return the least period at the candidate's price."""
-        at = candidate.price
+        """Return the least period at the candidate's price, of a small one that of points as small."""
+        at = candidate.price, candidate.bytes if candidate.small else self.most_bytes
         if at not in self.rivals:
-            cost = at / 1e6 + 1e-7
-            self.rivals[at] = min((one.period for one in self.known.points if one.core_cost <= cost), default=math.inf)
+            cost = at[0] / 1e6 + 1e-7
+            rivals = (one for one in self.known.points if one.core_cost <= cost and one.footprint_bytes <= at[1])
+            self.rivals[at] = min((one.period for one in rivals), default=math.inf)
         return self.rivals[at]
 
-    def _rank(self, candidate: Candidate) -> float:
-        """Return the least number for the mapping to solve next: much to gain, few tries of it and at its price."""
-        tries = candidate.tries + self.known.solves[candidate.price] / 2
-        return float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
+    def _rank(self, candidate: Candidate) -> tuple[bool, float]:
+        """Return the least for the mapping to solve next: much to gain, few tries of it and at its price.
+
+        Where trees decide mappings, a greedy schedule of each comes first.
+        """
+        tries = candidate.tries + self.known.solves[candidate.price, candidate.kind] / 2
+        worth = float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
+        if candidate.small and self.efforts[1] > tuning.SMALL_SHARE * sum(self.efforts):
+            worth += 1
+        return self.is_decided_soon and candidate.tries > 0, worth
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
@@ -255,9 +277,11 @@ class _Polishing:
                 return
             key = min(self.known.waiting, key=lambda key: self._rank(self.known.waiting[key]))
             candidate = self.known.waiting.pop(key)
+            spent = self.search.spent()
             self.known.seen.add(key)
-            self.known.solves[candidate.price] += 1
+            self.known.solves[candidate.price, candidate.kind] += 1
             solved = self._solved(candidate)
+            self.efforts[candidate.small] += self.search.spent() - spent
             if solved is None:
                 continue
             self._add(solved.point)
@@ -299,9 +323,9 @@ class _Polishing:
         if most is not None and least >= most:
             return
         schedule: Schedule | None
-        if most is not None and self.is_decided_soon and is_decided_soon(net):
-            nodes = tuning.DECIDING_NODES
-            schedule = decided_schedule(net, least, search, most, tokens, nodes, tuning.NARROWED, atomic=self.atomic)
+        if most is not None and self.is_decided_soon and dive_effort(net) * tuning.SOME_DIVES <= search.left():
+            trees = Trees(search, tuning.DIVES, tuning.NARROWED, self.atomic)
+            schedule = trees.schedule(net, least, most, tokens)
         else:
             schedule = modulo_schedule_within(net, least, search, point, tokens, atomic=self.atomic, most=most)
         if schedule is not None and (most is None or schedule.period < most):
@@ -320,6 +344,8 @@ class _Polishing:
         try:
             if warm is None:
                 substitute_mrbs(self.instance.application, mapping.xi)
+                if self.is_decided_soon:
+                    self.search.spend(tasks / (2 * tuning.SOLVED_TASKS))
                 warm = self.decoder.point_of(candidate.genotype, 0, self.search)
         except InputError:
             return None
@@ -327,10 +353,15 @@ class _Polishing:
             warm = None
         if warm is not None and (candidate.tries == 0 or not self.exact):
             return Solved(warm, candidate.load if self.exact else warm.period, "CAPS-HMS")
-        decided = self._decided(candidate, mapping)
+        decided = self._decided(candidate, mapping, effort)
+        if candidate.small:  # tried once
+            found = None if decided is None else decided.point
+            return None if found is None else Solved(found, found.period, "trees")
         if decided is not None:
-            point = decided.point or warm
-            return None if point is None else Solved(point, decided.least, "trees")
+            is_clear = decided.point is not None or decided.least >= self._rival(candidate)
+            if is_clear or candidate.tries < tuning.TREES_ALONE:
+                point = decided.point or warm
+                return None if point is None else Solved(point, decided.least, "trees")
         rival = self._rival(candidate)
         try:
             return solve_mapping(
@@ -339,16 +370,16 @@ class _Polishing:
         except InfeasibleError:
             return None
 
-    def _decided(self, candidate: Candidate, mapping: Decisions) -> Decided | None:
-        """Return what trees find soon: a point of a shorter period, or that there is none; None if neither."""
+    def _decided(self, candidate: Candidate, mapping: Decisions, effort: float) -> Decided | None:
+        """Return what trees find soon; None if they would be too large."""
         rival = self._rival(candidate)
         if rival == math.inf or not self.exact or not self.is_decided_soon:
             return None
         tries = max(0, candidate.tries - 1)
-        decided = decide_mapping(
-            self.instance, mapping, self.least_tokens, self.options, self.search, int(rival), tries
-        )
-        return None if decided is None or (decided.point is None and decided.least < rival) else decided
+        return decide_mapping(
+            self.instance, mapping, self.least_tokens, self.options, self.search, int(rival), tries, effort,
+            small=candidate.small,
+        )  # fmt: skip
 
     def _solved_within(
         self, candidate: Candidate, mapping: Decisions, tasks: int, effort: float

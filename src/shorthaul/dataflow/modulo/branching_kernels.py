@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.dataflow.modulo.propagation_kernels import (
+from cython.cimports.shorthaul.dataflow.modulo.differences_kernels import (
     Differences,
-    Resources,
     find_options,
-    propagate,
     tighten,
+    undo,
 )
+from cython.cimports.shorthaul.dataflow.modulo.propagation_kernels import Resources, propagate
 
 FOUND, EXHAUSTED, PAUSED, TOO_DEEP = 1, 0, -1, -2
 _FOUND = cython.declare(cython.longlong, 1)
 _EXHAUSTED = cython.declare(cython.longlong, 0)
 _PAUSED = cython.declare(cython.longlong, -1)
 _TOO_DEEP = cython.declare(cython.longlong, -2)
+#: Visits after a failure at which conclusions about resources are drawn; later at every fourth so many.
+CALM = cython.declare(cython.longlong, 8)
 
 
 @cython.final
@@ -27,30 +29,34 @@ _TOO_DEEP = cython.declare(cython.longlong, -2)
 class Tree:
     """A depth-first search that can be interrupted.
 
-    The stack holds, per open branch, the matrix and the decisions of its parent, what it asks for, and the turn that
-    this decides.
+    The stack holds, per open branch, how many entries were kept and how many turns open at its parent, what it asks
+    for, and the turn that this decides.
     """
 
     weight: cython.double[::1]  # how often a branch on the turn failed, plus one
-    matrices: cython.longlong[:, :, ::1]
-    decisions: cython.uchar[:, ::1]
+    kept: cython.Py_ssize_t[::1]
+    open: cython.Py_ssize_t[::1]
     ask_from: cython.longlong[::1]
     ask_to: cython.longlong[::1]
     ask_ticks: cython.longlong[::1]
     ask_turn: cython.longlong[::1]
     top: cython.Py_ssize_t
+    calm: cython.longlong  # visits since one failed
+    failed: cython.longlong  # visits since the last restart that failed
+    patience: cython.longlong  # how many of them lead to the next restart
 
-    def __init__(self, root: cython.longlong[:, ::1], turns: cython.Py_ssize_t, depth: cython.Py_ssize_t) -> None:
-        matrices = np.empty((depth, root.shape[0], root.shape[0]), np.int64)
-        matrices[0] = root
+    def __init__(self, turns: cython.Py_ssize_t, depth: cython.Py_ssize_t, patience: cython.longlong) -> None:
         self.weight = np.ones(turns + 1)
-        self.matrices = matrices
-        self.decisions = np.zeros((depth, turns), np.uint8)
+        self.kept = np.zeros(depth, np.intp)
+        self.open = np.full(depth, turns, np.intp)
         self.ask_from = np.zeros(depth, np.int64)
         self.ask_to = np.zeros(depth, np.int64)
         self.ask_ticks = np.zeros(depth, np.int64)
         self.ask_turn = np.full(depth, turns, np.int64)
         self.top = 1
+        self.calm = 0
+        self.failed = 0
+        self.patience = patience
 
 
 @cython.cfunc
@@ -60,12 +66,8 @@ def _push(
     tree: Tree, at: Differences, t: cython.Py_ssize_t, side: cython.Py_ssize_t, ticks: cython.longlong
 ) -> cython.void:  # fmt: skip
     """Put a branch on the stack that asks for ``ticks`` on one side of turn t."""
-    at.steps += at.least.shape[0] * at.least.shape[0]
-    for u in range(at.least.shape[0]):
-        for v in range(at.least.shape[0]):
-            tree.matrices[tree.top, u, v] = at.least[u, v]
-    for u in range(at.decided.shape[0]):
-        tree.decisions[tree.top, u] = at.decided[u]
+    tree.kept[tree.top] = at.kept
+    tree.open[tree.top] = at.open
     tree.ask_from[tree.top] = at.before[t, side]
     tree.ask_to[tree.top] = at.after[t, side]
     tree.ask_ticks[tree.top] = ticks
@@ -79,13 +81,23 @@ def _push(
 def _pop(tree: Tree, at: Differences) -> cython.bint:
     """Take a branch off the stack and ask for what it does; False if that contradicts the matrix of its parent."""
     tree.top -= 1
-    at.steps += at.least.shape[0] * at.least.shape[0]
-    for u in range(at.least.shape[0]):
-        for v in range(at.least.shape[0]):
-            at.least[u, v] = tree.matrices[tree.top, u, v]
-    for u in range(at.decided.shape[0]):
-        at.decided[u] = tree.decisions[tree.top, u]
+    undo(at, tree.kept[tree.top], tree.open[tree.top])
     return tighten(at, tree.ask_from[tree.top], tree.ask_to[tree.top], tree.ask_ticks[tree.top])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _restart(tree: Tree, at: Differences) -> cython.void:
+    """Begin at the root again, which branches on other turns with the weights of now; the next time a little later."""
+    undo(at, 0, at.turns.shape[0])
+    tree.failed = 0
+    tree.patience += (tree.patience + 1) // 2
+    tree.top = 1
+    tree.kept[0] = 0
+    tree.open[0] = at.turns.shape[0]
+    tree.ask_from[0] = tree.ask_to[0] = tree.ask_ticks[0] = 0
+    tree.ask_turn[0] = at.turns.shape[0]
 
 
 @cython.cfunc
@@ -97,16 +109,16 @@ def _split(tree: Tree, at: Differences) -> cython.bint:
     split: cython.longlong = 0
     upper: cython.bint = False
     score: cython.double = 0.0
-    for t in range(at.decided.shape[0]):
-        if at.decided[t]:
-            continue
+    at.steps += 4 * at.open
+    for place in range(at.open):
+        t = at.turns[place]
         find_options(at, t)
         middle = (at.low + at.high) >> 1
         # slack of k <= middle, and of k > middle
         below = middle * at.period - at.ticks[t, 0] - at.least[at.after[t, 0], at.before[t, 0]]
         above = -at.ticks[t, 1] - middle * at.period - at.least[at.after[t, 1], at.before[t, 1]]
         value = (below + above) / tree.weight[t]
-        if best < 0 or value < score:
+        if best < 0 or value < score or (value == score and t < best):
             best = t
             split = middle
             upper = above > below
@@ -128,22 +140,30 @@ def branch(
     on: Resources,
     nodes: cython.longlong,
     steps: cython.longlong,
+    entries: cython.Py_ssize_t,
     time: cython.longlong[::1],
 ) -> tuple[int, int]:
     """Go on with a depth-first search for up to ``nodes`` nodes or about ``steps`` steps.
 
-    Return the outcome and the number of nodes visited.
+    Return the outcome and the number of nodes visited. ``entries`` are kept at most, to be taken back.
 
     A turn gains weight when a branch on it fails: turns that mattered before are taken first (Boussemart et al.,
-    *Boosting systematic search by weighting constraints*, ECAI 2004). Fills ``time`` with a schedule when one is FOUND.
+    *Boosting systematic search by weighting constraints*, ECAI 2004), and after a number of failures that grows by half
+    every time the search begins anew with them (Gomes, Selman, Kautz, *Boosting combinatorial search through
+    randomization*, AAAI 1998). Fills ``time`` with a schedule when one is FOUND.
     """
     visited: cython.longlong = 0
     outcome: cython.longlong = _PAUSED
-    with cython.nogil:
-        steps += at.steps
-        while visited < nodes and outcome == _PAUSED and at.steps < steps:
-            outcome = _visit(tree, at, on, time)
-            visited += 1
+    room: cython.Py_ssize_t = at.least.shape[0] * at.least.shape[0]
+    steps += at.steps
+    while visited < nodes and outcome == _PAUSED and at.steps < steps:
+        if not at.make_room(entries):
+            outcome = _TOO_DEEP
+            break
+        with cython.nogil:
+            while visited < nodes and outcome == _PAUSED and at.steps < steps and at.kept + room <= at.cell.shape[0]:
+                outcome = _visit(tree, at, on, time)
+                visited += 1
     return int(outcome), int(visited)
 
 
@@ -154,10 +174,16 @@ def _visit(tree: Tree, at: Differences, on: Resources, time: cython.longlong[::1
     """Take the branch on top; return what then holds for the search."""
     if tree.top == 0:
         return _EXHAUSTED
-    if tree.top + 1 >= tree.matrices.shape[0]:
+    if tree.top + 1 >= tree.kept.shape[0]:
         return _TOO_DEEP
-    if not _pop(tree, at) or not propagate(at, on):
+    is_thorough: cython.bint = tree.calm < CALM or tree.calm % (4 * CALM) == 0
+    tree.calm += 1
+    if not _pop(tree, at) or not propagate(at, on, is_thorough):
         tree.weight[tree.ask_turn[tree.top]] += 1.0
+        tree.calm = 0
+        tree.failed += 1
+        if tree.failed == tree.patience and tree.top > 0:
+            _restart(tree, at)
     elif not _split(tree, at):
         for k in range(time.shape[0]):
             time[k] = at.least[0, k]

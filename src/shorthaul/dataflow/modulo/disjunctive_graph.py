@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shorthaul.dataflow.graphs.multi_reader_buffers import Buffer
 from shorthaul.dataflow.mapping.binding import MappedNetwork, Task
-from shorthaul.dataflow.modulo.propagation_kernels import close
+from shorthaul.dataflow.modulo.differences_kernels import close
 from shorthaul.graphs.csr import from_edges, strong_components
 
 IntArray = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ about what neither settles at once.
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,7 +18,13 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.mapping.start_times import add_periods, place_timeless, serial_schedule
-from shorthaul.dataflow.modulo import annealing_kernels, branching_kernels, propagation_kernels, selection_kernels
+from shorthaul.dataflow.modulo import (
+    annealing_kernels,
+    branching_kernels,
+    differences_kernels,
+    propagation_kernels,
+    selection_kernels,
+)
 from shorthaul.dataflow.modulo.cp_model import start_at
 from shorthaul.dataflow.modulo.disjunctive_graph import (
     DisjunctiveGraph,
@@ -35,6 +41,12 @@ from shorthaul.dataflow.plan import Point
 
 #: Arcs that one move of the local search looks at, per node: an estimate, for the length of a call.
 _ARCS_PER_MOVE = 40
+#: Turns that a node of a tree decides beside the one it branches on, where there are many: for the length of a dive.
+_TURNS_AT_ONCE = 8
+#: Steps that a node takes per turn of the network (sobel4 and multicamera).
+_STEPS_PER_TURN = 15
+#: Bytes of an entry that is kept to be taken back: its place and its value.
+_ENTRY_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +95,49 @@ def modulo_schedule_within(
     return solver.schedule(period, starts, capacities, atomic=atomic)
 
 
-def is_decided_soon(net: MappedNetwork) -> bool:
-    """True if the network is small enough for trees to decide a period at once."""
-    firings = 3 * len(net.network.actors)
-    accesses = sum(task.duration > 0 for tasks in (*net.reads.values(), *net.writes.values()) for task in tasks)
-    return (firings + accesses) ** 3 <= tuning.QUICK_CLOSING * tuning.CLOSING_STEPS
+def dive_effort(net: MappedNetwork) -> float:
+    """Return about what it takes a tree to decide all turns of a network once."""
+    tasks = [task for group in (net.reads, net.writes) for some in group.values() for task in some if task.duration]
+    crossing = Counter(interconnect for task in tasks for interconnect in task.route)
+    turns = sum(n * (n - 1) // 2 for n in (*crossing.values(), *Counter(net.binding.values()).values()))
+    nodes = 3 * len(net.network.actors) + len(tasks)
+    return _nodes_of_dive(nodes, turns) * _STEPS_PER_TURN * turns / tuning.BRANCHING_STEPS + _closing(nodes)
 
 
-def decided_schedule(
-    net: MappedNetwork, least: int, search: Search, most: int, capacities: Mapping[str, int], nodes: int,
-    narrowed: float = math.inf, *, atomic: bool = False,
-) -> Schedule:  # fmt: skip
-    """Return a schedule of a period below ``most`` that a tree of so many nodes finds.
+def _nodes_of_dive(nodes: int, turns: int) -> float:
+    return nodes + turns / _TURNS_AT_ONCE
 
-    Shorter ones are sought until what trees left open is shorter by a share of ``narrowed`` at most. Buffers have these
-    ``capacities``. Where none is found the period is ``most``, and there are no starts.
+
+def _closing(nodes: int) -> float:
+    """Return the effort of closing the differences between so many nodes."""
+    return float(nodes**3 / tuning.CLOSING_STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """Decides periods soon, by trees as large as so many ``dives``.
+
+    A dive is about as many nodes as decide all turns.
     """
-    solver = _Solver(disjunctive_graph(net, capacities, atomic=atomic), net, {}, most, least, search)
-    solver.decide(most - 1, nodes)
-    if solver.period < most and narrowed < math.inf:
-        solver.narrow(nodes, narrowed)
-    return solver.schedule(most, {}, capacities, atomic=atomic)
+
+    search: Search
+    dives: float
+    narrowed: float
+    atomic: bool
+
+    def schedule(
+        self, net: MappedNetwork, least: int, most: int, capacities: Mapping[str, int], *, from_below: bool = False
+    ) -> Schedule:
+        """Return a schedule of a period below ``most`` whose buffers have these ``capacities``.
+
+        First one tick below ``most`` is asked for, or ``from_below`` the bound ``least``; then shorter ones, until what
+        trees left open is shorter by a share of ``narrowed`` at most. Where none is found the period is ``most``, and
+        there are no starts.
+        """
+        solver = _Solver(disjunctive_graph(net, capacities, atomic=self.atomic), net, {}, most, least, self.search)
+        nodes = int(self.dives * _nodes_of_dive(len(solver.graph.names), len(solver.turns[2])))
+        solver.narrow(nodes, self.narrowed, from_below=from_below)
+        return solver.schedule(most, {}, capacities, atomic=self.atomic)
 
 
 def _serial(net: MappedNetwork) -> tuple[int, dict[str, int]]:
@@ -128,6 +162,7 @@ class _Solver:
         self.random = Random(1)
         self.layout = selection_kernels.Graph(graph)
         self.room = selection_kernels.Selection(self.layout)
+        self.turns = turns(graph)
         self.trees: dict[int, _Tree] = {}
 
     def is_open(self) -> bool:
@@ -174,12 +209,23 @@ class _Solver:
                 self.solve(self.goal - 1, tuning.FIRST_CP_EFFORT * 2.0 ** (number - tuning.CP_ROUND))
             number += 1
 
-    def narrow(self, nodes: int, narrowed: float) -> None:
-        """Decide, by trees of so many nodes, the bound, then halfway between it and the best period in turns."""
+    def narrow(self, nodes: int, narrowed: float, *, from_below: bool) -> None:
+        """Decide by trees of so many nodes: one tick below the best and the bound, or ``from_below`` the other way.
+
+        Then halfway between what was not found and the best, until that is shorter by ``narrowed`` of the bound. Where
+        that is 1 or more, the first tree that does not find a schedule is the last.
+        """
+        most = self.period
+        if not from_below:
+            self.decide(most - 1, nodes)
+            if self.period == most:
+                return
         if self.is_open():
             self.decide(self.least, nodes)
+        if from_below and self.is_open() and narrowed < 1:
+            self.decide(self.goal - 1, nodes)
         low = self.least + 1
-        while self.is_open() and self.goal - low > narrowed * self.least:
+        while self.is_open() and self.period < most and self.goal - low > narrowed * self.least:
             middle = (low + self.goal - 1) // 2
             self.decide(middle, nodes)
             low = max(low if self.period <= middle else middle + 1, self.least)
@@ -199,10 +245,10 @@ class _Solver:
         """Look for a schedule of period ``target`` at most, or for a proof that there is none, in ``nodes`` nodes."""
         self.trees = {period: tree for period, tree in self.trees.items() if self.least <= period < self.period}
         if target not in self.trees:
-            closing = len(self.best) ** 3 / tuning.CLOSING_STEPS
+            closing = _closing(len(self.best))
             if closing > max(tuning.CALL_EFFORT, self.search.left()) or closing > self.search.remaining_s():
                 return  # nothing would be left, not even soon
-            self.trees[target] = _Tree(self.graph, target)
+            self.trees[target] = _Tree(self.graph, self.turns, target)
             self.search.spend(closing)
         tree = self.trees[target]
         while nodes > 0 and self.is_open() and tree.outcome == branching_kernels.PAUSED:
@@ -229,25 +275,23 @@ class _Solver:
 class _Tree:
     """A branch and bound at one period, which can be interrupted and gone on with."""
 
-    def __init__(self, graph: DisjunctiveGraph, period: int) -> None:
+    def __init__(self, graph: DisjunctiveGraph, taken: tuple[IntArray, IntArray, IntArray], period: int) -> None:
         self.times: IntArray = np.zeros(len(graph.names), np.int64)
-        before, after, ticks = turns(graph)
+        before, after, ticks = taken
         root = fixed_differences(graph, period)
-        n = len(graph.names)
-        depth = min(4 * len(ticks) + 8, tuning.TREE_BYTES // (8 * n * n + len(ticks)))
         self.outcome = branching_kernels.PAUSED
         if root is None:
             self.outcome = branching_kernels.EXHAUSTED
-        elif depth < tuning.LEAST_DEPTH and depth < 4 * len(ticks) + 8:
-            self.outcome = branching_kernels.TOO_DEEP
         else:
             self.on = propagation_kernels.Resources(*resources(graph), tuning.MOST_SUMS)
-            self.at = propagation_kernels.Differences(period, graph.duration, before, after, ticks, root)
-            self.tree = branching_kernels.Tree(root, len(ticks), depth)
+            self.at = differences_kernels.Differences(period, graph.duration, before, after, ticks, root)
+            self.tree = branching_kernels.Tree(len(ticks), 4 * len(ticks) + 8, tuning.PATIENCE)
 
     def visit(self, nodes: int, search: Search) -> int:
         """Visit up to ``nodes`` more nodes, but only for a moment; return how many were visited."""
         steps, done = int(min(tuning.CALL_EFFORT, search.left()) * tuning.BRANCHING_STEPS), self.at.steps
-        self.outcome, visited = branching_kernels.branch(self.tree, self.at, self.on, nodes, steps + 1, self.times)
+        self.outcome, visited = branching_kernels.branch(
+            self.tree, self.at, self.on, nodes, steps + 1, tuning.TREE_BYTES // _ENTRY_BYTES, self.times
+        )
         search.spend((self.at.steps - done) / tuning.BRANCHING_STEPS)
         return visited

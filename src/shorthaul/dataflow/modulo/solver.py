@@ -13,8 +13,8 @@ from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, exact_cost, memory_shortage
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo.memory_limits import fits, schedule_in_memories
-from shorthaul.dataflow.modulo.periodic import Schedule, decided_schedule, is_decided_soon, modulo_schedule
+from shorthaul.dataflow.modulo.memory_limits import fits, schedule_by_trees, schedule_in_memories
+from shorthaul.dataflow.modulo.periodic import Schedule, Trees, dive_effort, modulo_schedule
 from shorthaul.dataflow.modulo.window_model import window_schedule
 from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.plan import Point
@@ -68,13 +68,15 @@ class Decided:
 
 def decide_mapping(
     instance: Instance, decisions: Decisions, tokens: Mapping[str, int], decoding: Decoding, search: Search, most: int,
-    tries: int,
+    tries: int, effort: float, *,
+    small: bool = False,
 ) -> Decided | None:  # fmt: skip
     """Decide by trees whether a mapping has a period below ``most``, by larger ones after some ``tries``.
 
-    First with buffers of few ``tokens``, which fit the memories; where that finds none, with buffers of any size, for
-    a proof that there is none with the channels in these memories. None if the buffers fit no memory, or if the network
-    is too large to be decided soon.
+    Where many trees fit into the ``effort``, first with buffers of few ``tokens``, which fit the memories (``small``:
+    only so). Where that finds none, or only some trees fit, with buffers of any size, for a schedule that fits all the
+    same or a proof that there is none with the channels in these memories. None if the buffers fit no memory, or if the
+    network is too large.
     """
     application, platform = instance.application, instance.platform
     network = substitute_mrbs(application, decisions.xi)
@@ -85,18 +87,26 @@ def decide_mapping(
         return None
     net = mapped(application, platform, network, decisions.binding, memory)
     search.spend(_tasks(net) / tuning.SOLVED_TASKS)
-    least = int(period_bound(net).value)
+    least, dive = int(period_bound(net).value), dive_effort(net)
     if least >= most:
         return Decided(None, least)
-    if not is_decided_soon(net):
+    if dive * tuning.SOME_DIVES > effort:
         return None
-    atomic = decoding.capacity_rule == "atomic-firing"
-    nodes = tuning.DECIDING_NODES << tries
-    found = decided_schedule(net, least, search, most, few, nodes, tuning.NARROWED / 2**tries, atomic=atomic)
-    need = _needs(net, found, decoding) if found.starts else {}
-    if need and fits(net, platform.memories, need):
-        return Decided(make_point(instance, decisions, net, found, need), least)
-    return Decided(None, decided_schedule(net, least, search, most, {}, nodes, atomic=atomic).least)
+    is_cheap = dive * tuning.MANY_DIVES <= effort
+    dives, narrowed = (tuning.DIVES, tuning.NARROWED) if is_cheap else (1.0, 1.0)
+    trees = Trees(search, dives * 2**tries, narrowed / 2**tries, decoding.capacity_rule == "atomic-firing")
+    if small or is_cheap:
+        found = trees.schedule(net, least, most, few)
+        need = _needs(net, found, decoding) if found.starts else {}
+        if need and fits(net, platform.memories, need):
+            return Decided(make_point(instance, decisions, net, found, need), least)
+        if small:
+            return Decided(None, least)
+    free = trees.schedule(net, least, most, {}, from_below=True)
+    within = schedule_by_trees(trees, net, free, platform.memories, few, most)
+    if within is None:
+        return Decided(None, free.least)
+    return Decided(make_point(instance, decisions, net, within, _needs(net, within, decoding)), free.least)
 
 
 def _in_own_memories(
