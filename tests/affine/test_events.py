@@ -9,10 +9,12 @@ import pytest
 from tests.affine.derived import bound_of, flow_of, kernel
 from tests.affine.test_random_study import least_known
 
-from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.best import fitted, lower_bound
 from shorthaul.affine.bounds.partition.candidates import best_events
+from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.core.search import Search
 
 
 @pytest.mark.parametrize(("name", "size", "S"), [("cholesky", 2_000, 131_072), ("jacobi-1d", 2_000, 900)])
@@ -25,6 +27,31 @@ def test_more_at_the_sizes_given(name: str, size: int, S: int) -> None:
     for factor in (1, 3, 10):
         other = {**sizes, "S": S // factor}
         assert made.value(other) >= general.value(other)
+
+
+STRIDED = """void f(int K, int C, int P, double I[C][2 * P + 10], double W[K][C][3], double O[K][P]) {
+#pragma scop
+for (int k = 0; k < K; k++)
+  for (int p = 0; p < P; p++) {
+    O[k][p] = 0.0;
+    for (int c = 0; c < C; c++)
+      for (int r = 0; r < 3; r++) O[k][p] += W[k][c][r] * I[c][2 * p + 4 * r];
+  }
+#pragma endscop
+}"""
+
+
+def test_arguments_are_chosen_for_the_sizes() -> None:
+    """With few channels another argument is best than for large sizes; an order for these sizes does not beat it."""
+    general = lower_bound(program_from_text(STRIDED))
+    few, many = ({"K": 890, "P": 2505, "C": channels, "S": 1024} for channels in (8, 2505))
+    assert fitted(general, few, Search()).value(few) > 1.2 * general.value(few)
+    assert general.value(few) == general.inputs.subs({symbol(name): value for name, value in few.items()})
+    assert fitted(general, many, Search()).value(many) < 1.1 * general.value(many)
+    program, small = general.program, {"K": 12, "P": 14, "C": 2, "S": 6}
+    value = fitted(general, small, Search()).value(small)
+    cdag = concrete_cdag(program, {name: small[name] for name in "KPC"})
+    assert value <= least_known(cdag, small["S"], np.random.default_rng(3))
 
 
 def test_the_events_that_are_worth_most() -> None:

@@ -7,7 +7,7 @@ import json
 import islpy as isl
 import numpy as np
 import pytest
-from tests.affine.derived import flow_of, quick
+from tests.affine.derived import bound_of, flow_of, quick
 from tests.reference.affine_rewritings import split
 
 from shorthaul.affine.bounds.best import lower_bound
@@ -18,7 +18,7 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.replay.cdag import ConcreteCdag, IntArray, concrete_cdag
 from shorthaul.affine.verbs.bound import bound_of as as_bound
-from shorthaul.affine.workloads.cases import kernel, kernel_text
+from shorthaul.affine.workloads.cases import kernel_text
 from shorthaul.graphs.replay import belady_loads, least_loads
 
 FRAME = "void f(int N, int M, double x[N], double y[N], double z[N], double u[M][N], double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
@@ -55,10 +55,9 @@ LEVINSON = (
 )
 
 
-def compare(program, choices) -> int:
+def compare(bound, choices) -> int:
     """Compare the bound with Belady's replacement on the program order, and exact play; return how often it was near."""
-    flow = flow_dependences(program)
-    bound = lower_bound(program, flow=flow)
+    program, flow = bound.program, flow_dependences(bound.program)
     near = 0
     for sizes in choices:
         cdag = concrete_cdag(program, sizes, flow)
@@ -77,17 +76,15 @@ def compare(program, choices) -> int:
 @pytest.mark.parametrize("name", quick(PROGRAMS, ("a norm, then a division",)))
 def test_steps_that_reduce_a_vector_and_change_it(name: str) -> None:
     text, factor = PROGRAMS[name]
-    program = program_from_text(FRAME % text)
-    assert compare(program, [{"N": n, "M": m} for n, m in ((1, 1), (1, 3), (2, 2), (3, 2), (2, 4), (9, 5), (40, 12))])
-    bound = lower_bound(program)
+    bound = lower_bound(program_from_text(FRAME % text))
+    assert compare(bound, [{"N": n, "M": m} for n, m in ((1, 1), (1, 3), (2, 2), (3, 2), (2, 4), (9, 5), (40, 12))])
     more = bound.value({"N": 2000, "M": 100, "S": 8}) - bound.value({"N": 2000, "M": 100, "S": 10**6})
     assert more >= 0.95 * factor * 100 * 2000
 
 
 @pytest.mark.slow
 def test_durbin() -> None:
-    program = kernel("durbin")
-    assert compare(program, [{"N": n} for n in (1, 2, 3, 4, 6, 9, 25, 60)])
+    assert compare(bound_of("durbin"), [{"N": n} for n in (1, 2, 3, 4, 6, 9, 25, 60)])
     steps = {item.events: item for item in phases(flow_of("durbin"))}
     halves = [[count for _, count in kind.pieces] for kind in steps["S6", "S5"].kinds]
     # 3k/2 and k values, less constants, as in Levinson's recursion: all of y and half of r, then the other halves
@@ -101,8 +98,8 @@ def test_products_over_a_temporary(name: str) -> None:
     text = kernel_text("durbin") if name == "durbin" else FRAME % LEVINSON
     bounds = [lower_bound(program_from_text(how)) for how in (text, split(text))]
     assert bounds[0].leading == bounds[1].leading
-    program = program_from_text(split(text))
-    assert compare(program, [{"N": n, "M": 1} for n in (1, 2, 3, 4, 6, 9, 25)])
+    program = bounds[1].program
+    assert compare(bounds[1], [{"N": n, "M": 1} for n in (1, 2, 3, 4, 6, 9, 25)])
     document = as_bound(program, bounds[1], None, flow_dependences(program)).document()
     violations, remarks = verify(program, json.loads(json.dumps(document)), None)
     assert not violations
@@ -117,7 +114,7 @@ def test_lines_that_share_vertices_are_not_added() -> None:
         " for (int i = 0; i < N; i++) s += x[i]; for (int i = 0; i < N; i++) x[i] = x[i] / s; }"
     )
     program = program_from_text(FRAME % text)
-    assert compare(program, [{"N": 3, "M": 1}, {"N": 8, "M": 4}])
+    assert compare(lower_bound(program), [{"N": 3, "M": 1}, {"N": 8, "M": 4}])
 
 
 RECURRENT = "void f(int T, int N, double W[N][N], double h[T + 1][N], double b[N], double x[N], double y[N], double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
@@ -151,9 +148,8 @@ PRODUCTS = {
 @pytest.mark.parametrize("name", quick(PRODUCTS, ("a recurrence",)))
 def test_recurrent_products_of_a_matrix(name: str) -> None:
     text, factor = PRODUCTS[name]
-    program = program_from_text(RECURRENT % text)
-    assert compare(program, [{"N": n, "T": t} for n, t in ((1, 2), (2, 1), (2, 3), (3, 4), (9, 5), (20, 7))])
-    bound = lower_bound(program)
+    bound = lower_bound(program_from_text(RECURRENT % text))
+    assert compare(bound, [{"N": n, "T": t} for n, t in ((1, 2), (2, 1), (2, 3), (3, 4), (9, 5), (20, 7))])
     assert float(bound.leading.subs({symbol("N"): 1000, symbol("T"): 1})) == factor * 10**6
     assert "from each event to the next but one" in bound.proof.text() or factor == 1
 

@@ -15,11 +15,11 @@ import sympy
 from shorthaul.affine.bounds import cones, finished_sums, hourglass
 from shorthaul.affine.bounds.boxes.fields import boxed_cones
 from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
-from shorthaul.affine.bounds.choice import Family, Fixed, combinations
+from shorthaul.affine.bounds.choice import Family, Fixed, combinations, combined_at
 from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.lifetime import crossing_scans, intervals, layers, phases, successive_chains, wavefront
 from shorthaul.affine.bounds.partition import convex_body, stencil_levels
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, empty_union, instances
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.bounds.reassociated import reassociated
@@ -43,6 +43,27 @@ _SET = isl.dim_type.set
 FORMULAS = ("formula", "leading", "inputs", "operations", "oi_limit")
 
 
+@dataclass(frozen=True, slots=True)
+class Argued:
+    """A graph with all arguments found on it; ``parts`` are those used, ``first`` the place of theirs in a proof.
+
+    The parts are as they stand on the graph.
+    """
+
+    graph: Graph
+    pool: tuple[Candidate | Fixed, ...]
+    parts: tuple[SubBound, ...]
+    first: int
+
+    def place(self, bound: SubBound) -> int | None:
+        """Return the place of an argument in the proof."""
+        return next((self.first + at for at, item in enumerate(self.parts) if item is bound), None)
+
+    def in_program(self, bound: SubBound) -> SubBound:
+        """Return what an argument on the graph says of the program."""
+        return bound if self.graph.is_whole else _in_program(bound, self.graph)
+
+
 @dataclass(frozen=True)
 class AffineBound:
     """A lower bound on the words loaded by any schedule of ``program``.
@@ -58,7 +79,7 @@ class AffineBound:
     proof: Proof
     small: tuple[str, ...] = ()
     general: sympy.Expr | None = None  #: ``formula`` without arguments made for given sizes, if it has any
-    argued: tuple[tuple[Graph, range], ...] = field(default=(), repr=False, compare=False)  #: graphs, and their parts
+    argued: tuple[Argued, ...] = field(default=(), repr=False, compare=False)
 
     @cached_property
     def leading(self) -> sympy.Expr:
@@ -139,12 +160,13 @@ def lower_bound(
         known = until_out_of_effort(more for item in own for more in graphs(item)) if options.profile == "best" else own
     parts: list[SubBound] = []
     sums: list[tuple[int, ...]] = []
-    argued: list[tuple[Graph, range]] = []
+    argued: list[Argued] = []
     for at, graph in enumerate(known):
-        found, added = _argued(graph, options, small, search.part(1 / (len(known) - at)), _added(parts, sums))
+        before = _added(parts, sums)
+        made, added = _argued(graph, options, small, search.part(1 / (len(known) - at)), before, len(parts))
         sums += [tuple(len(parts) + number for number in item) for item in added]
-        argued.append((graph, range(len(parts), len(parts) + len(found))))
-        parts += found
+        argued.append(made)
+        parts += [made.in_program(item) for item in made.parts]
     sums = [item for item in sums if item] or [()]
     formula = inputs + _largest(_added(parts, sums))
     listed = tuple(f"{item.name}: {item.text};  {set_text(item.domain, program)}" for item in program.statements)
@@ -164,10 +186,8 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     sums = found.proof.sums
     with charged_to(search):
         parts, tuned, instead = _tuned(found.proof.parts, sums, sizes)
-        for graph, own in found.argued:
-            if graph.only_events:
-                continue
-            tuned += _with_others(graph, [instead.get(at, at) for at in own], parts, [*sums, *tuned], sizes)
+        for argued in found.argued:
+            tuned += _with_others(argued, instead, parts, [*sums, *tuned], sizes)
     if not tuned:
         return found
     formula = found.inputs + _largest(_added(parts, [*sums, *tuned]))
@@ -201,12 +221,14 @@ def _argued(
     small: tuple[str, ...],
     search: Search,
     before: Sequence[sympy.Expr],
-) -> tuple[list[SubBound], list[tuple[int, ...]]]:
+    first: int,
+) -> tuple[Argued, list[tuple[int, ...]]]:
     """Return the arguments on one graph, and which of them add up.
 
     Of a graph that stands for the program's, these are sums that somewhere are larger than those of ``before``.
     """
-    finding, flow = search.part(POOL_SHARE), replace(graph.flow)  # nothing is known of it from other searches
+    flow = replace(graph.flow)  # nothing is known of it from other searches
+    graph, finding = replace(graph, flow=flow), search.part(POOL_SHARE)
     with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(flow))
     where = instances(small, sets)
@@ -218,9 +240,7 @@ def _argued(
             sums = [item for item in sums if _is_larger(graph.times * _added(parts, [item])[0], before, at)]
             used = sorted({number for item in sums for number in item})
             parts, sums = [parts[number] for number in used], [tuple(map(used.index, item)) for item in sums]
-    if graph.is_whole:
-        return parts, sums
-    return [_in_program(item, graph) for item in parts], sums
+    return Argued(graph, tuple(pool), tuple(parts), first), sums
 
 
 def _in_program(item: SubBound, graph: Graph) -> SubBound:
@@ -269,31 +289,35 @@ def _tuned(
 
 
 def _with_others(
-    graph: Graph, own: Sequence[int], parts: list[SubBound], sums: Sequence[tuple[int, ...]], sizes: Mapping[str, int]
+    argued: Argued,
+    instead: Mapping[int, int],
+    parts: list[SubBound],
+    sums: Sequence[tuple[int, ...]],
+    sizes: Mapping[str, int],
 ) -> list[tuple[int, ...]]:
-    """Return the sum of arguments on one graph that is best at ``sizes``, if it has some on finished sums or in boxes.
+    """Return the sum of arguments on one graph that is best at ``sizes``, those made for them among them.
 
-    These are put behind ``parts``. Nothing where it is hardly better than the ``sums`` known.
+    What is new is put behind ``parts``. Nothing where the sum is hardly better than the ``sums`` known.
     """
+    graph, flow = argued.graph, argued.graph.flow
 
-    def worth(item: SubBound) -> float:
-        return max(0.0, number_at(item.value, sizes))
+    def exact(bound: SubBound) -> SubBound:
+        place = argued.place(bound)
+        if place is not None:
+            return parts[instead.get(place, place)]
+        return argued.in_program((bound.tuned and bound.tuned(sizes)) or bound)
 
-    made = until_out_of_effort(_made_for(graph.flow, sizes))
-    made = [item if graph.is_whole else _in_program(item, graph) for item in made]
-    pool = [*((worth(item), None, item) for item in made), *((worth(parts[k]), k, parts[k]) for k in own)]
-    taken, chosen = empty_union(), []
-    for value, number, item in sorted(pool, key=lambda row: -row[0]):
-        if value > 0 and item.spill.intersect(taken).is_empty():
-            taken = taken.union(item.spill).coalesce()
-            chosen.append((value, number, item))
-    known = max(sum(worth(parts[k]) for k in item) for item in sums)
-    if all(number is not None for _, number, _ in chosen) or sum(row[0] for row in chosen) <= LEAST_GAIN * known:
+    known = max(sum(max(0.0, number_at(parts[at].value, sizes)) for at in item) for item in sums)
+    made = [] if graph.only_events else until_out_of_effort(map(argued.in_program, _made_for(flow, sizes)))
+    times, least = number_at(graph.times, sizes), (LEAST_GAIN - 1) * known
+    chosen = combined_at(argued.pool, made, flow, sizes, exact, times, least)
+    if sum(number_at(item.value, sizes) for item in chosen) <= LEAST_GAIN * known:
         return []
     places = []
-    for _, number, item in chosen:
-        places.append(len(parts) if number is None else number)
-        parts += [item] if number is None else []
+    for item in chosen:
+        at = next((at for at, other in enumerate(parts) if other is item), len(parts))
+        parts += [item] if at == len(parts) else []
+        places.append(at)
     return [tuple(sorted(places))]
 
 

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union, sub_bound
-from shorthaul.affine.bounds.partition.k_partition import Partition, partition
-from shorthaul.affine.bounds.partition.parts import sets_of
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union
+from shorthaul.affine.bounds.partition.k_partition import partition
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import MOST_FORMULA_PIECES, PARTITION_OPERATIONS
+from shorthaul.affine.tuning import PARTITION_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """An argument that stands as it is: none of it is left where its vertices are taken by another one.
 
-    ``worths`` is its value at each instance, ``count`` gives its formulas.
+    ``worths`` is its value at each instance, ``count`` gives its formulas, ``value`` what it is worth at sizes.
     """
 
     item: Any
     worths: tuple[float, ...]
     count: Callable[[], SubBound]
+    value: Callable[[Mapping[str, int]], float] | None = None
 
     @property
     def spill(self) -> isl.UnionSet:
@@ -40,6 +40,10 @@ class Fixed:
     def worth(self, at: int) -> float:
         """Return what the argument is worth at the instance ``at``."""
         return self.worths[at]
+
+    def most_at(self, sizes: Mapping[str, int]) -> float:
+        """Return what the argument is worth at ``sizes``; one made for them may be worth a little more."""
+        return number_at(self.count().value, sizes) if self.value is None else self.value(sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Family:
                     worths = [number_at(count().value, at) for at in sizes]
                 except LongFormulaError:
                     continue
-            yield Fixed(item, tuple(worths), count)
+            yield Fixed(item, tuple(worths), count, item.at if self.has_value else None)
 
 
 def combinations(
@@ -102,7 +106,7 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
             break
         try:
             if item.spill.intersect(taken).is_empty():
-                bound = _counted(item, flow)
+                bound = item.count()
                 if bound is not None:
                     chosen.append(bound)
                     taken = taken.union(item.spill).coalesce()
@@ -110,6 +114,48 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
                 less = _remainder(item, taken, flow, symmetric=symmetric)
                 if less is not None and less.worth(at) > value / 100:
                     waiting.append(less)
+        except isl.Error:
+            continue
+    return chosen
+
+
+def combined_at(
+    pool: Sequence[Candidate | Fixed],
+    made: Sequence[SubBound],
+    flow: DataFlow,
+    sizes: Mapping[str, int],
+    exact: Callable[[SubBound], SubBound],
+    times: float,
+    least: float,
+) -> list[SubBound]:
+    """Return sub-bounds with disjoint may-spill sets: the best at ``sizes``, then the best of what is left of the rest.
+
+    These are ``made``, and those of the pool as ``exact`` gives them; what is worth ``least`` or less does not matter.
+    An argument of the pool counts ``times``. Its formulas are made when nothing else can be worth more.
+    """
+    taken = empty_union()
+    chosen: list[SubBound] = []
+    waiting: list[tuple[float, Candidate | Fixed | None, SubBound | None]] = []
+    waiting += [(number_at(bound.value, sizes), None, bound) for bound in made]
+    waiting += [(times * item.most_at(sizes), item, None) for item in pool]
+    while waiting:
+        waiting.sort(key=lambda row: -row[0])
+        most, item, bound = waiting.pop(0)
+        if most <= least:
+            break
+        try:
+            if bound is not None and bound.spill.intersect(taken).is_empty():
+                chosen.append(bound)
+                taken = taken.union(bound.spill).coalesce()
+            elif item is not None and item.spill.intersect(taken).is_empty():
+                counted = item.count()
+                if counted is not None:
+                    bound = exact(counted)
+                    waiting.append((number_at(bound.value, sizes), item, bound))
+            elif isinstance(item, Candidate):
+                less = _remainder(item, taken, flow, symmetric=True)
+                if less is not None:
+                    waiting.append((times * less.most_at(sizes), less, None))
         except isl.Error:
             continue
     return chosen
@@ -123,15 +169,3 @@ def _remainder(item: Candidate, taken: isl.UnionSet, flow: DataFlow, *, symmetri
     if again is None or not again.spill.intersect(taken).is_empty():
         return None
     return candidate(again, flow, item.instances)
-
-
-def _counted(item: Candidate | Fixed, flow: DataFlow) -> SubBound | None:
-    """Return the argument as formulas, or None where its sets are in too many pieces for a formula anybody reads."""
-    if isinstance(item, Fixed):
-        return item.count()
-    argument: Partition = item.argument
-    sets = [*(part.domain for part in argument.parts), *sets_of(argument.sources)]
-    if sum(item.n_basic_set() for item in sets) > MOST_FORMULA_PIECES:
-        return None
-    with limited(20 * PARTITION_OPERATIONS):
-        return sub_bound(argument, flow)

@@ -9,9 +9,11 @@ this, and a bound has to count both ways (attention: N^2 D^2 / S; Saha and Ye 20
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import islpy as isl
 import sympy
@@ -345,15 +347,15 @@ def _families(
     }
 
 
-def _most(item: FinishedSums, K: sympy.Expr, L: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
-    """Return the most instances of one segment, without finished sums and with nothing else."""
-    s, own = [rational(value) for value in item.exponents], rational(item.exponents[item.family])
-    sigma = sympy.Add(*s)
+def _most(item: FinishedSums, K: Any, L: Any, number: Callable[[Fraction], Any] = rational) -> tuple[Any, Any]:
+    """Return the most instances of one segment, without finished sums and with nothing else, as a ``number``."""
+    s, own = [number(value) for value in item.exponents], number(item.exponents[item.family])
     within = item.sums.exponents
-    slices = rational(within.sigma)
-    c = sympy.prod(rational(value) ** rational(value) for value in within.s) / slices**slices
-    others, more = sigma - own, slices * own
-    product = sympy.prod(value**value for at, value in enumerate(s) if at != item.family)
+    slices = number(within.sigma)
+    c = math.prod(number(value) ** number(value) for value in within.s) / slices**slices
+    sigma, more = number(sum(item.exponents, Fraction(0))), slices * own
+    others = sigma - own
+    product = math.prod(value**value for at, value in enumerate(s) if at != item.family)
     plain = (K / sigma) ** sigma * product * own**own
     finished = product * c**own * more**more / L**more * (K / (others + more)) ** (others + more)
     return plain, finished
@@ -361,9 +363,7 @@ def _most(item: FinishedSums, K: sympy.Expr, L: sympy.Expr) -> tuple[sympy.Expr,
 
 def _worth(item: FinishedSums, events: int, capacity: int, numbers: tuple[float, float, float]) -> float:
     points, sources, length = numbers
-    K = sympy.Integer(capacity + events)
-    most = max(float(value) for value in _most(item, K, sympy.Float(length)))
-    return events_at(points / most, events, capacity) - sources
+    return events_at(points / max(_most(item, capacity + events, length, float)), events, capacity) - sources
 
 
 def _steps(item: FinishedSums, flow: DataFlow, numbers: tuple[int, sympy.Expr, sympy.Expr]) -> tuple[str, ...]:

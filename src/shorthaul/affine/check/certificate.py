@@ -242,6 +242,7 @@ def _sums(
                 yield "bound.certificate.sums", f"parts {one + 1} and {other + 1} argue on different graphs"
             if not spills[one].intersect(spills[other]).is_empty():
                 yield "bound.certificate.sums", f"parts {one + 1} and {other + 1} count loads of common vertices"
+    texts = {"certificate.formula": str(given["formula"]), "formula": str(bound["formula"])}
     for at in samples.counted:
         inputs = counted(reads.inputs, at)
         for name in ("certificate.inputs", "inputs"):
@@ -252,9 +253,10 @@ def _sums(
                 yield f"bound.{name}", f"is not the number of inputs in the certificate at {dict(at)}"
         for capacity in _CAPACITIES:
             here = {**at, "S": capacity}
-            for name in ("certificate.formula", "formula"):
-                text = given["formula"] if "." in name else bound["formula"]
-                if not is_same(value_of(str(text), here), _total(given, sums, here)):
+            total = _total(given, sums, here)
+            wrong = {text for text in texts.values() if not is_same(value_of(text, here), total)}
+            for name, text in texts.items():
+                if text in wrong:
                     yield f"bound.{name}", f"is not the largest sum of the parts at {here}"
     if sizes is not None:
         yield from _wrong_value(given, bound, sums, sizes)

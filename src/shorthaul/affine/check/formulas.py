@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from shorthaul.core.errors import InputError
 
@@ -123,7 +123,7 @@ def is_number(given: Any) -> bool:
 def combined(kind: type[ast.AST], a: Number, b: Number) -> Number:
     """Return the result of ``ast.Add``, ``Sub``, ``Mult`` or ``Div``."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):
-        return Fraction(_ARITHMETIC[kind](a, b))
+        return cast("Fraction", _ARITHMETIC[kind](a, b))
     return Decimal(getattr(_DIGITS, _DIGITAL[kind])(as_decimal(a), as_decimal(b)))
 
 
@@ -136,9 +136,14 @@ def _parsed(text: str) -> ast.expr:
         raise RecursionError from None
 
 
+@functools.lru_cache(1024)
+def _constant(value: float) -> Fraction:
+    return Fraction(str(value))
+
+
 def _value(node: ast.AST, sizes: Mapping[str, int]) -> Any:
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, bool) else Fraction(str(node.value))
+        return node.value if isinstance(node.value, bool) else _constant(node.value)
     if isinstance(node, ast.Name):
         return Fraction(sizes[node.id])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 
 import islpy as isl
 import sympy
@@ -17,7 +17,7 @@ from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, project
 from shorthaul.affine.bounds.partition.parts import Ground, Part, sets_of, thickness, union_of, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
-from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula, rational
+from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula, most_formula, rational
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
@@ -28,6 +28,7 @@ from shorthaul.affine.tuning import (
     COMPARED_ARGUMENTS,
     LEAST_GAIN,
     MOST_ARGUMENTS,
+    MOST_FORMULA_PIECES,
     MOST_PATH_SETS,
     PARTITION_OPERATIONS,
     Regime,
@@ -70,13 +71,15 @@ def empty_union() -> isl.UnionSet:
 class Candidate:
     """A K-partition argument, and at the instances the points of its domains and what few values do to U.
 
-    ``factors`` are relative to those in the argument's own coefficient.
+    ``factors`` are relative to those in the argument's own coefficient. ``count`` gives its formulas, None where its
+    sets are in too many pieces for a formula anybody reads.
     """
 
     argument: Partition
     points: tuple[int, ...]
     factors: tuple[float, ...]
     instances: tuple[Instance, ...]
+    count: Callable[[], SubBound | None] = field(repr=False, compare=False)
 
     @property
     def spill(self) -> isl.UnionSet:
@@ -88,15 +91,38 @@ class Candidate:
         power = self.instances[at].regime.fast_memory ** float(1 - self.argument.exponents.sigma)
         return float(self.points[at] * self.argument.coefficient() * power / self.factors[at])
 
+    def most_at(self, sizes: Mapping[str, int]) -> float:
+        """Return at least what the argument is worth at ``sizes``, whatever the number of events of a segment.
+
+        Of all T the largest T / U(S + T) is that of the leading term; rounding adds S.
+        """
+        points = sum(_count(part).at(sizes) for part in self.argument.parts)
+        limit = self.argument.exponents.limit
+        factor = 1.0 if limit is None else limit.factor(sizes) / limit.factor()
+        power = sizes["S"] ** float(1 - self.argument.exponents.sigma)
+        return float(points * self.argument.coefficient() * power / factor + sizes["S"])
+
 
 def candidate(argument: Partition, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate:
     """Return the argument with the points of its domains at the instances."""
-    counts = [part.ground.once("count", partial(card, part.domain)) for part in argument.parts]
+    counts = [_count(part) for part in argument.parts]
     at = [item.sizes(flow.program.parameters) for item in where]
     points = tuple(sum(count.at(sizes) for count in counts) for sizes in at)
     limit = argument.exponents.limit
     factors = tuple(1.0 if limit is None else limit.factor(sizes) / limit.factor() for sizes in at)
-    return Candidate(argument, points, factors, where)
+    return Candidate(argument, points, factors, where, cache(partial(_formulas, argument, flow)))
+
+
+def _count(part: Part) -> Cardinality:
+    return part.ground.once("count", partial(card, part.domain))
+
+
+def _formulas(argument: Partition, flow: DataFlow) -> SubBound | None:
+    sets = [*(part.domain for part in argument.parts), *sets_of(argument.sources)]
+    if sum(item.n_basic_set() for item in sets) > MOST_FORMULA_PIECES:
+        return None
+    with limited(20 * PARTITION_OPERATIONS):
+        return sub_bound(argument, flow)
 
 
 def candidates(
