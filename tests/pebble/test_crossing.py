@@ -51,7 +51,8 @@ def in_any_order(cdag: Cdag, budget: int, rng: np.random.Generator) -> int:
     for price in (*sorted(rng.uniform(0.1, 3.0, 2), reverse=True), 0.05):
         for is_common in rng.permutation([False, True]).tolist():
             order = rng.permutation(cdag.n).astype(np.int64)
-            assert path_kernels.advance(paths, order, budget, price, int(2 / price) + 1, is_common, 10**9)
+            far = int(rng.choice([0, 9]))
+            assert path_kernels.advance(paths, order, budget, price, int(2 / price) + 1, far, is_common, 10**9)
     return int(paths.excess)
 
 

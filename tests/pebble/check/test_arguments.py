@@ -199,7 +199,7 @@ def arguments(cdag: Cdag, budget: int) -> list[list[dict[str, Any]]]:
 def likely(cdag: Cdag, rng: np.random.Generator) -> list[dict[str, Any]]:
     """Return the part of a certificate, made up: any nodes and numbers that might pass."""
     computed = np.flatnonzero(~cdag.given)
-    adds = [node for node in computed.tolist() if len(cdag.parents.neighbours(node)) > 1]
+    adds = [node for node in computed.tolist() if len(cdag.parents.neighbours(node)) > 1] or computed.tolist()
     levels = rng.choice(8, int(rng.integers(2, 5)), replace=False)
     group = rng.choice(computed, int(rng.integers(1, 4)), replace=len(computed) < 4)
     nodes = rng.permutation(cdag.n)[: int(rng.integers(2, cdag.n + 1))].tolist()

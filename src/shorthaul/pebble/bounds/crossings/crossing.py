@@ -90,7 +90,8 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     """Return a lower bound on the traffic beyond inputs and outputs of any schedule that computes each value once.
 
     Parts are taken greedily, those first that come to most per node: around one node after the other, in the order of
-    their depth, and below them. An eighth of the nodes, drawn, is looked at first, then all, from the beginning.
+    their depth, near them and then also from far away, and below them. An eighth of the nodes, drawn, is looked at
+    first, then all, from the beginning.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> excess(fft(n=64, word=1), 8, search=Search()).excess
@@ -123,12 +124,14 @@ def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Se
     unit = float(cdag.weights.mean())
     price, work = tuning.FIRST_PRICE, 0
     while price > tuning.LAST_PRICE:
-        for is_common in (False, True):
+        for far, is_common in ((0, False), (tuning.CROSSINGS_FAR, False), (0, True)):
             done = False
             while not done:
                 if search.expired():
                     return Found(int(paths.excess), np.flatnonzero(taken[0] >= 0), taken)
-                done = kernels.advance(paths, order, budget, price * unit, int(2 / price), is_common, tuning.ORDER_CALL)
+                done = kernels.advance(
+                    paths, order, budget, price * unit, int(2 / price), far, is_common, tuning.ORDER_CALL
+                )
                 search.spend((paths.work - work) / tuning.CROSSINGS_RATE)
                 work = paths.work
         price *= tuning.PRICE_DECAY

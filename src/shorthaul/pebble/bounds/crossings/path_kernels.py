@@ -49,16 +49,11 @@ class Paths:
     excess = cython.declare(cython.longlong, visibility="readonly")
 
     def __init__(
-        self,
-        weights: cython.const_longlong[::1],
-        given: cython.const_uchar[::1],
-        parent_starts: cython.const_longlong[::1],
-        parents: cython.const_longlong[::1],
-        child_starts: cython.const_longlong[::1],
-        children: cython.const_longlong[::1],
-        key: cython.const_longlong[::1],
-        taken: cython.longlong[:, ::1],
-    ) -> None:
+        self, weights: cython.const_longlong[::1], given: cython.const_uchar[::1],
+        parent_starts: cython.const_longlong[::1], parents: cython.const_longlong[::1],
+        child_starts: cython.const_longlong[::1], children: cython.const_longlong[::1],
+        key: cython.const_longlong[::1], taken: cython.longlong[:, ::1],
+    ) -> None:  # fmt: skip
         n = weights.shape[0]
         self.weights = weights
         self.given = given
@@ -314,6 +309,8 @@ def _around(
     paths.queue[0] = node
     head, tail = 0, 1
     for _ in range(steps):
+        if tail > most:
+            break
         end = tail
         while head < end:
             for i in range(paths.child_starts[paths.queue[head]], paths.child_starts[paths.queue[head] + 1]):
@@ -451,16 +448,19 @@ def _below(
 @cython.nogil
 @cython.exceptval(check=False)
 def _beside(
-    paths: Paths, node: cython.longlong, budget: cython.longlong, price: cython.double, longest: cython.longlong
-) -> cython.longlong:
-    """Take the paths from below a node to above it if they are worth their price."""
+    paths: Paths, node: cython.longlong, budget: cython.longlong, price: cython.double, longest: cython.longlong,
+    furthest: cython.longlong,
+) -> cython.longlong:  # fmt: skip
+    """Take the paths from below a node to above it, so far away where there are few, if they are worth their price."""
+    most: cython.longlong
     room: cython.longlong = budget - paths.weights[node]
     found: cython.longlong = 0
     i: cython.Py_ssize_t
     for i in range(paths.parent_starts[node], paths.parent_starts[node + 1]):
         room -= paths.weights[paths.parents[i]]
     paths.stamp += 1
-    if _around(paths, node, longest // 2 + 1, 32 * room + 256) > room:
+    most = 4 * room + 64 if furthest > longest // 2 + 1 else 32 * room + 256
+    if _around(paths, node, max(longest // 2 + 1, furthest), most) > room:
         found = _settled(paths, paths.barred[node], node, room, price, longest)
         _forget(paths)
     return found
@@ -472,6 +472,7 @@ def advance(
     budget: cython.longlong,
     price: cython.double,
     longest: cython.longlong,
+    furthest: cython.longlong,
     is_common: cython.bint,
     work: cython.longlong,
 ) -> bool:
@@ -490,7 +491,7 @@ def advance(
                 if is_common:
                     paths.excess += _below(paths, node, budget, price, longest)
                 else:
-                    paths.excess += _beside(paths, node, budget, price, longest)
+                    paths.excess += _beside(paths, node, budget, price, longest, furthest)
             paths.next += 1
             paths.work += 1
         is_end = paths.next == order.shape[0]
