@@ -60,9 +60,13 @@ def random_inner(network: Network, group: Group, rng: np.random.Generator) -> Gr
 def hunt(name: str, seed: int, count: int) -> int:
     """Compare random plans with the bound; return how many break no rule."""
     network, rng = SMALL[name] if name in SMALL else read(ODD[name]()), np.random.default_rng(seed)
+    return hunt_in(network, rng, count)
+
+
+def hunt_in(network: Network, rng: np.random.Generator, count: int, inner: int = LARGE) -> int:
     valid = 0
     for _ in range(count):
-        plan, on = random_plan(network, rng), four_levels(rng)
+        plan, on = random_plan(network, rng), four_levels(rng, inner)
         if replay_network(network, plan, 1e12, double_buffered=False).violations:
             continue
         plan = NetworkPlan(tuple(random_inner(network, group, rng) for group in plan.groups))
@@ -132,3 +136,24 @@ def test_what_is_near_already_still_passes_further_inside() -> None:
         amounts.append(pricer.prices(pricer.keys, dict(zip(pricer.keys, chosen, strict=True))))
     assert (amounts[0].inner == amounts[1].inner).all()
     assert (amounts[0].loads > amounts[1].loads).all()
+
+
+def test_patches_that_do_not_overlap_are_products_inside() -> None:
+    """Taps are cut as sums are, and what lies between the patches of a tile is not held: no plan beats the bound of both.
+
+    By hand: 3 x 2 places of 4 x 4 taps at 5 channels touch 480 elements, and 120 where of each patch one row is read.
+    """
+    net = Net("patches")
+    network = read(net.model(net.conv(net.conv(net.input(1, 5, 12, 16), 5, 6, 4, 4, pad=0), 6, 4, 3, 3, pad=0)))
+    operator, sizes = network.operators[0], dict(zip("nmyxc", (1, 1, 3, 2, 5), strict=True))
+    for rows, touched in ((4, 480), (1, 120)):
+        extents = [sizes.get(name, {"k0": rows, "k1": 4}.get(name, 1)) for name in operator.dim_names]
+        assert region_network(network, 0, extents).tensors[0].elements == touched
+    assert sum(hunt_in(network, np.random.default_rng(43), 12, inner) for inner in (150, 400, LARGE)) > 8
+    text = """{name: slow inside, levels: [{name: a, bandwidth_bytes_per_s: 1e12}, {name: b, capacity_bytes: 1000000,
+      bandwidth_bytes_per_s: 1e6}, {name: c, capacity_bytes: 400, bandwidth_bytes_per_s: 1e12}], compute: {clock_hz: 1e9,
+      matrix: {operations_per_cycle: {32: 64}}, vector: {operations_per_cycle: {32: 8}}}}"""
+    slow = machine_of(machine_file(text, "levels", "compute"))
+    report = report_on(network, planned(network, slow, Search())[0], slow)
+    assert report.cost is not None
+    assert 1 <= report.cost["latency_s"] / bound(network, slow).value < 2.2

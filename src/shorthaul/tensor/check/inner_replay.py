@@ -90,7 +90,7 @@ def _alone(network: Network, item: Operator, extents: Sequence[int]) -> Network:
     tensors, accesses = [], []
     for place, access in enumerate((*item.reads, *item.writes)):
         is_made = place >= len(item.reads)
-        moved = [_moved(index, sizes) for index in access.axes]
+        moved = [_moved(index, sizes) for axis in access.axes for index in _split(axis, extents)]
         shape = tuple(size for _, size in moved)
         bits = network.tensors[access.tensor].bits
         tensors.append(Tensor(str(place), shape, bits, "made" if is_made else "input", is_output=is_made))
@@ -98,6 +98,14 @@ def _alone(network: Network, item: Operator, extents: Sequence[int]) -> Network:
     count = len(item.reads)
     parts = (tuple(accesses[:count]), tuple(accesses[count:]), item.work, item.unit, item.whole)
     return Network(item.name, tuple(tensors), (Operator(item.name, item.kind, tuple(extents), item.dim_names, *parts),))
+
+
+def _split(axis: Index, extents: Sequence[int]) -> list[Index]:
+    """Return an index per dimension where blocks of each lie within a step of the next larger one, as in patches."""
+    many = sorted((abs(factor), extents[dim]) for dim, factor in axis.terms if extents[dim] > 1)
+    spans = [sum(by * (count - 1) for by, count in many[:at]) for at in range(len(many))]
+    apart = axis.divisor == 1 and all(by > span for (by, _), span in zip(many, spans, strict=True))
+    return [Index(((dim, 1),)) for dim, _ in axis.terms] if apart and len(axis.terms) > 1 else [axis]
 
 
 def _moved(index: Index, sizes: Mapping[int, int]) -> tuple[Index, int]:

@@ -69,6 +69,21 @@ def reached(index: Index, dims: Sequence[Span], size: int) -> Span:
     return _clipped(low // index.divisor, high // index.divisor, size, of)
 
 
+def is_one_to_one(index: Index, extents: Sequence[int]) -> bool:
+    """Return whether no two combinations of so many positions of the dimensions reach the same one.
+
+    >>> patches = Index(((0, 4), (1, 1)))
+    >>> is_one_to_one(patches, (3, 4)), is_one_to_one(patches, (3, 5)), is_one_to_one(patches, (1, 5))
+    (True, False, True)
+    """
+    reach = 0
+    for dim, factor in sorted(index.terms, key=lambda term: abs(term[1])):
+        if extents[dim] > 1 and abs(factor) <= reach:
+            return False
+        reach += abs(factor) * (extents[dim] - 1)
+    return index.divisor == 1
+
+
 def _clipped(low: Ints, high: Ints, size: int, of: frozenset[Key]) -> Span:
     low, high = np.maximum(low, 0), np.minimum(high, size - 1)
     return Span(np.where(high < low, 0, low), np.where(high < low, -1, high), of)

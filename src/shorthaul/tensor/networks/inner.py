@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from shorthaul.tensor.networks.boxes import tiles, touched
+from shorthaul.tensor.networks.boxes import is_one_to_one, tiles, touched
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Index, Network, Operator, Tensor
 from shorthaul.tensor.networks.plan import Group, Inner, Loop
@@ -21,7 +21,7 @@ def region_network(network: Network, number: int, extents: Sequence[int]) -> Net
     accesses: list[Access] = []
     for access in (*operator.reads, *operator.writes):
         axes, shape = [], []
-        for index in access.axes:
+        for index in _apart(access.axes, extents):
             ends = [factor * (extents[dim] - 1) for dim, factor in index.terms]
             low = sum(end for end in ends if end < 0)
             high = sum(end for end in ends if end > 0)
@@ -36,6 +36,18 @@ def region_network(network: Network, number: int, extents: Sequence[int]) -> Net
     names = (operator.name, operator.kind, tuple(extents), operator.dim_names)
     alone = Operator(*names, reads, writes, operator.work, operator.unit, operator.whole)
     return Network(operator.name, tuple(tensors), (alone,))
+
+
+def _apart(axes: Sequence[Index], extents: Sequence[int]) -> Iterator[Index]:
+    """Yield axes of a region: each dimension has its own where no two combinations of them reach the same position.
+
+    Patches that do not overlap are such: what lies between the places of a tile is not among what it touches.
+    """
+    for index in axes:
+        if len(index.terms) > 1 and is_one_to_one(index, extents):
+            yield from (Index(((dim, 1),)) for dim, _ in index.terms)
+        else:
+            yield index
 
 
 def largest_regions(network: Network, group: Group) -> dict[int, tuple[int, ...]]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.boxes import blocks
+from shorthaul.tensor.networks.boxes import blocks, is_one_to_one
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Expand, Index, Network, Operator, Permute, Regroup, Stride
 
@@ -78,17 +78,14 @@ def _least_by_tiles(network: Network, operator: Operator, dims: Positions, capac
     Of the tiles of two factors and the output, with m k, k n and m n words, at least two are others than in the step
     before. If the third one has m n words, m n k operations move k (m + n), at least 2 / sqrt(m n) words each. All
     three fit: m n + m + n is at most the memory of S words, so sqrt(m n) is at most sqrt(S + 1) - 1. Of the others
-    likewise, and with batches. Without tiles three words pass for each position.
+    likewise, and with batches. Without tiles three words pass for each position. A convolution of patches that do not
+    overlap is such a product.
     """
     if operator.barrier or operator.whole or (len(operator.reads), len(operator.writes)) != (2, 1):
         return 0.0
     accesses = (*operator.reads, *operator.writes)
     terms = [[term for index in access.axes for term in index.terms] for access in accesses]
-    plain = all(
-        len(index.terms) <= 1 and index.divisor == 1 and all(abs(factor) == 1 for _, factor in index.terms)
-        for access in accesses
-        for index in access.axes
-    )
+    plain = all(is_one_to_one(index, operator.dims) for access in accesses for index in access.axes)
     used = [[dim for dim, _ in each] for each in terms]
     if not plain or any(len(set(each)) != len(each) for each in used):
         return 0.0
