@@ -86,3 +86,29 @@ def test_nothing_is_folded_without_an_image() -> None:
     loops = "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) B[i][j] = A[i][j] + A[j + 1][i];"
     program = program_from_text(f"void f(int n, double A[n + 1][n], double B[n][n]) {{ {loops} }}")
     assert folded(flow_dependences(program), ["S0"]) is None
+
+
+#: Both ends of a row are updated together, in place: where the row fits, nothing else has to.
+UPDATES = """void f(int T, int n, double x[n], double z[n], double s) {
+#pragma scop
+  for (int t = 0; t < T; t++) {
+    for (int i = 0; i < n; i++) z[i] = x[i] - s * x[n - 1 - i];
+    for (int i = 0; i < n; i++) x[i] = z[i];
+  }
+#pragma endscop
+}"""
+
+
+@pytest.mark.parametrize("words", [36, 20])
+def test_ends_of_a_row_are_updated_in_place(words: int) -> None:
+    program = program_from_text(UPDATES)
+    flow, sizes = flow_dependences(program), {"T": 5, "n": 24, "S": words}
+    boxes = Boxes(flow, sizes, ())
+    made = boxes.best_turns(boxes.plain(item.name for item in program.statements))
+    assert made is not None
+    assert made.parts.pieces
+    here = UpperBound(program, (made,))
+    loads, exact = replayed(here, flow, sizes)
+    assert exact
+    assert loads <= here.value(sizes)
+    assert here.value(sizes) < (60 if words == 36 else 120)  # every step by itself loads 24 words or more

@@ -103,17 +103,29 @@ def reads_of(flow: DataFlow, sink: str) -> tuple[Read, ...]:
             result.append(Read(sink, item.source, item.reference.array, turned, None, turned.domain()))
             continue
         pieces: list[tuple[isl.Set, isl.MultiAff]] = []
-        isl.PwMultiAff.from_map(turned).coalesce().foreach_piece(
-            lambda where, value, out=pieces: out.append((where, value))
+        whole, names = (
+            isl.PwMultiAff.from_map(turned).coalesce(),
+            (turned.get_tuple_name(_IN), turned.get_tuple_name(_OUT)),
         )
+        whole.foreach_piece(lambda where, value, out=pieces: out.append((where, value)))
         for where, value in pieces:
             function = isl.Map.from_multi_aff(value).intersect_domain(where)
-            function = function.set_tuple_name(_IN, turned.get_tuple_name(_IN))
-            function = function.set_tuple_name(_OUT, turned.get_tuple_name(_OUT))
-            rows = _rows(value)
-            domain = function.domain()
+            function = function.set_tuple_name(_IN, names[0]).set_tuple_name(_OUT, names[1])
+            rows, domain = _rows(value), function.domain()
+            rows = _rows_as(function, domain, result) if rows is None else rows
             result.append(Read(sink, item.source, item.reference.array, function, rows, domain, zeros_of(domain)))
     return tuple(result)
+
+
+def _rows_as(function: isl.Map, domain: isl.Set, others: Sequence[Read]) -> tuple[Row, ...] | None:
+    """Return the rows of another read that is the same function here: where few values are read, isl may divide."""
+    name, parameters = domain.get_tuple_name(), tuple(function.get_var_names(_PARAM))
+    for rows in dict.fromkeys(item.rows for item in others):
+        if rows is not None and len(rows) == function.dim(_OUT):
+            same = placement_map(name, domain.dim(_SET), rows, parameters).intersect_domain(domain)
+            if same.set_tuple_name(_OUT, function.get_tuple_name(_OUT)).is_equal(function):
+                return rows
+    return None
 
 
 def function_rows(relation: isl.Map) -> tuple[Row, ...] | None:
@@ -130,12 +142,8 @@ def _rows(value: isl.MultiAff) -> tuple[Row, ...] | None:
 
 def zeros_of(domain: isl.Set) -> tuple[Row, ...]:
     """Return affine functions that are 0 on the whole of ``domain``."""
-    result = []
-    for constraint in domain.affine_hull().get_constraints():
-        row = affine_row(constraint.get_aff()) if constraint.is_equality() else None
-        if row is not None and any(row.factors):
-            result.append(row)
-    return tuple(result)
+    found = (item.get_aff() for item in domain.affine_hull().get_constraints() if item.is_equality())
+    return tuple(row for row in map(affine_row, found) if row is not None and any(row.factors))
 
 
 def affine_row(affine: isl.Aff) -> Row | None:
@@ -350,12 +358,10 @@ def _filled(
     for at, row in enumerate(draft):
         if row is not None:
             result.append(row)
-        elif len(unused) >= missing:
-            result.append(unused.pop(0))
-            missing -= 1
-        else:
-            missing -= 1
-            result.append(_first_use(flow, statement, partial, at) or Row((0,) * width))
+            continue
+        free = len(unused) >= missing
+        result.append(unused.pop(0) if free else _first_use(flow, statement, partial, at) or Row((0,) * width))
+        missing -= 1
     return tuple(result)
 
 
@@ -440,10 +446,8 @@ def _collect(distances: isl.Set, width: int, prefix: Signs, result: set[Signs]) 
         return
     for sign in (-1, 0, 1):
         part = distances
-        if sign < 0:
-            part = part.upper_bound_val(_SET, at, isl.Val(-1))
-        elif sign > 0:
-            part = part.lower_bound_val(_SET, at, isl.Val(1))
+        if sign:
+            part = (part.lower_bound_val if sign > 0 else part.upper_bound_val)(_SET, at, isl.Val(sign))
         else:
             part = part.fix_val(_SET, at, isl.Val(0))
         _collect(part, width, (*prefix, sign), result)

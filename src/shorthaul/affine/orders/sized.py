@@ -18,6 +18,7 @@ from shorthaul.affine.orders.borders.held import BorderedStep, limited
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.folded import folded
+from shorthaul.affine.orders.boxes.in_place import arrays_in_place
 from shorthaul.affine.orders.boxes.passed import PassedStep, passed
 from shorthaul.affine.orders.boxes.sized_groups import SizedGroups
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
@@ -106,7 +107,8 @@ class Boxes:
     """The boxes of sets of statements at given sizes.
 
     ``weights`` say what a load counts into each memory, by its words, the largest first; without them there is S only.
-    ``slack`` has the shares of loads that rows of one cell and boxes without room for strips count more.
+    ``slack`` has the shares of loads that rows of one cell and boxes without room for strips count more. What has a
+    place in ``given`` is tried there too.
     """
 
     def __init__(
@@ -116,8 +118,9 @@ class Boxes:
         small: Sequence[str],
         weights: Mapping[int, float] | None = None,
         slack: Slack = NO_SLACK,
+        given: Placement | None = None,
     ) -> None:
-        self.flow, self.sizes, self.slack = flow, sizes, slack
+        self.flow, self.sizes, self.small, self.slack, self.given = flow, sizes, small, slack, given or {}
         self.parameters = {name: sizes[name] for name in flow.program.parameters}
         self.counts = Counts(flow, small)
         self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
@@ -216,20 +219,18 @@ class Boxes:
         return staying(self.flow, turns, self.sizes)
 
     def with_staying(self, step: TurnsStep) -> TurnsStep:
-        """Return groups with what stays from turn to turn, if there are no pieces of statements."""
-        if self.slack != NO_SLACK or len(self.weights) > 1:
+        """Return groups with what stays from turn to turn."""
+        if self.slack != NO_SLACK or len(self.weights) > 1 or any(group.phase is None for group in step.groups):
             return step
         turns = []
         for group, delay in zip(step.groups, step.delays, strict=True):
-            if group.phase is None:
-                return step
-            rows = {
-                name: (replace(item[0], constant=item[0].constant + delay),)
-                for name, item in group.phase.placement.items()
-            }
+            placement = {} if group.phase is None else group.phase.placement
+            rows = {name: (replace(item, constant=item.constant + delay),) for name, (item, *_) in placement.items()}
             turns.append(Turn(self._room(group), self._times(rows)))
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-            return replace(step, staying=staying(self.flow, turns, self.sizes))
+            in_place = arrays_in_place(self.conflicts, step.groups, turns, self.sizes)
+            kept = [staying(self.flow, turns, self.sizes, item) for item in {frozenset[str](), in_place}]
+            return replace(step, staying=max(kept, key=lambda item: sum(item.loads.values())))
         return step
 
     def _times(self, rows: Placement) -> dict[str, isl.Map]:
@@ -261,9 +262,7 @@ class Boxes:
             cost = sum(map(self.cost, inside))
             if cost <= poor * self.cost(plain) or not all(names.issuperset(item.names) for item in inside):
                 continue
-            if names not in self._turned:
-                self._turned[names] = self.turns.best(plain)
-            found = self._turned[names]
+            found = self.best_turns(plain)
             if found is not None and self.cost(found) < cost:
                 result = [*(item for item in result if item not in inside), found]
                 yield result
@@ -273,9 +272,23 @@ class Boxes:
         names = frozenset(plain.names)
         if not any(len(run) > 1 and names == frozenset(chain(*run)) for run in self.runs):
             return None
-        if names not in self._turned and self.read_from_elsewhere(names) < ABOUT_THE_SAME * below:
-            self._turned[names] = self.turns.best(plain)
-        return self._turned.get(names)
+        if names in self._turned or self.read_from_elsewhere(names) < ABOUT_THE_SAME * below:
+            return self.best_turns(plain)
+        return None
+
+    def best_turns(self, plain: Step) -> TurnsStep | None:
+        """Return statements as groups that take turns, loops folded where that saves; None if they may not."""
+        names = frozenset(plain.names)
+        if names not in self._turned:
+            self._turned[names] = best = self.turns.best(plain)
+            made = folded(self.flow, plain.names) if self.slack == NO_SLACK else None
+            if best is not None and made is not None:
+                parts, rows = made
+                inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack, rows)
+                other = SizedGroups(inside, self.small, parts).best(plain)
+                if other is not None and self.cost(other) < self.cost(best):
+                    self._turned[names] = other
+        return self._turned[names]
 
     def read_from_elsewhere(self, names: Iterable[str]) -> float:
         """Return how many values the statements ``names`` read that others computed, and inputs."""
@@ -338,7 +351,8 @@ class Boxes:
             further += islice(loose, MOST_COMPARED_PLACEMENTS)
         known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
         written = as_written([self.flow.program.by_name[name] for name in names])
-        for placement in (written, *further):
+        given = [{name: self.given[name] for name in names}] if self.given.keys() >= {*names} else []
+        for placement in (*given, written, *further):
             for item in (_undirected(placement), placement):
                 key = tuple(item.items())
                 if key not in known and (stepped is None or stepped(item)):

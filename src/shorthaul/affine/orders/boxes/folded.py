@@ -2,12 +2,12 @@
 
 ``S[i][j] = A[i][j] + A[j][i]`` reads with (i, j) what it reads with (j, i), a loop over ``x[i]`` and ``x[n - 1 - i]``
 the same at both ends. Instances on one side of the middle stay where they are, the others are placed where their images
-are.
+are. So are those that read what is computed there with the same iterators, as ``A[i][j] = S[i][j]`` after all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -38,8 +38,9 @@ def folded(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
     written = as_written(chosen)
     pieces: dict[str, Piece] = {}
     placement: dict[str, tuple[Row, ...]] = {}
+    mirrors = _with_readers(flow, {item.name: next(_mirrors(item), None) for item in chosen})
     for item in chosen:
-        rows, mirror = written[item.name], next(_mirrors(item), None)
+        rows, mirror = written[item.name], mirrors[item.name]
         if mirror is None:
             placement[item.name] = rows
             continue
@@ -64,6 +65,19 @@ def folded(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
     program = replace(parts.flow.program, statements=tuple(statements.values()))
     flows = tuple(replace(item, reference=references[item.sink, item.reference.tag]) for item in parts.flow.flows)
     return Split(DataFlow(program, flows, flow.inputs), pieces), placement
+
+
+def _with_readers(flow: DataFlow, mirrors: Mapping[str, _Mirror | None]) -> dict[str, _Mirror | None]:
+    """Return ``mirrors`` with those of statements that read, instance by instance, what is computed at both ends."""
+    result = dict(mirrors)
+    for item in flow.flows:
+        mirror = result.get(item.source or "")
+        if mirror is None or item.sink not in result or result[item.sink] is not None:
+            continue
+        rows = function_rows(item.relation.reverse())
+        if rows is not None and rows == _unit_rows(len(mirror)) and len(rows[0].factors) == len(mirror):
+            result[item.sink] = mirror
+    return result
 
 
 def _in_own_name(item: Statement) -> Statement:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from shorthaul.affine.orders.boxes.steps import BoxStep
@@ -27,10 +27,19 @@ class SizedGroups(Groups):
     least_share = LEAST_SHARE_JOINED
     closed = True
 
-    def __init__(self, boxes: Boxes, small: Sequence[str]) -> None:
-        super().__init__(Split(boxes.flow), small)
-        self.boxes = boxes
+    def __init__(self, boxes: Boxes, small: Sequence[str], parts: Split | None = None) -> None:
+        super().__init__(Split(boxes.flow) if parts is None else parts, small)
+        self.boxes, self._last_first = boxes, False
         self._uses: dict[tuple[str, ...], Mapping[str, float]] = {}
+
+    def _together(self, names: Sequence[str]) -> list[list[str]]:
+        """Return the statements that need each other within one iteration, with all pieces of a statement."""
+        result: list[list[str]] = []
+        for group in super()._together(names):
+            mine = {other for name in group for piece in self.parts.names.values() if name in piece for other in piece}
+            joined = [item for item in result if not mine.isdisjoint(item)]
+            result = [*(item for item in result if item not in joined), [*chain(*joined), *group]]
+        return result
 
     def cost(self, step: Step | BoxStep) -> float:
         """Return what groups are compared by: loads at the sizes."""
@@ -55,18 +64,24 @@ class SizedGroups(Groups):
     def pairs(self, groups: Sequence[Step | BoxStep]) -> Iterable[tuple[Step | BoxStep, Step | BoxStep]]:
         """Return the pairs of groups, of several nests first those of which one computes most for the other.
 
-        The parts of one nest are joined as written: there a part computes most for the next one, and what both read
-        counts too (adi at LARGE and S = 32,768 loads twice as much otherwise).
+        The parts of one nest are joined as written, from both ends: there a part computes most for the next one, and
+        what both read counts too (adi at LARGE and S = 32,768 loads twice as much otherwise).
         """
         names = {name for item in groups for name in item.names}
         if any(names.issubset(nest) for nest in nests_of(self.boxes.flow.program)):
-            return super().pairs(groups)
+            found = [*super().pairs(groups)]
+            return found[::-1] if self._last_first else found
 
         def given(pair: tuple[Step | BoxStep, Step | BoxStep]) -> float:
             both = (pair, pair[::-1])
             return sum(self.uses(two).get(name, 0.0) for one, two in both for name in one.names)
 
         return sorted(combinations(groups, 2), key=given, reverse=True)
+
+    def _fused(self, groups: list[Step | BoxStep]) -> Iterator[list[Step | BoxStep]]:
+        """Join groups from the first on, and from the last on."""
+        for self._last_first in (False, True):
+            yield from super()._fused(groups)
 
     def made(self, names: Sequence[str]) -> Step | BoxStep | None:
         """Return ``names`` in boxes within every step of the outer loop, else in the best order for all sizes."""

@@ -6,6 +6,10 @@ read next in turn b may stay from a to b, both included: the first load of b is 
 beside what every turn holds, counted step by step. Where the values that come into a turn are among those that go on,
 every time, or all that go on are among those that came, they stay in one order: by when they are read first, or last.
 Then those that come and those that go are no more than the larger number of both.
+
+Where all turns keep the order of what shares the places of an array, places are followed in place of values: one that
+stays holds the value that came until that is read last, and the one that goes on from when it is computed. So what a
+turn overwrites takes the room of what was there.
 """
 
 from __future__ import annotations
@@ -86,9 +90,14 @@ class _Link:
         return first, along(card(points.reset_tuple_id()), "m", first, last)
 
 
-def staying(flow: DataFlow, turns: Sequence[Turn], sizes: Mapping[str, int]) -> Staying:
-    """Return the loads saved by what stays from turn to turn in S words; ``sizes`` has every parameter, and S."""
-    links = sorted(_links(flow, turns, sizes["S"], sizes), key=lambda item: len(item.slots(0, len(turns))))
+def staying(
+    flow: DataFlow, turns: Sequence[Turn], sizes: Mapping[str, int], in_place: frozenset[str] = frozenset()
+) -> Staying:
+    """Return the loads saved by what stays from turn to turn in S words; ``sizes`` has every parameter, and S.
+
+    Of arrays ``in_place`` the turns keep the order of all that accesses one element.
+    """
+    links = sorted(_links(flow, turns, in_place, sizes), key=lambda item: len(item.slots(0, len(turns))))
     if not links:
         return Staying({}, sizes)
     counts = [item.counts() for item in links]
@@ -98,7 +107,7 @@ def staying(flow: DataFlow, turns: Sequence[Turn], sizes: Mapping[str, int]) -> 
         row[start - first : start - first + len(found)] = found
     changes = [*(1 + np.flatnonzero((wanted[:, 1:] != wanted[:, :-1]).any(axis=0))).tolist(), end - first]
     saved: Counter[str] = Counter()
-    rooms = _Rooms(links, turns, sizes["S"])
+    rooms = _Rooms(links, _chained(links, [int(found.sum()) for _, found in counts]), turns, sizes["S"])
     step = 0
     for change in changes:
         while step < change:
@@ -114,26 +123,26 @@ def staying(flow: DataFlow, turns: Sequence[Turn], sizes: Mapping[str, int]) -> 
 
 
 class _Rooms:
-    """The room that is taken in the turns of a step and of later ones, while steps are followed."""
+    """The room that is taken in the turns of a step and of later ones, while steps are followed.
 
-    def __init__(self, links: Sequence[_Link], turns: Sequence[Turn], capacity: int) -> None:
-        self.links, self.turns = links, turns
+    At both ends of links that are ``chained`` what comes and what goes on are no more than the larger number of both.
+    """
+
+    def __init__(self, links: Sequence[_Link], chained: Sequence[bool], turns: Sequence[Turn], capacity: int) -> None:
+        self.links, self.chained, self.turns = links, chained, turns
         self.free = [capacity - item.room for item in turns]
-        self.nested = {
-            values: _are_nested([item for item in links if item.values == values]) for values, *_ in map(_key, links)
-        }
         self.taken: dict[_Slot, int] = {}
         self.ends: dict[tuple[_Class, _Slot], int] = {}
 
     def kept(self, step: int, wanted: Sequence[int]) -> dict[str, int]:
         """Return the words that stay from ``step`` on, by array; ``wanted`` says how many of every link there are."""
         saved: Counter[str] = Counter()
-        for item, most in zip(self.links, wanted, strict=True):
+        for item, chained, most in zip(self.links, self.chained, wanted, strict=True):
             if not most:
                 continue
             slots = item.slots(step, len(self.turns))
             there = dict.fromkeys(slots, 0)
-            if self.nested[item.values]:
+            if chained:
                 there.update({slot: self.ends.get((item.values, slot), 0) for slot in {slots[0], slots[-1]}})
             room = min(self.free[slot[1]] - self.taken.get(slot, 0) + there[slot] for slot in slots)
             words = min(most, room)
@@ -141,7 +150,7 @@ class _Rooms:
                 continue
             for slot in slots:
                 self.taken[slot] = self.taken.get(slot, 0) + max(0, words - there[slot])
-            for slot in {slots[0], slots[-1]}:
+            for slot in {slots[0], slots[-1]} if chained else ():
                 self.ends[item.values, slot] = max(words, there[slot])
             saved[item.values[1]] += words
         return saved
@@ -161,13 +170,27 @@ class _Rooms:
         self.ends = {(values, (at + steps, turn)): words for (values, (at, turn)), words in self.ends.items()}
 
 
-def _key(link: _Link) -> tuple[_Class, int, int]:
-    return link.values, link.first, link.last
+def _chained(links: Sequence[_Link], sizes: Sequence[int]) -> list[bool]:
+    """Tell the links that are in chains: of each kind of values the largest one from a turn, and to a turn."""
+    result = [False] * len(links)
+    for values in {item.values for item in links}:
+        chain: list[int] = []
+        mine = (at for at, item in enumerate(links) if item.values == values)
+        for at in sorted(mine, key=lambda at: -sizes[at]):
+            if not any(links[at].first == links[one].first or links[at].last == links[one].last for one in chain):
+                chain.append(at)
+        if _are_nested([links[at] for at in chain]):
+            for at in chain:
+                result[at] = True
+    return result
 
 
-def _links(flow: DataFlow, turns: Sequence[Turn], capacity: int, sizes: Mapping[str, int]) -> Iterator[_Link]:
+def _links(
+    flow: DataFlow, turns: Sequence[Turn], in_place: frozenset[str], sizes: Mapping[str, int]
+) -> Iterator[_Link]:
     """Yield what may stay from a turn with free room to the next one that reads it."""
-    for values, (reads, touched) in _accesses(flow, turns, sizes).items():
+    capacity = sizes["S"]
+    for values, (reads, touched) in _accesses(flow, turns, in_place, sizes).items():
         for first in touched:
             for last in reads:
                 effort.step()
@@ -186,9 +209,12 @@ def _links(flow: DataFlow, turns: Sequence[Turn], capacity: int, sizes: Mapping[
 
 
 def _accesses(
-    flow: DataFlow, turns: Sequence[Turn], sizes: Mapping[str, int]
+    flow: DataFlow, turns: Sequence[Turn], in_place: frozenset[str], sizes: Mapping[str, int]
 ) -> dict[_Class, tuple[dict[int, isl.Map], dict[int, isl.Map]]]:
-    """Return the steps in which values are read, and read or computed, by turn: {value -> m}."""
+    """Return the steps in which values are read, and read or computed, by turn: {value -> m}.
+
+    The values of an array ``in_place`` are its elements, read where another turn, or step, has computed what is there.
+    """
     home = {name: at for at, item in enumerate(turns) for name in item.times}
     result: dict[_Class, tuple[dict[int, isl.Map], dict[int, isl.Map]]] = {}
 
@@ -198,15 +224,34 @@ def _accesses(
     for item in flow.flows:
         if item.sink not in home:
             continue
-        values = item.source, item.reference.array
+        placed = item.reference.array in in_place
+        values = None if placed else item.source, item.reference.array
         reads, touched = result.setdefault(values, ({}, {}))
-        at = home[item.sink]
-        steps = at_sizes(item.relation, sizes).apply_range(turns[at].times[item.sink])
+        at, relation = home[item.sink], at_sizes(item.relation, sizes)
+        steps = relation.apply_range(turns[at].times[item.sink])
+        if placed:
+            note(touched, at, _places(flow, item.source, steps, sizes))
+            if home.get(item.source or "") == at:
+                own = turns[at].times[item.source or ""].apply_range(turns[at].times[item.sink].reverse())
+                steps = relation.subtract(own).apply_range(turns[at].times[item.sink])
+            note(reads, at, _places(flow, item.source, steps, sizes))
+            continue
         note(reads, at, steps)
         note(touched, at, steps)
         if item.source in home:
             note(touched, home[item.source], turns[home[item.source]].times[item.source])
+    for name, at in home.items():
+        array = flow.program.by_name[name].write.array
+        if (None, array) in result and array in in_place:
+            note(result[None, array][1], at, _places(flow, name, turns[at].times[name], sizes))
     return result
+
+
+def _places(flow: DataFlow, source: str | None, steps: isl.Map, sizes: Mapping[str, int]) -> isl.Map:
+    """Return the steps of values computed by ``source`` as those of the elements that they are in."""
+    if source is None:
+        return steps
+    return steps.apply_domain(at_sizes(flow.program.by_name[source].write.relation, sizes))
 
 
 def _earlier(steps: isl.Map, by: int) -> isl.Map:
@@ -215,8 +260,6 @@ def _earlier(steps: isl.Map, by: int) -> isl.Map:
 
 def _are_nested(links: Sequence[_Link]) -> bool:
     """True if values that come and go on at a turn are one set in the other, at all turns the same way."""
-    if len({item.first for item in links}) < len(links) or len({item.last for item in links}) < len(links):
-        return False
     joints = [
         (_earlier(item.steps, -item.later), other.steps)
         for item in links
