@@ -31,6 +31,9 @@ FUNCTIONS = {
                           "  L[j, j] = np.sqrt(abs(s))\n  for i in range(j + 1, 4):\n"
                           "   L[i, j] = (A[i, j] - L[i, :j] @ L[j, :j]) / L[j, j]\n"), "44 44"),
     "gradients": ("def f(A, b, x):\n for t in range(3):\n  r = A @ x[:] - b[:]\n  x -= 0.01 * (A.T @ r[:])\n", "53 5 3"),
+    "whole arrays": ("def f(A, B, C):\n D = A @ B\n C[:, :] = D @ np.dot(B.T, A)\n", "44 44 44"),
+    "vectors beside matrices": ("def f(A, B, x, y):\n y[:] = A @ (B @ x)\n y += 0.5 * (x @ B.T @ A.T)\n", "43 34 4 4"),
+    "a vector by its result": ("def f(a, b, c):\n c[:] = a[:, :] @ b\n c[:] += b @ a\n", "44 4 4"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),
 }  # fmt: skip
 

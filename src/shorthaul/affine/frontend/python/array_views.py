@@ -28,6 +28,7 @@ from shorthaul.affine.frontend.python.array_pieces import (
     subscript,
     times,
 )
+from shorthaul.affine.frontend.python.axes import told_axes
 from shorthaul.affine.frontend.python.pieces import (
     REALS,
     base_of,
@@ -64,6 +65,8 @@ class Views:
         self.at: ast.stmt = function
         for node in ast.walk(function):
             self._note(node)
+        for name, count in told_axes(function, self.ranks, self.numbers).items():
+            self.note_axes(name, count)
 
     def _note(self, node: ast.AST) -> None:
         """Note how many axes an array has, as far as one node says it."""

@@ -105,8 +105,6 @@ class _Lowering(Views):
         assert isinstance(base, ast.Name)
         new = isinstance(target, ast.Name) and target.id not in self.arguments | self.made
         own = None if new else self.view(loaded(target))
-        if own is not None:
-            self._note_factors(len(own.lengths), value)
         reduced = self.reduction(value)
         if reduced is not None and operator is None and not any(item.id == base.id for item in names_in(value)):
             if new:
@@ -132,21 +130,6 @@ class _Lowering(Views):
             held = self.temporary(base.id, own.lengths)
             return [*self._elementwise(held, view, None), *self._elementwise(own, held, operator)]
         return self._elementwise(own, view, operator)
-
-    def _note_factors(self, axes: int, value: ast.expr) -> None:
-        """Note how many axes a factor of a product has that gives ``axes``, where nothing else says it."""
-        for item in in_place(value):
-            if not (isinstance(item, ast.BinOp) and isinstance(item.op, ast.MatMult)):
-                continue
-            for one, other in ((item.left, item.right), (item.right, item.left)):
-                if isinstance(one, ast.Name) and one.id in self.arguments and not self.ranks.get(one.id):
-                    known = (
-                        0
-                        if isinstance(other, ast.Name) and not self.ranks.get(other.id)
-                        else len(self.view(other).lengths)
-                    )
-                    if known and 1 <= axes + 2 - known <= 2:
-                        self.note_axes(one.id, axes + 2 - known)
 
     def _elementwise(self, target: View, value: View, operator: ast.operator | None) -> list[ast.stmt]:
         indices = self.along_axes(target.lengths)
