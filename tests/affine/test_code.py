@@ -307,14 +307,16 @@ def test_extents_at_which_no_loop_ends(tmp_path: Path) -> None:
 
 
 def test_extents_that_are_needed() -> None:
-    source = """void f(int n, int m, double *s, double a[n][m]) {
+    source = """void f(int n, double A[n][n][n], double B[n][n], double *w) {
 #pragma scop
-      for (int i = 0; i < n; i++) {
-        s[0] = 0;
-        for (int j = 0; j < m; j++) s[0] += a[i][j] * a[i][j];
-        for (int j = 0; j < m; j++) a[i][j] = a[i][j] / s[0];
+      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
+        for (int k = 0; k < n; k++) {
+          w[k] = 0;
+          for (int l = 0; l < n; l++) w[k] += A[i][j][l] * B[l][k];
+        }
+        for (int k = 0; k < n; k++) A[i][j][k] = w[k];
       }
 #pragma endscop
     }"""
     with pytest.raises(InputError, match="extents are not declared"):
-        made(source, "n=20,m=20,S=10")
+        made(source, "n=9,S=40")

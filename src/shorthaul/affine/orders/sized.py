@@ -220,7 +220,7 @@ class Boxes:
 
     def with_staying(self, step: TurnsStep) -> TurnsStep:
         """Return groups with what stays from turn to turn."""
-        if self.slack != NO_SLACK or len(self.weights) > 1 or any(group.phase is None for group in step.groups):
+        if len(self.weights) > 1 or any(group.phase is None for group in step.groups):
             return step
         turns = []
         for group, delay in zip(step.groups, step.delays, strict=True):
@@ -281,7 +281,7 @@ class Boxes:
         names = frozenset(plain.names)
         if names not in self._turned:
             self._turned[names] = best = self.turns.best(plain)
-            made = folded(self.flow, plain.names) if self.slack == NO_SLACK else None
+            made = folded(self.flow, plain.names)
             if best is not None and made is not None:
                 parts, rows = made
                 inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack, rows)
