@@ -64,8 +64,8 @@ class SizedGroups(Groups):
     def pairs(self, groups: Sequence[Step | BoxStep]) -> Iterable[tuple[Step | BoxStep, Step | BoxStep]]:
         """Return the pairs of groups, of several nests first those of which one computes most for the other.
 
-        The parts of one nest are joined as written, from both ends: there a part computes most for the next one, and
-        what both read counts too (adi at LARGE and S = 32,768 loads twice as much otherwise).
+        The parts of one nest are joined as written, from one end or the other: there a part computes most for the next
+        one, and what both read counts too (adi at LARGE and S = 32,768 loads twice as much otherwise).
         """
         names = {name for item in groups for name in item.names}
         if any(names.issubset(nest) for nest in nests_of(self.boxes.flow.program)):
@@ -79,8 +79,11 @@ class SizedGroups(Groups):
         return sorted(combinations(groups, 2), key=given, reverse=True)
 
     def _fused(self, groups: list[Step | BoxStep]) -> Iterator[list[Step | BoxStep]]:
-        """Join groups from the first on, and from the last on."""
-        for self._last_first in (False, True):
+        """Join groups from the first on, and where loops are folded from the last on too."""
+        self._last_first = False
+        yield from super()._fused(groups)
+        self._last_first = True
+        if self.parts.pieces:
             yield from super()._fused(groups)
 
     def made(self, names: Sequence[str]) -> Step | BoxStep | None:
