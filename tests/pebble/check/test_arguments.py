@@ -247,3 +247,23 @@ def test_no_certificate_that_is_accepted_exceeds_an_optimum_on_thousands() -> No
     kinds = ("moment", "gather", "successor", "wavefront", "product")
     assert all(counted[f"{kind} {how}"] > 20 for kind in kinds for how in ("found", "changed"))
     assert all(counted[f"{kind} made up"] > 20 for kind in kinds[:-1])
+
+
+def test_sums_of_wavefronts_of_parts_are_verified() -> None:
+    one = kernels_as_graphs.fft(n=32, word=1)
+    sources, targets = one.edge_arrays()
+    both = build([1] * (2 * one.n), np.append(sources, sources + one.n), np.append(targets, targets + one.n))
+    cdag = shuffled(both, np.random.default_rng(5))
+    bound = best_bound(cdag, 14, search=Search(effort=3))
+    first, *parts = bound.details["certificate"]["parts"]
+    assert first == {"kind": "algorithmic"}
+    assert [part["kind"] for part in parts] == ["wavefront"] * 2
+    assert {len(part["nodes"]) for part in parts} == {one.n}
+    assert proven(cdag, parts, 14) == bound.value > cdag.algorithmic_bound()
+    assert proven(cdag, parts[:1], 14) < bound.value
+    half = [{**part, "share": [1, 2]} for part in parts]
+    assert cdag.algorithmic_bound() < proven(cdag, half, 14) < bound.value
+    assert proven(cdag, [*half, *half], 14) == bound.value
+    for share in ([2, 1], [1, 0], [-1, 2], [1], "all", [0.5, 1], [True, 1]):
+        assert proven(cdag, [{**parts[0], "share": share}], 14) == -1
+    assert proven(cdag, [*half, parts[0]], 14) == -1

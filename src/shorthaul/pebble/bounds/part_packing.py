@@ -7,7 +7,7 @@ worth raises the sum.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -65,7 +65,7 @@ class Pool:
         self._largest = tuning.LARGEST_RECOMPUTED_PART if recompute else tuning.LARGEST_PART
         self._values: dict[frozenset[int], int] = {}
         self._shown: dict[frozenset[int], Piece] = {}
-        self._alike: dict[tuple[bytes, ...], int] = {}
+        self._alike: dict[tuple[bytes, ...], tuple[int, wavefront.Front | None]] = {}
         self._unit = int(np.gcd.reduce(cdag.weights))
         sources, targets = cdag.edge_arrays()
         self._sources, self._targets = sources, targets
@@ -149,13 +149,16 @@ class Pool:
         if self._recompute:
             value = self._recomputing(nodes, share)
         else:
-            part = parts.restricted(self._cdag, nodes)
-            if part is None:
+            found = parts.restriction(self._cdag, nodes)
+            if found is None:
                 return 0
-            key = _key(part)
+            key = _key(found[0])
             if key not in self._alike:
-                self._alike[key] = self._bounded(part, len(nodes), share)
-            value = self._alike[key]
+                self._alike[key] = self._bounded(found[0], len(nodes), share)
+            value, front = self._alike[key]
+            if front is not None:
+                front = replace(front, group=found[1][front.group])
+                self._shown[nodes] = front.piece(self._cdag, np.array(sorted(nodes), dtype=np.int64))
         self._values[nodes] = value
         return value
 
@@ -165,16 +168,17 @@ class Pool:
             return 0
         key = (*_key(game.cdag), game.outside.tobytes())
         if key not in self._alike:
-            self._alike[key] = parts.excess_recomputing(game, self._budget, search=self._search.part(share))
-        return self._alike[key]
+            self._alike[key] = parts.excess_recomputing(game, self._budget, search=self._search.part(share)), None
+        return self._alike[key][0]
 
-    def _bounded(self, part: Cdag, size: int, share: float) -> int:
+    def _bounded(self, part: Cdag, size: int, share: float) -> tuple[int, wavefront.Front | None]:
         found = (
             parts.excess(part, self._budget, search=self._search.part(share)) if size <= tuning.LARGEST_CONE else None
         )
         if found is not None:
-            return found
-        return wavefront.turning(part, self._budget, search=self._search.part(tuning.CUT_SHARE)).excess
+            return found, None
+        front = wavefront.turning(part, self._budget, search=self._search.part(tuning.CUT_SHARE))
+        return front.excess, front
 
     def _add_windows(self) -> None:
         """Add the connected pieces of a few consecutive layers, counted from the inputs or from the outputs."""

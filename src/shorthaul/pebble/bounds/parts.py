@@ -12,7 +12,7 @@ import numpy as np
 
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import distinct
-from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.states import recomputation
 from shorthaul.pebble.states.layered_search import Cut, layered
 
@@ -30,6 +30,12 @@ def restricted(cdag: Cdag, nodes: Iterable[int]) -> Cdag | None:
     >>> restricted(fft(n=4, word=1), [4, 8]).weights.tolist()
     [1, 1, 2, 1]
     """
+    found = restriction(cdag, nodes)
+    return None if found is None else found[0]
+
+
+def restriction(cdag: Cdag, nodes: Iterable[int]) -> tuple[Cdag, IntArray] | None:
+    """Return what :func:`restricted` does, and which node each of its nodes is, -1 for the inputs from outside."""
     chosen = distinct(np.fromiter(nodes, dtype=np.int64))
     number = np.full(cdag.n, -1, dtype=np.int64)
     number[chosen] = np.arange(len(chosen))
@@ -48,10 +54,11 @@ def restricted(cdag: Cdag, nodes: Iterable[int]) -> Cdag | None:
     sources = np.concatenate([number[operands[inner]], len(chosen) + np.arange(len(gated))])
     targets = np.concatenate([heads[inner], gated])
     used = distinct(np.concatenate([sources, targets]))
+    members = np.concatenate([chosen, np.full(len(gated), -1)])[used]
     if len(used) < len(weights):
         place = np.cumsum(np.isin(np.arange(len(weights)), used)) - 1
         weights, given, sources, targets = weights[used], given[used], place[sources], place[targets]
-    return build(weights, sources, targets, given=given)
+    return build(weights, sources, targets, given=given), members
 
 
 def recomputing(cdag: Cdag, nodes: Iterable[int]) -> recomputation.Game | None:
