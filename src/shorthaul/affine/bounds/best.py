@@ -300,24 +300,28 @@ def _with_others(
     What is new is put behind ``parts``. Nothing where the sum is hardly better than the ``sums`` known.
     """
     graph, flow = argued.graph, argued.graph.flow
+    times = number_at(graph.times, sizes)
 
-    def exact(bound: SubBound) -> SubBound:
+    def worth(bound: SubBound) -> tuple[float, SubBound]:
+        return times * number_at(bound.value, sizes), bound
+
+    def exact(bound: SubBound) -> tuple[float, SubBound]:
         place = argued.place(bound)
-        if place is not None:
-            return parts[instead.get(place, place)]
-        return argued.in_program((bound.tuned and bound.tuned(sizes)) or bound)
+        if place is None:
+            return worth((bound.tuned and bound.tuned(sizes)) or bound)
+        known = parts[instead.get(place, place)]
+        return number_at(known.value, sizes), known
 
-    known = max(sum(max(0.0, number_at(parts[at].value, sizes)) for at in item) for item in sums)
-    made = [] if graph.only_events else until_out_of_effort(map(argued.in_program, _made_for(flow, sizes)))
-    times, least = number_at(graph.times, sizes), (LEAST_GAIN - 1) * known
-    chosen = combined_at(argued.pool, made, flow, sizes, exact, times, least)
-    if sum(number_at(item.value, sizes) for item in chosen) <= LEAST_GAIN * known:
+    least = max(sum(max(0.0, number_at(parts[at].value, sizes)) for at in item) for item in sums)
+    made = [] if graph.only_events else until_out_of_effort(map(worth, _made_for(flow, sizes)))
+    chosen = combined_at(argued.pool, made, flow, sizes, exact, times, (LEAST_GAIN - 1) * least)
+    if sum(value for value, _ in chosen) <= LEAST_GAIN * least:
         return []
+    known = {id(item): at for at, item in enumerate(parts)}
     places = []
-    for item in chosen:
-        at = next((at for at, other in enumerate(parts) if other is item), len(parts))
-        parts += [item] if at == len(parts) else []
-        places.append(at)
+    for _, item in chosen:
+        places.append(known.get(id(item), len(parts)))
+        parts += [] if id(item) in known else [argued.in_program(item)]
     return [tuple(sorted(places))]
 
 

@@ -121,22 +121,23 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
 
 def combined_at(
     pool: Sequence[Candidate | Fixed],
-    made: Sequence[SubBound],
+    made: Sequence[tuple[float, SubBound]],
     flow: DataFlow,
     sizes: Mapping[str, int],
-    exact: Callable[[SubBound], SubBound],
+    exact: Callable[[SubBound], tuple[float, SubBound]],
     times: float,
     least: float,
-) -> list[SubBound]:
+) -> list[tuple[float, SubBound]]:
     """Return sub-bounds with disjoint may-spill sets: the best at ``sizes``, then the best of what is left of the rest.
 
-    These are ``made``, and those of the pool as ``exact`` gives them; what is worth ``least`` or less does not matter.
-    An argument of the pool counts ``times``. Its formulas are made when nothing else can be worth more.
+    These are ``made``, and those of the pool as ``exact`` gives them, with what they are worth; what is worth ``least``
+    or less does not matter. Each comes with that. An argument of the pool counts ``times``. Its formulas are made when
+    nothing else can be worth more.
     """
     taken = empty_union()
-    chosen: list[SubBound] = []
-    waiting: list[tuple[float, Candidate | Fixed | None, SubBound | None]] = []
-    waiting += [(number_at(bound.value, sizes), None, bound) for bound in made]
+    chosen: list[tuple[float, SubBound]] = []
+    waiting: list[tuple[float, Candidate | Fixed | None, SubBound | None]]
+    waiting = [(value, None, bound) for value, bound in made]
     waiting += [(times * item.most_at(sizes), item, None) for item in pool]
     while waiting:
         waiting.sort(key=lambda row: -row[0])
@@ -145,14 +146,14 @@ def combined_at(
             break
         try:
             if bound is not None and bound.spill.intersect(taken).is_empty():
-                chosen.append(bound)
+                chosen.append((most, bound))
                 taken = taken.union(bound.spill).coalesce()
             elif item is not None and item.spill.intersect(taken).is_empty():
                 counted = item.count()
                 if counted is not None:
-                    bound = exact(counted)
-                    waiting.append((number_at(bound.value, sizes), item, bound))
-            elif isinstance(item, Candidate):
+                    value, bound = exact(counted)
+                    waiting.append((value, item, bound))
+            elif isinstance(item, Candidate) and most > 10 * least:
                 less = _remainder(item, taken, flow, symmetric=True)
                 if less is not None:
                     waiting.append((times * less.most_at(sizes), less, None))

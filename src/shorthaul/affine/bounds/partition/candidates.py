@@ -92,15 +92,15 @@ class Candidate:
         return float(self.points[at] * self.argument.coefficient() * power / self.factors[at])
 
     def most_at(self, sizes: Mapping[str, int]) -> float:
-        """Return at least what the argument is worth at ``sizes``, whatever the number of events of a segment.
+        """Return what the argument is worth at ``sizes`` at most, but for S, whatever the events of a segment.
 
-        Of all T the largest T / U(S + T) is that of the leading term; rounding adds S.
+        Of all T the largest T / U(S + T) is that of the leading term; rounding adds up to S.
         """
         points = sum(_count(part).at(sizes) for part in self.argument.parts)
         limit = self.argument.exponents.limit
         factor = 1.0 if limit is None else limit.factor(sizes) / limit.factor()
         power = sizes["S"] ** float(1 - self.argument.exponents.sigma)
-        return float(points * self.argument.coefficient() * power / factor + sizes["S"])
+        return float(points * self.argument.coefficient() * power / factor)
 
 
 def candidate(argument: Partition, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate:
