@@ -131,6 +131,11 @@ def run_network(
         counted, told = (done.loads_bytes, done.stores_bytes), (seen.loads_bytes, seen.stores_bytes)
         if not all(math.isclose(a, b, rel_tol=1e-9, abs_tol=0.5) for a, b in zip(counted, told, strict=True)):
             raise DefectError(f"group {number} moves {counted} bytes when executed, {told} when replayed")
+        for operator, operations in seen.operations.items():
+            executed = done.operations.get(operator, 0.0)
+            if not math.isclose(executed, operations, rel_tol=1e-9):
+                text = f"does {executed} operations when executed, {operations} when replayed"
+                raise DefectError(f"group {number}: {network.operators[operator].name} {text}")
     extra["run"] = {
         "loads_bytes": sum(done.loads_bytes for done in outcome.moved),
         "stores_bytes": sum(done.stores_bytes for done in outcome.moved),
