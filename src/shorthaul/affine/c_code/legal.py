@@ -10,7 +10,7 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.c_code.legality import Order, broken_between, examined, leads_back
-from shorthaul.affine.c_code.parts import Nest, nest_of, program_nest
+from shorthaul.affine.c_code.parts import Nest, keeps_nothing, nest_of, program_nest
 from shorthaul.affine.c_code.sinking import Sinking, most_moved, plain_of, uses_at
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
@@ -100,11 +100,13 @@ def legal_order(
         larger = larger or storage.expanded(within | across, sizes)
         if larger is not None:
             storage = larger
-        elif within:
+            continue
+        storage = Storage(flow, numbers_first=True)  # simpler orders may need less
+        if within:
             at = next(at for at, order in enumerate(orders) if order.broken)
             phases.put(at, *_simpler(nests[at], phases.steps[at], at, program, sizes))
         else:
-            _join(phases, conflicts, program)
+            _join(phases, conflicts, program, sizes)
 
 
 def room_for_moved(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], known: Known) -> int:
@@ -147,16 +149,20 @@ def _simpler(
     return None, replace(made, remark=f"{told}: program order in its place")
 
 
-def _join(phases: Sinking, conflicts: Conflicts, program: Program) -> None:
+def _join(phases: Sinking, conflicts: Conflicts, program: Program, sizes: Mapping[str, int]) -> None:
     """Join the nests, in program order, between the first and the last of which a conflict leads back."""
     nests = phases.nests
+    parameters = {name: size for name, size in sizes.items() if name != "S"}
     for first in range(len(nests)):
         for last in range(len(nests) - 1, first, -1):
             if broken_between([nests[first], nests[last]], conflicts):
                 names = {name for nest in nests[first : last + 1] for name in nest.names}
                 ordered = [item.name for item in program.statements if item.name in names]
                 made = program_nest(program, ordered)
-                phases.put(first, None, replace(made, remark="phases that share memory are joined, in program order"))
+                joined = phases.steps[first : last + 1]
+                if not all(step is not None and keeps_nothing(step, parameters, sizes["S"]) for step in joined):
+                    made = replace(made, remark="phases that share memory are joined, in program order")
+                phases.put(first, None, made)
                 for _ in range(last - first):
                     phases.drop(first + 1)
                 return

@@ -84,7 +84,7 @@ def nest_of(program: Program, step: AnyStep, number: int, sizes: Mapping[str, in
         return nest_of(program, step.step, number, {**sizes, "S": step.capacity})
     capacity = sizes["S"]
     parameters = {name: sizes[name] for name in program.parameters}
-    writer = _Writer(program, f"T{number}", capacity)
+    writer = _Writer(program, f"T{number}", capacity, parameters)
     if isinstance(step, TurnsStep) and step.pays(parameters, capacity):
         return writer.nest(step.names, writer.in_turns(step))
     if isinstance(step, WholeStep):
@@ -106,6 +106,12 @@ def nest_of(program: Program, step: AnyStep, number: int, sizes: Mapping[str, in
     return writer.nest(step.names, writer.tiled(plain), remark)
 
 
+def keeps_nothing(step: AnyStep, parameters: Mapping[str, int], capacity: int) -> bool:
+    """True if a phase loads every use of a value, as program order may do."""
+    plain = step if isinstance(step, Step) else step.plain
+    return step.loads(parameters, capacity) >= plain.counts.at(parameters)(plain.every_use)
+
+
 def program_nest(program: Program, names: Sequence[str]) -> Nest:
     """Return the statements ``names`` in program order."""
     return _Writer(program, "T", 1).nest(names, [_Draft(name, name, ()) for name in names])
@@ -114,8 +120,10 @@ def program_nest(program: Program, names: Sequence[str]) -> Nest:
 class _Writer:
     """Makes the parts of one step; the names of tile sizes begin with ``prefix``."""
 
-    def __init__(self, program: Program, prefix: str, capacity: int) -> None:
-        self.program, self.prefix, self.capacity = program, prefix, capacity
+    def __init__(
+        self, program: Program, prefix: str, capacity: int, parameters: Mapping[str, int] | None = None
+    ) -> None:
+        self.program, self.prefix, self.capacity, self.parameters = program, prefix, capacity, parameters
         self.sizes: dict[str, int] = {}
         self._tiles: dict[int, dict[int, str] | None] = {}
         self._boxes: dict[int, list[str | None]] = {}
@@ -205,7 +213,7 @@ class _Writer:
         """Return what a statement is sorted by; nothing: program order."""
         if isinstance(step, BoxStep):
             return self._box_entries(step, name, statement)
-        if step.phase is None or step.policy is None:
+        if step.phase is None or step.policy is None or (isinstance(step, Step) and self._keeps_nothing(step)):
             return []
         order = step.policy.order
         if id(step) not in self._tiles:
@@ -221,6 +229,10 @@ class _Writer:
         moved = step.origin if isinstance(step, BorderedStep) else {}
         origins = [_Entry(f"{texts[at]} + {moved.get(at, 0)}", tiles[at]) for at in order.tiled]
         return [*outer, *origins, *(_Entry(texts[at]) for at in order.inner)]
+
+    def _keeps_nothing(self, step: Step) -> bool:
+        """True if tiles load as much as program order, in which every use is loaded."""
+        return self.parameters is not None and keeps_nothing(step, self.parameters, self.capacity)
 
     def _part(self, draft: _Draft, length: int) -> Part:
         statement = self.program.by_name[draft.statement]
