@@ -69,6 +69,7 @@ class _Times:
         self.trips = [-(-size // loop.tile) for size, loop in zip(sizes, self.group.loops, strict=True)]
         run = GroupRun(self.network, self.group, self.near, double_buffered=self.pace.buffered[0])
         levels, steps = self._levels(run, sizes), math.prod(self.trips)
+        still = self._still(run, levels)
         blocks = [math.prod(self.trips[: at + 1]) for at in range(len(self.trips))]
         passing, work = [np.zeros(count) for count in blocks], np.zeros(steps)
         for start in range(0, steps, _AT_ONCE):
@@ -77,6 +78,8 @@ class _Times:
             done: dict[int, Floats] = {}
             shares: dict[int, Floats] = {}
             for name, box in run.boxes(tiles):
+                if name in still:
+                    continue
                 entering, leaving, filled = self._changes(name, box, end - start)
                 if name.startswith("work"):
                     number = int(name.removeprefix("work "))
@@ -84,13 +87,16 @@ class _Times:
                     done[number] = filled * work_each
                     shares[number] = entering * work_each / max(self.seen.operations[number], 1e-300)
                     continue
-                size = self.network.tensors[run.tensor[name]].bits / 8
-                loads, stores = self._moves(run, name, entering, leaving, sums)
-                if levels[name] >= 0:
-                    each = steps // blocks[levels[name]]
-                    here = np.arange(-(-max(start, 1) // each) * each, end, each)
-                    passing[levels[name]][here // each - 1] += loads[here - start] * size
-                    passing[levels[name]][here // each] += stores[here - start] * size
+                tensor, at = run.tensor[name], levels[name]
+                size = self.network.tensors[tensor].bits / 8
+                each = steps // blocks[at]
+                here = np.arange(-(-max(start, 1) // each) * each, end, each)
+                if name.startswith("read"):
+                    passing[at][here // each - 1] += entering[here - start] * size
+                    continue
+                passing[at][here // each] += leaving[here - start] * size
+                if self.network.producer[tensor] == members[-1]:
+                    passing[at][here // each - 1] += np.where(sums, entering, 0.0)[here - start] * size
             work[start:end] = self._work(done, shares)
         return self._in_a_row(work, passing)
 
@@ -140,17 +146,13 @@ class _Times:
         self.last[name] = now, float(volume[-1])
         return volume - common, np.append(left, volume[:-1]) - common, passes - spared
 
-    def _moves(self, run: GroupRun, name: str, entering: Floats, leaving: Floats, sums: Any) -> tuple[Floats, Floats]:
-        """Return by step the elements loaded for it, and those stored after the one before."""
-        tensor, nothing = run.tensor[name], np.zeros(len(entering))
-        if tensor in self.near or name in self.seen.shared:
-            return nothing, nothing
-        if name.startswith("read"):
-            return entering, nothing
-        if tensor not in run.stored():
-            return nothing, nothing
-        is_sink = self.network.producer[tensor] == self.group.operators[-1]
-        return (np.where(sums, entering, 0.0) if is_sink else nothing), leaving
+    def _still(self, run: GroupRun, levels: Mapping[str, int]) -> set[str]:
+        """Return the boxes for which nothing passes while steps run."""
+        stored = run.stored()
+        made = {name for name in levels if name.startswith("made") and run.tensor[name] not in stored}
+        near = {name for name, tensor in run.tensor.items() if tensor in self.near}
+        fixed = {name for name, level in levels.items() if level < 0 and not name.startswith("work")}
+        return made | near | fixed | self.seen.shared
 
     def _work(self, done: Mapping[int, Floats], shares: Mapping[int, Floats]) -> Floats:
         """Return the seconds of steps: the units and double buffered levels further inside work side by side."""

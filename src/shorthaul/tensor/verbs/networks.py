@@ -30,7 +30,7 @@ from shorthaul.tensor.options import MachineOptions, RunOptions
 
 _KIND: Final = "shorthaul/tensor-result"
 #: The share of the time left that is kept for the check and the tables.
-_SHARE_OF_THE_CHECK: Final = 0.25
+_SHARE_OF_THE_CHECK: Final = 0.35
 #: Options of the contest's problems alone.
 _OF_THE_CONTEST: Final = frozenset({"rules", "restarts", "bound"})
 #: Seconds before a plan is kept that may yet become better, and between two, in times of what the last one took.
