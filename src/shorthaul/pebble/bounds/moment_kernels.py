@@ -133,7 +133,7 @@ def _look_back(levels: Levels, node: cython.longlong) -> cython.void:
                 if levels.counts[w] and levels.known[w] < deep:
                     levels.loaded[levels.known[w]] += levels.weights[w]
                     levels.loaded[deep] -= levels.weights[w]
-                    if 0 <= levels.last_read[w] < own:
+                    if 0 <= levels.last_read[w] <= own:
                         levels.stored[levels.known[w]] += levels.weights[w]
                         levels.stored[deep] -= levels.weights[w]
         levels.work += levels.parent_starts[v + 1] - levels.parent_starts[v]

@@ -48,8 +48,8 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     Between the first nodes of two levels, whichever they are, the second one's ancestors below the first level are
     computed. What they read, and what every node of the first level needs too, was in fast memory before; so it is in
     the room that the first one leaves, or is loaded between the two, and it was stored if it was computed and is no
-    output. Its store is charged where it is read last. The most over all chains of levels is taken, in the whole graph
-    and in what its deepest node is computed from. With ``recompute`` only inputs count.
+    output. Its store is charged where it is read last, on the later level or above. The most over all chains of levels
+    is taken, in the whole graph and in what its deepest node is computed from. With ``recompute`` only inputs count.
 
     >>> from shorthaul.pebble.workloads.sparse import cg
     >>> excess(cg(n=6, percent=60.0, k=4, most=1, seed=0), 14, recompute=False, search=Search()).excess > 20
