@@ -61,9 +61,9 @@ def waiting(network: Network, machine: Machine, needed: Mapping[int, Demand], kn
     offers = [(most([number], np.flatnonzero(after[number]).tolist()), number) for number in needed]
     offers = sorted((offer for offer in offers if offer[0] > known_s), key=lambda offer: (-offer[0], offer[1]))
     links = _links(network)
-    closer = []
+    closer, known = [], Known()
     for _, number in offers[:_MOST_TRIED]:
-        whole, then = sorted(_needed_whole(network, number)), _dependent(network, number, links)
+        whole, then = sorted(_needed_whole(network, number, known)), _dependent(network, number, links)
         if whole and _loaded(network, needed, then) > capacity:
             closer.append((most(whole, then), number, whole, then))
     for least_s, number, whole, then in sorted(closer, key=lambda item: (-item[0], item[1])):
@@ -91,7 +91,11 @@ def _loaded(network: Network, needed: Mapping[int, Demand], members: Sequence[in
     return sum(read.values())
 
 
-def _needed_whole(network: Network, last: int) -> set[int]:
+#: What accesses read at least, by operator, place and extents.
+Known = dict[tuple[int, int, Lengths], Lengths | None]
+
+
+def _needed_whole(network: Network, last: int, known: Known) -> set[int]:
     """Return the operators before ``last`` of which each of its operations needs all positions."""
     found: set[int] = set()
     asked: dict[int, Lengths] = {}
@@ -110,8 +114,11 @@ def _needed_whole(network: Network, last: int) -> set[int]:
             extents[dim] = operator.dims[dim]
         if number != last and tuple(extents) == operator.dims:
             found.add(number)
-        for access in operator.reads:
-            lengths = _all_of(network, operator, access, extents)
+        for place, access in enumerate(operator.reads):
+            form = (number, place, tuple(extents))
+            if form not in known:
+                known[form] = _all_of(network, operator, access, extents)
+            lengths = known[form]
             before = asked.get(access.tensor)
             if lengths is not None and (before is None or math.prod(lengths) > math.prod(before)):
                 asked[access.tensor] = lengths
@@ -126,13 +133,11 @@ def _all_of(network: Network, operator: Operator, access: Access, extents: Seque
     if len(used) != len(set(used)) or any(index.exact for index in access.axes):
         return None
     for index in access.axes:
-        places = np.zeros(1, np.int64)
-        for dim, factor in index.terms:
-            places = np.unique((places[:, None] + np.arange(extents[dim]) * factor).ravel())
-        if len(places) != int(places[-1] - places[0]) + 1 and index.divisor == 1:
-            return None
-        if index.divisor != 1 and np.diff(places).max(initial=0) > index.divisor:
-            return None
+        reach = 0
+        for dim, factor in sorted(index.terms, key=lambda term: abs(term[1])):
+            if extents[dim] > 1 and abs(factor) > reach + index.divisor:
+                return None
+            reach += abs(factor) * (extents[dim] - 1)
     found = reached(replace(access, steps=()), extents, operator.dims)
     shape = access.shape
     for step in access.steps:
