@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.pebble.check.test_certificate import proven
-from tests.pebble.families import fused_product, grid, lu, shuffled
+from tests.pebble.families import Graph, fused_product, grid, lu, shuffled
 from tests.pebble.test_crossing import small
 from tests.pebble.test_gathers import gathered
 from tests.pebble.test_grids import FAR, inside, least_by_sets
@@ -267,3 +267,25 @@ def test_sums_of_wavefronts_of_parts_are_verified() -> None:
     for share in ([2, 1], [1, 0], [-1, 2], [1], "all", [0.5, 1], [True, 1]):
         assert proven(cdag, [{**parts[0], "share": share}], 7) == -1
     assert proven(cdag, [*half, parts[0]], 7) == -1
+
+
+def test_inputs_that_sums_begin_with_are_no_part_of_them() -> None:
+    graph = Graph()
+    left, right, begun = ([[graph.node() for _ in range(6)] for _ in range(6)] for _ in range(3))
+    terms, places, sums = [], [], []
+    for i, j in product(range(6), repeat=2):
+        total = begun[i][j]
+        sums.append([total, None])
+        for k in range(6):
+            one = graph.node(total, left[i][k], right[k][j])
+            sums[-1][1] = one
+            sums.append([one, None])
+            terms.append([one, left[i][k], right[k][j]])
+            places.append([i, j, k])
+            total = one
+    cdag = graph.done()
+    prices = {"loaded": 12, "begun": 1.0, "left": 0.5}
+    part = {"kind": "product", **prices, "terms": terms, "coordinates": places}
+    computed = [pair for pair in sums if not cdag.given[pair[0]]]
+    assert proven(cdag, [{**part, "sums": computed}], 6) > cdag.algorithmic_bound()
+    assert proven(cdag, [{**part, "sums": sums}], 6) == -1

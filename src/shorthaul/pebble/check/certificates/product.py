@@ -42,6 +42,8 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     root = _roots(cdag.order, after)
     if (after[terms] == -2).any() or len(np.unique(terms)) < len(terms):
         raise WrongError("terms: each must be a node of a sum, once")
+    if cdag.given[members].any():  # its first load would count as a second one
+        raise WrongError("sums: an input is in a sum")
     if (left == right).any():
         raise WrongError("terms: the operands of a term must differ")
     operands = np.union1d(left, right)
