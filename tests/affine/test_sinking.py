@@ -52,11 +52,30 @@ SCRATCH = """void f(int n, double A[n][n], double x[n], double z[n], double y[n]
 #pragma endscop
 }"""
 
-CASES = {"string": (STRING, "n=40,m=30,S=16"), "sums": (SUMS, "n=9,S=40"), "scratch": (SCRATCH, "n=30,S=100")}
+#: A sum along rows, read in both branches: each has a place per row, and what is made of it stays in tiles.
+TABLE = """void f(int n, int m, double a[n][m], double S[n][m], double b[n][m], double row) {
+#pragma scop
+  for (int i = 0; i < n; i++) {
+    row = 0.0;
+    for (int j = 0; j < m; j++) {
+      row += a[i][j];
+      S[i][j] = i > 0 ? S[i - 1][j] + row : row;
+    }
+  }
+  for (int i = 3; i < n; i++) for (int j = 3; j < m; j++) b[i][j] = S[i][j] - S[i - 3][j] - S[i][j - 3] + S[i - 3][j - 3];
+#pragma endscop
+}"""
+
+CASES = {
+    "string": (STRING, "n=40,m=30,S=16"),
+    "sums": (SUMS, "n=9,S=40"),
+    "scratch": (SCRATCH, "n=30,S=100"),
+    "table": (TABLE, "n=18,m=20,S=30"),
+}
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", quick(tuple(CASES), ("string", "sums")))
+@pytest.mark.parametrize("name", quick(tuple(CASES), ("string", "table")))
 def test_the_order_is_kept(name: str, tmp_path: Path) -> None:
     text, size = CASES[name]
     found = made(text, size)

@@ -108,10 +108,6 @@ class Storage:
 def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer | None:
     program = flow.program
     writers = [item for item in program.statements if item.write.array == array]
-    for statement in program.statements:
-        texts = [item.text for item in statement.reads if item.array == array]
-        if len(set(texts)) < len(texts):  # one text for two references: each holds for some instances only
-            return None
     if depth > max((len(item.iterators) for item in writers), default=0):
         return None
     numbers = _unrelated(flow, array, [item.name for item in writers])
@@ -131,6 +127,8 @@ def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer 
             early = _where_input(flow, read)
             if early is not None:
                 reads.append((read, early, statement))
+    if not _one_by_text(program, array, subscripts):
+        return None
     parts = [
         subscripts[item.write.tag].flat_range_product(item.write.relation.reset_tuple_id(_OUT)).range()
         for item in writers
@@ -147,6 +145,19 @@ def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer 
             return None
         subscripts[read.tag] = made
     return Buffer(array, depth, subscripts, elements.coalesce())
+
+
+def _one_by_text(program: Program, array: str, subscripts: dict[str, isl.Map]) -> bool:
+    """Give reads with one text, each of some instances, the subscripts of all; False where these differ."""
+    for statement in program.statements:
+        reads = [item for item in statement.reads if item.array == array]
+        for text in {item.text for item in reads}:
+            mine = [item.tag for item in reads if item.text == text]
+            whole = reduce(isl.Map.union, (subscripts[tag] for tag in mine)).coalesce()
+            if not whole.is_single_valued():
+                return False
+            subscripts.update(dict.fromkeys(mine, whole))
+    return True
 
 
 def _where_input(flow: DataFlow, read: Reference) -> isl.Set | None:
