@@ -18,10 +18,12 @@ from shorthaul.affine.c_code.legal import legal_order
 from shorthaul.affine.c_code.legality import broken_between, examined
 from shorthaul.affine.c_code.parts import nest_of
 from shorthaul.affine.check.plan_check import check_plan
+from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.integer_sets.dependences import Conflicts
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.plan import CodeExtra, Plan
+from shorthaul.affine.verbs import coding
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
 from shorthaul.core.errors import InputError
 
@@ -193,6 +195,18 @@ def test_a_strip_keeps_what_stands_before_a_sum(tmp_path: Path) -> None:
 #pragma endscop
     }"""
     assert_agrees(run(made(source, "n=21,S=400")["code"], tmp_path, *SANITIZED))
+
+
+@needs_compiler
+def test_program_order_where_the_search_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(*_: object) -> None:
+        raise OutOfEffortError
+
+    monkeypatch.setattr(coding, "legal_order", ends)
+    found = made("gemm", "NI=9,NJ=8,NK=7,S=30")
+    assert found["loads_words"] is None
+    assert "program order" in found["remarks"][0]
+    assert_agrees(run(found["code"], tmp_path, *SANITIZED))
 
 
 @needs_compiler

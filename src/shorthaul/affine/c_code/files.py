@@ -211,8 +211,9 @@ class _File:
         made = f"{buffer.array}{place} = {buffer.array}_values{where}{place}"
         return f"#define COPY({', '.join([*names, *extra])}) {made}\n{text}\n#undef COPY"
 
-    def _loops(self, nest: Nest, order: Order) -> str:
-        return loops_text(nest, self.program, order, Strips(self.program, self.order.conflicts, nest.tiles))
+    def _loops(self, nest: Nest, order: Order | None) -> str:
+        strips = None if order is None else Strips(self.program, self.order.conflicts, nest.tiles)
+        return loops_text(nest, self.program, order, strips)
 
     def _reaches(self) -> str:
         """Return functions that tell how many rows are accessed of arrays without a first extent."""

@@ -35,7 +35,7 @@ class LegalOrder:
     """
 
     nests: tuple[Nest, ...]
-    orders: tuple[Order, ...]
+    orders: tuple[Order | None, ...]
     storage: Storage
     conflicts: Conflicts
     moved: tuple[AnyStep, ...] = ()
@@ -107,6 +107,15 @@ def legal_order(
             phases.put(at, *_simpler(nests[at], phases.steps[at], at, program, sizes))
         else:
             _join(phases, conflicts, program, sizes)
+
+
+def as_it_is(flow: DataFlow) -> LegalOrder:
+    """Return program order, of which nothing has to be examined; which loops are parallel is not known."""
+    program = flow.program
+    nest = program_nest(program, [item.name for item in program.statements])
+    remark = "the search ended before the derived order was known to be legal: program order in its place"
+    storage = Storage(flow)
+    return LegalOrder((replace(nest, remark=remark),), (None,), storage, Conflicts(program, storage.accesses()))
 
 
 def room_for_moved(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], known: Known) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.c_code.files import c_file, remarks_of
-from shorthaul.affine.c_code.legal import Known, legal_order, room_for_moved
+from shorthaul.affine.c_code.legal import Known, as_it_is, legal_order, room_for_moved
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions, CodeOptions
@@ -78,7 +78,10 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
                 kept, less = 0, sizes
             memory = (less[FAST_MEMORY],) if kept else capacities
             here = order_in_time(upper, flow, less, memory, part, tuning.CODE_SLACK) or upper
-            order = legal_order(here, flow, less, known)
+            try:
+                order = legal_order(here, flow, less, known)
+            except OutOfEffortError:
+                order = as_it_is(flow)
             loads = order.loads(here, less) if order.room <= kept else None
             remarks = remarks_of(order)
             text = c_file(program, order, sizes, remarks)
