@@ -98,7 +98,7 @@ def test_the_whole_bound_is_verified_and_changes_are_found(name: str) -> None:
     assert value > cdag.algorithmic_bound()
     assert proven(cdag, parts, budget) >= value
     rng = np.random.default_rng(1)
-    tries = [changed(parts, rng) for _ in range(40)]
+    tries = [changed(parts, rng) for _ in range(25)]
     tries = [one for one in tries if one != parts]
     claims = [proven(cdag, one, budget) for one in tries]
     assert max(claims) <= belady.plan(cdag, budget).traffic(cdag.weights)
@@ -237,7 +237,7 @@ def accepted_below_optima(seeds: range) -> Counter[str]:
 
 
 def test_no_certificate_that_is_accepted_exceeds_an_optimum() -> None:
-    counted = accepted_below_optima(range(25))
+    counted = accepted_below_optima(range(16))
     assert len(counted) > 6
 
 
@@ -254,7 +254,7 @@ def test_sums_of_wavefronts_of_parts_are_verified() -> None:
     sources, targets = one.edge_arrays()
     both = build([1] * (2 * one.n), np.append(sources, sources + one.n), np.append(targets, targets + one.n))
     cdag = shuffled(both, np.random.default_rng(5))
-    bound = best_bound(cdag, 7, search=Search(effort=2))
+    bound = best_bound(cdag, 7, search=Search(effort=2), goal=cdag.algorithmic_bound() + 40)
     first, *parts = bound.details["certificate"]["parts"]
     assert first == {"kind": "algorithmic"}
     assert [part["kind"] for part in parts] == ["wavefront"] * 2
