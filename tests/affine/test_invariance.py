@@ -134,6 +134,25 @@ def test_steps_that_take_turns_need_not_stand_side_by_side() -> None:
     assert lower_bound(program_from_text(text)).leading == 3 * symbol("N") * symbol("T") / symbol("S")
 
 
+def test_a_right_side_is_one_more_projection() -> None:
+    """Red and black points with a right side: a partition by projections is better than levels, split or not."""
+    red = "for (int i = 1; i < N; i++) A[0][2*i][0] = (A[0][2*i - 1][0] + A[0][2*i + 1][0]) * 0.5 + w[2*i];"
+    black = (
+        red.replace("2*i - 1", "2*i - 0").replace("2*i + 1", "2*i + 2").replace("A[0][2*i][0] =", "A[0][2*i + 1][0] =")
+    )
+    body = f"for (int t = 0; t < T; t++) {{ {red} {black.replace('w[2*i]', 'w[2*i + 1]')} }}"
+    text = HEAD.replace("w[N + 2]", "w[2*N + 2]").replace("[N + 2][N]", "[2*N + 2][N]") % body
+    bound = lower_bound(program_from_text(text))
+    assert (
+        bound.leading
+        == lower_bound(program_from_text(split(text))).leading
+        == 2 * symbol("N") * symbol("T") / symbol("S")
+    )
+    cdag = concrete_cdag(bound.program, {"T": 30, "N": 40})
+    value = bound.value({"T": 30, "N": 40, "S": 4})
+    assert cdag.inputs < value <= least_known(cdag, 4, np.random.default_rng(1))
+
+
 MIN = "#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
 PRODUCT = (
     "for (int ii = 0; ii < %s; ii++) for (int j = 0; j < N; j++) for (int k = 0; k < N; k++)\n"

@@ -86,7 +86,7 @@ class Stencil:
     own: isl.UnionSet  #: temporaries by way of which they read, of one instance each
     between: isl.UnionSet  #: temporaries by way of which they read, each of which stands for one neighbour at most
     ways: tuple[tuple[tuple[Offset, tuple[isl.Map, ...]], ...], ...]  #: how neighbours are read by way of temporaries
-    complete: bool = False  #: all that the statements read of one another is among ``shifts``
+    complete: bool = False  #: all that most instances read is among ``shifts``
     box: Inside | None = None  #: where instances fill a box, and read the neighbours in it only
 
     @property
@@ -183,8 +183,15 @@ def _stencil(
         own,
         between,
         tuple(ways),
-        is_complete(every, names, shifts),
+        is_complete(every, names, shifts) and not _reads_more(flow, names),
     )
+
+
+def _reads_more(flow: DataFlow, names: Sequence[str]) -> bool:
+    """True if most instances of a statement read a value from elsewhere that is not the only one of its kind."""
+    into = [item for name in names for item in flow.into(name) if item.source not in names]
+    values = [item.relation for item in into if item.relation.dim(isl.dim_type.in_)]
+    return any(thickness(item.range()) == item.dim(isl.dim_type.out) for item in values)
 
 
 def level_shifts(
