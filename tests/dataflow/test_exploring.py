@@ -96,13 +96,14 @@ def test_memory_too_small_is_proven_infeasible() -> None:
 
 
 def test_sweep_compares_the_strategies() -> None:
-    result = sweep(generators.sobel(), generations=10, seeds=2, search=Search(workers=2))
+    options = {"generations": 4, "population": 20, "seeds": 2}
+    result = sweep(generators.sobel(), search=Search(workers=2), **options)
     rows = result.extra["runs"]
     assert [(row["strategy"], row["seed"]) for row in rows] == [
         (strategy, seed) for strategy in ("reference", "mrb-always", "mrb-explore") for seed in (0, 1)
     ]
     assert result.check.ok
-    alone = sweep(generators.sobel(), generations=10, seeds=2, search=Search(workers=1))
+    alone = sweep(generators.sobel(), search=Search(workers=1), **options)
     assert documents(alone) == documents(result)
 
 
@@ -216,7 +217,7 @@ def test_the_same_effort_gives_the_same_answer_on_any_number_of_threads() -> Non
     """Exploration and polishing share the effort; more of it is never worse."""
     fronts = [
         plan(generators.sobel4(), search=Search(effort=effort, workers=workers))
-        for effort, workers in ((0.2, 1), (0.2, 3), (0.5, 1))
+        for effort, workers in ((0.1, 1), (0.1, 3), (0.25, 1))
     ]
     assert documents(fronts[0]) == documents(fronts[1])
     generations = [front.extra["generations"] for front in fronts]

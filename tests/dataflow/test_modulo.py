@@ -140,6 +140,20 @@ def branched(graph, period: int) -> bool:
     return bool(outcome == branching_kernels.FOUND)
 
 
+def test_a_tree_gives_up_where_it_may_keep_no_changes() -> None:
+    graph = next(
+        graph for _, net, _ in networks(range(50)) if len(turns(graph := disjunctive_graph(net))[2]) >= 3
+    )  # fmt: skip
+    period = int(graph.duration.sum())
+    root = fixed_differences(graph, period)
+    before, after, ticks = turns(graph)
+    at = differences_kernels.Differences(period, graph.duration, before, after, ticks, root)
+    on, time = propagation_kernels.Resources(*resources(graph), 64), np.zeros(len(graph.names), np.int64)
+    tree = branching_kernels.Tree(len(ticks), 40, 9)
+    assert branching_kernels.branch(tree, at, on, 100, 10**9, 0, time) == (branching_kernels.TOO_DEEP, 0)
+    assert branching_kernels.branch(tree, at, on, 100, 10**9, 10**6, time)[0] == branching_kernels.FOUND
+
+
 @pytest.mark.parametrize("seeds", [range(300, 320), pytest.param(range(320, 400), marks=pytest.mark.slow)])
 def test_cp_sat_agrees_on_small_networks(seeds: range) -> None:
     """The least period found has a schedule in the other model, and one tick less has none."""
@@ -340,7 +354,7 @@ def test_trees_decide_whether_a_mapping_has_a_shorter_period(monkeypatch, atomic
     monkeypatch.setattr(tuning, "MANY_DIVES", many)
     rule = "atomic-firing" if atomic else "access"
     decoding = Decoding(decoder="modulo", capacity_rule=rule, solver_effort=5.0)
-    met = told = compared = 0
+    met = told = slim = compared = 0
     for seed in range(1160, 1182):
         problem = small_problem(seed, most_actors=6)
         instance = build(problem.application, problem.platform)
@@ -366,7 +380,13 @@ def test_trees_decide_whether_a_mapping_has_a_shorter_period(monkeypatch, atomic
             assert check.ok, (seed, check)
             assert some.point.period >= solved.least, seed
             met += some.point.period == solved.least
+        small = ask(search=Search(effort=2.0), most=10**6, small=True)
+        assert small is not None
+        if small.point is not None:
+            assert check_point(problem.application, problem.platform, small.point).ok, seed
+            assert all(small.point.capacities[name] <= held for name, held in few.items()), seed
+            slim += 1
     assert compared > 15
+    assert slim > 0.4 * compared
     assert told > 0.7 * compared
-    print("XX", compared, told, met)
     assert met > 0.6 * compared

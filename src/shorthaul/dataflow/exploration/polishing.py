@@ -63,6 +63,8 @@ class Candidate:
     point: Point | None = None
     frugal: bool = False
     small: bool = False
+    #: Whether every buffer has room for one more token.
+    is_roomy: bool = False
 
     @property
     def kind(self) -> int:
@@ -147,14 +149,13 @@ class _Polishing:
         self.instance, self.options, self.search = instance, options, search
         self.known = knowledge
         self.rivals: dict[tuple[int, int], float] = {}  # by price and bytes
-        self.efforts = [0.0, 0.0]  # of scheduling any mappings, and small ones
+        self.efforts = [0.0] * len(tuning.STEP_SHARES)
         self.constraints, self.keep = constraints, keep
         decoding = replace(options, decoder="caps", start="compact")
         kept = instance.multicast_of < 0
         tasks = int(kept.sum() + kept[instance.src].sum() + kept[instance.dst].sum())
         self.exact = tasks <= tuning.MOST_POLISHED_TASKS
         self.weights = tuning.LOAD_WEIGHTS_OF_FEW if tasks <= tuning.FEW_TASKS else tuning.LOAD_WEIGHTS
-        self.first_moves = tuning.FIRST_LOAD_MOVES * max(1, tasks // tuning.FEW_TASKS)
         self.decoder = MultiStart(instance, decoding, orders=tuning.ORDERS_TRIED if self.exact else 1)
         able = np.zeros((len(instance.able), len(instance.core_tile)), np.int64)
         for number, cores in enumerate(instance.able):
@@ -184,11 +185,17 @@ class _Polishing:
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         for point in knowledge.points:
             self._start_from(point)
+        #: Whether trees are small beside an exact solve; all mappings are then tried with few tokens first.
+        self.is_cheap = bool(knowledge.points) and self._dive(knowledge.points[0]) * tuning.MANY_DIVES <= _effort(tasks)
+        self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if self.is_decided_soon else 1)
 
     def _start_from(self, point: Point) -> None:
         for loads in self.loads:
             if begin(loads.at, _genotype(self.instance, point), 0, 0):
                 self._take(loads)
+
+    def _dive(self, point: Point) -> float:
+        return dive_effort(mapped_point(self.instance.application, self.instance.platform, point))
 
     def run(self) -> None:
         """Anneal and solve in turns; end when many turns found no mapping that had not been solved."""
@@ -222,16 +229,17 @@ class _Polishing:
             aim = replace(start, small=True, bytes=least_bytes) if small else start
             if aim.load >= self._rival(aim) and self.draw.random() < tuning.SKIP:
                 continue
-            if not begin(loads.at, start.genotype, 0, 0 if loads.frugal else int(self.draw.integers(2))):
+            is_roomy = not loads.frugal and bool(self.draw.integers(2))
+            if not begin(loads.at, start.genotype, 0, int(is_roomy)):
                 continue
             done = loads.at.steps
             anneal(loads.at, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
             self.search.spend((loads.at.steps - done) / tuning.LOAD_STEPS)
-            self._take(loads, small=small)
+            self._take(loads, small=small, is_roomy=is_roomy)
             if self.search.expired():
                 return
 
-    def _take(self, loads: _Loads, *, small: bool = False) -> None:
+    def _take(self, loads: _Loads, *, small: bool = False, is_roomy: bool = False) -> None:
         """Keep the best mapping of the annealing where it may lead to a better point."""
         at = loads.at
         if at.best_load < 0:
@@ -239,7 +247,7 @@ class _Polishing:
         arrays = (at.best.compact, at.best.xi, at.best.decision, at.best.binding)
         copy = Genotypes(*(np.array(array) for array in arrays))
         copy.compact[0] = 1
-        found = Candidate(copy, at.best_load, at.best_bytes, at.best_price, frugal=loads.frugal)
+        found = Candidate(copy, at.best_load, at.best_bytes, at.best_price, frugal=loads.frugal, is_roomy=is_roomy)
         for one in (found, replace(found, small=True)) if small else (found,):
             self.known.note(one)
             if one.load < self._rival(one):
@@ -257,16 +265,29 @@ class _Polishing:
             self.rivals[at] = min((one.period for one in rivals), default=math.inf)
         return self.rivals[at]
 
-    def _rank(self, candidate: Candidate) -> tuple[bool, float]:
+    def _step(self, candidate: Candidate) -> int:
+        """Return what is next: 0 a greedy schedule, 1 an exact one, 2 that of a roomy mapping, 3 the least footprint.
+
+        Where there are no trees, or small ones, the first three are one.
+        """
+        if candidate.small and candidate.tries:
+            return 3
+        if self.is_cheap or candidate.tries == 0 or not self.is_decided_soon:
+            return 0
+        return 1 + candidate.is_roomy
+
+    def _rank(self, candidate: Candidate) -> tuple[float, float]:
         """Return the least for the mapping to solve next: much to gain, few tries of it and at its price.
 
-        Where trees decide mappings, a greedy schedule of each comes first.
+        Of all steps that are next, the one that has least of its share of the effort; where trees are small, greedy
+        schedules of all mappings first, and small ones last while they have more than their share.
         """
-        tries = candidate.tries + self.known.solves[candidate.price, candidate.kind] / 2
+        tries, step = candidate.tries + self.known.solves[candidate.price, candidate.kind] / 2, self._step(candidate)
         worth = float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
-        if candidate.small and self.efforts[1] > tuning.SMALL_SHARE * sum(self.efforts):
-            worth += 1
-        return self.is_decided_soon and candidate.tries > 0, worth
+        if self.is_cheap and self.is_decided_soon:
+            is_late = step == 3 and self.efforts[3] > tuning.SMALL_SHARE * sum(self.efforts)
+            return float(candidate.tries > 0), worth + is_late
+        return self.efforts[step] / tuning.STEP_SHARES[step], worth
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
@@ -281,7 +302,7 @@ class _Polishing:
             self.known.seen.add(key)
             self.known.solves[candidate.price, candidate.kind] += 1
             solved = self._solved(candidate)
-            self.efforts[candidate.small] += self.search.spent() - spent
+            self.efforts[self._step(candidate)] += self.search.spent() - spent
             if solved is None:
                 continue
             self._add(solved.point)
@@ -336,7 +357,7 @@ class _Polishing:
     def _solved(self, candidate: Candidate) -> Solved | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
-        effort = max(0.01, tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS * 2.0 ** (candidate.tries - 1))
+        effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
         if candidate.frugal:
             return self._solved_within(candidate, mapping, tasks, effort)
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
@@ -359,7 +380,7 @@ class _Polishing:
             return None if found is None else Solved(found, found.period, "trees")
         if decided is not None:
             is_clear = decided.point is not None or decided.least >= self._rival(candidate)
-            if is_clear or candidate.tries < tuning.TREES_ALONE:
+            if is_clear or candidate.tries < 2:
                 point = decided.point or warm
                 return None if point is None else Solved(point, decided.least, "trees")
         rival = self._rival(candidate)
@@ -375,6 +396,8 @@ class _Polishing:
         rival = self._rival(candidate)
         if rival == math.inf or not self.exact or not self.is_decided_soon:
             return None
+        if not (self.is_cheap or candidate.small or (candidate.is_roomy and candidate.tries < 2)):
+            return None  # buffers of any size hardly ever fit, or are known not to
         tries = max(0, candidate.tries - 1)
         return decide_mapping(
             self.instance, mapping, self.least_tokens, self.options, self.search, int(rival), tries, effort,
@@ -409,6 +432,11 @@ class _Polishing:
         held = needed_capacities(net, schedule.starts, schedule.period)
         point = make_point(self.instance, mapping, net, schedule, held)
         return Solved(point, schedule.least if self.exact else schedule.period, schedule.method)
+
+
+def _effort(tasks: int) -> float:
+    """Return the effort of the first exact solve of a mapping."""
+    return float(tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS)
 
 
 def _all_replaceable(instance: Instance) -> bool:

@@ -82,18 +82,20 @@ def schedule_by_trees(
     trees: Trees, net: MappedNetwork, free: Schedule, limits: Mapping[str, int | None], few: Mapping[str, int],
     most: int,
 ) -> Schedule | None:  # fmt: skip
-    """Return a schedule of a period below ``most`` whose buffers fit, found soon by trees; None if none was found.
+    """Return a schedule of a period below ``most`` whose buffers fit, found by a few trees; None if none was.
 
     ``free`` is one without limits. Buffers in memories that are too full hold ``few`` tokens then and, those that want
     most first, as many more as there is room for.
     """
     found, full = free, set[str]()
-    for _ in range(tuning.MEMORY_TURNS):
+    for turn in range(tuning.MEMORY_TURNS):
         if not found.starts:
             return None
         tokens = needed_capacities(net, found.starts, found.period, atomic_firing=trees.atomic)
         if fits(net, limits, tokens):
             return found
+        if turn + 1 == tuning.MEMORY_TURNS:
+            break
         full |= {
             name for name, used in _used(net, tokens).items() if (limit := limits[name]) is not None and used > limit
         }

@@ -93,8 +93,9 @@ def decide_mapping(
     if dive * tuning.SOME_DIVES > effort:
         return None
     is_cheap = dive * tuning.MANY_DIVES <= effort
-    dives, narrowed = (tuning.DIVES, tuning.NARROWED) if is_cheap else (1.0, 1.0)
-    trees = Trees(search, dives * 2**tries, narrowed / 2**tries, decoding.capacity_rule == "atomic-firing")
+    atomic = decoding.capacity_rule == "atomic-firing"
+    dives, narrowed = (tuning.DIVES * 2**tries, tuning.NARROWED / 2**tries) if is_cheap else (1.0, 1.0)
+    trees = Trees(search, dives, narrowed, atomic)
     if small or is_cheap:
         found = trees.schedule(net, least, most, few)
         need = _needs(net, found, decoding) if found.starts else {}
