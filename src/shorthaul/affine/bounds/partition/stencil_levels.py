@@ -35,6 +35,7 @@ from shorthaul.affine.bounds.partition.stencil_reads import (
     groups,
     is_complete,
     own_reads,
+    reads_more,
     shared_reads,
     stands_for_one,
 )
@@ -183,15 +184,8 @@ def _stencil(
         own,
         between,
         tuple(ways),
-        is_complete(every, names, shifts) and not _reads_more(flow, names),
+        is_complete(every, names, shifts) and not reads_more(flow, names),
     )
-
-
-def _reads_more(flow: DataFlow, names: Sequence[str]) -> bool:
-    """True if most instances of a statement read a value from elsewhere that is not the only one of its kind."""
-    into = [item for name in names for item in flow.into(name) if item.source not in names]
-    values = [item.relation for item in into if item.relation.dim(isl.dim_type.in_)]
-    return any(thickness(item.range()) == item.dim(isl.dim_type.out) for item in values)
 
 
 def level_shifts(

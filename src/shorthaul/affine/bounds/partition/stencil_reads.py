@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from shorthaul.affine.bounds.partition.isoperimetry import Offset
+from shorthaul.affine.bounds.partition.parts import thickness
 from shorthaul.affine.bounds.partition.paths import affine_steps
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -142,3 +143,10 @@ def is_complete(every: Mapping[str, Sequence[Read]], names: Sequence[str], shift
             if read.source in names and (read.source != names[at - 1] or read.shift not in set(shifts[at])):
                 return False
     return True
+
+
+def reads_more(flow: DataFlow, names: Sequence[str]) -> bool:
+    """True if most instances of a statement read a value from elsewhere that is not the only one of its kind."""
+    into = [item for name in names for item in flow.into(name) if item.source not in names]
+    values = [item.relation for item in into if item.relation.dim(isl.dim_type.in_)]
+    return any(thickness(item.range()) == item.dim(isl.dim_type.out) for item in values)
