@@ -279,14 +279,14 @@ class _Polishing:
     def _rank(self, candidate: Candidate) -> tuple[float, float]:
         """Return the least for the mapping to solve next: much to gain, few tries of it and at its price.
 
-        Of all steps that are next, the one that has least of its share of the effort; where trees are small, greedy
-        schedules of all mappings first, and small ones last while they have more than their share.
+        Of all steps that are next, the one that has least of its share of the effort; where trees are small, small ones
+        last while they have more than their share.
         """
         tries, step = candidate.tries + self.known.solves[candidate.price, candidate.kind] / 2, self._step(candidate)
         worth = float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
         if self.is_cheap and self.is_decided_soon:
             is_late = step == 3 and self.efforts[3] > tuning.SMALL_SHARE * sum(self.efforts)
-            return float(candidate.tries > 0), worth + is_late
+            return 0.0, worth + is_late
         return self.efforts[step] / tuning.STEP_SHARES[step], worth
 
     def _solve(self, effort: float) -> None:
