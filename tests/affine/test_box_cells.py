@@ -81,12 +81,12 @@ def test_sums_of_a_step_that_are_written_first(subscripts: str) -> None:
     boxes = Boxes(flow, sizes, (), slack=CODE_SLACK)  # or the sums stay in memory from turn to turn
     made = boxes.turns.best(boxes.plain(item.name for item in program.statements))
     assert made is not None
-    (group,) = made.groups
+    *others, group = made.groups
     assert isinstance(group, BoxStep)
     (box,) = group.boxes
     for edge in (1, 2, 5):
         cut = replace(group, boxes=(replace(box, loops=(0, 1), edges=(1, edge)),))
-        here = UpperBound(program, (replace(made, groups=(cut,)),))
+        here = UpperBound(program, (replace(made, groups=(*others, cut)),))
         loads, exact = replayed(here, flow, sizes)
         assert exact
         assert loads <= cut.loads(sizes, 12)
