@@ -230,6 +230,16 @@ def load_json(path: str | Path) -> Any:
     return parse_json(read_text(path), file=path)
 
 
+def load_bound(path: str, kind: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the result document of this kind at ``path`` and the bound in it; else :class:`InputError`."""
+    document = expect_kind(load_json(path), kind, file=path)
+    bound = document.get("bound")
+    if not isinstance(bound, dict):
+        cure = "write one with bound --result"
+        raise InputError("holds no bound", file=path, place="bound", value=bound, cure=cure)
+    return document, bound
+
+
 def expect_kind(document: Any, kind: str, *, version: int = 1, file: str | Path | None = None) -> Mapping[str, Any]:
     """Return ``document`` if it is an object of this kind and at most this version; else :class:`InputError`."""
     if not isinstance(document, dict):

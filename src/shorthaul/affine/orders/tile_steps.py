@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -175,7 +176,7 @@ class OfPhase:
         return self.plain.uses_of
 
 
-class AtSizes(OfPhase):
+class AtSizes(OfPhase, ABC):
     """An order of a phase that was searched at given sizes: neither its edges nor its loads are functions of S."""
 
     @property
@@ -184,9 +185,9 @@ class AtSizes(OfPhase):
         return ()
 
     @property
+    @abstractmethod
     def rate(self) -> float:
         """The loads at its sizes."""
-        raise NotImplementedError
 
     def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
         """Return the loads at its sizes."""

@@ -8,7 +8,7 @@ from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.model import Program
 from shorthaul.affine.sizes import FAST_MEMORY
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import expect_kind, load_json
+from shorthaul.core.document import load_bound
 from shorthaul.core.errors import InputError
 
 
@@ -17,11 +17,8 @@ def certified(program: Program, path: str, kind: str) -> CheckReport:
 
     Raises :class:`InputError` if there is no such document, or it holds no certificate.
     """
-    document = expect_kind(load_json(path), kind, file=path)
-    bound = document.get("bound")
+    document, bound = load_bound(path, kind)
     try:
-        if not isinstance(bound, Mapping):
-            raise InputError("holds no bound", place="bound", value=bound, cure="write one with affine bound --result")
         violations, remarks = verify(program, bound, _sizes(program, document, bound))
     except InputError as error:
         raise error.in_file(path) from None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import expect_kind, load_json
+from shorthaul.core.document import load_bound
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.bounds.best import uncertified
 from shorthaul.pebble.check.certificate import parts_of, verify
@@ -36,11 +36,8 @@ def certified(cdag: Cdag, path: str, kind: str) -> CheckReport:
 
     Raises :class:`InputError` if there is no such document, or it holds no certificate.
     """
-    document = expect_kind(load_json(path), kind, file=path)
-    bound = document.get("bound")
+    document, bound = load_bound(path, kind)
     try:
-        if not isinstance(bound, Mapping):
-            raise InputError("holds no bound", place="bound", value=bound, cure="write one with pebble bound --result")
         parts_of(bound)  # first: other verbs say less of their game
         budget, recompute, options = _game(document, cdag)
         violations, remarks = verify(cdag, bound, budget, recompute=recompute, terms=terms_of(cdag, options))

@@ -9,7 +9,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.core.document import expect_kind, load_json
+from shorthaul.core.document import load_bound
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -240,11 +240,8 @@ def check(
 
 def _verified(problem: Problem, rules: Rules, path: str) -> tuple[list[Violation], Bound]:
     """Return what is wrong with the certificate in a result document, and the bound that it certifies."""
-    document = expect_kind(load_json(path), _KIND, file=path)
-    given = document.get("bound")
+    document, given = load_bound(path, _KIND)
     try:
-        if not isinstance(given, dict):
-            raise InputError("holds no bound", place="bound", value=given)
         if document.get("rules", rules.name) != rules.name:
             cure = f"give --rules {document['rules']}"
             raise InputError("holds under other rules", place="rules", value=document["rules"], cure=cure)
