@@ -15,6 +15,7 @@ from shorthaul.tensor.networks.model import Index, Stride
 from shorthaul.tensor.networks.translation.agreement import expect_covered, expect_read, expect_seen
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 
+UNSQUEEZE = make_node("Unsqueeze", ["x"], ["u"], axes=[0])
 MATRIX, VECTOR = np.ones((6, 4), np.float32), np.ones(4, np.float32)
 
 
@@ -44,12 +45,20 @@ def model(nodes: list[Any], *said: tuple[str, list[int]], opset: int = 17) -> by
         model([make_node("GroupNormalization", ["x"], ["m"], num_groups=2), make_node("Relu", ["m"], ["y"])], opset=12),
         model([make_node("LRN", ["x"], ["y"])]),
         model([make_node("LayerNormalization", ["x", "w"], ["y"], axis=-1)]),
+        # one window too large for its axis, of which ONNX infers a place all the same
+        model([UNSQUEEZE, make_node("MaxPool", ["u"], ["y"], kernel_shape=[7], strides=[2])], opset=12),
     ],
-    ids=["product", "transposed", "joined", "kept axes", "inputs", "attribute", "broadcast"],
+    ids=["product", "transposed", "joined", "kept axes", "inputs", "attribute", "broadcast", "window"],
 )
 def test_a_contradiction_is_refused(data: bytes) -> None:
     with pytest.raises(InputError, match=r"do not fit|contradict"):
         network_from_onnx(data)
+
+
+def test_a_window_may_reach_into_the_padding() -> None:
+    for more in ({"pads": [0, 1]}, {"ceil_mode": 1}):
+        pool = make_node("MaxPool", ["u"], ["y"], kernel_shape=[7], strides=[2], **more)
+        assert network_from_onnx(model([UNSQUEEZE, pool], opset=12)).operators
 
 
 @pytest.mark.parametrize("kind", ["MatMul", "Gemm"])

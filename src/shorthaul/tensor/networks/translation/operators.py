@@ -182,11 +182,18 @@ def einsum(builder: Builder, node: Node) -> bool:
 
 
 def _windows(node: Node, spatial: Shape, kernel: Shape, rank: int) -> tuple[list[int], list[int], list[int]]:
-    """Return strides, dilations and the padding in front, per axis."""
+    """Return strides, dilations and the padding in front, per axis; ValueError where not even one window fits."""
     strides = list(node.attributes.get("strides") or (1,) * rank)
     dilations = list(node.attributes.get("dilations") or (1,) * rank)
-    pads = list(node.attributes.get("pads") or (0,) * (2 * rank))[:rank]
+    around = list(node.attributes.get("pads") or (0,) * (2 * rank))
+    pads = around[:rank]
     same = str(node.attributes.get("auto_pad", "NOTSET"))
+    if node.kind != "ConvTranspose" and not same.startswith("SAME") and not node.attributes.get("ceil_mode", 0):
+        for axis in range(rank):
+            reach = dilations[axis] * (kernel[axis] - 1) + 1
+            room = spatial[axis] + around[axis] + around[rank + axis]
+            if reach > room:
+                raise ValueError(f"has a window of {reach} along an axis of {room}, padding included")
     if same.startswith("SAME"):
         for axis in range(rank):
             reach = dilations[axis] * (kernel[axis] - 1) + 1
