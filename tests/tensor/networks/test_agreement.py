@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,14 @@ def test_views_and_accesses() -> None:
     for index, size in ((Index(((0, 1),), 1), 5), (row, 6), (Index(), 2), (Index(((0, 1),), 0, 2), 2)):
         with pytest.raises(ValueError, match="reads"):
             expect_read([index], (size,), [5])
+
+
+def test_a_table_that_nothing_makes_is_refused(tmp_path: Path) -> None:
+    made = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[8, 6] x, float[6, 4] w) => (float[4, 4] y) <int64[2] i = {0, 3}, int64[2] q = {4, 4}>
+        { m = MatMul(x, w) s = Relu(m) g = Gather<axis = 1>(r, i) y = Reshape(g, q) }
+    """)
+    onnx.save(made, tmp_path / "model.onnx")
+    with pytest.raises(InputError, match="tensor r: is read, and nothing makes it"):
+        engine.run(tmp_path / "model.onnx", machine="phone-npu")

@@ -33,8 +33,13 @@ def bundled(*needed: str) -> list[str]:
     >>> bundled("many_core")
     ['many-core-24']
     """
-    found = sorted(_BUNDLED.glob("*.yaml"))
-    return [path.stem for path in found if not needed or set(needed) <= set(msgspec.yaml.decode(path.read_bytes()))]
+    names = sorted(path.stem for path in _BUNDLED.glob("*.yaml"))
+    return [name for name in names if _has(name, needed)]
+
+
+def _has(name: str, needed: tuple[str, ...]) -> bool:
+    """Whether the bundled machine has these sections."""
+    return not needed or set(needed) <= set(msgspec.yaml.decode((_BUNDLED / f"{name}.yaml").read_bytes()))
 
 
 def machine_text(machine: str | Path, *needed: str, place: str = "--machine") -> tuple[Path, str]:
@@ -48,7 +53,7 @@ def machine_text(machine: str | Path, *needed: str, place: str = "--machine") ->
         cure = "give the name of a bundled machine, or the path of a machine file"
         if str(path) not in bundled():
             raise unknown_name("machine", str(path), bundled(*needed), place=place, cure=cure)
-        if needed and str(path) not in bundled(*needed):
+        if not _has(str(path), needed):
             problem = f"is a bundled machine without the sections that are needed here: {', '.join(needed)}"
             raise InputError(problem, place=place, value=str(path), allowed=", ".join(bundled(*needed)), cure=cure)
         path = _BUNDLED / f"{path}.yaml"
