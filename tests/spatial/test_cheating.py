@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -64,6 +65,15 @@ READING: dict[str, Callable[[Machine, object], object]] = {
     "a condition of the host": lambda m, v: np.add(v, 1, where=[True, False, True, False]),
     "a result before the end": lambda m, v: (m.collect(v), v + 1),
     "another machine's register": lambda m, v: v + row()[1],
+    "a result on another machine": lambda m, v: row()[0].collect(v),
+    "what was emitted on another machine": lambda m, v: row()[0].collect(m.emit(v)),
+    "all numbers as one": lambda m, v: m.register(0, width=40)[m.all].word(None),
+    "one of more numbers than there are": lambda m, v: m.register(0, width=4)[m.all].word(4),
+    "by an operator that calls itself the built-in sum": lambda m, v: v[m.all].combined(
+        Operator("sum", lambda a, b: np.cumsum(a), 0, code=0), v[m.all]
+    ),
+    "an error that tells an element, then on": lambda m, v: _in_spite(lambda: m.send(v + 100), lambda: v + 1),
+    "an error that tells a reader's number, then on": lambda m, v: _in_spite(lambda: v[v % 2], lambda: v + 1),
 }
 WRITING: dict[str, Callable[[Machine, object], object]] = {
     "one element": lambda m, v: v.__setitem__(2, 9),
@@ -76,6 +86,17 @@ WRITING: dict[str, Callable[[Machine, object], object]] = {
     "a register as first value": lambda m, v: m.register(v),
     "what is no number": lambda m, v: m.register(None, object),
     "real numbers as integers": lambda m, v: v.__setitem__(m.all, v[m.all] / 2),
+    "half as an integer": lambda m, v: v.__setitem__(m.all, 0.5),
+    "what no word holds": lambda m, v: v.__setitem__(m.all, 2**64),
+    "a first value that no word holds": lambda m, v: m.register(float("nan")),
+    "after the end": lambda m, v: (m.collect(v), v.__setitem__(m.all, 3)),
+    "after the end, to a selection made before": lambda m, v: _in_turn(
+        m.all.where(v > 3), lambda chosen: (m.collect(v), v.__setitem__(chosen, 3))
+    ),
+    "more numbers than the target has": lambda m, v: np.add(v[m.all], m.register(0, width=4)[m.all], out=v),
+    "how much memory a register takes": lambda m, v: setattr(m.processors, "share", 0),
+    "what was given": lambda m, v: m.given.clear(),
+    "how long messages are": lambda m, v: setattr(m, "grid", None),
 }
 SENDING: dict[str, Callable[[Machine, object], object]] = {
     "off the grid": lambda m, v: m.send(m.all.number + 1),
@@ -87,7 +108,22 @@ SENDING: dict[str, Callable[[Machine, object], object]] = {
     "what others hold": lambda m, v: m.send(3 - m.all.number, v[m.all.where(v > 3)]),
     "an array of the host": lambda m, v: m.send(3 - m.all.number, np.arange(4)),
     "after the end": lambda m, v: (m.collect(v), m.send(3 - m.all.number)),
+    "over another machine's links": lambda m, v: row()[0].send(3 - m.all.number, v[m.all]),
+    "a wave over another machine's links": lambda m, v: row()[0].flood(v, [m.register(-1)], Operator("sum", np.add, 0)),
+    "a wave along what others hold": lambda m, v: m.flood(
+        v, [m.load("kids", [1, 2, 3, -1], m.nodes([0] * 4, "tasks"))], Operator("sum", np.add, 0)
+    ),
 }
+
+
+def _in_spite(cheat: Callable[[], object], after: Callable[[], object]) -> None:
+    with pytest.raises(MachineError):
+        cheat()
+    after()
+
+
+def _in_turn(made: object, then: Callable[[object], object]) -> None:
+    then(made)
 
 
 @pytest.mark.parametrize("cheat", [*READING.values(), *WRITING.values(), *SENDING.values()],
@@ -99,10 +135,13 @@ def test_cheats_are_refused(cheat: Callable[[Machine, object], object]) -> None:
 
 
 def test_errors_name_processor_and_register() -> None:
-    machine, value = row()
-    for cheat in (lambda: value[3 - machine.all.number], lambda: value[machine.all.where(value == 1)] + value[machine.all.where(value == 4)]):  # fmt: skip
+    for cheat in (
+        lambda m, v: v[3 - m.all.number],
+        lambda m, v: v[m.all.where(v == 1)] + v[m.all.where(v == 4)],
+    ):
         with pytest.raises(MachineError, match=r"register 'value': processor \d reads .* processor \d"):
-            cheat()
+            cheat(*row())
+    machine, value = row()
     total = machine.register(0, name="total")
     with pytest.raises(MachineError, match=r"processor 1 writes register 'total' with .* processor 0"):
         total[machine.all.where(value == 1)] = value[machine.all.where(value == 5)]
@@ -148,13 +187,14 @@ def test_messages_are_priced_by_their_words() -> None:
 
 
 def test_a_processor_cannot_send_or_receive_without_limit() -> None:
-    for host in ([0] * 9 + [1] * 9, [*[0] * 9, *range(1, 10)]):
-        machine = Machine.on("10x1", words=500)
+    for host, towards, count_links in itertools.product(
+        ([0] * 9 + [1] * 9, [*[0] * 9, *range(1, 10)]), (9, -9), (True, False)
+    ):
+        machine = Machine.on("10x1", words=500, count_links=count_links)
         nodes = machine.nodes(host, "tasks")
-        for towards in (9, -9):
-            senders = nodes.all.where((nodes.all.number < 9) if towards > 0 else (nodes.all.number >= 9))
-            with pytest.raises(InfeasibleError, match="in one round"):
-                machine.send(senders.number + towards)
+        senders = nodes.all.where((nodes.all.number < 9) if towards > 0 else (nodes.all.number >= 9))
+        with pytest.raises(InfeasibleError, match="in one round"):
+            machine.send(senders.number + towards)
 
 
 def test_nodes_of_one_processor_share_its_memory_and_nothing_travels_between_them() -> None:
@@ -187,23 +227,71 @@ def test_operators_see_two_values_each() -> None:
     machine, value = row()
     with pytest.raises(MachineError, match="looks at the values of other processors"):
         value[machine.all].combined(Operator("leaks", leaks, 0), value[machine.all])
+    machine = Machine.on("64x1")
+    value = machine.load("value", np.arange(64))
+    with pytest.raises(MachineError, match="looks at the values of other processors"):  # of few only
+        value[machine.all].combined(Operator("second", _second_knows_third, 0), value[machine.all])
+    machine, value = row()
     target, awaited = machine.load("target", [-1, 0, 0, 0]), machine.load("awaited", [3, 0, 0, 0])
     assert value[machine.all].combined(Operator("mine", np.add, 0), value[machine.all]).dtype == np.int64
     machine.converge(value, target, awaited, Operator("mine", np.add, 0))
     assert machine.collect(value).tolist() == [12, 1, 4, 2]
 
 
-def test_waves_wait_for_what_comes() -> None:
+def _second_knows_third(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    found = a + b
+    if len(a) > 2:
+        found[1] += a[2]
+    return found
+
+
+def test_operators_change_nothing_but_their_result() -> None:
+    kept = []
+
+    def changes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        found = a + b
+        kept.extend([a, b, found])
+        a[:], b[:] = 77, 77
+        return found
+
     machine, value = row()
+    sums = value[machine.all].combined(Operator("changes", changes, 0), value[machine.all])
+    for array in kept:  # the host's, after the processors have computed
+        array[:] = 99
+    value[machine.all] += sums
+    assert machine.collect(value).tolist() == [15, 3, 12, 6]
+
+
+def test_where_nodes_are_is_given_and_stays() -> None:
+    host = np.array([1, 3, 2, 0], np.int32)
+    machine, value = row()
+    tasks = machine.nodes(host, "tasks")
+    host[:] = 0
+    held = tasks.register(0)
+    held[tasks.all] = value[tasks.all.processor]
+    assert machine.figures()["given"] == {"value": 1.0, "tasks: processor": 0.5}
+    assert machine.collect(held).tolist() == [1, 2, 4, 5]
+
+
+def test_what_numpy_says_of_elements_is_not_heard() -> None:
+    _, value = row()
+    with np.errstate(all="raise"):
+        value // (value - 5)
+        np.log(value - 5)
+
+
+def test_waves_wait_for_what_comes() -> None:
     add = Operator("mine", np.add, 0)
     for target, awaited, says in (
         ([-1, 0, 1, 2], [1, 1, 0, 0], "another number of messages"),
         ([1, 2, 0, -1], [1, 1, 1, 0], "round a cycle"),
         ([4, -1, -1, -1], [0, 0, 0, 0], "off the grid"),
     ):
+        machine, value = row()
         with pytest.raises(MachineError, match=says):
             machine.converge(value, machine.load("target", target), machine.load("awaited", awaited), add)
     for kids, says in (([1, 1, -1, -1], "two messages"), ([7, -1, -1, -1], "off the grid"), ([1, 0, -1, -1], "cycle")):
+        machine, value = row()
         with pytest.raises(MachineError, match=says):
             machine.flood(value, [machine.load("kids", kids)], add)
 
@@ -238,5 +326,6 @@ def test_algorithms_use_nothing_but_the_public_machine() -> None:
                 assert not node.attr.startswith("_") or node.attr.startswith("__"), f"{path.name}: {node.attr}"
             if isinstance(node, ast.ImportFrom) and node.module and "computer" in node.module:
                 assert "kernels" not in node.module
+                assert not node.module.endswith("contents")
                 names = {alias.name for alias in node.names}
                 assert not node.module.endswith("registers") or names <= public, f"{path.name}: {names - public}"

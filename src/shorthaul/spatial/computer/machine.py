@@ -16,25 +16,22 @@ from shorthaul.core.amounts import Cost
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
-from shorthaul.spatial.computer.machine_kernels import first_wrong
-from shorthaul.spatial.computer.memory import WORD_BYTES, MachineError, Memory
-from shorthaul.spatial.computer.network import Listener, Network, Output
-from shorthaul.spatial.computer.operators import Operator
-from shorthaul.spatial.computer.registers import (
-    Nodes,
-    Numbers,
-    Register,
-    Selection,
-    Values,
-    as_values,
+from shorthaul.spatial.computer.contents import (
+    addresses,
     bytes_each,
     contents,
+    expect_memory,
     hosts_of,
     nodes_of,
     numbers_of,
     received,
+    share_of,
     space_of,
-)
+)  # fmt: skip
+from shorthaul.spatial.computer.memory import WORD_BYTES, MachineError, Memory
+from shorthaul.spatial.computer.network import Listener, Network, Output, integers
+from shorthaul.spatial.computer.operators import Operator
+from shorthaul.spatial.computer.registers import Nodes, Register, Selection, Values, as_values
 from shorthaul.spatial.computer.waves import Turns, turns_by_children, turns_by_parent
 from shorthaul.spatial.layout.curves import cells
 from shorthaul.spatial.model import Grid, grid_from_text
@@ -102,18 +99,16 @@ class Machine:
     ) -> None:
         if min(words, message_words or 1) < 1:
             raise InputError("is too small", place="words", value=min(words, message_words or 1), allowed="from 1")
-        columns, lines = _coordinates(x, "x"), _coordinates(y, "y")
+        columns, lines = integers(x, "x"), integers(y, "y")
         network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
         self._begin(network, len(columns), words, message_words)
 
     def _begin(self, network: Network, count: int, words: int, message_words: int | None) -> None:
         self._network = network
-        self.grid = network.grid
-        self.given: dict[str, float] = {}
-        self.message_words_limit = words if message_words is None else message_words
-        self.count_links = network.count_links
+        self._given: dict[str, float] = {}
+        self._message_words = words if message_words is None else message_words
         self._memory = Memory(words)
-        self.processors = Nodes(self._memory, np.arange(count, dtype=np.int32), "processors")
+        self._processors = Nodes(self._memory, np.arange(count, dtype=np.int32), "processors")
 
     @classmethod
     @public
@@ -155,14 +150,29 @@ class Machine:
         return machine
 
     @property
+    def grid(self) -> Grid:
+        """Width and height."""
+        return self._network.grid
+
+    @property
+    def count_links(self) -> bool:
+        """Whether link loads are counted."""
+        return self._network.count_links
+
+    @property
+    def processors(self) -> Nodes:
+        """All processors, as nodes that have registers."""
+        return self._processors
+
+    @property
     def count(self) -> int:
         """The number of processors, which everybody knows."""
-        return len(hosts_of(self.processors))
+        return self._processors.count
 
     @property
     def all(self) -> Selection:
         """All processors."""
-        return self.processors.all
+        return self._processors.all
 
     def nodes(self, host: npt.ArrayLike, name: str) -> Nodes:
         """Return nodes that are hosted by the processors ``host`` names; several nodes of a processor share its memory.
@@ -190,11 +200,13 @@ class Machine:
         >>> two_each.all.processor
         values of 'processor' on tasks
         """
-        hosts = np.ascontiguousarray(host, np.int32)
-        wrong = np.flatnonzero((hosts < 0) | (hosts >= len(hosts_of(self.processors))))
+        hosts = integers(host, name)
+        wrong = np.flatnonzero((hosts < 0) | (hosts >= self.count))
         if len(wrong):
             k = int(wrong[0])
             raise InputError("is no processor", place=f"{name}[{k}]", value=int(hosts[k]))
+        place = f"{name}: processor"
+        self._given[place] = self._given.get(place, 0.0) + hosts.itemsize / WORD_BYTES
         return Nodes(self._memory, hosts, name)
 
     def register(self, fill: Any = 0, dtype: Any = np.int64, *, width: int = 1, name: str = "") -> Register:
@@ -257,15 +269,16 @@ class Machine:
         >>> machine.figures()["given"]
         {'value': 1.0}
         """
-        space = self.processors if nodes is None else nodes
+        space = self._processors if nodes is None else nodes
+        expect_memory(space, self._memory)
         data = np.array(values)
-        if data.ndim not in {1, 2} or len(data) != len(hosts_of(space)):
+        if data.ndim not in {1, 2} or len(data) != space.count or data.dtype.kind not in "biuf":
             raise InputError(
-                "does not have one value per node", place=name, value=f"shape {data.shape}",
-                allowed=f"shape ({len(hosts_of(space))},) or ({len(hosts_of(space))}, width)",
+                "does not have one value per node", place=name, value=f"shape {data.shape} of {data.dtype}",
+                allowed=f"numbers, shape ({space.count},) or ({space.count}, width)",
             )  # fmt: skip
         register = Register(space, data, name)
-        self.given[name] = self.given.get(name, 0.0) + bytes_each(register) / WORD_BYTES
+        self._given[name] = self._given.get(name, 0.0) + bytes_each(register) / WORD_BYTES
         return register
 
     def send(self, to: Values, *payload: Values) -> tuple[Selection, tuple[Values, ...]]:
@@ -306,12 +319,14 @@ class Machine:
                 raise MachineError("is no value that processors hold", place="send", value=type(held).__name__)
         nodes = nodes_of(to)
         space = space_of(nodes)
-        sender, receiver = numbers_of(nodes), self._addresses(to)
+        expect_memory(space, self._memory)
+        self._memory.expect_running()
+        sender, receiver = numbers_of(nodes), addresses(to)
         sent = [as_values(values, nodes) for values in payload]
         receivers = Selection(space, receiver, None, None)
         if len(sender):
             words = self._words(sum(map(bytes_each, sent)))
-            self._network.deliver(sender, receiver, hosts_of(space), words, crowd=space.share)
+            self._network.deliver(sender, receiver, hosts_of(space), words, crowd=share_of(space))
         return receivers, tuple(received(values, receivers) for values in sent)
 
     def converge(self, held: Register, target: Register, awaited: Register, operator: Operator) -> None:
@@ -379,7 +394,9 @@ class Machine:
         self._wave(held, turns_by_children(kids), operator)
 
     def _wave(self, held: Register, turns: Turns, operator: Operator) -> None:
+        expect_memory(space_of(held), self._memory)
         self._memory.expect_running()
+        turns.expect_of(held)
         words = self._words(bytes_each(held))
         self._network.rounds += turns.height
         if len(turns.sender):
@@ -387,28 +404,10 @@ class Machine:
             self._network.deliver(sender, receiver, hosts_of(space_of(held)), words, wave=True)
         turns.fold(held, operator)
 
-    def _addresses(self, to: Values) -> Numbers:
-        self._memory.expect_running()
-        given, space = contents(to), space_of(nodes_of(to))
-        if given.dtype.kind not in "iu" or given.ndim != 1:
-            raise MachineError("is no number of a node", place="send", value=given.dtype)
-        numbers = given.astype(np.intp)
-        wrong = first_wrong(numbers, *space.fresh())
-        if wrong >= 0:
-            sender, number = int(numbers_of(nodes_of(to))[wrong]), int(given[wrong])
-            if not 0 <= number < len(hosts_of(space)):
-                raise MachineError(
-                    f"{space.place(sender)} sends a message off the grid", place="send", value=number,
-                    allowed=f"0 to {len(hosts_of(space)) - 1}",
-                )  # fmt: skip
-            problem = f"two messages go to {space.place(number)}"
-            raise MachineError(problem, place="send", cure="send them in rounds of their own")
-        return numbers
-
     def _words(self, size: int) -> int:
         words = max(1, -(-size // WORD_BYTES))
-        if words > self.message_words_limit:
-            raise InfeasibleError("words of a message", demand=words, limit=self.message_words_limit)
+        if words > self._message_words:
+            raise InfeasibleError("words of a message", demand=words, limit=self._message_words)
         return words
 
     def emit(self, register: Register) -> Output:
@@ -424,8 +423,9 @@ class Machine:
         Output
             What :meth:`collect` takes.
         """
+        expect_memory(space_of(register), self._memory)
         self._memory.expect_running()
-        return Output(contents(register).copy())
+        return Output(contents(register).copy(), self._memory)
 
     def collect(self, result: Register | Output) -> Array:
         """End the program, and return what all nodes hold.
@@ -446,8 +446,11 @@ class Machine:
         >>> machine.collect(machine.register(7)).tolist()
         [7, 7]
         """
+        if isinstance(result, Output):
+            return result.read_by(self._memory)
+        expect_memory(space_of(result), self._memory)
         self._memory.end()
-        return (result._data if isinstance(result, Output) else contents(result)).copy()
+        return contents(result).copy()
 
     def link_loads(self) -> Index:
         """Return the words over every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""
@@ -486,13 +489,5 @@ class Machine:
             **self._network.figures(),
             "words_per_processor": self._memory.most_words(),
             "looks": self._memory.looks,
-            "given": dict(self.given),
+            "given": dict(self._given),
         }
-
-
-def _coordinates(given: npt.ArrayLike, place: str) -> Index:
-    """Return where processors stand; raises :class:`InputError` for what is not a list of integers."""
-    try:
-        return np.ascontiguousarray(given, np.int32)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError("is not a list of integers", place=place, value=given, allowed="32-bit integers") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from shorthaul.core.errors import InfeasibleError, InputError
 
 #: A word has 64 bits: a value, or the numbers of two nodes.
@@ -48,10 +50,15 @@ class Memory:
         """End the program: nothing is held from now on."""
         self.has_ended, self._room = True, -1
 
+    def refused(self, problem: str, **named: Any) -> MachineError:
+        """End the program, and return an error that tells what a processor holds: nobody goes on who has read it."""
+        self.end()
+        return MachineError(problem, **named)
+
     def expect_running(self) -> None:
         """Raise :class:`MachineError` if the program has ended."""
         if self.has_ended:
-            raise MachineError("the program has ended", place="collect", cure="collect results at the end")
+            raise MachineError("the program has ended", place="machine", cure="collect results at the end")
 
     def most_words(self) -> int:
         """Return the most words that were held at a time."""

@@ -19,6 +19,7 @@ from shorthaul.spatial.computer.machine_kernels import (
     travel,
     travel_in_order,
 )
+from shorthaul.spatial.computer.memory import MachineError, Memory
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.model import Grid
 
@@ -42,10 +43,18 @@ class Listener(Protocol):
 class Output:
     """A result that has left the machine; :meth:`Machine.collect` reads it when the program has ended."""
 
-    __slots__ = ("_data",)
+    __slots__ = ("_data", "_memory")
 
-    def __init__(self, data: Array) -> None:
+    def __init__(self, data: Array, memory: Memory) -> None:
         self._data = data
+        self._memory = memory
+
+    def read_by(self, memory: Memory) -> Array:
+        """Return the result, and end the program of the machine with this memory, which has to be its own."""
+        if memory is not self._memory:
+            raise MachineError("is another machine's", place="collect")
+        memory.end()
+        return self._data.copy()
 
 
 class Network:
@@ -85,7 +94,7 @@ class Network:
         if not wave:
             arrive(self._traffic, messages)
         most = busiest_of_round(self._traffic, messages) if crowd > self.most_messages else 0
-        if most > self.most_messages and self.count_links:
+        if most > self.most_messages:
             raise InfeasibleError("messages of a processor in one round", demand=most, limit=self.most_messages)
         if self._listener is not None:
             a, b = host[sender], host[receiver]
@@ -139,3 +148,14 @@ def _expect_cells(x: Index, y: Index, grid: Grid) -> None:
     if np.count_nonzero(taken) < len(x):
         p = int(np.flatnonzero(np.bincount(cell)[cell] > 1)[0])
         raise InputError("shares its cell with another", place=f"processor {p}", value=(int(x[p]), int(y[p])))
+
+
+def integers(given: npt.ArrayLike, place: str) -> Index:
+    """Return a list of integers, a copy; raises :class:`InputError` for what is none."""
+    try:
+        found, listed = np.array(given, np.int32), np.asarray(given)
+    except (TypeError, ValueError, OverflowError):
+        found = listed = np.empty((0, 0), np.int32)
+    if found.ndim != 1 or not np.array_equal(found, listed):
+        raise InputError("is not a list of integers", place=place, value=given, allowed="32-bit integers")
+    return found

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from shorthaul.spatial.computer.memory import MachineError, Memory
-from shorthaul.spatial.computer.operators import Operator, expect_local
+from shorthaul.spatial.computer.operators import Operator, combined
 
 Index = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.intp]  # NumPy converts others first, every time
@@ -28,22 +28,29 @@ _UFUNCS: dict[str, np.ufunc] = {
     "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
     "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
+#: NumPy says nothing of these on integers.
+_SILENT = {*_UFUNCS.values()} - {np.floor_divide, np.true_divide, np.remainder}
 _COMPARISONS = {_UFUNCS[name] for name in ("lt", "le", "eq", "ne", "gt", "ge")}
 
 
 class Nodes:
     """Nodes that processors host; each has its own element of every register made for them."""
 
-    __slots__ = ("_all", "_host", "_memory", "_seen", "_turn", "name", "share")
+    __slots__ = ("_all", "_host", "_memory", "_name", "_seen", "_share", "_turn")
 
     def __init__(self, memory: Memory, host: Index, name: str) -> None:
         self._memory = memory
         self._host = host
-        self.share = int(np.bincount(host, minlength=1).max(initial=1))
+        self._share = int(np.bincount(host, minlength=1).max(initial=1))
         self._seen: Array | None = None
         self._turn = 0
         self._all: Selection | None = None
-        self.name = name
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """What errors call them."""
+        return self._name
 
     @property
     def count(self) -> int:
@@ -73,14 +80,14 @@ class Nodes:
                 cure="give what differs from node to node by load(), where it is counted as given",
             )  # fmt: skip
         shape = (len(self._host),) if width == 1 else (len(self._host), width)
-        return Register(self, np.full(shape, given, kind), name)
+        return Register(self, np.full(shape, constant(given, kind, name)), name)
 
     def place(self, node: int) -> str:
         """Return how an error calls the processor of a node."""
         host = int(self._host[node])
         return f"processor {host}" if self.name == "processors" else f"processor {host} (of {self.name}: {node})"
 
-    def fresh(self) -> tuple[Array, int]:
+    def _fresh(self) -> tuple[Array, int]:
         """Return scratch space in which no number has been seen in this turn, and the turn."""
         if self._seen is None:
             self._seen = np.zeros(len(self._host), np.int32)
@@ -95,8 +102,8 @@ class Selection:
 
     def __init__(self, space: Nodes, index: Numbers, base: Selection | None, positions: Numbers | None) -> None:
         self._share = 0
-        space._memory.hold(space.share)
-        self._share = space.share
+        space._memory.hold(space._share)
+        self._share = space._share
         self._space = space
         self._index = index
         self._base = base
@@ -105,6 +112,7 @@ class Selection:
     def __del__(self) -> None:
         if self._share:
             self._space._memory.release(self._share)
+            self._share = 0
 
     def __bool__(self) -> bool:
         """Whether any node is left: what the host program may know, to end a loop. Every question is counted."""
@@ -149,7 +157,7 @@ class Selection:
             return self
         if len(self._index) == 0:
             return other
-        seen, turn = self._space.fresh()
+        seen, turn = self._space._fresh()
         seen[self._index] = turn
         added = other._index[(seen[other._index] != turn).nonzero()[0]]
         return Selection(self._space, np.concatenate([self._index, added]), None, None)
@@ -249,7 +257,7 @@ class Values(_Local):
         self._held = 0
         if data.dtype.kind not in _NUMBERS:
             raise MachineError("are no numbers", place=f"values of {name!r}", value=data.dtype)
-        size = _size(data) * nodes._space.share
+        size = size_of(data) * nodes._space._share
         nodes._space._memory.hold(size)
         self._held = size
         self._nodes = nodes
@@ -259,6 +267,7 @@ class Values(_Local):
     def __del__(self) -> None:
         if self._held:
             self._nodes._space._memory.release(self._held)
+            self._held = 0
 
     def __repr__(self) -> str:
         return f"values of {self._name!r} on {self._nodes._space.name}"
@@ -275,10 +284,16 @@ class Values(_Local):
 
     def astype(self, dtype: Any) -> Values:
         """Return the values as numbers of another type."""
-        return Values(self._nodes, self._data.astype(dtype), self._name)
+        with np.errstate(all="ignore"):
+            found = self._data.astype(dtype)
+        if found.shape != self._data.shape:
+            raise MachineError("is no type of a number", place=f"values of {self._name!r}", value=dtype)
+        return Values(self._nodes, found, self._name)
 
     def word(self, number: int) -> Values:
         """Return one of the numbers of every value that has several."""
+        if not isinstance(number, int) or not 0 <= number < self.width or self._data.ndim == 1:
+            raise MachineError("is no number of a value", place=f"values of {self._name!r}", value=number)
         return Values(self._nodes, self._data[:, number].copy(), self._name)
 
     def combined(self, operator: Operator, later: Values) -> Values:
@@ -286,12 +301,8 @@ class Values(_Local):
 
         Raises :class:`MachineError` if the operator looks at more than the two values.
         """
-        a, b = self._data, as_values(later, self._nodes)._data
-        with np.errstate(over="ignore"):
-            found = np.asarray(operator.combine(a, b))
-        if operator.code < 0 and len(a):
-            expect_local(operator, a, b, found)
-        return Values(self._nodes, found.astype(a.dtype, copy=False), self._name)
+        found = combined(operator, self._data, as_values(later, self._nodes)._data)
+        return Values(self._nodes, found, self._name)
 
 
 class Register(_Local):
@@ -306,7 +317,7 @@ class Register(_Local):
 
     def __init__(self, space: Nodes, data: Array, name: str) -> None:
         self._held = 0
-        size = _size(data) * space.share
+        size = size_of(data) * space._share
         space._memory.hold(size)
         self._held = size
         self._space = space
@@ -316,6 +327,7 @@ class Register(_Local):
     def __del__(self) -> None:
         if self._held:
             self._space._memory.release(self._held)
+            self._held = 0
 
     def __repr__(self) -> str:
         return f"register {self._name!r} of the {self._space.name}"
@@ -347,7 +359,7 @@ class Register(_Local):
         if len(wrong):
             k = int(wrong[0])
             owner = self._space.place(int(number[k])) if inside[k] else f"{numbers._data[k]}, which does not exist"
-            raise MachineError(
+            raise self._space._memory.refused(
                 f"processor {reader[k]} reads the element of {owner}",
                 place=f"register {self._name!r}", cure="let its owner send it: receivers, (value,) = machine.send(...)",
             )  # fmt: skip
@@ -365,8 +377,9 @@ class Register(_Local):
             if data.dtype is not kind and not np.can_cast(data.dtype, kind, "same_kind"):
                 raise MachineError(f"does not hold {data.dtype}", place=f"register {self._name!r}", value=kind)
         else:
-            row = self._data.ndim == 2 and np.shape(value) == self._data.shape[1:]  # a constant
-            data = np.asarray(value) if row else _operand(value, nodes, self._name)
+            row = self._data.ndim == 2 and np.shape(value) == self._data.shape[1:]
+            data = constant(value if row else _operand(value, nodes, self._name), self._data.dtype, self._name)
+        self._space._memory.expect_running()
         if nodes is nodes._space._all:
             self._data[:] = data
         else:
@@ -397,48 +410,10 @@ def as_values(held: Values | Register, nodes: Selection, register: str = "") -> 
     reader = nodes._space.place(int(mine[k])) if k < len(mine) else "nobody"
     owner = held._nodes._space.place(int(theirs[k])) if k < len(theirs) else "nobody"
     what = f"writes register {register!r} with" if register else "reads"
-    raise MachineError(
+    raise nodes._space._memory.refused(
         f"{reader} {what} an element of {owner}", place=f"register {held._name!r}",
         cure="choose the same nodes on both sides, or let the owner send it by machine.send()",
     )  # fmt: skip
-
-
-# What the machine itself may look at, and no program.
-
-
-def contents(held: Values | Register) -> Array:
-    """Return all elements."""
-    return held._data
-
-
-def bytes_each(held: Values | Register) -> int:
-    """Return the bytes of one element."""
-    return _size(held._data)
-
-
-def nodes_of(values: Values) -> Selection:
-    """Return the nodes that hold the values."""
-    return values._nodes
-
-
-def numbers_of(nodes: Selection) -> Numbers:
-    """Return the numbers of the nodes."""
-    return nodes._index
-
-
-def space_of(held: Register | Selection) -> Nodes:
-    """Return the nodes that a register or a selection is about."""
-    return held._space
-
-
-def hosts_of(space: Nodes) -> Index:
-    """Return the processor of every node."""
-    return space._host
-
-
-def received(values: Values, receivers: Selection) -> Values:
-    """Return the values as those who got them hold them."""
-    return Values(receivers, values._data, values._name)
 
 
 def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
@@ -456,19 +431,42 @@ def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
 
 def _applied(ufunc: np.ufunc, inputs: tuple[Any, ...], target: _Local | None, **keywords: Any) -> Values | _Local:
     """Return what an element-by-element function gives, or ``target`` with that written to it."""
-    first = inputs[0] if isinstance(inputs[0], _Local) else inputs[1]
+    first = inputs[0] if isinstance(inputs[0], _Local) else next(x for x in (*inputs, target) if isinstance(x, _Local))
     nodes = first._holders()
+    memory = nodes._space._memory
+    memory.expect_running()
     arrays = _rows([_operand(one, nodes) for one in inputs])
     try:
-        found = ufunc(*arrays, **keywords)
+        if ufunc in _SILENT and all(map(_is_whole, arrays)):
+            found = ufunc(*arrays, **keywords)
+        else:
+            with np.errstate(all="ignore"):  # what NumPy says of the elements is nobody's to hear
+                found = ufunc(*arrays, **keywords)
         if target is not None:
+            if found.shape != target._data.shape:
+                raise ValueError(f"{target.width} numbers per node are fewer than those to be written")
             target._overwrite(found.astype(target._data.dtype, casting="same_kind", copy=False))
             return target
     except (TypeError, ValueError, OverflowError) as error:
-        raise MachineError(str(error), place=f"register {first._name!r}") from error
+        raise memory.refused(str(error), place=f"register {first._name!r}") from error
     if isinstance(found, tuple):
         raise MachineError("gives two results", place=ufunc.__name__, cure="call one function for each of them")
     return Values(nodes, found, first._name)
+
+
+def _is_whole(array: Any) -> bool:
+    kind = getattr(array, "dtype", None)
+    return isinstance(array, int) if kind is None else kind.kind != "f"
+
+
+def constant(value: Any, kind: np.dtype[Any], register: str) -> Array:
+    """Return a number, or a row, as a register of this type holds it; raises :class:`MachineError` if it does not."""
+    given = np.asarray(value)
+    with np.errstate(all="ignore"):
+        found = given.astype(kind) if given.dtype.kind in _NUMBERS else given
+    if found.dtype != kind or (kind.kind != "f" and not np.array_equal(found, given)):
+        raise MachineError(f"does not hold {value}", place=f"register {register!r}", value=kind)
+    return found
 
 
 def _rows(arrays: list[Any]) -> list[Any]:
@@ -496,5 +494,6 @@ def _picked(data: Array, nodes: Selection) -> Array:
     return data.copy() if nodes is nodes._space._all else data.take(nodes._index, axis=0)
 
 
-def _size(data: Array) -> int:
+def size_of(data: Array) -> int:
+    """Return the bytes of one element."""
     return data.itemsize if data.ndim == 1 else data.itemsize * data.shape[1]

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.graphs.tree_kernels import children, depths, sorted_by
+from shorthaul.spatial.computer.contents import contents, memory_of, space_of
 from shorthaul.spatial.computer.memory import MachineError
-from shorthaul.spatial.computer.operators import Operator, expect_local, fold
-from shorthaul.spatial.computer.registers import Nodes, Register, contents, space_of
+from shorthaul.spatial.computer.operators import Operator, combined, fold
+from shorthaul.spatial.computer.registers import Nodes, Register
 
 Index = npt.NDArray[np.int32]
 Array = npt.NDArray[Any]
@@ -23,11 +24,16 @@ Array = npt.NDArray[Any]
 class Turns:
     """The messages of a wave in an order in which they may go; ``parent`` of every node, ``up``: they go there."""
 
+    space: Nodes
     sender: Index
     receiver: Index
     parent: Index
     depth: Index
     up: bool
+
+    def expect_of(self, held: Register) -> None:
+        """Raise :class:`MachineError` if others hold ``held`` than those who send the messages."""
+        _expect_same(self.space, held)
 
     @property
     def height(self) -> int:
@@ -39,11 +45,7 @@ class Turns:
         values = contents(held)
         if operator.code < 0:
             for sender, receiver in self._selections():
-                before, after = values[sender], values[receiver]
-                found = np.asarray(operator.combine(before, after))
-                if len(before) > 1:
-                    expect_local(operator, before, after, found)
-                values[receiver] = found
+                values[receiver] = combined(operator, values[sender], values[receiver])
         elif values.itemsize == _FOLDED:
             fold(self.sender, self.receiver, values, operator)
         else:
@@ -76,9 +78,10 @@ _FOLDED = 8
 def turns_by_parent(target: Register, awaited: Register) -> Turns:
     """Return the messages from every node to its target, the deepest first; raises :class:`MachineError`."""
     space, parent = space_of(target), contents(target).astype(np.int32)
+    _expect_same(space, awaited)
     wrong = np.flatnonzero(parent >= len(parent))
     if len(wrong):
-        raise MachineError(
+        raise memory_of(space).refused(
             f"{space.place(int(wrong[0]))} sends a message off the grid", place="converge", value=int(parent[wrong[0]])
         )
     parent = np.maximum(parent, -1)
@@ -86,7 +89,7 @@ def turns_by_parent(target: Register, awaited: Register) -> Turns:
     wrong = np.flatnonzero(come != contents(awaited))
     if len(wrong):
         k = int(wrong[0])
-        raise MachineError(
+        raise memory_of(space).refused(
             f"{space.place(k)} waits for another number of messages than come", place="converge",
             value=int(contents(awaited)[k]), allowed=str(int(come[k])),
         )  # fmt: skip
@@ -99,18 +102,19 @@ def turns_by_children(kids: Sequence[Register]) -> Turns:
     count = len(contents(kids[0]))
     parent = np.full(count, -1, np.int32)
     for register in kids:
+        _expect_same(space, register)
         kid = contents(register)
         node = np.flatnonzero(kid >= 0).astype(np.int32)
         kid = kid[node]
         wrong = np.flatnonzero(kid >= count)
         if len(wrong):
-            raise MachineError(
+            raise memory_of(space).refused(
                 f"{space.place(int(node[wrong[0]]))} sends a message off the grid", place="flood",
                 value=int(kid[wrong[0]]),
             )  # fmt: skip
         wrong = np.flatnonzero((parent[kid] >= 0) | (np.bincount(kid, minlength=count)[kid] > 1))
         if len(wrong):
-            raise MachineError(f"two messages go to {space.place(int(kid[wrong[0]]))}", place="flood")
+            raise memory_of(space).refused(f"two messages go to {space.place(int(kid[wrong[0]]))}", place="flood")
         parent[kid] = node
     return _turns(space, parent, up=False)
 
@@ -118,10 +122,15 @@ def turns_by_children(kids: Sequence[Register]) -> Turns:
 def _turns(space: Nodes, parent: Index, *, up: bool) -> Turns:
     depth, culprit = depths(parent)
     if culprit >= 0:
-        raise MachineError(f"{space.place(culprit)} waits for itself, round a cycle", place="wave")
+        raise memory_of(space).refused(f"{space.place(culprit)} waits for itself, round a cycle", place="wave")
     order = sorted_by(depth, int(depth.max()))
     order = order[np.count_nonzero(depth == 0) :]  # without those that have no parent
     if up:
         order = np.ascontiguousarray(order[::-1])
     other = parent[order]
-    return Turns(*((order, other) if up else (other, order)), parent, depth, up)
+    return Turns(space, *((order, other) if up else (other, order)), parent, depth, up)
+
+
+def _expect_same(space: Nodes, register: Register) -> None:
+    if space_of(register) is not space:
+        raise MachineError(f"belongs to the {space_of(register).name}, not to the {space.name}", place=repr(register))
