@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from tests.affine.derived import bound_of, flow_of
 from tests.commands import shorthaul
@@ -45,6 +47,29 @@ def test_without_sizes_and_without_an_order() -> None:
     assert "order" not in printed(bound(program_from_text(TRACE), upper=False), "text", proof=False)
     optimal = printed(bound(program_from_text(TRACE), size="n=9,S=4"), "text", proof=False)
     assert "none: the order is optimal" in optimal
+
+
+ELIMINATION = """void f(int M, int N, double A[M][N]) {
+#pragma scop
+for (int k = 0; k < N; k++) for (int i = k + 1; i < M; i++) for (int j = k + 1; j < N; j++) A[i][j] -= A[i][k] * A[k][j];
+#pragma endscop
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "leading"),
+    [(3000, 900, "N**2*(M - N/3)/sqrt(S)"), (900, 3000, "M**2*(-M/3 + N)/sqrt(S)")],
+    ids=["tall", "wide"],
+)
+def test_formulas_suit_the_sizes_asked(rows: int, columns: int, leading: str) -> None:
+    """What is printed for sizes holds for these: an elimination has other formulas for tall and for wide matrices."""
+    sizes = {"M": rows, "N": columns, "S": 400}
+    made = bound(program_from_text(ELIMINATION), size=",".join(f"{k}={v}" for k, v in sizes.items()), upper=False).bound
+    assert made.details["leading"] == leading
+    where, formula = made.details["simple"]["where"], made.details["simple"]["formula"]
+    assert all(eval(item, {}, sizes) for item in where)
+    assert 0.9 * made.value < eval(formula, {"sqrt": math.sqrt}, sizes) <= made.value
 
 
 def test_the_command_prints_the_proof_when_asked() -> None:

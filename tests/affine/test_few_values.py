@@ -56,6 +56,17 @@ def test_leading_terms_and_the_oracle(name: str) -> None:
     assert sympy.simplify(bound.leading - leading) == 0
 
 
+def test_a_sum_in_a_scalar() -> None:
+    """A sum over several loops that is kept in a scalar is the same sum: the same bound, the terms of low order too."""
+    text = CONTRACTION.replace("c[i][j] = 0.0", "double s = 0.0").replace("c[i][j] +=", "s +=")
+    own, other = (
+        lower_bound(program_from_text(item)) for item in (CONTRACTION, text.replace("; }", "; c[i][j] = s; }"))
+    )
+    assert own.formula == other.formula
+    sizes = {"n": 60, "S": 256}
+    assert own.value(sizes) > 2 * 2 * 60**3
+
+
 @pytest.mark.slow
 def test_the_proof_names_the_coordinates_of_few_values() -> None:
     proof = lower_bound(program_from_text(PROGRAMS["filter"][0])).proof.text()

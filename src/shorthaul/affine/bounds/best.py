@@ -80,16 +80,25 @@ class AffineBound:
     small: tuple[str, ...] = ()
     general: sympy.Expr | None = None  #: ``formula`` without arguments made for given sizes, if it has any
     argued: tuple[Argued, ...] = field(default=(), repr=False, compare=False)
+    at: Mapping[str, int] | None = None  #: sizes, S among them, that the leading term and the short form suit
 
     @cached_property
     def leading(self) -> sympy.Expr:
-        """The leading term for S small against all sizes."""
-        return simplified(leading_term(self.formula if self.general is None else self.general, self._large))
+        """The leading term for S small against all sizes, of about equal sizes or in the proportions of those given."""
+        like = self.at and {name: self.at[name] for name in self._large}
+        return simplified(leading_term(self._for_all_sizes, self._large, like))
 
     @cached_property
     def simple(self) -> Simple | None:
-        """A short form of ``formula`` for sizes above thresholds, a little below it; None where there is none."""
-        return simple_bound(self.formula if self.general is None else self.general)
+        """A short form of ``formula``, a little below it, for sizes above thresholds; None where there is none.
+
+        It holds at the sizes given, if any does.
+        """
+        made = simple_bound(self._for_all_sizes)
+        if self.at is None or made is None or made.holds_at(self.at):
+            return made
+        near = simple_bound(self._for_all_sizes, self.at)
+        return near if near is not None and near.holds_at(self.at) else made
 
     @cached_property
     def oi_limit(self) -> sympy.Expr:
@@ -97,6 +106,10 @@ class AffineBound:
         if self.leading == 0 or self.operations is None:
             return sympy.oo
         return simplified(leading_term(self.operations, self._large) / self.leading)
+
+    @property
+    def _for_all_sizes(self) -> sympy.Expr:
+        return self.formula if self.general is None else self.general
 
     @property
     def _large(self) -> tuple[str, ...]:
@@ -177,7 +190,7 @@ def lower_bound(
     read = tuple(f"{name}: {set_text(flow.inputs[name], program)}" for name in sorted(flow.inputs))
     model = REASSOCIATED_MODEL if options.reassociate else MODEL
     proof = Proof(inputs, tuple(parts), tuple(sums), formula, listed, read, model)
-    general = AffineBound(program, formula, inputs, operations, proof, small, argued=tuple(argued))
+    general = AffineBound(program, formula, inputs, operations, proof, small, argued=tuple(argued), at=sizes)
     return general if sizes is None or options.profile != "best" else fitted(general, sizes, search)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sympy
 
@@ -14,19 +14,28 @@ from shorthaul.affine.tuning import COMPARED_TERMS, LEADING_APART, LEADING_BRANC
 S = symbol("S")
 
 
-def leading_term(expression: sympy.Expr, parameters: Sequence[str]) -> sympy.Expr:
+def leading_term(
+    expression: sympy.Expr, parameters: Sequence[str], like: Mapping[str, int] | None = None
+) -> sympy.Expr:
     """Return the leading term of ``expression``: of highest total degree in the sizes, then highest order in S.
 
     Floors are dropped, a ``Max`` keeps its largest argument where the orders differ (and every one of the same order),
-    piecewise counts are taken where all sizes are large.
+    piecewise counts are taken where all sizes are large: about equal ones, or as ``like`` each other as these.
 
     >>> N = symbol("N")
     >>> leading_term(sympy.Max(N**2, 2 * N**3 / sympy.sqrt(S) - 3 * N**2 - 2 * S), ["N"])
     2*N**3/sqrt(S)
     """
     sizes = [symbol(name) for name in parameters if name != "S"]
-    terms = _terms(_plain(expression, sizes), sizes)
+    like = like or {}
+    terms = _terms(_plain(expression, sizes, like), sizes, _shares(sizes, like))
     return sympy.Add(*terms)
+
+
+def _shares(sizes: Sequence[sympy.Symbol], like: Mapping[str, int]) -> dict[sympy.Symbol, int]:
+    """Return a large value for every size, in the proportions of those given."""
+    scale = max(1, COMPARED_TERMS.size // min(like.values(), default=1))
+    return {size: scale * like[size.name] if like else COMPARED_TERMS.size for size in sizes}
 
 
 def simplified(value: sympy.Expr) -> sympy.Expr:
@@ -76,18 +85,18 @@ def order(term: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, 
     return sympy.Add(*(powers.get(size, 0) for size in sizes)), powers.get(S, sympy.Integer(0))
 
 
-def _plain(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> sympy.Expr:
+def _plain(expression: sympy.Expr, sizes: Sequence[sympy.Symbol], like: Mapping[str, int]) -> sympy.Expr:
     """Return the expression without floors (x for floor x), and every Piecewise replaced by its first branch.
 
     Of a sum that is divided by, and of a power of a sum in S, only the highest order is kept.
     """
     if isinstance(expression, sympy.Piecewise):
-        return _plain(_branch(expression), sizes)
+        return _plain(_branch(expression, like), sizes, like)
     if isinstance(expression, sympy.floor):
-        return _plain(expression.args[0], sizes)
+        return _plain(expression.args[0], sizes, like)
     if not expression.args:
         return expression
-    inner = tuple(_plain(item, sizes) for item in expression.args)
+    inner = tuple(_plain(item, sizes, like) for item in expression.args)
     result = expression if inner == expression.args else expression.func(*inner)
     is_sum = result.is_Pow and result.base.is_Add
     if not is_sum or not (result.exp.is_negative or result.base.free_symbols == {S}):
@@ -97,32 +106,36 @@ def _plain(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> sympy.Expr:
     return sympy.Add(*(term for term in terms if order(term, sizes) == best)) ** result.exp
 
 
-def _branch(item: sympy.Piecewise) -> sympy.Expr:
-    return next((value for value, where in item.args if _holds_for_large(where)), item.args[0][0])
+def _branch(item: sympy.Piecewise, like: Mapping[str, int]) -> sympy.Expr:
+    return next((value for value, where in item.args if _holds_for_large(where, like)), item.args[0][0])
 
 
-def _holds_for_large(where: sympy.Basic) -> bool:
-    """True if the condition holds where every size is the same large number and S is small beside it."""
+def _holds_for_large(where: sympy.Basic, like: Mapping[str, int]) -> bool:
+    """True if the condition holds where sizes are large, about equal or ``like`` those, and S is small beside them."""
     if where in (sympy.true, True):
         return True
     where = where.replace(sympy.floor, lambda inner: inner)
     values = {
         name: LEADING_BRANCHES.size + LEADING_APART * at for at, name in enumerate(sorted(where.free_symbols, key=str))
     }
+    scale = max(1, LEADING_BRANCHES.size // min(like.values(), default=1))
+    values.update({name: scale * like[name.name] for name in values if name.name in like})
     values.update({S: LEADING_BRANCHES.fast_memory} if S in values else {})
     return bool(where.subs(values) == sympy.true)
 
 
-def _terms(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> list[sympy.Expr]:
+def _terms(
+    expression: sympy.Expr, sizes: Sequence[sympy.Symbol], large: Mapping[sympy.Symbol, int]
+) -> list[sympy.Expr]:
     """Return the monomials of highest order."""
     if isinstance(expression, sympy.Max):
-        options = [_terms(argument, sizes) for argument in expression.args]
-        return max(options, key=lambda terms: _rank(terms, sizes))
+        options = [_terms(argument, sizes, large) for argument in expression.args]
+        return max(options, key=lambda terms: _rank(terms, sizes, large))
     if isinstance(expression, sympy.Add):
-        flat = [term for argument in expression.args for term in _terms(argument, sizes)]
+        flat = [term for argument in expression.args for term in _terms(argument, sizes, large)]
     elif expression.has(sympy.Max):
         factors = sympy.Mul.make_args(expression)
-        flat = [sympy.Mul(*(sympy.Add(*_terms(factor, sizes)) for factor in factors))]
+        flat = [sympy.Mul(*(sympy.Add(*_terms(factor, sizes, large)) for factor in factors))]
     elif _is_monomial(expression):
         return [expression]
     else:
@@ -133,12 +146,13 @@ def _terms(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> list[sympy.
     return [term for term in flat if order(term, sizes) == best]
 
 
-def _rank(terms: Sequence[sympy.Expr], sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, sympy.Expr, float]:
+def _rank(
+    terms: Sequence[sympy.Expr], sizes: Sequence[sympy.Symbol], large: Mapping[sympy.Symbol, int]
+) -> tuple[sympy.Expr, sympy.Expr, float]:
     total = sympy.Add(*terms)
     values = dict.fromkeys(total.free_symbols, sympy.Integer(COMPARED_TERMS.small))
-    values |= {size: sympy.Integer(COMPARED_TERMS.size) for size in sizes} | {
-        S: sympy.Integer(COMPARED_TERMS.fast_memory)
-    }
+    values |= {size: sympy.Integer(value) for size, value in large.items()}
+    values |= {S: sympy.Integer(COMPARED_TERMS.fast_memory)}
     number = float(total.xreplace(values))
     degree, power = order(terms[0], sizes) if terms else (sympy.Integer(0), sympy.Integer(0))
     return (degree, power, number) if number > 0 else (sympy.Integer(-1), sympy.Integer(0), number)

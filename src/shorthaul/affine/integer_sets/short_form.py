@@ -8,8 +8,8 @@ smallest ones give a lower bound that is a plain sum of monomials. It is a littl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 import islpy as isl
@@ -17,7 +17,7 @@ import sympy
 
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.leading_term import S, monomials
-from shorthaul.affine.integer_sets.quasi_polynomial import number_at
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
 from shorthaul.affine.tuning import (
     LARGEST_SHORT_FORM,
     MOST_BRANCHES,
@@ -32,10 +32,23 @@ _PARAM = isl.dim_type.param
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """``formula`` is a lower bound on the loads for all sizes and S for which the conditions ``where`` hold."""
+    """``formula`` is a lower bound on the loads for all sizes and S for which the conditions ``where`` hold.
+
+    They are those of the set ``region`` and the ``others``.
+    """
 
     where: tuple[str, ...]
     formula: sympy.Expr
+    region: isl.Set = field(repr=False, compare=False)
+    others: tuple[sympy.Basic, ...] = field(default=(), repr=False, compare=False)
+
+    def holds_at(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the conditions hold at ``sizes`` (every parameter, and ``S``)."""
+        region = self.region
+        for at in range(region.dim(_PARAM)):
+            region = region.fix_val(_PARAM, at, sizes[region.get_dim_name(_PARAM, at)])
+        numbers = {symbol(name): value for name, value in sizes.items()}
+        return not region.is_empty() and all(item.xreplace(numbers) == sympy.true for item in self.others)
 
     def text(self) -> str:
         """Return the bound as one line."""
@@ -46,8 +59,8 @@ class _UnknownFormError(Exception):
     """The formula has a form that is not known here."""
 
 
-def simple_bound(formula: sympy.Expr) -> Simple | None:
-    """Return the short form of a bound, None where there is none.
+def simple_bound(formula: sympy.Expr, sizes: Mapping[str, int] | None = None) -> Simple | None:
+    """Return the short form of a bound for large sizes, or for ones like ``sizes``; None where there is none.
 
     >>> N = sympy.Symbol("N", integer=True, positive=True)
     >>> simple_bound(sympy.Piecewise((N**2 - 4, N >= 3), (0, True)) + sympy.Max(0, N * sympy.floor(N / 2) - 5)).text()
@@ -59,9 +72,9 @@ def simple_bound(formula: sympy.Expr) -> Simple | None:
     names = sorted((item for item in formula.free_symbols if item != S), key=str)
     try:
         with limited(SHORT_FORM_OPERATIONS):
-            form = _Form(names)
+            form = _Form(names, sizes or {})
             value = form.least(form.plain(form.without_max(formula)))
-            return Simple(form.conditions(), value)
+            return Simple(form.conditions(), value, form.where, tuple(form.others))
     except (_UnknownFormError, isl.Error):
         return None
 
@@ -69,11 +82,12 @@ def simple_bound(formula: sympy.Expr) -> Simple | None:
 class _Form:
     """The conditions met so far, and the unknown numbers between 0 and their largest value that stand for floors."""
 
-    def __init__(self, names: Sequence[sympy.Symbol]) -> None:
+    def __init__(self, names: Sequence[sympy.Symbol], sizes: Mapping[str, int]) -> None:
         self.names = [*names, S]
         start = {name: SHORT_FORM_BRANCHES.size + SHORT_FORM_APART * at for at, name in enumerate(names)} | {
             S: SHORT_FORM_BRANCHES.fast_memory
         }
+        start = {name: sizes.get(name.name, value) for name, value in start.items()}
         listed = ", ".join(map(str, self.names))
         limits = " and ".join(f"{name} >= 1" for name in self.names)
         window = " and ".join(f"{low} <= {name} <= {low + SHORT_FORM_WINDOW}" for name, low in start.items())
@@ -82,7 +96,7 @@ class _Form:
         self.window = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{self.prefix}{window} }}")
         self.where = self.context
         self.start = start
-        self.others: dict[str, None] = {}
+        self.others: dict[sympy.Basic, None] = {}
         self.unknown: dict[sympy.Symbol, sympy.Rational] = {}
         self.fixed: dict[sympy.Expr, sympy.Symbol] = {}
 
@@ -92,7 +106,7 @@ class _Form:
         text = str(found)
         inner = text[text.index("{") + 1 : text.rindex("}")].strip().lstrip(":").strip()
         inner = re.sub(r"(?<=\d)(?=[A-Za-z_])", "*", inner)
-        return (*(part for part in inner.split(" and ") if part), *self.others)
+        return (*(part for part in inner.split(" and ") if part), *map(str, self.others))
 
     def without_max(self, value: sympy.Expr) -> sympy.Expr:
         """Return the sum with every ``Max`` replaced by the argument that is largest for large sizes."""
@@ -163,7 +177,7 @@ class _Form:
         value, where = item.args[0]
         if where.subs(self.start) != sympy.true:
             raise _UnknownFormError
-        self.others[str(where)] = None
+        self.others[where] = None
         return self.plain(value)
 
     def _set(self, where: sympy.Basic) -> isl.Set:

@@ -11,7 +11,6 @@ from shorthaul.affine.orders.upper_report import upper_text
 from shorthaul.affine.plan import BoundExtra, LevelLoads, Plan, UpperDocument
 from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.sizes import FAST_MEMORY, sizes_text
-from shorthaul.affine.verbs.bound import LEADING_HOLDS_FOR
 from shorthaul.core.amounts import Bound
 from shorthaul.core.result import Result
 
@@ -54,7 +53,7 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
     if details["assumes"]:
         yield _line("assumes", f"{details['assumes']}: what the file needs to be this program")
     yield _line("formula", _formula(details))
-    yield _line("leading", f"{shorten(details['leading'])}   ({LEADING_HOLDS_FOR})")
+    yield _line("leading", f"{shorten(details['leading'])}   ({details['leading_holds_for']})")
     yield _line("rests on", _named(details["rests_on"]))
     if "in_order" in details:
         yield _line("sums", _orders_of_sums(details))

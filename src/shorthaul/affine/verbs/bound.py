@@ -230,6 +230,7 @@ def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
 
 #: Said beside every leading term: the full formula is what holds for all sizes.
 LEADING_HOLDS_FOR = "for S small against all sizes, and sizes about equal where the formula compares them"
+LEADING_LIKE_THESE = "for S small against all sizes, in the proportions of these"
 
 
 def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | None, flow: DataFlow | None) -> Bound:
@@ -240,7 +241,7 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         "value": value,
         "formula": str(found.formula),
         "leading": str(found.leading),
-        "leading_holds_for": LEADING_HOLDS_FOR,
+        "leading_holds_for": LEADING_HOLDS_FOR if sizes is None else LEADING_LIKE_THESE,
         "simple": None if simple is None else {"where": list(simple.where), "formula": str(simple.formula)},
         "inputs": str(found.inputs),
         "operations": None if found.operations is None else str(found.operations),

@@ -21,7 +21,7 @@ from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
 
-_IN, _PARAM, _DIV = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div
+_IN, _PARAM, _DIV, _SET = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div, isl.dim_type.set
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int 
                     found.append(path)
                 elif last.source is not None and last.source != statement and last.source not in visited:
                     matrix = affine_piece(composed)
-                    if matrix is not None and not kernel(matrix[0], domain.dim(isl.dim_type.set)):
+                    if matrix is not None and not kernel(matrix[0], domain.dim(_SET)):
                         following.append(
                             (
                                 last.source,
@@ -124,18 +124,33 @@ def _paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int 
 
 
 def _sums(flow: DataFlow, name: str) -> Iterator[Path]:
-    """Yield the chains of sums over several loops: all instances that add to one element are one line."""
-    statement = flow.program.by_name[name]
-    written = affine_piece(statement.write.relation)
-    if written is None:
-        return
-    space = kernel(written[0], statement.domain.dim(isl.dim_type.set)) if written[0] else ()
+    """Yield the chains of sums over several loops: instances that differ by steps of the sum are one line.
+
+    The element may be a scalar: what the steps span tells which instances add to one and the same sum.
+    """
+    write = flow.program.by_name[name].write.relation
     for item in flow.into(name):
-        same = item.source == name and item.reference.relation.is_equal(statement.write.relation)
-        if same and len(space) > 1:
-            whole = with_starts(flow, name, item.reference.tag)
-            domain = _domain_of(whole, name)
-            yield Path(name, domain, (whole,), space, (item.reference.tag,), name, False, summed=True)
+        if item.source == name and item.reference.relation.is_equal(write):
+            space = _steps_of(item.relation)
+            if len(space) > 1:
+                whole = with_starts(flow, name, item.reference.tag)
+                domain = _domain_of(whole, name)
+                yield Path(name, domain, (whole,), space, (item.reference.tag,), name, False, summed=True)
+
+
+def _steps_of(relation: isl.Map) -> Subspace:
+    """Return a space that holds the differences of all instances in relation, whatever the parameters."""
+    deltas = relation.deltas()
+    deltas = deltas.project_out(_PARAM, 0, deltas.dim(_PARAM))
+    zero = isl.Set.universe(deltas.get_space())
+    for at in range(deltas.dim(_SET)):
+        zero = zero.fix_val(_SET, at, 0)
+    rows = [
+        [item.get_coefficient_val(_SET, at).to_python() for at in range(deltas.dim(_SET))]
+        for item in deltas.union(zero).affine_hull().get_constraints()
+        if item.is_equality() and not item.get_aff().dim(_DIV)
+    ]
+    return kernel(rows, deltas.dim(_SET))
 
 
 def _ended(
