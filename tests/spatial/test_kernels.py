@@ -343,7 +343,7 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
     parent, _ = some_tree(rng)
     fabric, n = some_machine(rng), len(parent)
     size = rng.integers(1, 5, n).astype(np.int32)
-    filled = kernels.fill(size, 6, 3, 12)
+    filled = [kernels.fill(size, 6, 3, 12, back=back) for back in (False, True)]
     tree = tree_from_parents(parent)
     place = rng.choice(np.flatnonzero(fabric.living), n).astype(np.int32)
     crowd = crowd_of(

@@ -182,6 +182,20 @@ def test_layouts_on_many_machines(tmp_path, monkeypatch) -> None:
     assert all(without_proof == fits for without_proof, fits in refused)
 
 
+def test_vertices_of_all_sizes_fill_the_memory(tmp_path) -> None:
+    square = SMALL | {"grid": {"width": 10, "height": 10}, "processor": {"memory_bytes": 1000}}
+    machine = written(tmp_path / "m.json", json.dumps(square))
+    rng = np.random.default_rng(3)
+    for largest, share in ((600, 0.9), (1000, 0.9), (300, 0.95)):
+        sizes = rng.integers(1, largest + 1, 1000)
+        sizes = sizes[np.cumsum(sizes) < share * 100 * 1000]
+        np.save(tmp_path / "sizes.npy", sizes)
+        tree = generators.random_recursive(len(sizes), 1)
+        made = engine.plan(tree, machine=machine, sizes=tmp_path / "sizes.npy", refine=0.01, baselines=False)
+        assert made.extra["machine"]["largest_bytes"] <= 1000
+        assert made.check.ok
+
+
 def test_what_the_check_refuses() -> None:
     text = changed("processor.dead", [[1, 0]])
     tree = tree_from_parents([-1, 0, 0])

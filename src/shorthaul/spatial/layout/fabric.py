@@ -168,12 +168,12 @@ def expect_room(size: Index, fabric: Fabric, among: int) -> None:
 def _most_each(size: Index, fabric: Fabric, among: int) -> int | None:
     """Return the fewest vertices per processor that all fit with, filling ``among`` processors in turn; or None."""
     n = len(size)
-    if fill(size, fabric.memory_bytes, n, among)[1] < n:
+    if fill(size, fabric.memory_bytes, n, among, back=True)[1] < n:
         return None
     low, high = -(-n // among), n
-    while low < high:  # more vertices per processor never need more processors
+    while low < high:  # more vertices per processor hardly ever need more processors
         middle = (low + high) // 2
-        if fill(size, fabric.memory_bytes, middle, among)[1] == n:
+        if fill(size, fabric.memory_bytes, middle, among, back=True)[1] == n:
             high = middle
         else:
             low = middle + 1
@@ -191,25 +191,33 @@ def ordered(tree: Tree, order: str, search: Search) -> dict[str, Index]:
 
 
 def most_vertices(load: Load, fabric: Fabric, positions: dict[str, Index]) -> int:
-    """Return the fewest vertices per processor with which every order fits that fits at all.
+    """Return the fewest vertices per processor with which every order fits that fits at all, or else that by size.
 
     Raises :class:`InfeasibleError` if memory does not suffice, :class:`NoPlanError` if it is too fragmented.
     """
     among = int(usable(fabric).sum())
     expect_room(load.bytes, fabric, among)
-    found = [_most_each(load.bytes[np.argsort(position)], fabric, among) for position in positions.values()]
-    fits = [most for most in found if most is not None]
-    if not fits:
+    for tried in (positions, _by_size(load)):
+        found = [_most_each(load.bytes[np.argsort(position)], fabric, among) for position in tried.values()]
+        if fits := [most for most in found if most is not None]:
+            break
+    else:
         total, room = int(load.bytes.sum(dtype=np.int64)), fabric.memory_bytes * among
         raise NoPlanError(
-            f"vertices of {total} bytes do not fit on processors of {fabric.memory_bytes}, {room} in all, one after "
-            "the other\n  do:      give fewer bytes per vertex, a larger machine, or another --order"
+            f"vertices of {total} bytes do not fit on processors of {fabric.memory_bytes}, {room} in all, neither in "
+            "order nor the largest first\n  do:      give fewer bytes per vertex, or a larger machine"
         )
     return max(fits)
 
 
+def _by_size(load: Load) -> dict[str, Index]:
+    position = np.empty(len(load.bytes), np.int32)
+    position[np.argsort(-load.bytes, kind="stable")] = np.arange(len(position), dtype=np.int32)
+    return {"largest-first": position}
+
+
 def place_on_fabric(load: Load, fabric: Fabric, positions: dict[str, Index], most: int) -> dict[str, Index]:
-    """Return a layout for every order that fits: the processor of every vertex.
+    """Return a layout for every order that fits: the processor of every vertex; or else for the order by size.
 
     Up to ``most`` consecutive vertices of an order share a processor; the processors follow a curve. Raises
     :class:`InfeasibleError` if no layout has so few per processor, :class:`NoPlanError` if no order fits.
@@ -223,11 +231,17 @@ def place_on_fabric(load: Load, fabric: Fabric, positions: dict[str, Index], mos
             place=f"machine {fabric.name}", cure=f"give at least --per-processor {least}, or a larger machine",
         )  # fmt: skip
     found = {}
-    for name, position in positions.items():
-        at, placed = fill(load.bytes[np.argsort(position)], fabric.memory_bytes, most, len(sequence))
-        if placed == len(position):
-            found[name] = sequence[at][position]
-    if not found:
+    for tried in (positions, _by_size(load)):
+        for name, position in tried.items():
+            for back in (False, True):  # who goes back is farther from its neighbours
+                size = load.bytes[np.argsort(position)]
+                at, placed = fill(size, fabric.memory_bytes, most, len(sequence), back=back)
+                if placed == len(position):
+                    found[name] = sequence[at][position]
+                    break
+        if found:
+            break
+    else:
         cure = f"give at least --per-processor {most_vertices(load, fabric, positions)}"
         raise NoPlanError(
             f"{most} vertices per processor, on {len(sequence)} processors, are too few\n  do:      {cure}"
