@@ -328,6 +328,7 @@ def fuzz(reader: Reader, count: int, seed: int = 0) -> tuple[list[str], int]:
         target = folder / f"mutated{reader.suffix}"
         for number in range(count):
             data = mutated(reader, seeds, random)
+            target.unlink(missing_ok=True)  # a file that is written over goes to the disk at once: 1.4 ms more
             target.write_bytes(data)
             try:
                 reader.read(target)

@@ -16,7 +16,7 @@ QUICK = {
 SLOW = {
     *("affine plan", "affine columns", "C", "DOT", "result document", "pebble numbers", "values", "ONNX network"),
     "ONNX operators",
-    *("dataflow checkpoint", "dataflow state", "dataflow network", "dataflow journal", "dataflow images"),
+    *("dataflow state", "dataflow network", "dataflow journal", "dataflow images"),
 }
 
 
