@@ -139,3 +139,24 @@ def test_element_sizes_come_from_the_declarations() -> None:
     )
     arrays = program_from_text(text).arrays
     assert (arrays["x"].element_bytes, arrays["k"].element_bytes, arrays["y"].element_bytes) == (4, 4, 8)
+
+
+@pytest.mark.parametrize(
+    ("value", "sure"),
+    [
+        ("a[i] > s ? b[i] : a[i + 1]", {"a[i]", "s"}),
+        ("a[i] > s ? b[i] : b[i] * a[i + 1]", {"a[i]", "s", "b[i]"}),
+        ("a[i] < b[i] ? b[i] : a[i]", {"a[i]", "b[i]"}),
+        ("s > 0 && a[i] > 0 ? b[i] : 1", {"s"}),
+        ("s > 0 ? (a[i] > 0 ? b[i] : 2) : (a[i] > 1 ? 3 : b[i])", {"s", "a[i]"}),
+        ("s > 0 ? (i < m ? b[i] : a[i]) : b[i]", {"s", "b[i]"}),  # b[i] for i < m
+        ("i < m ? a[i] : b[i]", {"a[i]", "b[i]"}),
+        ("(s > 0 ? b[i] : a[i]) + b[i]", {"s", "b[i]"}),
+        ("fmax(a[i], b[i])", {"a[i]", "b[i]"}),
+    ],
+)
+def test_what_is_read_whatever_the_data_are(value: str, sure: set[str]) -> None:
+    """One branch of a choice between values is read, and what stands behind && only where it has to be."""
+    program = program_from_text(source(f"for (int i = 0; i < n; i++) a[i + 2] = {value};"))
+    assert {item.text for item in program.with_sure_reads().statements[0].reads} == sure
+    assert program.has_choices() == (len(sure) < len(program.statements[0].reads))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import islpy as isl
@@ -38,7 +38,8 @@ class Reference:
     """One access of a statement.
 
     ``relation`` maps the instances that make the access to the element accessed (``S1[i, j] -> A[i, j + 1]``);
-    ``tag`` names the reference in the whole program (``S1.r0``), ``text`` is the expression in C.
+    ``tag`` names the reference in the whole program (``S1.r0``), ``text`` is the expression in C. A read in one branch
+    of a choice between values is not ``sure``: some data let the statement be computed without it.
     """
 
     tag: str
@@ -46,6 +47,7 @@ class Reference:
     relation: isl.Map
     text: str
     place: Place
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,15 @@ class Program:
         for statement in self.statements[1:]:
             result = result.union(isl.UnionMap.from_map(statement.write.relation))
         return result
+
+    def has_choices(self) -> bool:
+        """Return whether some reads stand in one branch of a choice between values."""
+        return not all(read.sure for item in self.statements for read in item.reads)
+
+    def with_sure_reads(self) -> Program:
+        """Return the program with what is read whatever the data are: each choice reads one branch, any one."""
+        kept = (replace(item, reads=tuple(read for read in item.reads if read.sure)) for item in self.statements)
+        return replace(self, statements=tuple(kept))
 
     def fixed(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return ``sizes`` restricted to the parameters, with the file's defaults where a size is not given."""

@@ -18,6 +18,7 @@ _PROFILE = "iolb: the published method; best: the further arguments too."
 _SMALL = "Parameters that stay small against S, as in D,K: the leading term keeps them apart."
 _UPPER = "Also derive a tiled order and its loads as a formula."
 _REASSOCIATE = "A bound that holds for any order and tree of sums, products, max and min, beside the usual one."
+_ONE_BRANCH = "A bound that holds where a choice between values reads one branch only, beside that for both."
 _EXPERIMENTAL = "Also use arguments whose lower-order terms are not proven."
 
 
@@ -51,6 +52,7 @@ class BoundOptions(MachineOptions):
     upper: bool = option(True, _UPPER)
     experimental: bool = option(False, _EXPERIMENTAL)
     reassociate: bool = option(False, _REASSOCIATE)
+    one_branch: bool = option(False, _ONE_BRANCH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from shorthaul.affine.integer_sets.short_form import Simple, simple_bound
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.proofs.notation import set_text
-from shorthaul.affine.proofs.proof import MODEL, REASSOCIATED_MODEL, Proof, SubBound
+from shorthaul.affine.proofs.proof import BOTH_BRANCHES, MODEL, ONE_BRANCH, REASSOCIATED_MODEL, Proof, SubBound
 from shorthaul.affine.tuning import FAMILY_SHARE, LEAST_GAIN, LEAST_LARGE, MOST_CONTRIBUTIONS, POOL_SHARE
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
@@ -189,6 +189,7 @@ def lower_bound(
     )
     read = tuple(f"{name}: {set_text(flow.inputs[name], program)}" for name in sorted(flow.inputs))
     model = REASSOCIATED_MODEL if options.reassociate else MODEL
+    model += ONE_BRANCH if options.one_branch else BOTH_BRANCHES if program.has_choices() else ""
     proof = Proof(inputs, tuple(parts), tuple(sums), formula, listed, read, model)
     general = AffineBound(program, formula, inputs, operations, proof, small, argued=tuple(argued), at=sizes)
     return general if sizes is None or options.profile != "best" else fitted(general, sizes, search)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import islpy as isl
@@ -53,12 +53,16 @@ _PURE = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """One access: made by the iterations ``params`` (iterators are isl parameters here)."""
+    """One access: made by the iterations ``params`` (iterators are isl parameters here).
+
+    It is not ``sure`` where some data let the expression be evaluated without it.
+    """
 
     array: str
     subscripts: tuple[Any, ...]
     node: Any
     params: isl.Set
+    sure: bool = True
 
 
 def subscripted(node: Any, params: isl.Set, names: Names) -> Access:
@@ -88,7 +92,8 @@ def subscripted(node: Any, params: isl.Set, names: Names) -> Access:
 def data_reads(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> Iterator[Access]:
     """Yield what the expression ``node`` reads when evaluated by the iterations ``params``.
 
-    A ternary with an affine condition reads each branch only where it is taken; one that depends on data reads all.
+    A ternary with an affine condition reads each branch only where it is taken; one that depends on data reads all,
+    but only what both branches read is sure, as is what stands before && and ||.
     """
     if isinstance(node, c_ast.ID):
         if node.name in symbols.data or (node.name in symbols.written and node.name not in names.iterators):
@@ -134,24 +139,31 @@ def data_reads(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> It
             value=c_text(node),
             cure="write each expression as a statement of its own",
         )
-    for _, child in node.children():
-        yield from data_reads(child, params, names, symbols)
+    for at, (_, child) in enumerate(node.children()):
+        found = data_reads(child, params, names, symbols)
+        after = at and isinstance(node, c_ast.BinaryOp) and node.op in {"&&", "||"}
+        yield from (replace(item, sure=False) for item in found) if after else found
 
 
 def _choice(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> Iterator[Access]:
     asked = list(data_reads(node.cond, params, names, symbols))
     if asked:
         yield from asked
-        where = None
-    else:
-        where = condition(node.cond, names)
+        both = [list(data_reads(branch, params, names, symbols)) for branch in (node.iftrue, node.iffalse)]
+        for mine, others in (both, both[::-1]):
+            yield from (replace(item, sure=any(_is_sure(item, other) for other in others)) for item in mine)
+        return
+    where = condition(node.cond, names)
     for branch, taken in ((node.iftrue, True), (node.iffalse, False)):
-        if where is None:
-            yield from data_reads(branch, params, names, symbols)
-        else:
-            limited = params.intersect(where if taken else where.complement())
-            if not limited.is_empty():
-                yield from data_reads(branch, limited, names, symbols)
+        limited = params.intersect(where if taken else where.complement())
+        if not limited.is_empty():
+            yield from data_reads(branch, limited, names, symbols)
+
+
+def _is_sure(one: Access, other: Access) -> bool:
+    """Return whether one of two accesses in different branches is made whatever is chosen."""
+    same = c_text(one.node) == c_text(other.node) and one.params.is_subset(other.params)
+    return one.sure and other.sure and same
 
 
 def _pure(node: Any, names: Names) -> None:

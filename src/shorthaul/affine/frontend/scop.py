@@ -413,28 +413,29 @@ class _Builder:
 
         reads: list[Reference] = []
         tags: dict[str, str] = {}
-        written, own = relation(draft.write), 0
+        written, own, place = relation(draft.write), 0, self.region.place
         for access in draft.reads:
             item = relation(access)
             own += access.array == draft.write.array and item.is_equal(written)
-            same = (known for known in reads if known.array == access.array and item.is_equal(known.relation))
-            known = next(same, None)
-            tags[c_text(access.node)] = f"{name}.r{len(reads)}" if known is None else known.tag
-            if known is not None:
+            same = (
+                at for at, known in enumerate(reads) if known.array == access.array and item.is_equal(known.relation)
+            )
+            at = next(same, len(reads))
+            tags[c_text(access.node)] = tag = f"{name}.r{at}"
+            if at < len(reads):
+                reads[at] = replace(reads[at], sure=reads[at].sure or access.sure)
                 continue
-            place = self.region.place(access.node)
-            reads.append(Reference(f"{name}.r{len(reads)}", access.array, item, c_text(access.node), place))
+            reads.append(Reference(tag, access.array, item, c_text(access.node), place(access.node), access.sure))
         left_out = [at for at in range(len(scope.iterators)) if at not in kept]
         implied = tuple(
             (loop, reduced(bound_map(scope.params, [variable(loop)], scope.iterators, name, "")))
             for loop in (scope.iterators[at] for at in left_out)
         )
-        place = self.region.place(draft.write.node)
-        write = Reference(f"{name}.w", draft.write.array, written, c_text(draft.write.node), place)
+        write = Reference(f"{name}.w", draft.write.array, written, c_text(draft.write.node), place(draft.write.node))
         return Statement(
             name=name,
             text=c_text(draft.node),
-            place=self.region.place(draft.node),
+            place=place(draft.node),
             iterators=tuple(scope.iterators[at] for at in kept),
             times=tuple(2 * at + 1 for at in kept),
             domain=fewer,

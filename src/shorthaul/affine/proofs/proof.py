@@ -20,6 +20,9 @@ _GAME = (
 MODEL = f"{_GAME}reductions keep their order."
 REASSOCIATED_MODEL = f"{_GAME}sums, products, max and min are made in any order and tree of their terms."
 
+BOTH_BRANCHES = " Both branches of a choice between values are read."
+ONE_BRANCH = " A choice between values reads one of its branches, whichever that is."
+
 
 @dataclass(frozen=True, slots=True)
 class Projection:
@@ -196,7 +199,7 @@ class Proof:
     def certificate(self) -> dict[str, Any]:
         """Return all that the bound follows from, as a checker of its own verifies it."""
         return {
-            "any_order": self.model == REASSOCIATED_MODEL,
+            "any_order": self.model.startswith(REASSOCIATED_MODEL),
             "inputs": str(self.inputs),
             "parts": [item.certified() for item in self.parts],
             "sums": [[at + 1 for at in item] for item in self.sums],

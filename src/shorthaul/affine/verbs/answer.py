@@ -57,6 +57,8 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
     yield _line("rests on", _named(details["rests_on"]))
     if "in_order" in details:
         yield _line("sums", _orders_of_sums(details))
+    if details["branches"] is not None:
+        yield _line("choices", _branches(details))
     if details["cut_off"]:
         yield _line("cut off", "the limit or a signal ended the search: with more effort the bound may be higher")
     if "no_order" in extra:
@@ -100,11 +102,24 @@ def _level(row: LevelLoads) -> str:
 
 def _orders_of_sums(details: Mapping[str, Any]) -> str:
     """Return for which sums the bound holds, and what holds for their order in the program where that is different."""
-    other, held = details["in_order"], "in any order and tree"
+    return f"in any order and tree; in the program's order {_beside(details, 'in_order')}"
+
+
+def _branches(details: Mapping[str, Any]) -> str:
+    """Return how many branches of a choice the bound takes as read, and what holds for the other number."""
+    both, one = "both branches are read (conditional moves, vector units)", "one branch is read (jumps)"
+    if details["branches"] == "both":
+        return f"{both}; where {one} {_beside(details, 'one_branch')}"
+    return f"{one}; where {both} {_beside(details, 'both_branches')}" if "both_branches" in details else one
+
+
+def _beside(details: Mapping[str, Any], name: str) -> str:
+    """Return the bound that stands beside the one asked for."""
+    other = details[name]
     if (other["value"], other["leading"]) == (details["value"], details["leading"]):
-        return f"{held}; in the program's order the same"
+        return "the same"
     number = "" if other["value"] is None else f"{other['value']:,.0f} words, "
-    return f"{held}; in the program's order {number}leading {shorten(other['leading'])}"
+    return f"{number}leading {shorten(other['leading'])}"
 
 
 def _line(name: str, text: str) -> str:

@@ -62,7 +62,9 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
 
     The bound's ``details`` hold ``formula``, ``leading``, ``inputs``, ``operations``, ``oi_limit`` as text; ``value``
     is None in the document where no sizes are given. With ``reassociate`` the bound holds for any order and tree of
-    sums, and ``in_order`` holds the one for the order of the program.
+    sums, and ``in_order`` holds the one for the order of the program. Where a choice between values has a read in one
+    of its branches only, ``one_branch`` holds the bound for hardware that reads one of them; with the option of that
+    name this is the bound, and ``both_branches`` the one for hardware that reads both.
 
     Returns
     -------
@@ -88,13 +90,17 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     sizes, capacities = given or (None, ())
     with search, charged_to(search):  # Ctrl-C ends the search with what was found
         flow = dependences_in_time(program)
-        share = tuning.LOWER_SHARE / 2 if options.reassociate else tuning.LOWER_SHARE
-        found = lower_bound(program, options, flow=flow, search=search, share=share, sizes=sizes)
+        read = program.with_sure_reads() if options.one_branch else program
+        own = flow if read is program else dependences_in_time(read)
+        others = _others(program, options)
+        share = tuning.LOWER_SHARE / (1 + len(others))
+        found = lower_bound(read, options, flow=own, search=search, share=share, sizes=sizes)
         upper = upper_bound_in_time(program, flow, search, small) if options.upper else None
-        made = bound_of(program, found, sizes, flow)
-        if options.reassociate:
-            own = lower_bound(program, replace(options, reassociate=False), flow=flow, search=search, sizes=sizes)
-            made.details["in_order"] = _in_order(own, sizes)
+        made = bound_of(read, found, sizes, own)
+        for name, (how, terms) in others.items():
+            other = flow if how is program else dependences_in_time(how)
+            made.details[name] = _beside(lower_bound(how, terms, flow=other, search=search, sizes=sizes), sizes)
+        made.details["branches"] = "one" if options.one_branch else "both" if program.has_choices() else None
         made.details["cut_off"] = flow is None or search.expired()
         here = None if sizes is None else order_in_time(upper, flow, sizes, capacities, search.part(tuning.SIZED_SHARE))
         too_small = None if sizes is None else lack_of_room(program, sizes, capacities[-1])
@@ -265,8 +271,20 @@ def _suits(found: AffineBound, sizes: Mapping[str, int], value: float) -> bool:
     return found.general is not None and value > math.ceil(number_at(found.general, sizes)) + 1
 
 
-def _in_order(found: AffineBound, sizes: Mapping[str, int] | None) -> dict[str, Any]:
-    """Return the bound for sums in the order of the program."""
+def _others(program: Program, options: BoundOptions) -> dict[str, tuple[Program, BoundOptions]]:
+    """Return of what the bound stands beside the one asked for: sums in order, the other number of branches read."""
+    sure = program.with_sure_reads() if program.has_choices() else program
+    found = {}
+    if options.reassociate:
+        found["in_order"] = (sure if options.one_branch else program, replace(options, reassociate=False))
+    if program.has_choices():
+        name = "both_branches" if options.one_branch else "one_branch"
+        found[name] = (program if options.one_branch else sure, options)
+    return found
+
+
+def _beside(found: AffineBound, sizes: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return a bound that stands beside another one."""
     value = None if sizes is None else max(0.0, found.value(sizes))
     return {"value": value, "formula": str(found.formula), "leading": str(found.leading)}
 

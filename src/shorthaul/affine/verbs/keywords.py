@@ -25,6 +25,7 @@ class BoundKeywords(TypedDict, total=False):
     upper: bool
     experimental: bool
     reassociate: bool
+    one_branch: bool
     effort: float | None
     time_limit: float | None
     seed: int
