@@ -199,7 +199,9 @@ def centred(kernels: ModuleType, rng: np.random.Generator) -> Any:
     parent = np.array([-1, *(rng.integers(0, max(1, v // 3 + 1)) for v in range(n - 1))], np.int32)
     sizes = trees.subtree_sizes(parent, NONE)
     starts, kids = trees.children(parent, trees.sorted_by(sizes, n))
-    return kernels.centred_positions(kernels.Centring(starts, kids, sizes)), kernels.shapes(parent)
+    bytes_each = rng.integers(1, 5, n).astype(np.int32)
+    filled = [kernels.fill(bytes_each, 6, 3, 12, back=back) for back in (False, True)]
+    return kernels.centred_positions(kernels.Centring(starts, kids, sizes)), kernels.shapes(parent), filled
 
 
 def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -343,7 +345,6 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
     parent, _ = some_tree(rng)
     fabric, n = some_machine(rng), len(parent)
     size = rng.integers(1, 5, n).astype(np.int32)
-    filled = [kernels.fill(size, 6, 3, 12, back=back) for back in (False, True)]
     tree = tree_from_parents(parent)
     place = rng.choice(np.flatnonzero(fabric.living), n).astype(np.int32)
     crowd = crowd_of(
@@ -353,7 +354,7 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
     moved = kernels.centre_crowd(crowd, rng.permutation(np.arange(n, dtype=np.int32)))
     centred = crowd.grown, np.array(crowd.place)
     reads = kernels.anneal_crowd(crowd, random.Random(5), accepted, (0, n), 500.0)
-    return filled, moved, centred, reads, crowd.grown, crowd.place
+    return moved, centred, reads, crowd.grown, crowd.place
 
 
 def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -1,4 +1,4 @@
-"""Kernels of layouts with several vertices per processor: filling processors in turn, and annealing."""
+"""Kernels that anneal layouts with several vertices per processor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import cython
 import numpy as np
-import numpy.typing as npt
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 
 #: What a move costs in reads of the refinement in tiles, a vertex that is where it should be, and each neighbour that
@@ -17,94 +16,12 @@ LOOK = cython.declare(cython.longlong, 3)
 #: So many vertices on a full processor are looked at for the one to change places with: all by default on wafers of up
 #: to four each. On 162,500 vertices that is 0.7 to 5 % fewer hops than a random one.
 MOST_PARTNERS = cython.declare(cython.longlong, 4)
+#: Bits of a random word: where all are zero, processors exchange what they hold. Of one in 2, 4 and 16, 4 was best.
+WHOLE = cython.declare(cython.ulonglong, 0x30000)
 #: A vertex whose own edges grow by so much, times the largest weight, changes places with nobody.
 HOPELESS = cython.declare(cython.longlong, 2)
 #: More hops than any move adds.
 NEVER = cython.declare(cython.longlong, 1 << 60)
-
-
-def fill(
-    size: cython.const_int[::1],
-    room: cython.longlong,
-    most: cython.longlong,
-    processors: cython.Py_ssize_t,
-    back: cython.bint,
-) -> tuple[npt.NDArray[np.int32], int]:
-    """Put vertices of these sizes in turn on processors 0, 1, ...: the next one where the ``room`` or ``most`` ends.
-
-    If one may go ``back``, a vertex for which the last one has too little left goes to the last that has enough.
-    Returns the processor of every vertex and how many vertices have one: fewer than all if the processors end.
-    """
-    place: cython.int[::1] = np.zeros(size.shape[0], np.int32)
-    count: cython.int[::1] = np.zeros(max(processors, 1), np.int32)
-    leaves: cython.Py_ssize_t = 1 << max(processors - 1, 1).bit_length()
-    left: cython.longlong[::1] = np.zeros(2 * leaves, np.int64)
-    least: cython.longlong = np.asarray(size).min(initial=2**31 - 1) if back else room + 1
-    with cython.nogil:
-        placed = _fill(size, room, most, processors, place, count, left, least)
-    return np.asarray(place), int(placed)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fill(
-    size: cython.const_int[::1],
-    room: cython.longlong,
-    most: cython.longlong,
-    processors: cython.longlong,
-    place: cython.int[::1],
-    count: cython.int[::1],
-    left: cython.longlong[::1],
-    least: cython.longlong,
-) -> cython.longlong:
-    """``left`` is a tree over the processors before the last one: the most room below every node."""
-    last: cython.int = 0
-    used: cython.longlong = 0
-    for v in range(size.shape[0]):
-        if size[v] > room:
-            return v
-        at = last
-        if count[last] == most or used + size[v] > room:
-            if left[1] >= size[v]:
-                at = _last_with(left, size[v])
-            else:
-                if room - used >= least and count[last] < most:
-                    _record(left, last, room - used)
-                last += 1
-                used = 0
-                at = last
-        if at >= processors:
-            return v
-        place[v] = at
-        count[at] += 1
-        if at == last:
-            used += size[v]
-        else:
-            _record(left, at, 0 if count[at] == most else left[(left.shape[0] >> 1) + at] - size[v])
-    return size.shape[0]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _last_with(left: cython.longlong[::1], size: cython.longlong) -> cython.int:
-    """Return the last processor that has so much room left; there is one."""
-    node: cython.Py_ssize_t = 1
-    while 2 * node < left.shape[0]:
-        node = 2 * node + (left[2 * node + 1] >= size)
-    return cython.cast(cython.int, node - (left.shape[0] >> 1))
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _record(left: cython.longlong[::1], at: cython.Py_ssize_t, room: cython.longlong) -> cython.void:
-    node: cython.Py_ssize_t = (left.shape[0] >> 1) + at
-    left[node] = room
-    while node > 1:
-        node >>= 1
-        left[node] = max(left[2 * node], left[2 * node + 1])
 
 
 @cython.final
@@ -383,6 +300,10 @@ def _anneal(
         cell = crowd.place[u]
         if cell == crowd.place[v]:
             continue
+        if bits & WHOLE == 0:
+            crowd.reads += MOVE - SKIP
+            _exchange(crowd, random, accepted, v, u)
+            continue
         far = _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) >= 3
         if far and bits & 0x180:
             cell = _step(crowd, v, u, bits)
@@ -400,6 +321,91 @@ def _anneal(
             continue
         _move(crowd, v, cell, worse)
     return crowd.reads
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _between(crowd: Crowd, here: cython.longlong, there: cython.longlong, part: cython.longlong) -> cython.longlong:
+    """Return the processor that lies ``part`` / 2^16 of the way between two."""
+    cell: cython.longlong = 0
+    stride: cython.longlong = 1
+    axis: cython.Py_ssize_t
+    for axis in range(2, -1, -1):
+        side: cython.longlong = crowd.sides[axis]
+        place: cython.longlong = here // stride % side
+        onward: cython.longlong = there // stride % side - place
+        if crowd.ring[axis] > 0 and 2 * abs(onward) > side:
+            onward += side if onward < 0 else -side
+        place += (onward * part + (1 << 15)) >> 16
+        if place < 0:
+            place += side
+        elif place >= side:
+            place -= side
+        cell += stride * place
+        stride *= side
+    return cell
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _exchange(
+    crowd: Crowd, random: Random, accepted: cython.const_ulonglong[::1], v: cython.Py_ssize_t, u: cython.Py_ssize_t
+) -> cython.void:
+    """Let all on the processor of v change places with all on one beside u; if u is far, on one between or beside v."""
+    bits: cython.ulonglong = random.word()
+    here: cython.longlong = crowd.place[v]
+    cell: cython.longlong
+    if _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) < 3:
+        cell = _beside(crowd, crowd.place[u], bits)
+    elif bits & 48 == 0:
+        cell = _step(crowd, v, u, bits)
+    else:
+        cell = _between(crowd, here, crowd.place[u], cython.cast(cython.longlong, bits >> 48))
+    if cell < 0 or cell == here or crowd.living[cell] == 0:
+        return
+    worse: cython.longlong = _carry(crowd, here, cell) + _carry(crowd, cell, here)
+    if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
+        return
+    crowd.grown += worse
+    count: cython.longlong = crowd.count[cell]
+    w: cython.Py_ssize_t
+    for _ in range(crowd.count[here]):
+        w = crowd.head[here]
+        _leave(crowd, w)
+        _enter(crowd, w, cell)
+    for _ in range(count):  # those who were there before are the last of the ring
+        w = crowd.before[crowd.head[cell]]
+        _leave(crowd, w)
+        _enter(crowd, w, here)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _carry(crowd: Crowd, source: cython.longlong, cell: cython.longlong) -> cython.longlong:
+    """Return by how much edges to third processors grow if all on one go to another; those between the two do not."""
+    total: cython.longlong = 0
+    v: cython.Py_ssize_t = crowd.head[source]
+    u: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    column: cython.int = crowd.sides[2]
+    row: cython.int = cython.cast(cython.int, cell) // column
+    layer: cython.int = row // cython.cast(cython.int, crowd.sides[1])
+    x: cython.int = crowd.at[crowd.first[2] + cell - row * column]
+    y: cython.int = crowd.at[crowd.first[1] + row - layer * crowd.sides[1]]
+    z: cython.int = crowd.at[layer]
+    for _ in range(crowd.count[source]):
+        crowd.reads += LOOK * (crowd.starts[v + 1] - crowd.starts[v])
+        for k in range(crowd.starts[v], crowd.starts[v + 1]):
+            u = crowd.near[k]
+            if crowd.place[u] != source and crowd.place[u] != cell:
+                total += crowd.weight[k] * (
+                    _hops(crowd, z, y, x, u) - _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u)
+                )
+        v = crowd.after[v]
+    return total
 
 
 @cython.cfunc
@@ -484,8 +490,8 @@ def anneal_crowd(
 
     A random vertex moves to the processor of a neighbour in the tree, or beside it, or if that is three hops away or
     more, mostly one hop towards it. Where a processor is full, it changes places with the one there, of up to
-    ``MOST_PARTNERS``, whose edges grow least. A move that adds d hops is done if a random word is below
-    ``accepted[d]``.
+    ``MOST_PARTNERS``, whose edges grow least. One time in four, all on its processor change places with all on another.
+    A move that adds d hops is done if a random word is below ``accepted[d]``.
     """
     begin: cython.longlong = window[0]
     count: cython.longlong = window[1] - window[0]

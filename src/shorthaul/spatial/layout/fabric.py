@@ -17,8 +17,9 @@ from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.annealing import accepted_words, effort_that_pays, temperatures
-from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd, fill
+from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd
 from shorthaul.spatial.layout.fabric_kernels import Messages, Net, colours, rounds, route
+from shorthaul.spatial.layout.order_kernels import fill
 from shorthaul.spatial.model import Fabric, Load, Tree
 
 Index = npt.NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Kernels of the centred order, a vertex in the middle of its lightest children, and of the shapes of subtrees."""
+"""Kernels of the centred order, of the shapes of subtrees, and of processors filled with several vertices in order."""
 
 from __future__ import annotations
 
@@ -167,3 +167,87 @@ def _shapes(parent: cython.const_int[::1], shape: cython.ulonglong[::1], size: c
         if parent[v] < 0 or size[v] == 1 or size[v] > MOST_BELOW:
             shape[v] = 0
             size[v] = 0
+
+
+def fill(
+    size: cython.const_int[::1],
+    room: cython.longlong,
+    most: cython.longlong,
+    processors: cython.Py_ssize_t,
+    back: cython.bint,
+) -> tuple[npt.NDArray[np.int32], int]:
+    """Put vertices of these sizes in turn on processors 0, 1, ...: the next one where the ``room`` or ``most`` ends.
+
+    If one may go ``back``, a vertex for which the last one has too little left goes to the last that has enough.
+    Returns the processor of every vertex and how many vertices have one: fewer than all if the processors end.
+    """
+    place: cython.int[::1] = np.zeros(size.shape[0], np.int32)
+    count: cython.int[::1] = np.zeros(max(processors, 1), np.int32)
+    leaves: cython.Py_ssize_t = 1 << max(processors - 1, 1).bit_length()
+    left: cython.longlong[::1] = np.zeros(2 * leaves, np.int64)
+    least: cython.longlong = np.asarray(size).min(initial=2**31 - 1) if back else room + 1
+    with cython.nogil:
+        placed = _fill(size, room, most, processors, place, count, left, least)
+    return np.asarray(place), int(placed)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _fill(
+    size: cython.const_int[::1],
+    room: cython.longlong,
+    most: cython.longlong,
+    processors: cython.longlong,
+    place: cython.int[::1],
+    count: cython.int[::1],
+    left: cython.longlong[::1],
+    least: cython.longlong,
+) -> cython.longlong:
+    """``left`` is a tree over the processors before the last one: the most room below every node."""
+    last: cython.int = 0
+    used: cython.longlong = 0
+    for v in range(size.shape[0]):
+        if size[v] > room:
+            return v
+        at = last
+        if count[last] == most or used + size[v] > room:
+            if left[1] >= size[v]:
+                at = _last_with(left, size[v])
+            else:
+                if room - used >= least and count[last] < most:
+                    _record(left, last, room - used)
+                last += 1
+                used = 0
+                at = last
+        if at >= processors:
+            return v
+        place[v] = at
+        count[at] += 1
+        if at == last:
+            used += size[v]
+        else:
+            _record(left, at, 0 if count[at] == most else left[(left.shape[0] >> 1) + at] - size[v])
+    return size.shape[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _last_with(left: cython.longlong[::1], size: cython.longlong) -> cython.int:
+    """Return the last processor that has so much room left; there is one."""
+    node: cython.Py_ssize_t = 1
+    while 2 * node < left.shape[0]:
+        node = 2 * node + (left[2 * node + 1] >= size)
+    return cython.cast(cython.int, node - (left.shape[0] >> 1))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _record(left: cython.longlong[::1], at: cython.Py_ssize_t, room: cython.longlong) -> cython.void:
+    node: cython.Py_ssize_t = (left.shape[0] >> 1) + at
+    left[node] = room
+    while node > 1:
+        node >>= 1
+        left[node] = max(left[2 * node], left[2 * node + 1])
