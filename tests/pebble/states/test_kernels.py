@@ -86,7 +86,8 @@ def searched(cdag: Cdag, budget: int, limit: int, rng: np.random.Generator, **op
         given["cut"] = layered_search.Cut(int(rng.integers(3, 12)), per_set=int(rng.integers(3)), greed=0.5)
     elif kind == 2 and "automorphisms" not in options:
         given["order"] = belady.order_of(belady.plan(cdag, budget))
-    whole = layered_search.Layers(cdag, budget, limit, layered_search.tables(cdag), **given)
+    from_end = not options and kind != 2 and bool(rng.integers(2))
+    whole = layered_search.Layers(cdag, budget, limit, layered_search.tables(cdag, from_end=from_end), **given)
     outcome = whole.run(Search())
     kinds = [] if outcome.plan is None else [outcome.plan.kinds, outcome.plan.nodes]
     return [str(outcome.excess), *kinds, *[(layer.sets, layer.numbers) for layer in whole._layers]]

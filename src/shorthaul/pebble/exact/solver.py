@@ -3,10 +3,11 @@
 A state is what is computed, what is in fast memory, and what of that is nowhere else; a macro-move computes one node,
 loads its missing operands and lets an inclusion-minimal set of values go, stored lazily. All states of as many steps
 are kept beside each other (Zhou and Hansen's breadth-first heuristic search), so that each downset keeps only states
-that no other can become more cheaply; of states that an automorphism of the graph takes into each other one is kept. A
-pass below the best plan proves it optimal or finds an optimal one; passes below lower limits prove these as bounds.
-Passes go on turn by turn, with beams and local search in between, and what is left open at the end still tells a
-bound.
+that no other can become more cheaply; of states that an automorphism of the graph takes into each other one is kept.
+Schedules read from their ends are of the same kind, and often one way leads through a tenth of the states that the
+other does: short passes tell which. A pass below the best plan proves it optimal or finds an optimal one; passes below
+lower limits prove these as bounds. Passes go on turn by turn, with beams and local search in between, and what is left
+open at the end still tells a bound.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class _Solver:
 
     def __init__(self, cdag: Cdag, budget: int, best: Plan, bound: int, search: Search) -> None:
         self._cdag, self._budget, self._search = cdag, budget, search
-        self._given = tables(cdag)
+        self._given = {from_end: tables(cdag, from_end=from_end) for from_end in (False, True)}
+        self._from_end = False
         self._least = cdag.algorithmic_bound()
         self._patterns = NO_PATTERNS
         self._potential = NO_POTENTIAL
@@ -118,8 +120,36 @@ class _Solver:
         if self.gap() <= 0:
             return
         self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(tuning.SYMMETRY_SHARE * effort))
+        whole = self._turn_around(effort)
         self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(self._short * effort)
+        is_near = whole < tuning.NEAR_SHARE * self._search.left()
+        self._continue_main(max(self._short * effort, tuning.NEAR_TIMES * whole if is_near else 0.0))
+
+    def _turn_around(self, effort: float) -> float:
+        """Search from the start or from the end, whichever gets further with passes below parts of the limit.
+
+        Returns what the pass below the whole limit takes if each step goes on to take as many times as much.
+        """
+        scores = {False: (0, 0.0), True: (0, 0.0)}
+        whole = dict.fromkeys(scores, float("inf"))
+        share = min(tuning.DIRECTION_SHARE * effort, tuning.DIRECTION_SHARE * self._search.left())
+        for from_end in scores:
+            part, before = self._part(share), 0.0
+            for step in range(1, tuning.DIRECTION_STEPS + 1):
+                spent = part.spent()
+                excess = (self.best.traffic(self._cdag.weights) - self._least) * step // tuning.DIRECTION_STEPS
+                if not self._raise_by(
+                    self._layers(self._least + excess, from_end=from_end).run(part), self._least + excess
+                ):
+                    break
+                if self.gap() <= 0:
+                    return 0.0
+                taken = part.spent() - spent
+                scores[from_end] = (step, -taken)
+                whole[from_end] = taken * max(1.0, taken / before if before else 1.0) ** (tuning.DIRECTION_STEPS - step)
+                before = taken
+        self._from_end = scores[True] > scores[False]
+        return whole[self._from_end]
 
     def use_potential(self, effort: float) -> None:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
@@ -141,8 +171,27 @@ class _Solver:
                 self._guided(tuning.WIDE_BEAM if is_last else tuning.NARROW_BEAM, tuning.GUIDED_SHARE * effort)
             if is_last:
                 break
-        self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(tuning.PRICED_SHARE * effort)
+        self._begin_forwards(tuning.PRICED_SHARE * effort)
+
+    def _begin_forwards(self, effort: float) -> None:
+        """Begin the pass again from the start, with what is known of what is to come, for a while.
+
+        One from the end goes on instead if it still gets further.
+        """
+        if not self._from_end or self._wins_forwards(tuning.RACE_SHARE * effort):
+            self._from_end = False
+            self._main = self._layers(self.best.traffic(self._cdag.weights))
+        self._continue_main(effort)
+
+    def _wins_forwards(self, effort: float) -> bool:
+        """True if a pass from the start proves what lies halfway to the best plan before one from the end does."""
+        target = self.bound + (self.gap() + 1) // 2
+        racers = [self._layers(target, from_end=from_end) for from_end in (True, False)]
+        for _ in range(tuning.RACE_TURNS):
+            for number, racer in enumerate(racers):
+                if self._raise_by(racer.run(self._part(effort / tuning.RACE_TURNS)), target):
+                    return number == 1
+        return False
 
     def _guided(self, width: int, effort: float) -> None:
         """Look for a better plan by a beam that the potential guides."""
@@ -152,7 +201,7 @@ class _Solver:
             limit=self.best.traffic(self._cdag.weights) - self._least,
             search=self._part(effort),
             cut=Cut(width, is_guided=True),
-            given=self._given,
+            given=self._given[False],
             potential=self._potential,
         )
         if outcome.plan is not None:
@@ -165,10 +214,9 @@ class _Solver:
         self.raise_to(self._least + found.excess)
         if found.excess == 0 or self.gap() <= 0:
             return
-        before, self._patterns = self._main, found.patterns
-        self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(self._short * effort)
-        if before is not None and before.depth > self._main.depth and self.gap() > 0:
+        before, self._patterns = None if self._from_end else self._main, found.patterns
+        self._begin_forwards(self._short * effort)
+        if before is not None and self._main is not None and before.depth > self._main.depth and self.gap() > 0:
             self._main, self._patterns = before, NO_PATTERNS
 
     def run(self, effort: float) -> None:
@@ -178,16 +226,17 @@ class _Solver:
         while self.gap() > 0 and not part.expired() and self._continue_rising(part, tuning.SHORT_SHARE * effort):
             pass
 
-    def _layers(self, traffic: int) -> Layers:
-        """Return a pass for plans cheaper than ``traffic``."""
+    def _layers(self, traffic: int, *, from_end: bool | None = None) -> Layers:
+        """Return a pass for plans cheaper than ``traffic``; only one from the start has tables and a potential."""
         limit = traffic - self._least
+        from_end = self._from_end if from_end is None else from_end
         return Layers(
             self._cdag,
             self._budget,
             limit,
-            self._given,
-            patterns=self._patterns,
-            potential=self._potential,
+            self._given[from_end],
+            patterns=NO_PATTERNS if from_end else self._patterns,
+            potential=NO_POTENTIAL if from_end else self._potential,
             automorphisms=self._automorphisms,
         )
 
@@ -196,11 +245,16 @@ class _Solver:
         self.bound = max(self.bound, min(bound, self.best.traffic(self._cdag.weights)))
         self._search.report(best=self.best.traffic(self._cdag.weights), bound=self.bound, what="exact")
 
-    def _take(self, outcome: Outcome) -> None:
-        """Take the optimal plan that a complete pass has found."""
-        assert outcome.plan is not None
-        self.best = outcome.plan
-        self.bound = outcome.plan.traffic(self._cdag.weights)
+    def _raise_by(self, outcome: Outcome, traffic: int) -> bool:
+        """Take what a pass below ``traffic`` has found, if it is complete; False if it is not."""
+        if not (outcome.finished and outcome.complete):
+            return False
+        if outcome.plan is None:
+            self.raise_to(traffic)
+        else:  # it is optimal
+            self.best = outcome.plan
+            self.bound = outcome.plan.traffic(self._cdag.weights)
+        return True
 
     def _continue_main(self, effort: float) -> None:
         if self._main is None or self._main.outgrown:
@@ -208,27 +262,20 @@ class _Solver:
         traffic = self.best.traffic(self._cdag.weights)
         self._main.lower(traffic - self._least)
         outcome = self._main.run(self._part(effort))
-        if outcome.plan is not None and outcome.complete:
-            self._take(outcome)
-        elif outcome.finished and outcome.complete:
-            self.raise_to(traffic)
-        else:
+        if not self._raise_by(outcome, traffic):
             self.raise_to(self._least + self._main.proven)
 
     def _continue_rising(self, part: Search, short: float) -> bool:
         """Go on with the pass below a lower limit; False if it takes longer than the part."""
-        unit = self._given.unit
+        unit = self._given[False].unit
         if self._rising is None or self._target <= self.bound:
             self._target = min(self.bound + max(self._step, unit), self.best.traffic(self._cdag.weights))
             self._rising = self._layers(self._target)
         before = part.spent()
         outcome = self._rising.run(part)
-        if outcome.plan is not None and outcome.complete:
-            self._take(outcome)
-        elif outcome.finished and outcome.complete:
+        if self._raise_by(outcome, self._target):
             is_short = part.spent() - before < short
             self._step = 2 * max(self._step, unit) if is_short else unit
-            self.raise_to(self._target)
             self._rising = None
         elif self._rising.outgrown and self._step > unit:
             self._step, self._rising = unit, None

@@ -5,8 +5,9 @@ from shorthaul.pebble.states.potential_kernels cimport Potential
 
 cdef class Graph:
     cdef const long long[::1] weights
-    cdef const unsigned long long[::1] parents
-    cdef const unsigned long long[::1] children
+    cdef const unsigned long long[::1] touched
+    cdef const unsigned long long[::1] touchers
+    cdef const unsigned long long[::1] before
     cdef const unsigned long long[::1] later
     cdef const unsigned long long[::1] computed
     cdef long long n
@@ -35,8 +36,8 @@ cdef class Expansion:
     cdef long long cost
     cdef long long slack
     cdef unsigned long long[::1] base
-    cdef long long[::1] operands
-    cdef long long operand_count
+    cdef long long[::1] touched
+    cdef long long touched_count
     cdef long long total
     cdef long long released
     cdef long long excess

@@ -13,14 +13,17 @@ from cython.cimports.shorthaul.pebble.states.potential_kernels import Potential
 @cython.final
 @cython.cclass
 class Graph:
-    """A graph as bit sets, rows of ``words`` words: ``parents``, ``children``, and ``later``, nodes with descendants.
+    """A graph as bit sets, rows of ``words`` words, in the order of time or against it.
 
-    ``computed`` is the set of the nodes that are no inputs.
+    Computing a node touches it and its operands: these are row v of ``touched``, and the nodes whose computing touches
+    v row v of ``touchers``. Row v of ``before`` are the nodes computed before v, of ``later`` v and all those after it:
+    against time, its readers and its ancestors. ``computed`` is the set of the nodes that are no inputs.
     """
 
     weights: cython.const_longlong[::1]
-    parents: cython.const_ulonglong[::1]
-    children: cython.const_ulonglong[::1]
+    touched: cython.const_ulonglong[::1]
+    touchers: cython.const_ulonglong[::1]
+    before: cython.const_ulonglong[::1]
     later: cython.const_ulonglong[::1]
     computed: cython.const_ulonglong[::1]
     n: cython.longlong
@@ -29,14 +32,16 @@ class Graph:
     def __init__(
         self,
         weights: cython.const_longlong[::1],
-        parents: cython.const_ulonglong[::1],
-        children: cython.const_ulonglong[::1],
+        touched: cython.const_ulonglong[::1],
+        touchers: cython.const_ulonglong[::1],
+        before: cython.const_ulonglong[::1],
         later: cython.const_ulonglong[::1],
         computed: cython.const_ulonglong[::1],
     ) -> None:
         self.weights = weights
-        self.parents = parents
-        self.children = children
+        self.touched = touched
+        self.touchers = touchers
+        self.before = before
         self.later = later
         self.computed = computed
         self.n = weights.shape[0]
@@ -76,8 +81,8 @@ class Expansion:
     slack: cython.longlong  # what a plan may still cost
     # The state after computing a node, before values are let go; ``total`` is what it then takes.
     base: cython.ulonglong[::1]
-    operands: cython.longlong[::1]
-    operand_count: cython.longlong
+    touched: cython.longlong[::1]
+    touched_count: cython.longlong
     total: cython.longlong
     released: cython.longlong
     excess: cython.longlong
@@ -91,7 +96,7 @@ class Expansion:
     sizes: cython.longlong[::1]
     digits: cython.longlong[::1]  # their charges in sizes
     suffix: cython.longlong[::1]  # sums of sizes from here on
-    covered: cython.ulonglong[::1]  # the readers to come, with their descendants
+    covered: cython.ulonglong[::1]  # what is to come that touches them, with all later nodes
     is_covered: cython.uchar[::1]
     leaders: cython.ulonglong[::1]  # which others leave first
     has_leaders: cython.uchar[::1]
@@ -140,8 +145,8 @@ class Expansion:
         self.cost = 0
         self.slack = 0
         self.base = np.empty(3 * words, np.uint64)
-        self.operands = np.empty(n, np.int64)
-        self.operand_count = 0
+        self.touched = np.empty(n, np.int64)
+        self.touched_count = 0
         self.total = 0
         self.released = 0
         self.excess = 0

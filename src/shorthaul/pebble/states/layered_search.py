@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import DefectError
 from shorthaul.core.search import Search
+from shorthaul.graphs.csr import from_arrays
 from shorthaul.pebble import tuning
-from shorthaul.pebble.model import BoolArray, Cdag, IntArray
+from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.states import layered_search_kernels as kernels
 from shorthaul.pebble.states.automorphism_kernels import Group, turn
@@ -52,47 +53,44 @@ _MOST_STEPS_OF_BEAM = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """The CDAG as bit sets: row v of ``parents`` and ``children`` is a set of nodes, ``computed`` is one.
+    """The CDAG as bit sets of ``words`` 64-bit words; ``weights`` are in units of their divisor ``unit``.
 
-    Row v of ``later`` is the set of v and its descendants.
-
-    ``weights`` are in units of their divisor ``unit``.
+    ``from_end``: it is searched against the order of time.
     """
 
     unit: int
     weights: IntArray
-    parents: WordArray
-    children: WordArray
-    later: WordArray
-    computed: WordArray
+    words: int
     graph: Graph
-
-    @property
-    def words(self) -> int:
-        """The number of 64-bit words of a set."""
-        return len(self.computed)
+    from_end: bool
 
 
-def tables(cdag: Cdag) -> Tables:
-    """Return the bit sets of ``cdag``."""
+def tables(cdag: Cdag, *, from_end: bool = False) -> Tables:
+    """Return the bit sets of ``cdag``.
+
+    A schedule read from its end is one of the same kind: computing a node touches it and its operands, which all have
+    to be in fast memory, a value stays between two touches or is charged, and readers come before what they read.
+    """
     sources, targets = cdag.edge_arrays()
     unit = int(np.gcd.reduce(cdag.weights))
-    later = _rows(cdag.n, np.arange(cdag.n), np.arange(cdag.n), cdag.n)
-    for v in cdag.order[::-1].tolist():
-        for w in cdag.children.neighbours(v).tolist():
+    weights, nodes, computed = cdag.weights // unit, np.arange(cdag.n), ~cdag.is_input()
+    own = nodes[computed]
+    touched = _rows(cdag.n, np.concatenate([targets, own]), np.concatenate([sources, own]), cdag.n)
+    touchers = _rows(cdag.n, np.concatenate([sources, own]), np.concatenate([targets, own]), cdag.n)
+    inner = computed[sources]
+    first, then = (targets[inner], sources[inner]) if from_end else (sources[inner], targets[inner])
+    before = _rows(cdag.n, then, first, cdag.n)
+    later, following = _rows(cdag.n, nodes, nodes, cdag.n), from_arrays(cdag.n, first, then)
+    for v in (cdag.order if from_end else cdag.order[::-1]).tolist():
+        for w in following.neighbours(v).tolist():
             later[v] |= later[w]
-    weights = cdag.weights // unit
-    parents = _rows(cdag.n, targets, sources, cdag.n)
-    children = _rows(cdag.n, sources, targets, cdag.n)
-    computed = _rows(1, np.zeros(cdag.n, dtype=np.int64), np.arange(cdag.n), cdag.n, ~cdag.is_input())[0]
-    graph = Graph(weights, parents.ravel(), children.ravel(), later.ravel(), computed)
-    return Tables(unit, weights, parents, children, later, computed, graph)
+    every = _rows(1, np.zeros(len(own), dtype=np.int64), own, cdag.n)[0]
+    graph = Graph(weights, touched.ravel(), touchers.ravel(), before.ravel(), later.ravel(), every)
+    return Tables(unit, weights, len(every), graph, from_end)
 
 
-def _rows(rows: int, row: IntArray, member: IntArray, n: int, only: BoolArray | None = None) -> WordArray:
+def _rows(rows: int, row: IntArray, member: IntArray, n: int) -> WordArray:
     sets = np.zeros((rows, (n + 63) // 64), dtype=np.uint64)
-    if only is not None:
-        row, member = row[only], member[only]
     np.bitwise_or.at(sets, (row, member >> 6), np.uint64(1) << (member & 63).astype(np.uint64))
     return sets
 
@@ -264,6 +262,8 @@ class Layers:
                 computed = layer.numbers[row, NODE]
             red = _members(layer.sets[row, words : 2 * words])
             path.append((int(computed), {int(name[v]) for v in red}))
+        if self._sets.from_end:  # what is red after the last computation so far is red before it
+            path = [(node, red) for (node, _), (_, red) in zip(path, [(-1, set()), *path], strict=False)][::-1]
         return emit(self._cdag, path)
 
     def _turned(self, source: _Layer, origin: int, layer: _Layer, row: int) -> IntArray:
@@ -443,22 +443,26 @@ def _cut_down(sets: Tables, layer: _Layer, cut: Cut) -> _Layer:
 def emit(cdag: Cdag, path: list[tuple[int, set[int]]]) -> Plan:
     """Return the moves of a schedule given as (node computed, values red and live afterwards) per step.
 
-    Values leave before the node's missing operands are loaded, stored then if they are live and unsaved; outputs are
-    stored at once.
+    Values leave before the node's missing operands are loaded, or after it if it reads them, stored then if they are
+    live and unsaved; outputs are stored at once.
     """
     starts, targets = cdag.parents.starts.tolist(), cdag.parents.targets.tolist()
     readers = cdag.children.degrees().tolist()
     saved = cdag.is_input().tolist()
     red: set[int] = set()
     moves: list[tuple[int, int]] = []
-    for node, after in path:
-        operands = targets[starts[node] : starts[node + 1]]
-        for value in sorted(red - after - set(operands)):
-            if not saved[value]:
+
+    def let_go(values: set[int]) -> None:
+        for value in sorted(values):
+            if readers[value] and not saved[value]:
                 moves.append((Move.STORE, value))
                 saved[value] = True
             moves.append((Move.DELETE, value))
             red.discard(value)
+
+    for node, after in path:
+        operands = targets[starts[node] : starts[node + 1]]
+        let_go(red - after - set(operands))
         for value in operands:
             if value not in red:
                 moves.append((Move.LOAD, value))
@@ -469,9 +473,7 @@ def emit(cdag: Cdag, path: list[tuple[int, set[int]]]) -> Plan:
             moves.append((Move.STORE, node))
         for value in operands:
             readers[value] -= 1
-        for value in sorted(red - after):
-            moves.append((Move.DELETE, value))
-            red.discard(value)
+        let_go(red - after)
     return plan_of(moves)
 
 

@@ -34,59 +34,73 @@ _MOST_SLACK = cython.declare(cython.longlong, 1 << 38)
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _is_fresh(e: Expansion, value: cython.longlong) -> cython.bint:
+    """True if nothing computed so far touches a value: it comes without a charge."""
+    words: cython.longlong = e.graph.words
+    first: cython.longlong = e.position * 3 * words
+    k: cython.Py_ssize_t
+    for k in range(words):
+        if e.graph.touchers[value * words + k] & e.sets[first + k]:
+            return False
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _is_safe(e: Expansion, node: cython.longlong) -> cython.bint:
     """True if some optimal continuation computes ``node`` next: it fits as things are and nothing is gained by waiting.
 
-    The operands that die with it must be those that are not red, and the red ones D that die must outweigh the
-    result even when they would have been spilled instead: for any part of D that leaves less room to the result than
-    it takes, the charge has to cover spilling the result.
+    What it touches that is not red must be fresh or die with it, and the red values D that die must outweigh the fresh
+    ones that stay even when they would have been spilled instead: for any part of D that leaves less room to those than
+    they take, the charge has to cover spilling them all.
     """
     words: cython.longlong = e.graph.words
     first: cython.longlong = e.position * 3 * words
-    weight: cython.longlong = e.graph.weights[node]
-    occupancy: cython.longlong = e.numbers[e.position, OCCUPANCY] + weight
+    occupancy: cython.longlong = e.numbers[e.position, OCCUPANCY]
     freed: cython.longlong = 0
     charge: cython.longlong = 0
     dying: cython.longlong = 0
-    is_read: cython.bint
+    weight: cython.longlong = 0
+    dearest: cython.longlong = 0  # what spilling the fresh ones is charged
+    is_needed: cython.bint
     k: cython.Py_ssize_t
     j: cython.Py_ssize_t
     for k in range(words):
-        word = e.graph.parents[node * words + k]
+        word = e.graph.touched[node * words + k]
         while word:
             p = 64 * k + lowest(word)
             word &= word - 1
-            is_read = False
+            is_needed = False
             for j in range(words):
-                rest = e.graph.children[p * words + j] & complement(e.sets[first + j])
+                rest = e.graph.touchers[p * words + j] & complement(e.sets[first + j])
                 if j == node >> 6:
                     rest &= complement(bit(node & 63))
-                is_read = is_read or rest != 0
-            if not has(e.sets, first + words, p):
-                if is_read:
+                is_needed = is_needed or rest != 0
+            if has(e.sets, first + words, p):
+                if not is_needed:
+                    dying += 1
+                    freed += e.graph.weights[p]
+                    charge += e.graph.weights[p] * (2 if has(e.sets, first + 2 * words, p) else 1)
+                continue
+            occupancy += e.graph.weights[p]
+            if occupancy > e.budget:
+                return False
+            if is_needed:
+                if not _is_fresh(e, p):
                     return False
-                occupancy += e.graph.weights[p]
-                if occupancy > e.budget:
-                    return False
-            elif not is_read:
-                dying += 1
-                freed += e.graph.weights[p]
-                charge += e.graph.weights[p] * (2 if has(e.sets, first + 2 * words, p) else 1)
-    if occupancy > e.budget:
-        return False
-    rest = 0
-    for k in range(words):
-        rest |= e.graph.children[node * words + k]
-    if rest == 0:
+                weight += e.graph.weights[p]
+                dearest += e.graph.weights[p] * (2 if has(e.graph.computed, 0, p) else 1)
+    if weight == 0:
         return True
     if dying == 0 or freed < weight:
         return False
     if dying == 1:
-        return charge >= 2 * weight
-    # If a part Q of the dying operands is spilled and the rest weighs less than the result, then w(Q) is at least
+        return charge >= dearest
+    # If a part Q of the dying values is spilled and the rest weighs less than the fresh ones, then w(Q) is at least
     # this, and Q is charged that once, or twice if all of it is unsaved.
     least = freed - weight + 1
-    return least >= 2 * weight or (least >= weight and charge == 2 * freed)
+    return least >= dearest or (2 * least >= dearest and charge == 2 * freed)
 
 
 @cython.cfunc
@@ -116,7 +130,7 @@ def _open(e: Expansion) -> cython.void:
             word &= word - 1
             rest = 0
             for j in range(words):
-                rest |= e.graph.parents[v * words + j] & e.graph.computed[j] & complement(e.sets[first + j])
+                rest |= e.graph.before[v * words + j] & complement(e.sets[first + j])
             if rest == 0:
                 e.ready[e.ready_count] = v
                 e.ready_count += 1
@@ -136,31 +150,26 @@ def _compute(e: Expansion, v: cython.longlong) -> cython.void:
     """Make the state after computing v, before anything but what is not read any more leaves."""
     words: cython.longlong = e.graph.words
     first: cython.longlong = e.position * 3 * words
-    alive: cython.ulonglong = 0
     k: cython.Py_ssize_t
     i: cython.Py_ssize_t
     for k in range(words):
         e.base[k] = e.sets[first + k]
-        e.base[words + k] = e.sets[first + words + k] | e.graph.parents[v * words + k]
+        e.base[words + k] = e.sets[first + words + k] | e.graph.touched[v * words + k]
         e.base[2 * words + k] = e.sets[first + 2 * words + k]
-        alive |= e.graph.children[v * words + k]
     add(e.base, 0, v)
-    e.total = e.numbers[e.position, OCCUPANCY] + e.graph.weights[v]
+    e.total = e.numbers[e.position, OCCUPANCY]
     e.released = 0
-    e.operand_count = members(e.graph.parents, v * words, words, e.operands)
-    for i in range(e.operand_count):
-        p = e.operands[i]
+    e.touched_count = members(e.graph.touched, v * words, words, e.touched)
+    for i in range(e.touched_count):
+        p = e.touched[i]
         if not has(e.sets, first + words, p):
             e.total += e.graph.weights[p]
-        if within(e.graph.children, p * words, e.base, 0, words):
+        if within(e.graph.touchers, p * words, e.base, 0, words):
             remove(e.base, words, p)
             remove(e.base, 2 * words, p)
             e.released += e.graph.weights[p]
-    if alive:
-        add(e.base, words, v)
-        add(e.base, 2 * words, v)
-    else:
-        e.released += e.graph.weights[v]
+        elif has(e.graph.computed, 0, p) and _is_fresh(e, p):
+            add(e.base, 2 * words, p)
     e.excess = e.total - e.budget
     e.steps = 0
     e.index = 0
@@ -172,13 +181,13 @@ def _compute(e: Expansion, v: cython.longlong) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _may_lead_on(e: Expansion, v: cython.longlong) -> cython.bint:
+def _may_lead_on(e: Expansion) -> cython.bint:
     """False if tables or potential say that no plan below the limit goes on from there."""
     e.largest = 0
     e.held = 0
     e.slack = min(e.limit - 1 - e.cost, _MOST_SLACK)
     if e.lookup.rank.shape[0] > 0:
-        e.largest = relocate(e.lookup, e.base, v, e.operands, e.operand_count)
+        e.largest = relocate(e.lookup, e.base, e.touched, e.touched_count)
     if e.largest > e.slack * e.lookup.patterns.whole:
         return False
     if e.potential.table.ranks.shape[0] > 0:
@@ -205,7 +214,7 @@ def _list_candidates(e: Expansion, v: cython.longlong) -> cython.bint:
     if e.excess <= 0:
         return True
     for k in range(words):
-        word = e.sets[red + k] & complement(e.graph.parents[v * words + k])
+        word = e.sets[red + k] & complement(e.graph.touched[v * words + k])
         while word:
             a = 64 * k + lowest(word)
             word &= word - 1
@@ -235,7 +244,7 @@ def _list_candidates(e: Expansion, v: cython.longlong) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _cover(e: Expansion, number: cython.longlong) -> cython.void:
-    """Find the readers of a candidate that are not computed yet, with all their descendants."""
+    """Find what is still to be computed that touches a candidate, with all that comes later."""
     words: cython.longlong = e.graph.words
     a: cython.longlong = e.candidates[number]
     k: cython.Py_ssize_t
@@ -246,7 +255,7 @@ def _cover(e: Expansion, number: cython.longlong) -> cython.void:
     for k in range(words):
         e.covered[number * words + k] = 0
     for k in range(words):
-        word = e.graph.children[a * words + k] & complement(e.base[k])
+        word = e.graph.touchers[a * words + k] & complement(e.base[k])
         while word:
             v = 64 * k + lowest(word)
             word &= word - 1
@@ -273,8 +282,8 @@ def _may_wait(e: Expansion, one: cython.longlong, other: cython.longlong) -> cyt
         return False
     _cover(e, other)
     for k in range(words):
-        rest_a = e.graph.children[a + k] & complement(e.base[k])
-        rest_b = e.graph.children[b + k] & complement(e.base[k])
+        rest_a = e.graph.touchers[a + k] & complement(e.base[k])
+        rest_b = e.graph.touchers[b + k] & complement(e.base[k])
         if rest_a & complement(e.covered[other * words + k]):
             return False
         same = same and rest_a == rest_b
@@ -433,7 +442,7 @@ def _expand(e: Expansion, stop: cython.longlong) -> cython.bint:
             if not e.is_paused:
                 _compute(e, v)
                 e.work += _NODE_WORK
-            if e.is_paused or (_may_lead_on(e, v) and _list_candidates(e, v)):
+            if e.is_paused or (_may_lead_on(e) and _list_candidates(e, v)):
                 outcome = _release(e)
             e.is_paused = outcome == _PAUSED
             if outcome == _FULL:

@@ -33,6 +33,6 @@ cdef class Lookup:
 cdef long long slot_of(SetTable table, long long first, long long size, unsigned long long mask) noexcept nogil
 cdef void locate(Lookup lookup, const unsigned long long[::1] sets, long long first) noexcept nogil
 cdef long long relocate(
-    Lookup lookup, const unsigned long long[::1] state, long long node, const long long[::1] operands, long long count
+    Lookup lookup, const unsigned long long[::1] state, const long long[::1] touched, long long count
 ) noexcept nogil
 cdef long long let_go(Lookup lookup, long long node, long long digit) noexcept nogil

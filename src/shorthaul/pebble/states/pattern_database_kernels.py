@@ -394,19 +394,18 @@ def locate(lookup: Lookup, sets: cython.const_ulonglong[::1], first: cython.long
 def relocate(
     lookup: Lookup,
     state: cython.const_ulonglong[::1],
-    node: cython.longlong,
-    operands: cython.const_longlong[::1],
+    touched: cython.const_longlong[::1],
     count: cython.longlong,
 ) -> cython.longlong:
-    """Find the shares of a state that differs from the source in ``node`` and ``operands``; return the largest sum."""
+    """Find the shares of a state that differs from the source in what is ``touched``; return the largest sum."""
     part: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     for part in range(lookup.patterns.count):
         lookup.rank[part] = lookup.source_rank[part]
         lookup.entry[part] = lookup.source_entry[part]
-    for i in range(count + 1):
-        v = node if i == count else operands[i]
+    for i in range(count):
+        v = touched[i]
         for j in range(lookup.patterns.parts.node_first[v], lookup.patterns.parts.node_first[v + 1]):
             _locate(lookup, lookup.patterns, lookup.patterns.parts, lookup.patterns.parts.node_parts[j], state, 0)
     for row in range(lookup.sums.shape[0]):
