@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from tests.commands import shorthaul_json
@@ -9,6 +11,7 @@ from tests.reference import spatial_twins as twins
 from tests.samples import samples
 
 import shorthaul.spatial as engine
+from shorthaul.spatial.layout.fabric import usable
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.workloads import generators
 
@@ -23,6 +26,18 @@ def test_it_arrives_at_the_order() -> None:
         tree = twins.random_tree(rng, 60) if turn % 3 else twins.random_forest(rng)
         found = created(tree, curve=("auto", "snake")[turn % 2])  # itself compares the order, and replays the messages
         assert found["energy_hops"] > 0 or tree.n < 3
+
+
+def test_on_machines(monkeypatch) -> None:
+    rng = np.random.default_rng(12)
+    for turn in samples(20):
+        fabric = dataclasses.replace(twins.some_machine(rng), memory_bytes=4096)
+        tree = twins.random_tree(rng, 60) if turn % 3 else twins.random_forest(rng)
+        monkeypatch.setattr("shorthaul.spatial.verbs.machines.load_machine", lambda _, fabric=fabric: fabric)
+        most = -(-tree.n // int(usable(fabric).sum())) + turn % 2
+        found = created(tree, machine="some", per_processor=most)
+        assert found["words_per_processor"] <= 4096 // 8
+        assert found["energy_hops"] > 0 or tree.n <= most
 
 
 def test_from_the_command_line(tmp_path) -> None:

@@ -388,7 +388,7 @@ def test_errors(tmp_path) -> None:
         ({"weights": tmp_path / "w.txt"}, "weights: is for machines"),
         ({"machine": tmp_path / "no.yaml"}, "no such file"),
         ({**machine, "grid": "4x4"}, "grid: cannot be combined with machine"),
-        ({**machine, "create": True}, "create: cannot be combined"),
+        ({**machine, "create": True, "sizes": "s.npy"}, "create: is for vertices of one size"),
         ({**machine, "curve": "snake"}, "curve: cannot be combined"),
         ({**machine, "table": tmp_path / "t.txt"}, ".csv or .npz"),
         ({**machine, "per_processor": 2}, "at least --per-processor 4"),

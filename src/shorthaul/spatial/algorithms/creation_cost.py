@@ -12,9 +12,12 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial.algorithms.euler_tour import links
 from shorthaul.spatial.algorithms.layout_creation import create_layout
+from shorthaul.spatial.check.machine_replay import MachineReplay
 from shorthaul.spatial.check.replay import Replay
+from shorthaul.spatial.computer.fabric_network import FabricNetwork
 from shorthaul.spatial.computer.machine import Machine
-from shorthaul.spatial.model import Grid, Tree
+from shorthaul.spatial.computer.memory import WORD_BYTES
+from shorthaul.spatial.model import Fabric, Grid, Tree
 
 Index = npt.NDArray[np.int32]
 
@@ -39,8 +42,33 @@ def creation(tree: Tree, x: Index, y: Index, grid: Grid, position: Index, *, sea
     machine = Machine(
         x, y, grid, message_words=MESSAGE_WORDS, count_links=tree.n <= _REPLAYED, listener=replay, search=search
     )
+    return _run(machine, replay, tree, position, search.seed)
+
+
+def creation_on_machine(tree: Tree, fabric: Fabric, place: Index, position: Index, *, search: Search) -> dict[str, Any]:
+    """Do so on a machine, with the vertices stored in their own order, v on processor ``place[v]``.
+
+    At the end the vertex of position p is there, too: on processor ``place[p]``.
+    """
+    cell, processor, count = np.unique(place, return_inverse=True, return_counts=True)
+    is_replayed = tree.n <= _REPLAYED
+    replay = MachineReplay(fabric, cell) if is_replayed else None
+    network = FabricNetwork(fabric, cell, int(count.max()), count_links=is_replayed, listener=replay, search=search)
+    words = fabric.memory_bytes // WORD_BYTES
+    machine = Machine.over(network, len(cell), words=words, message_words=min(words, MESSAGE_WORDS))
+    return _run(machine, replay, tree, position, search.seed, processor.astype(np.int32))
+
+
+def _run(
+    machine: Machine,
+    replay: Replay | MachineReplay | None,
+    tree: Tree,
+    position: Index,
+    seed: int,
+    processor: Index | None = None,
+) -> dict[str, Any]:
     linked = links(tree.parent, *children(tree.parent, np.empty(0, np.int32)))
-    if not (machine.collect(create_layout(machine, linked, seed=search.seed)) == position).all():
+    if not (machine.collect(create_layout(machine, linked, processor=processor, seed=seed)) == position).all():
         raise DefectError("layout creation by messages arrived at another order")
     cost = machine.cost()
     if replay is not None and dict(replay.cost()) != dict(cost):

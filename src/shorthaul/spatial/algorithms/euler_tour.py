@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from shorthaul.spatial.algorithms.list_ranking import rank_list
 from shorthaul.spatial.computer.machine import Machine
-from shorthaul.spatial.computer.registers import Register, Values
+from shorthaul.spatial.computer.registers import Nodes, Register, Values
 
 Index = npt.NDArray[np.int32]
 
@@ -37,19 +37,24 @@ def links(parent: Index, starts: Index, kids: Index) -> Links:
 
 @dataclass(frozen=True, slots=True)
 class LinkRegisters:
-    """The links as every vertex knows its own."""
+    """The links as every vertex knows its own, and the ``processor`` of each (None: its own)."""
 
+    vertices: Nodes
     parent: Register
     first_child: Register
     next_sibling: Register
+    processor: Index | None = None
 
 
-def loaded(machine: Machine, tree: Links) -> LinkRegisters:
-    """Return the links on a machine, as given."""
+def loaded(machine: Machine, tree: Links, processor: Index | None = None) -> LinkRegisters:
+    """Return the links on a machine, as given; ``processor`` names that of every vertex, if not each has its own."""
+    vertices = machine.processors if processor is None else machine.nodes(processor, "vertices")
     return LinkRegisters(
-        machine.load("links: parent", tree.parent),
-        machine.load("links: first child", tree.first_child),
-        machine.load("links: next sibling", tree.next_sibling),
+        vertices,
+        machine.load("links: parent", tree.parent, vertices),
+        machine.load("links: first child", tree.first_child, vertices),
+        machine.load("links: next sibling", tree.next_sibling, vertices),
+        processor,
     )
 
 
@@ -61,19 +66,20 @@ def tour_ranks(
     Each vertex hosts both steps; ``weights`` are those of a step in and of a step out. With (1, 1) the sums are the
     indices in the tour, from 1; with (1, 0) the first is the preorder number, from 1.
     """
-    vertices = machine.all
-    n = machine.count
-    steps = machine.nodes(np.tile(np.arange(n, dtype=np.int32), 2), "steps of the tour")
+    vertices, n = tree.vertices.all, tree.vertices.count
+    host = np.arange(n, dtype=np.int32) if tree.processor is None else tree.processor
+    steps = machine.nodes(np.tile(host, 2), "steps of the tour")
     following = steps.register(-1, np.int32, name="following")
     weight = steps.register(weights[1], np.int32, name="weight")
     into = steps.all.where(steps.all.number < n)
     out = steps.all.where(steps.all.number >= n)
     weight[into] = weights[0]
-    child = tree.first_child[into.processor]
+    child = tree.first_child[into.number]
     following[into] = np.where(child >= 0, child, into.number + n)
-    sibling, parent = tree.next_sibling[out.processor], tree.parent[out.processor]
+    vertex = out.number - n
+    sibling, parent = tree.next_sibling[vertex], tree.parent[vertex]
     following[out] = np.where(sibling >= 0, sibling, np.where(parent >= 0, parent + n, -1))
-    del child, sibling, parent
+    del child, vertex, sibling, parent
     sums = rank_list(machine, steps, following, weight, seed=seed)
     return sums[vertices.number], sums[vertices.number + n]
 
@@ -81,6 +87,6 @@ def tour_ranks(
 def subtree_sizes_by_tour(machine: Machine, tree: LinkRegisters, *, seed: int = 0) -> Register:
     """Return the number of descendants of every vertex, itself included: (last - first + 1) / 2 in the tour."""
     into, out = tour_ranks(machine, tree, seed=seed)
-    size = machine.register(0, np.int32, name="size")
-    size[machine.all] = (out - into + 1) // 2
+    size = tree.vertices.register(0, np.int32, name="size")
+    size[tree.vertices.all] = (out - into + 1) // 2
     return size

@@ -26,6 +26,7 @@ from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import archive, load_layout
 from shorthaul.spatial.formats.machines import load_machine
 from shorthaul.spatial.formats.values import read_values
+from shorthaul.spatial.layout import orders
 from shorthaul.spatial.layout.fabric import (
     Traffic,
     most_vertices,
@@ -104,7 +105,6 @@ def expect_machine(options: Machined) -> bool:
     for name, default in (
         ("grid", None),
         ("curve", "auto"),
-        ("create", False),
         ("objective", "energy"),
         ("exact", False),
         ("restarts", None),
@@ -113,6 +113,8 @@ def expect_machine(options: Machined) -> bool:
         given = getattr(options, name, default)
         if given != default:
             raise InputError("cannot be combined with --machine", place=f"--{name}", value=given)
+    if getattr(options, "create", False) and getattr(options, "sizes", None) is not None:
+        raise InputError("is for vertices of one size", place="--create", cure="give --vertex-bytes")
     for name, suffixes in (("table", (".csv", ".npz")), ("routes", (".npz",)), ("csl", (".zip",))):
         file = getattr(options, name, None)
         if file is not None:
@@ -177,6 +179,8 @@ def plan_on_machine(
         "machine": put.figures(),
         "baselines": rows[1:],
     }
+    if options.create:
+        extra["creation"] = _creation(tree, fabric, load, most, search)
     return Result(
         "shorthaul/spatial-result",
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
@@ -188,6 +192,13 @@ def plan_on_machine(
         extra=extra,
         figures=views.machine_figures(tree, fabric, put.place, rows, put.traffic.loads),
     )
+
+
+def _creation(tree: Tree, fabric: Fabric, load: Load, most: int, search: Search) -> dict[str, Any]:
+    from shorthaul.spatial.algorithms.creation_cost import creation_on_machine
+
+    stored = place_on_fabric(load, fabric, {"stored": np.arange(tree.n, dtype=np.int32)}, most)["stored"]
+    return creation_on_machine(tree, fabric, stored, orders.positions(tree, "light-first"), search=search)
 
 
 def _placed(
