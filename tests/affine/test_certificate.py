@@ -175,6 +175,22 @@ def test_a_value_that_is_wrong_where_sizes_are_large_is_found(name: str) -> None
         assert f"bound.certificate.parts[{at_part + 1}]" in places
 
 
+def test_formulas_that_others_hide_are_verified() -> None:
+    """An argument made for the sizes is the largest one near them only; what a minimum in it hides is found too."""
+    program, sizes = case("gemm").workload, {"NI": 900, "NJ": 1100, "NK": 1000, "S": 65_536}
+    flow = flow_dependences(program)
+    document = as_bound(program, lower_bound(program, flow=flow, sizes=sizes), sizes, flow).document()
+    document = json.loads(json.dumps(document))
+    made = next(at for at, part in enumerate(document["certificate"]["parts"]) if part["events"].isdecimal())
+    paths = (("formula",), ("certificate", "parts", made, "value"))
+    found = [*changed_numbers({"formula": document["formula"]})]
+    found += [(paths[1], value) for _, value in changed_numbers({"value": at(document, paths[1])})]
+    hidden = [(path, value) for path, value in found if "Min(" in value]
+    assert len(hidden) > 30
+    for path, value in hidden[::8]:
+        assert verify(program, put(document, path, value), sizes)[0], (path, value)
+
+
 TEXT = (
     "void f(int n, double a[n], double b[n + 9]) {\n#pragma scop\nfor (int i = %s) a[i] %s= b[i];\n#pragma endscop\n}\n"
 )

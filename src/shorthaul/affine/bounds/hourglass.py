@@ -48,6 +48,7 @@ class Hourglass:
     places: tuple[int, ...]
     columns: tuple[int, ...]
     width: isl.Set  #: as many points as the widest step has places, or more
+    rims: tuple[isl.Set, isl.Set]  #: as many points as a step has places that the next one, the last one has not
     weight: isl.Set  #: pairs of an instance and a place of its step
     stride: int  #: how far one step is from the next
     ancestors: isl.UnionMap
@@ -109,12 +110,23 @@ def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None
     if not _is_by_steps(domain, time[0], places, columns):
         return None
     within = _places_of_steps(domain, time[0], places)
-    width = within.lexmin().reverse().apply_range(within).deltas().coalesce().gist_params(domain.params())
+    following = isl.Map("{ [t] -> [t + 1] }").apply_range(within)
+    both = following.domain().intersect(within.domain())
+    rims = (within.subtract(following), following.subtract(within))
     same = isl.Map.from_domain_and_range(domain, isl.Set.universe(within.domain().get_space())).equate(
         _IN, time[0], _OUT, 0
     )
     weight = same.apply_range(within).wrap().flatten().coalesce()
-    return Hourglass(made, time[0], places, columns, width, weight, stride, ancestors)
+    width, *rim = (
+        _most_places(item).gist_params(domain.params())
+        for item in (within, *(item.intersect_domain(both) for item in rims))
+    )
+    return Hourglass(made, time[0], places, columns, width, (rim[0], rim[1]), weight, stride, ancestors)
+
+
+def _most_places(within: isl.Map) -> isl.Set:
+    """Return as many points as any step has places, or more."""
+    return within.lexmin().reverse().apply_range(within).deltas().coalesce()
 
 
 def _passing(
@@ -215,16 +227,17 @@ def same_coordinates(name: str, width: int, kept: Sequence[int], where: str = "t
 def sub_bound(item: Hourglass, flow: DataFlow, events: int | None = None) -> SubBound:
     """Return the argument with its numbers as formulas.
 
-    ``events`` are those of a segment; without them S + 2 W.
+    ``events`` are those of a segment; without them S + 8 W, for which the first of two numbers is the larger one.
     """
     context, part = flow.program.context, item.argument.parts[0]
     size = count_formula(card(part.domain, context))
     sources = sympy.Add(*(most_formula(found, context) for found in sets_of(item.argument.sources)))
     W = count_formula(card(item.width, context))
     weight = count_formula(card(item.weight, context))
-    T = S + 2 * W if events is None else sympy.Integer(events)
+    rim = sympy.Add(*(count_formula(card(one, context)) for one in item.rims))
+    T = S + 8 * W if events is None else sympy.Integer(events)
     K = S + T
-    U = (S + 2 * W) ** 2 if events is None else (K + 2 * W) ** 2 / 4
+    U = (S + 4 * W + rim / 2) ** 2 if events is None else sympy.Max((K + rim) ** 2 / 4, 2 * W * K, evaluate=False)
     value = least_events(weight / U, T) - sources
     iterators = flow.program.by_name[part.statement].iterators
     columns, places = (", ".join(iterators[at] for at in group) for group in (item.columns, item.places))
@@ -234,22 +247,25 @@ def sub_bound(item: Hourglass, flow: DataFlow, events: int | None = None) -> Sub
             f"Steps are along {iterators[item.time]}, columns the values of {columns}, places those of {places}: a "
             f"step has the same places in all its columns, at most W = {W}; a column in two steps is in all between."
         ),
+        f"Of the places of a step and of the next one, the other one has all but delta = {rim} at most, in all.",
         f"An instance weighs as much as its step has places: D weighs {weight}.",
         (
             "Every instance is an ancestor of all instances of its column one step later: this relation lies inside of "
             "the ancestors composed from the flows of the program."
         ),
-        "Lemma (hourglass), with phi0 for the chain and phi1 for the broadcast: P weighs U = (K + 2 W)^2 / 4 at most.",
+        "Lemma (hourglass), with phi0 for the chain and phi1 for the broadcast: P weighs at most U, the larger one of",
+        "  (K + delta)^2 / 4 and 2 W K.",
         f"Any T will do; chosen: T = {T}, K = {K}, U = {U}.",
         f"Lemma (segments), by weight: value = {value_text('weight of D', 'U', T)} - sources.",
     )
-    facts = {"|D|": size, "W": W, "weight of D": weight, "K": K, "T": T, "U": U, "sources": sources}
+    facts = {"|D|": size, "W": W, "delta": rim, "weight of D": weight, "K": K, "T": T, "U": U, "sources": sources}
     neck = {
         "time": item.time,
         "stride": item.stride,
         "places": list(item.places),
         "columns": list(item.columns),
         "width": str(W),
+        "rim": str(rim),
         "weight": str(weight),
         "ancestors": str(item.ancestors),
     }
@@ -277,10 +293,11 @@ def _tuned(
     sizes: Mapping[str, int],
 ) -> SubBound | None:
     """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
-    weight, W, sources = (number_at(facts[name], sizes) for name in ("weight of D", "W", "sources"))
+    weight, W, rim, sources = (number_at(facts[name], sizes) for name in ("weight of D", "W", "delta", "sources"))
 
     def worth(events: int) -> float:
-        return events_at(4 * weight / (sizes["S"] + events + 2 * W) ** 2, events, sizes["S"]) - sources
+        K = sizes["S"] + events
+        return events_at(weight / max((K + rim) ** 2 / 4, 2 * W * K), events, sizes["S"]) - sources
 
     events = best_events(worth, round(sizes["S"] + 2 * W))
     if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:

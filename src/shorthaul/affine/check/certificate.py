@@ -19,7 +19,14 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import ProgramReads, Reads
 from shorthaul.affine.check.execution import execute, fixed
-from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, value_of
+from shorthaul.affine.check.formulas import (
+    Number,
+    as_decimal,
+    combined,
+    floor,
+    is_same,
+    value_of,
+)
 from shorthaul.affine.check.graphs.stages import OF_EVENTS, Stage, derived
 from shorthaul.affine.check.graphs.sums import has_sums
 from shorthaul.affine.check.lifetime_argument import KINDS, waiting_of, wrong_relations
@@ -34,7 +41,14 @@ from shorthaul.affine.check.partition_inequalities import (
     wrong_sum_value,
     wrong_sums,
 )
-from shorthaul.affine.check.partition_points import counted, operands_of, wrong_at, wrong_counts, wrong_formulas
+from shorthaul.affine.check.partition_points import (
+    counted,
+    is_written_so,
+    operands_of,
+    wrong_at,
+    wrong_counts,
+    wrong_formulas,
+)
 from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_formulas, wrong_cone_value, wrong_cones
 from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.check.stencils.levels import wrong_formulas as wrong_stencil_formulas
@@ -54,6 +68,11 @@ _EQUAL: Final = 4
 _CAPACITIES: Final = (1, 2, 4, 7, 1_000)
 #: Values of all parameters, and of S, at which only formulas are compared: segments of many events need large sizes.
 _LARGE: Final = ((40, 7), (700, 100), (9_973, 1_000), (100_003, 70_000))
+#: How many more are drawn, evenly by their logarithms, up to which size and S; and as many again near those of the
+#: document, up to that factor: another part of a formula is the largest one there.
+_DRAWN: Final = 12
+_LARGEST: Final = (30_000, 1_000_000)
+_NEAR: Final = 3.0
 _RULE: Final = "certificate"
 
 
@@ -118,6 +137,11 @@ class _Samples:
     executed: tuple[tuple[dict[str, int], Graph], ...]
     large: tuple[Mapping[str, int], ...]
 
+    @property
+    def apart(self) -> dict[str, int]:
+        """Sizes of which no two are the same, at which formulas are compared whose floors and extremes are opaque."""
+        return {name: 1_009 + 14 * at for at, name in enumerate(self.large[0])}
+
 
 @dataclass(frozen=True)
 class _Stages:
@@ -156,7 +180,12 @@ def _samples(program: Program, given: Mapping[str, int] | None, seed: int) -> _S
     found += [{name: drawn.randint(1, _SMALL_UPPER) for name in program.parameters} for _ in range(_SMALL)]
     found = [item for at, item in enumerate(found) if item not in found[:at]]
     large = [{**dict.fromkeys(program.parameters, value), "S": capacity} for value, capacity in _LARGE]
-    return _Samples(tuple(found), tuple(executed), (*large, *([] if given is None else [given])))
+    most = {**dict.fromkeys(program.parameters, _LARGEST[0]), "S": _LARGEST[1]}
+    large += [{name: round(value ** drawn.random()) for name, value in most.items()} for _ in range(_DRAWN)]
+    if given is not None:
+        near = [{name: value * _NEAR ** drawn.uniform(-1, 1) for name, value in given.items()} for _ in range(_DRAWN)]
+        large += [dict(given), *({name: max(1, round(value)) for name, value in item.items()} for item in near)]
+    return _Samples(tuple(found), tuple(executed), tuple(large))
 
 
 def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -173,6 +202,8 @@ def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
         yield from wrong_counts(item, instances, counted(item.sources, sizes), sizes, _CAPACITIES[:1])
     for here in () if item.given["mirrored"] else samples.large:
         yield from wrong_formulas(item, here)
+    if not is_written_so(item, samples.apart):
+        yield "the value is not written as T, |D| and U give it by the lemma on segments, less the sources"
 
 
 def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -243,6 +274,26 @@ def _sums(
             if not spills[one].intersect(spills[other]).is_empty():
                 yield "bound.certificate.sums", f"parts {one + 1} and {other + 1} count loads of common vertices"
     texts = {"certificate.formula": str(given["formula"]), "formula": str(bound["formula"])}
+    yield from _wrong_inputs(given, bound, reads, samples)
+    every = [{**at, "S": capacity} for at in samples.counted for capacity in _CAPACITIES]
+    for here in (*every, *samples.large):
+        total = _total(given, sums, here)
+        wrong = {text for text in texts.values() if not is_same(value_of(text, here), total)}
+        for name, text in texts.items():
+            if text in wrong:
+                yield f"bound.{name}", f"is not the largest sum of the parts at {dict(here)}"
+    whole, here = _written(given, sums), samples.apart
+    for name, text in texts.items():
+        if not is_same(value_of(text, here, opaque=True), value_of(whole, here, opaque=True)):
+            yield f"bound.{name}", "is not written as the largest sum of the parts"
+    if sizes is not None:
+        yield from _wrong_value(given, bound, sums, sizes)
+
+
+def _wrong_inputs(
+    given: Mapping[str, Any], bound: Mapping[str, Any], reads: Reads, samples: _Samples
+) -> Iterator[tuple[str, str]]:
+    """Yield where the inputs are not those that are counted."""
     for at in samples.counted:
         inputs = counted(reads.inputs, at)
         for name in ("certificate.inputs", "inputs"):
@@ -251,15 +302,6 @@ def _sums(
                 yield f"bound.{name}", f"there are {inputs} inputs at {dict(at)}"
             if not is_same(value, value_of(str(given["inputs"]), at)):
                 yield f"bound.{name}", f"is not the number of inputs in the certificate at {dict(at)}"
-        for capacity in _CAPACITIES:
-            here = {**at, "S": capacity}
-            total = _total(given, sums, here)
-            wrong = {text for text in texts.values() if not is_same(value_of(text, here), total)}
-            for name, text in texts.items():
-                if text in wrong:
-                    yield f"bound.{name}", f"is not the largest sum of the parts at {here}"
-    if sizes is not None:
-        yield from _wrong_value(given, bound, sums, sizes)
 
 
 def _total(given: Mapping[str, Any], sums: Sequence[Sequence[int]], at: Mapping[str, int]) -> Number:
@@ -272,6 +314,16 @@ def _total(given: Mapping[str, Any], sums: Sequence[Sequence[int]], at: Mapping[
         values.append(reduce(partial(combined, ast.Mult), factors, value))
     totals = [reduce(partial(combined, ast.Add), (values[k] for k in item), zero) for item in sums]
     return combined(ast.Add, value_of(str(given["inputs"]), at), max(totals, default=zero, key=as_decimal))
+
+
+def _written(given: Mapping[str, Any], sums: Sequence[Sequence[int]]) -> str:
+    """Return inputs plus the largest of the sums as a formula."""
+    values = []
+    for part in given["parts"]:
+        factors = [step["times"] for step in part.get("graph", []) if "times" in step]
+        values.append(f"Max(0, {' * '.join(f'({item})' for item in (part['value'], *factors))})")
+    totals = [" + ".join(values[at] for at in item) or "0" for item in sums]
+    return f"({given['inputs']}) + Max({', '.join(totals or ['0'])})"
 
 
 def _wrong_value(

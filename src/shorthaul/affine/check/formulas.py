@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import hashlib
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, Final, cast
@@ -17,12 +18,15 @@ from typing import Any, Final, cast
 from shorthaul.core.errors import InputError
 
 Number = Fraction | Decimal
+#: How a function of a name is evaluated on its arguments at sizes.
+_Call = Callable[[str, list[ast.expr], Mapping[str, int]], Any]
 
 _DIGITS: Final = Context(prec=60)
 #: What floors forgive, as roots are rounded.
 _ROUNDING: Final = Decimal("1e-40")
 #: Two numbers are the same up to this part.
 _SAME: Final = Decimal("1e-30")
+_KEPT: Final = Context(prec=28)
 
 _ARITHMETIC: Final[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
@@ -46,16 +50,24 @@ _DIGITAL: Final[dict[type[ast.AST], str]] = {
 }
 
 
-def value_of(text: str, sizes: Mapping[str, int]) -> Number:
+def value_of(text: str, sizes: Mapping[str, int], *, opaque: bool = False) -> Number:
     """Return the number that a formula is at ``sizes``.
+
+    Where it is ``opaque``, floors, extremes and pieces are some fixed functions of what they are given: two formulas
+    are the same number only if they are one up to arithmetic, whatever a floor or a maximum hides at these sizes.
 
     Raises :class:`InputError` for anything that is no formula in these names.
 
     >>> value_of("2*S*floor(N**3/S**(3/2)) - Max(N, 1)/2", {"N": 6, "S": 4})
     Fraction(213, 1)
+    >>> [
+    ...     value_of(text, {"N": 6}, opaque=True) == value_of("Max(N, 2*N + 1)", {"N": 6}, opaque=True)
+    ...     for text in ("Max(N + N + 1, N)", "Max(2*N + 1, N - 1)")
+    ... ]
+    [True, False]
     """
     try:
-        found = _value(_parsed(text), sizes)
+        found = _value(_parsed(text), sizes, _hidden if opaque else _called)
     except (SyntaxError, ValueError, RecursionError, ArithmeticError, KeyError, TypeError) as error:
         raise InputError(f"is no formula: {error}", place="formula", value=text[:80]) from None
     if isinstance(found, Fraction | Decimal):
@@ -141,27 +153,27 @@ def _constant(value: float) -> Fraction:
     return Fraction(str(value))
 
 
-def _value(node: ast.AST, sizes: Mapping[str, int]) -> Any:
+def _value(node: ast.AST, sizes: Mapping[str, int], call: _Call) -> Any:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, bool) else _constant(node.value)
     if isinstance(node, ast.Name):
         return Fraction(sizes[node.id])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return combined(ast.Sub, Fraction(0), _value(node.operand, sizes))
+        return combined(ast.Sub, Fraction(0), _value(node.operand, sizes, call))
     if isinstance(node, ast.BinOp):
-        return _binary(node, sizes)
+        return _binary(node, sizes, call)
     if isinstance(node, ast.Compare):
-        items = [_value(item, sizes) for item in (node.left, *node.comparators)]
+        items = [_value(item, sizes, call) for item in (node.left, *node.comparators)]
         signs = [_COMPARED[type(item)] for item in node.ops]
         ordered = [as_decimal(item) if any(isinstance(one, Decimal) for one in items) else item for item in items]
         return all(sign(a, b) for sign, a, b in zip(signs, ordered, ordered[1:], strict=False))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return _called(node.func.id, node.args, sizes)
+        return call(node.func.id, node.args, sizes)
     raise ValueError(f"{ast.unparse(node)[:40]} is not understood")
 
 
-def _binary(node: ast.BinOp, sizes: Mapping[str, int]) -> Any:
-    a, b = _value(node.left, sizes), _value(node.right, sizes)
+def _binary(node: ast.BinOp, sizes: Mapping[str, int], call: _Call) -> Any:
+    a, b = _value(node.left, sizes, call), _value(node.right, sizes, call)
     if isinstance(node.op, ast.BitAnd | ast.BitOr):
         if not (isinstance(a, bool) and isinstance(b, bool)):
             raise TypeError("conditions are joined that are none")
@@ -178,10 +190,10 @@ def _called(name: str, arguments: list[ast.expr], sizes: Mapping[str, int]) -> A
         for item in arguments:
             if not isinstance(item, ast.Tuple) or len(item.elts) != 2:
                 raise ValueError("a piece is no pair")
-            if _value(item.elts[1], sizes) is True:
-                return _value(item.elts[0], sizes)
+            if _value(item.elts[1], sizes, _called) is True:
+                return _value(item.elts[0], sizes, _called)
         raise ValueError("no piece holds")
-    values = [_value(item, sizes) for item in arguments]
+    values = [_value(item, sizes, _called) for item in arguments]
     if name in {"Max", "Min"} and values:
         key = None if all(isinstance(item, Fraction) for item in values) else as_decimal
         return (max if name == "Max" else min)(values, key=key)
@@ -199,3 +211,32 @@ def _called(name: str, arguments: list[ast.expr], sizes: Mapping[str, int]) -> A
     if name == "sqrt":
         return power(only, Fraction(1, 2))
     raise ValueError(f"{name} is not known")
+
+
+def _stand_in(name: str, values: Iterable[Number | str]) -> Fraction:
+    """Return a fixed number in place of a function of some values, the same for values that are :func:`is_same`."""
+    texts = [item if isinstance(item, str) else str(_KEPT.plus(as_decimal(item)).normalize()) for item in values]
+    digest = hashlib.sha256("|".join((name, *texts)).encode()).digest()
+    return Fraction(int.from_bytes(digest[:8], "big"), 2**40)
+
+
+def _hidden(name: str, arguments: list[ast.expr], sizes: Mapping[str, int]) -> Any:
+    if name == "sqrt":
+        return _called(name, arguments, sizes)
+    if name == "Piecewise":
+        pairs = [item.elts for item in arguments if isinstance(item, ast.Tuple) and len(item.elts) == 2]
+        return _stand_in(name, (key for a, b in pairs for key in (_value(a, sizes, _hidden), ast.unparse(b))))
+    if name not in {"Max", "Min"}:
+        return _stand_in(name, (_value(item, sizes, _hidden) for item in arguments))
+    values = (_value(item, sizes, _hidden) for item in _flat(name, arguments))
+    known = {_KEPT.plus(as_decimal(item)).normalize(): item for item in values}
+    return next(iter(known.values())) if len(known) == 1 else _stand_in(name, sorted(known))
+
+
+def _flat(name: str, arguments: list[ast.expr]) -> Iterator[ast.expr]:
+    """Yield the arguments of an extreme, those of the same one inside of it among them."""
+    for item in arguments:
+        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name) and item.func.id == name:
+            yield from _flat(name, item.args)
+        else:
+            yield item

@@ -72,6 +72,11 @@ def wrong_width(item: Argument, sizes: Mapping[str, int]) -> Iterator[str]:
     width = value_of(str(neck["width"]), sizes)  # more only lowers the bound
     if not is_same(width, Fraction(widest)) and width < widest:
         yield f"the widest step has {widest} places, not {neck['width']}"
+    pairs = [(places, steps[at + 1]) for at, places in steps.items() if at + 1 in steps]
+    rim = max((len(one) - len(other) for one, other in pairs), default=0)
+    rim = max(rim, 0) + max(0, *(len(other) - len(one) for one, other in pairs), 0)
+    if value_of(str(neck["rim"]), sizes) < rim:
+        yield f"steps differ from the next ones by {rim} places, not {neck['rim']}"
     weight = sum(len(steps[one[neck["time"]]]) for one in instances)
     if not is_same(value_of(str(neck["weight"]), sizes), Fraction(weight)):
         yield f"the instances weigh {weight}, not {neck['weight']}"
@@ -79,10 +84,11 @@ def wrong_width(item: Argument, sizes: Mapping[str, int]) -> Iterator[str]:
 
 def most_by_columns(item: Argument, sizes: Mapping[str, int], events: Fraction) -> Number:
     """Return U: the most that the instances of one segment of so many events weigh."""
-    width = value_of(str(item.given["hourglass"]["width"]), sizes)
-    if not isinstance(width, Fraction):
+    width, rim = (value_of(str(item.given["hourglass"][name]), sizes) for name in ("width", "rim"))
+    if not isinstance(width, Fraction) or not isinstance(rim, Fraction):
         return as_decimal(width)
-    return (sizes["S"] + events + 2 * max(width, Fraction(0))) ** 2 / 4
+    K = sizes["S"] + events
+    return max((K + rim) ** 2 / 4, 2 * max(width, Fraction(0)) * K)
 
 
 def weight_of(item: Argument, sizes: Mapping[str, int], events: Fraction, instances: Number) -> Number:

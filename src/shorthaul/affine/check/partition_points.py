@@ -16,7 +16,7 @@ import islpy as isl
 import numpy as np
 
 from shorthaul.affine.check.execution import Execution, contains, evaluate, fixed
-from shorthaul.affine.check.formulas import combined, is_same, least_events, power, value_of
+from shorthaul.affine.check.formulas import combined, is_number, is_same, least_events, power, value_of
 from shorthaul.affine.check.partition_argument import Argument, Part, most_instances
 from shorthaul.affine.check.partition_inequalities import (
     most_by_columns,
@@ -196,3 +196,27 @@ def wrong_formulas(item: Argument, here: Mapping[str, int]) -> Iterator[str]:
     value = combined(ast.Sub, least_events(item.given["events"], events, segments, here["S"]), sources)
     if not is_same(value, value_of(str(item.given["value"]), here)):
         yield "the value is not what the lemma on segments gives for T, |D| and U, less the sources"
+
+
+def is_written_so(item: Argument, here: Mapping[str, int]) -> bool:
+    """Return whether the value is written as the lemma on segments gives it, whatever floors hide at these sizes.
+
+    For instances read from both sides of a triangle this is not asked.
+    """
+    given, neck = item.given, item.given["hourglass"]
+    size, T = given["instances_count"], given["events"]
+    most = [given["most_instances"]]
+    if given["mirrored"]:
+        return True
+    if neck is not None:
+        by_columns = f"(S + ({T}) + ({neck['rim']}))**2/4"
+        size, most = neck["weight"], [by_columns, f"Max({by_columns}, 2*({neck['width']})*(S + ({T})))"]
+    found = value_of(str(given["value"]), here, opaque=True)
+    for U in most:
+        segments = f"({size})/({U})"
+        events = f"({T})*floor({segments})"
+        if is_number(T):
+            events = f"{T}*(ceiling({segments}) - 1) + S*Min(1, ceiling({segments}) - 1)"
+        if is_same(found, value_of(f"{events} - ({given['sources_count']})", here, opaque=True)):
+            return True
+    return False

@@ -365,17 +365,20 @@ HOURGLASS = Lemma(
     """\
 Let D be instances at steps, columns and places: a step has the same places in all its columns, W_t of them in step
 t, at most W; a column that occurs in two steps occurs in all steps between; and every instance is an ancestor of all
-instances of its column one step later. Let phi0 be the projection onto place and column, phi1 the one onto step and
-place. If a stretch of a play computes the instances P of D and |phi0(P)| + |phi1(P)| <= K, and an instance of step t
-weighs W_t, then P weighs (K + 2 W)^2 / 4 at most.""",
+instances of its column one step later. Let W_t <= W_(t+1) + d and W_(t+1) <= W_t + d' for all steps t that have a
+next one, and delta = d + d'. Let phi0 be the projection onto place and column, phi1 the one onto step and place. If
+a stretch of a play computes the instances P of D and |phi0(P)| + |phi1(P)| <= K, and an instance of step t weighs
+W_t, then P weighs at most the larger one of (K + delta)^2 / 4 and 2 W K.""",
     """\
-Let a column of P occur in steps from s to t. An instance of a step between is a descendant of one of P in step s
-and an ancestor of one in step t, step by step, so it is computed in between: all places of the step are in P. Call
-such steps full for the column. Different full steps have different classes of phi1, so with c = |phi0(P)| the sum of
-W_t over them is K - c at most. A column whose widest full step has w places has w classes of phi0 or more, and its
-full steps weigh the sum of W_t^2, at most w (K - c). The sum of w over the columns is c at most, so full steps weigh
-c (K - c) at most. The first and the last step of a column have at most as many instances as the column has classes
-of phi0, of weight W at most. Together c (K - c) + 2 c W at most, largest at c = (K + 2 W) / 2.""",
+Let a column of P occur in steps from s to t, with w classes of phi0, and let step u have v_u classes of phi1; so in
+step u the column has at most w and at most v_u instances. An instance of a step between s and t is a descendant of
+one of P in step s and an ancestor of one in step t, step by step, so it is computed in between: all places of such a
+step u are in P, hence W_u = v_u <= w, and the column weighs W_u v_u <= w v_u there. If there is such a step, W_s <=
+w + d, as the next step is one of them, and W_t <= w + d'. So the column weighs at most w v_s + d w in step s and
+w v_t + d' w in step t. Together these are at most w (E + delta), with E the sum of all v_u, |phi1(P)|. If there is no
+such step, the column occurs in two steps at most and weighs 2 W w at most. The sum of w over the columns is c =
+|phi0(P)|, so P weighs at most c times the larger one of E + delta <= K - c + delta and 2 W; c (K - c + delta) is
+largest at c = (K + delta) / 2, and c <= K.""",
 )
 
 CONES = Lemma(
