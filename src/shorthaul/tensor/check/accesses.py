@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from shorthaul.tensor.networks.model import Access, Expand, Permute, Regroup, Step, Stride
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 #: Positions from and to (included) along an axis, in every step.
 Range = tuple[Ints, Ints]
 
@@ -25,6 +27,49 @@ def in_all(ranges: Range, count: int) -> Range:
     return np.broadcast_to(ranges[0], (count,)).copy(), np.broadcast_to(ranges[1], (count,)).copy()
 
 
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Boxes of steps in a row: where they lie (by axis and step), their volumes, and what the step before had too.
+
+    ``passes`` and ``again`` are the same in positions that a machine of some widths computes, a part of a pass as all.
+    """
+
+    low: Ints
+    high: Ints
+    volume: Floats
+    common: Floats
+    passes: Floats
+    again: Floats
+
+    def last(self) -> list[tuple[int, int]]:
+        """Return where the last box lies."""
+        return list(zip(self.low[:, -1].tolist(), self.high[:, -1].tolist(), strict=True))
+
+
+def passes(
+    box: Sequence[Range], count: int, before: Sequence[tuple[int, int]] | None, widths: Sequence[int] | None
+) -> Passes:
+    """Return what becomes of a box in ``count`` steps, of which the first follows on ``before``, if on any."""
+    low, high = (np.empty((len(box), count), np.int64) for _ in range(2))
+    for axis, ranges in enumerate(box):
+        low[axis], high[axis] = ranges
+    first = np.array([(0, -1)] * len(box) if before is None else before, np.int64).reshape(len(box), 2)
+    low_before = np.concatenate([first[:, :1], low[:, :-1]], 1)
+    high_before = np.concatenate([first[:, 1:], high[:, :-1]], 1)
+    length = np.maximum(high - low + 1, 0)
+    shared = np.maximum(np.minimum(high, high_before) - np.maximum(low, low_before) + 1, 0)
+    volume, common = length.prod(0, dtype=np.float64), shared.prod(0, dtype=np.float64)
+    filled, again = volume, common
+    if widths is not None:
+        width = np.array(widths, np.int64).reshape(-1, 1)
+        whole_passes = -(-length // width)
+        filled = (whole_passes * width).prod(0, dtype=np.float64)
+        again = (np.where(shared == length, whole_passes, shared // width) * width).prod(0, dtype=np.float64)
+    if before is None:
+        common[0] = again[0] = 0.0
+    return Passes(low, high, volume, common, filled, again)
+
+
 def joined(one: Range, other: Range) -> Range:
     """Return the least range around both; an empty one (0 to -1) adds nothing."""
     low = np.minimum(np.where(one[1] < one[0], other[0], one[0]), np.where(other[1] < other[0], one[0], other[0]))
@@ -34,18 +79,20 @@ def joined(one: Range, other: Range) -> Range:
 def _cut(low: Ints, high: Ints, size: int) -> Range:
     low, high = np.maximum(low, 0), np.minimum(high, size - 1)
     empty = high < low
-    return np.where(empty, 0, low), np.where(empty, -1, high)
+    return (np.where(empty, 0, low), np.where(empty, -1, high)) if empty.any() else (low, high)
 
 
 def reached_by(access: Access, dims: Sequence[Range]) -> list[Range]:
     """Return what an access reaches of the stored tensor."""
     box = []
     for index, size in zip(access.axes, access.shape, strict=True):
-        low_sum = high_sum = np.full(1, index.offset, np.int64)
+        first = last = np.full(1, index.offset, np.int64)
         for dim, factor in index.terms:
             low, high = dims[dim] if factor >= 0 else dims[dim][::-1]
-            low_sum, high_sum = low_sum + low * factor, high_sum + high * factor
-        box.append(_cut(low_sum // index.divisor, high_sum // index.divisor, size))
+            first, last = first + low * factor, last + high * factor
+        if index.divisor > 1:
+            first, last = first // index.divisor, last // index.divisor
+        box.append(_cut(first, last, size))
     for step in access.steps:
         box = _source(box, step)
     return box

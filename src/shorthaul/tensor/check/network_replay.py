@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.check import Violation
-from shorthaul.tensor.check.accesses import Ints, Range, in_all, joined, reached_by, whole
+from shorthaul.tensor.check.accesses import Ints, Range, in_all, joined, passes, reached_by, whole
 from shorthaul.tensor.check.need import need_faults
 from shorthaul.tensor.networks.model import Network, Operator
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
@@ -301,40 +301,22 @@ class GroupRun:
 
     def _follow(self, name: str, box: Sequence[Range], count: int) -> None:
         """Add up what each step of a piece needs of a box that the step before did not have."""
-        volume, common = np.ones(count), np.ones(count)
-        passes, spared = np.ones(count), np.ones(count)
-        ends = self.last.get(name)
-        now, extents = [], []
-        for axis, ranges in enumerate(box):
-            low, high = in_all(ranges, count)
-            before_low, before_high = np.roll(low, 1), np.roll(high, 1)
-            before_low[0], before_high[0] = (0, -1) if ends is None else ends[axis]
-            length = np.maximum(high - low + 1, 0)
-            again = np.maximum(np.minimum(high, before_high) - np.maximum(low, before_low) + 1, 0)
-            volume *= length
-            common *= again
-            if name in self.widths:  # a part of a pass takes as long as all of it
-                width = self.widths[name][axis]
-                passes *= np.ceil(length / width) * width
-                spared *= np.where(again == length, np.ceil(length / width), again // width) * width
-            now.append((int(low[-1]), int(high[-1])))
-            extents.append(int((high - low).max()) + 1)
-        changed = volume > common
-        if ends is None:
-            common[0], spared[0], changed[0] = 0.0, 0.0, False
-            self.first[name] = float(volume[0])
-        self.last[name] = now
+        before = self.last.get(name)
+        seen = passes(box, count, before, self.widths.get(name))
+        changed = seen.volume > seen.common
+        if before is None:
+            changed[0] = False
+            self.first[name] = float(seen.volume[0])
+        self.last[name] = seen.last()
+        extents = ((seen.high - seen.low).max(1) + 1).tolist()
         known = self.extents.get(name, tuple(extents))
         self.extents[name] = tuple(max(a, b) for a, b in zip(known, extents, strict=True))
-        self.moved[name] = self.moved.get(name, 0.0) + float((volume - common).sum())
-        new = passes - spared if name in self.widths else volume - common
-        self.filled[name] = self.filled.get(name, 0.0) + float(new.sum())
-        self.same[name] = self.same.get(name, 0.0) + float(common.sum())
-        self.most[name] = max(self.most.get(name, 0.0), float(volume.max()))
+        self.moved[name] = self.moved.get(name, 0.0) + float((seen.volume - seen.common).sum())
+        self.filled[name] = self.filled.get(name, 0.0) + float((seen.passes - seen.again).sum())
+        self.same[name] = self.same.get(name, 0.0) + float(seen.common.sum())
+        self.most[name] = max(self.most.get(name, 0.0), float(seen.volume.max()))
         self.changes[name] = self.changes.get(name, False) or bool(changed.any())
-        trail = self.trails.setdefault(name, hashlib.sha256())
-        for ranges in box:
-            trail.update(np.stack(in_all(ranges, count)).tobytes())
+        self.trails.setdefault(name, hashlib.sha256()).update(np.stack([seen.low, seen.high]).tobytes())
 
     def _amounts(self, steps: int) -> GroupReplay:
         result, tensors = GroupReplay(steps=steps), self.network.tensors
@@ -407,12 +389,14 @@ class GroupRun:
 
 def _covers(boxes: Ints, shape: Sequence[int]) -> bool:
     """Return whether boxes ((low, high) by axis by step) leave out nothing, where they form a grid."""
-    distinct = np.unique(boxes.reshape(-1, boxes.shape[-1]), axis=1).reshape(2, len(shape), -1)
-    held = 1
+    number, held = np.zeros(boxes.shape[-1], np.int64), 1
     for axis, size in enumerate(shape):
-        ends = np.unique(distinct[:, axis], axis=1)
-        low, high = ends
-        if low[0] > 0 or high.max() < size - 1 or (low[1:] > np.maximum.accumulate(high)[:-1] + 1).any():
+        codes, places = np.unique(boxes[0, axis] * (size + 1) + boxes[1, axis] + 1, return_inverse=True)
+        low, high = np.divmod(codes, size + 1)
+        high -= 1
+        held *= len(codes)
+        gaps = low[0] > 0 or high.max() < size - 1 or (low[1:] > np.maximum.accumulate(high)[:-1] + 1).any()
+        if gaps or held > boxes.shape[-1]:
             return False
-        held *= ends.shape[1]
-    return bool(held == distinct.shape[2])
+        number = number * len(codes) + places
+    return held == len(np.unique(number))

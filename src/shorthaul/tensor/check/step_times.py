@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.tensor.check.accesses import Range, in_all
+from shorthaul.tensor.check.accesses import Range, passes
 from shorthaul.tensor.check.network_replay import GroupReplay, GroupRun, residents
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
@@ -127,24 +127,12 @@ class _Times:
 
     def _changes(self, name: str, box: Sequence[Range], count: int) -> tuple[Floats, Floats, Floats]:
         """Return by step what enters of a box, what leaves, and what the array computes, a part of a pass as all."""
-        volume, common, passes, spared = (np.ones(count) for _ in range(4))
-        ends, left = self.last.get(name, ([(0, -1)] * len(box), 0.0))
-        widths = self.pace.widths[int(name.removeprefix("work "))] if name.startswith("work") else [1] * len(box)
-        now = []
-        for ranges, before, width in zip(box, ends, widths, strict=True):
-            low, high = in_all(ranges, count)
-            low_before, high_before = np.append(before[0], low[:-1]), np.append(before[1], high[:-1])
-            length = np.maximum(high - low + 1, 0)
-            shared = np.maximum(np.minimum(high, high_before) - np.maximum(low, low_before) + 1, 0)
-            volume *= length
-            common *= shared
-            passes *= -(-length // width) * width
-            spared *= np.where(shared == length, -(-length // width), shared // width) * width
-            now.append((int(low[-1]), int(high[-1])))
-        if name not in self.last:
-            common[0] = spared[0] = 0.0
-        self.last[name] = now, float(volume[-1])
-        return volume - common, np.append(left, volume[:-1]) - common, passes - spared
+        before, left = self.last.get(name, (None, 0.0))
+        widths = self.pace.widths[int(name.removeprefix("work "))] if name.startswith("work") else None
+        seen = passes(box, count, before, widths)
+        self.last[name] = seen.last(), float(seen.volume[-1])
+        leaving = np.append(left, seen.volume[:-1]) - seen.common
+        return seen.volume - seen.common, leaving, seen.passes - seen.again
 
     def _still(self, run: GroupRun, levels: Mapping[str, int]) -> set[str]:
         """Return the boxes for which nothing passes while steps run."""
