@@ -14,7 +14,8 @@ from tests.samples import samples
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.orders.placement import all_loops, integer_solution
+from shorthaul.affine.integer_sets.subspaces import integer_solution
+from shorthaul.affine.orders.placement import all_loops
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.skewing import Distance, best_covectors, shifted
 from shorthaul.affine.orders.tile_steps import Edge, Step, edge_formula

@@ -243,6 +243,10 @@ LARGEST_ORDER = 300_000
 PART_VERTICES = range(40, 260)
 #: Values of S for these.
 PART_CAPACITIES = (1, 2, 3)
+#: The share of the memory that rows inside of tiles may need beside what the order holds; not varied.
+ROWS_SHARE = 0.25
+#: Elements of a row that one statement after the other computes, where whole rows need too much; not varied.
+ROW_BLOCK = 64
 #: Iterations of a loop that emitted C executes together (benchmarks/affine_code.py).
 STRIP = 8
 

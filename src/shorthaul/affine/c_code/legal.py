@@ -11,6 +11,7 @@ import islpy as isl
 
 from shorthaul.affine.c_code.legality import Order, broken_between, examined, leads_back
 from shorthaul.affine.c_code.parts import Nest, keeps_nothing, nest_of, program_nest
+from shorthaul.affine.c_code.rows import in_rows
 from shorthaul.affine.c_code.sinking import Sinking, most_moved, plain_of, uses_at
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
@@ -29,11 +30,12 @@ Known = dict[Hashable, Any]
 
 @dataclass(frozen=True)
 class LegalOrder:
-    """Nests one after the other, what is known of each, and the storage that they need.
+    """Nests one after the other, what is known of each, and the storage that they need; ``upper`` says what they load.
 
     In ``moved`` are phases that stand within the loops of others.
     """
 
+    upper: UpperBound | LevelOrder
     nests: tuple[Nest, ...]
     orders: tuple[Order | None, ...]
     storage: Storage
@@ -45,15 +47,15 @@ class LegalOrder:
         """The words that the operands of what was moved need beside what the order holds."""
         return max((_operands(plain_of(step)) for step in self.moved), default=0)
 
-    def loads(self, upper: UpperBound | LevelOrder, sizes: Mapping[str, int]) -> float | None:
-        """Return what the emitted order loads at most at ``sizes``, with those of ``upper``; None where it left that.
+    def loads(self, sizes: Mapping[str, int]) -> float | None:
+        """Return what the emitted order loads at most at ``sizes``; None where it left the order derived.
 
         What was moved loads every operand; arrays that outlive the function get their last values from buffers.
         """
         if any(nest.remark for nest in self.nests):
             return None
         parameters = {name: size for name, size in sizes.items() if name != "S"}
-        total = upper.value(sizes)
+        total = self.upper.value(sizes)
         for step in self.moved:
             plain = plain_of(step)
             total += plain.counts.at(sizes)(plain.every_use) - step.loads(parameters, sizes["S"])
@@ -93,7 +95,8 @@ def legal_order(
         within = frozenset(array for order in orders for array in order.broken)
         across = broken_between(nests, conflicts)
         if not within | across:
-            return LegalOrder(tuple(nests), tuple(orders), storage, conflicts, tuple(phases.moved))
+            upper = _put_in_rows(upper, phases, orders, conflicts, sizes)
+            return LegalOrder(upper, tuple(phases.nests), tuple(orders), storage, conflicts, tuple(phases.moved))
         larger = storage.expanded(within, sizes) if within else None
         if not within and phases.sink(conflicts):
             continue
@@ -109,13 +112,30 @@ def legal_order(
             _join(phases, conflicts, program, sizes)
 
 
-def as_it_is(flow: DataFlow) -> LegalOrder:
+def _put_in_rows(
+    upper: UpperBound | LevelOrder, phases: Sinking, orders: list[Order], conflicts: Conflicts, sizes: Mapping[str, int]
+) -> UpperBound | LevelOrder:
+    """Put rows along memory in place of skewed coordinates inside of tiles; return ``upper`` with these tiles."""
+    for at, (step, nest) in enumerate(zip(phases.steps, phases.nests, strict=True)):
+        found = None if step is None or nest.remark else in_rows(step, sizes["S"], conflicts)
+        if found is None:
+            continue
+        made = nest_of(conflicts.program, found.step, at, sizes, found.entries)
+        order = examined(made, conflicts)
+        if not order.broken:
+            phases.put(at, found.step, made)
+            orders[at] = order
+            upper = upper.instead({found.step.names[0]: found.step})
+    return upper
+
+
+def as_it_is(upper: UpperBound | LevelOrder, flow: DataFlow) -> LegalOrder:
     """Return program order, of which nothing has to be examined; which loops are parallel is not known."""
     program = flow.program
     nest = program_nest(program, [item.name for item in program.statements])
     remark = "the search ended before the derived order was known to be legal: program order in its place"
     storage = Storage(flow)
-    return LegalOrder((replace(nest, remark=remark),), (None,), storage, Conflicts(program, storage.accesses()))
+    return LegalOrder(upper, (replace(nest, remark=remark),), (None,), storage, Conflicts(program, storage.accesses()))
 
 
 def room_for_moved(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], known: Known) -> int:

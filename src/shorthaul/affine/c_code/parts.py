@@ -78,13 +78,22 @@ class _Draft:
     conditions: Sequence[str] = ()
 
 
-def nest_of(program: Program, step: AnyStep, number: int, sizes: Mapping[str, int]) -> Nest:
-    """Return the order of ``step`` at ``sizes``, which has every parameter and S; ``number`` counts the steps."""
+def nest_of(
+    program: Program,
+    step: AnyStep,
+    number: int,
+    sizes: Mapping[str, int],
+    inside: Mapping[str, Sequence[str]] | None = None,
+) -> Nest:
+    """Return the order of ``step`` at ``sizes``, which has every parameter and S; ``number`` counts the steps.
+
+    ``inside`` replaces what sorts instances inside of tiles, by statement, in iterators v0, v1, ...
+    """
     if isinstance(step, FixedStep):
-        return nest_of(program, step.step, number, {**sizes, "S": step.capacity})
+        return nest_of(program, step.step, number, {**sizes, "S": step.capacity}, inside)
     capacity = sizes["S"]
     parameters = {name: sizes[name] for name in program.parameters}
-    writer = _Writer(program, f"T{number}", capacity, parameters)
+    writer = _Writer(program, f"T{number}", capacity, parameters, inside)
     if isinstance(step, TurnsStep) and step.pays(parameters, capacity):
         return writer.nest(step.names, writer.in_turns(step))
     if isinstance(step, WholeStep):
@@ -121,9 +130,15 @@ class _Writer:
     """Makes the parts of one step; the names of tile sizes begin with ``prefix``."""
 
     def __init__(
-        self, program: Program, prefix: str, capacity: int, parameters: Mapping[str, int] | None = None
+        self,
+        program: Program,
+        prefix: str,
+        capacity: int,
+        parameters: Mapping[str, int] | None = None,
+        inside: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.program, self.prefix, self.capacity, self.parameters = program, prefix, capacity, parameters
+        self.inside = inside
         self.sizes: dict[str, int] = {}
         self._tiles: dict[int, dict[int, str] | None] = {}
         self._boxes: dict[int, list[str | None]] = {}
@@ -228,7 +243,8 @@ class _Writer:
         outer = [_Entry(texts[at]) for at in order.outer]
         moved = step.origin if isinstance(step, BorderedStep) else {}
         origins = [_Entry(f"{texts[at]} + {moved.get(at, 0)}", tiles[at]) for at in order.tiled]
-        return [*outer, *origins, *(_Entry(texts[at]) for at in order.inner)]
+        inner = [texts[at] for at in order.inner] if self.inside is None else self.inside[name]
+        return [*outer, *origins, *map(_Entry, inner)]
 
     def _keeps_nothing(self, step: Step) -> bool:
         """True if tiles load as much as program order, in which every use is loaded."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from math import gcd, lcm
 
@@ -85,3 +86,31 @@ def lattice(kernels: tuple[Subspace, ...], dimensions: int, most: int = 256) -> 
                     if len(found) > most:
                         return None
     return tuple(space for space in found if space)
+
+
+@lru_cache(maxsize=1 << 16)
+def integer_solution(matrix: tuple[tuple[int, ...], ...], goal: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return integers x with x . matrix = goal, or None.
+
+    >>> integer_solution(((1, 0, 0), (0, 0, 1)), (2, 0, -1))
+    (2, -1)
+    """
+    result = rational_solution(matrix, goal)
+    whole = result is not None and all(value.denominator == 1 for value in result)
+    return tuple(int(value) for value in result) if whole and result is not None else None
+
+
+def rational_solution(matrix: Sequence[Sequence[int]], goal: Sequence[int]) -> tuple[Fraction, ...] | None:
+    """Return x with x . matrix = goal, or None.
+
+    >>> rational_solution(((1, 1), (1, -1)), (1, 0))
+    (Fraction(1, 2), Fraction(1, 2))
+    """
+    count = len(matrix)
+    result = [Fraction(0)] * count
+    for row in span([(*(item[at] for item in matrix), goal[at]) for at in range(len(goal))]):
+        pivot = next(at for at, value in enumerate(row) if value)
+        if pivot == count:
+            return None
+        result[pivot] = Fraction(row[count], row[pivot])
+    return tuple(result)

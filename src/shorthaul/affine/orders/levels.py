@@ -32,6 +32,10 @@ class LevelOrder:
         """The phases."""
         return self.order.steps
 
+    def instead(self, steps: Mapping[str, AnyStep]) -> LevelOrder:
+        """Return the order with other orders of some phases, by the first of their statements."""
+        return replace(self, order=self.order.instead(steps))
+
     def value(self, sizes: Mapping[str, int]) -> float:
         """Return loads that suffice at ``sizes``, S being one of the memories; see :class:`UpperBound`."""
         return self._least(sizes, UpperBound.value)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import islice, permutations, product
 
@@ -16,7 +15,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
-from shorthaul.affine.integer_sets.subspaces import span
+from shorthaul.affine.integer_sets.subspaces import integer_solution, span
 from shorthaul.affine.model import Statement
 from shorthaul.affine.tuning import MOST_PLACEMENTS, MOST_TILED, WIDEST_FREE_ORDER
 
@@ -169,23 +168,6 @@ def placement_map(name: str, width: int, rows: tuple[Row, ...], parameters: tupl
     values = ", ".join(row.text(inner) for row in rows)
     text = f"[{', '.join(parameters)}] -> {{ {name}[{', '.join(inner)}] -> [{values}] }}"
     return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
-
-
-@lru_cache(maxsize=1 << 16)
-def integer_solution(matrix: tuple[tuple[int, ...], ...], goal: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return integers x with x . matrix = goal, or None.
-
-    >>> integer_solution(((1, 0, 0), (0, 0, 1)), (2, 0, -1))
-    (2, -1)
-    """
-    count = len(matrix)
-    result = [Fraction(0)] * count
-    for row in span([(*(item[at] for item in matrix), goal[at]) for at in range(len(goal))]):
-        pivot = next(at for at, value in enumerate(row) if value)
-        if pivot == count:
-            return None
-        result[pivot] = Fraction(row[count], row[pivot])
-    return tuple(int(value) for value in result) if all(value.denominator == 1 for value in result) else None
 
 
 def loops(statement: Statement) -> tuple[Row, ...]:

@@ -21,7 +21,8 @@ import sympy
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, all_loops
+from shorthaul.affine.model import Statement
+from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, all_loops, function_rows
 from shorthaul.affine.orders.value_classes import INFINITE, Counted, ValueClass, value_classes
 from shorthaul.affine.tuning import COMPARED_APART, COMPARED_ORDERS, COMPARED_PANEL, NEGLIGIBLE, STEPS_PER_ORDER
 
@@ -149,6 +150,22 @@ class Phase:
         small = [item for item, large in zip(self.classes, self.bulky, strict=True) if not large]
         return sum(self.counts.number(item.bulk) for item in small), sum(len(item.uses) for item in small)
 
+    def along_memory(self, order: Loops) -> int:
+        """Return how many statements go along their memory while the coordinates that are not tiled stay."""
+        fixed = [at for at in (*order.outer, *order.inner) if at not in order.tiled]
+        return sum(not any(self.placement[name][at].factors[axis] for at in fixed) for name, axis in self._axes.items())
+
+    @cached_property
+    def is_skewed(self) -> bool:
+        """True if a coordinate moves in several loops at once."""
+        return any(sum(map(bool, row.factors)) > 1 for rows in self.placement.values() for row in rows)
+
+    @cached_property
+    def _axes(self) -> dict[str, int]:
+        """The iterator along which the elements that a statement writes follow one another in memory."""
+        found = {name: memory_axis(self.counts.flow.program.by_name[name]) for name in self.names}
+        return {name: axis for name, axis in found.items() if axis is not None}
+
     def rate(self, policy: Policy) -> float:
         """Return the loads where candidates are compared; infinite if nothing fits. Small classes are not kept."""
         return self._rates.of(policy)
@@ -156,6 +173,15 @@ class Phase:
     @cached_property
     def _rates(self) -> Rates:
         return Rates(self)
+
+
+def memory_axis(statement: Statement) -> int | None:
+    """Return the iterator that moves the last subscript of what is written by one, and no other subscript."""
+    *others, last = function_rows(statement.write.relation) or (None,)
+    if last is None:
+        return None
+    found = [at for at, factor in enumerate(last.factors) if abs(factor) == 1]
+    return next((at for at in found if not any(row.factors[at] for row in others if row is not None)), None)
 
 
 class Rates:
@@ -263,7 +289,7 @@ def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> t
             continue
         policy = Policy(order, _least_levels(phase, order), (1,) * len(order.tiled))
         rate = phase.rate(policy)
-        if best is None or rate < best[0] * (1 - 1e-9):
+        if best is None or rate < best[0] * (1 - 1e-9) or _is_smoother(phase, rate, order, best):
             best = (rate, policy)
     if best is None or best[0] == INFINITE:
         return None
@@ -271,6 +297,13 @@ def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> t
     for change in (_other_levels, _weighted, _other_levels):
         rate, policy = _improved(phase, policy, rate, change)
     return policy, rate
+
+
+def _is_smoother(phase: Phase, rate: float, order: Loops, best: tuple[float, Policy]) -> bool:
+    """True if skewed tiles load as much as the best order, and more statements go along their memory inside of them."""
+    known = best[1].order
+    same = rate <= best[0] * (1 + 1e-9) and len(order.tiled) == len(known.tiled)
+    return same and phase.is_skewed and phase.along_memory(order) > phase.along_memory(known)
 
 
 def _useful(order: Loops, phase: Phase) -> bool:

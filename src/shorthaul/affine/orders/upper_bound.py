@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -90,6 +90,10 @@ class UpperBound:
         parameters = {name: sizes[name] for name in self.program.parameters}
         total = sum(item.loads(parameters, sizes["S"]) for item in self.steps)
         return total - self.staying.words(parameters, sizes["S"])
+
+    def instead(self, steps: Mapping[str, AnyStep]) -> UpperBound:
+        """Return the order with other orders of some phases, by the first of their statements."""
+        return replace(self, steps=tuple(steps.get(item.names[0], item) for item in self.steps))
 
     def without_cache(self, sizes: Mapping[str, int]) -> float:
         """Return the loads at ``sizes`` if nothing is ever kept: every operand of every instance."""

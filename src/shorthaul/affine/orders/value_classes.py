@@ -24,8 +24,8 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.integer_sets.subspaces import span
-from shorthaul.affine.orders.placement import Loops, Placement, Read, Row, integer_solution, placement_map
+from shorthaul.affine.integer_sets.subspaces import integer_solution, span
+from shorthaul.affine.orders.placement import Loops, Placement, Read, Row, placement_map
 
 _SET, _DIV = isl.dim_type.set, isl.dim_type.div
 INFINITE = float("inf")
@@ -216,7 +216,7 @@ class ValueClass:
         key = ("spacing", order.outer, order.inner)
         if key not in self._cache:
             axes = [at for at in (*order.outer, *order.inner) if at not in self.free]
-            steps = _diagonal([[row[at] for at in axes] for row in self.generators], len(axes))
+            steps = diagonal([[row[at] for at in axes] for row in self.generators], len(axes))
             self._cache[key] = dict(zip(axes, steps, strict=True))
         result: dict[int, int | None] = self._cache[key]
         return result
@@ -241,7 +241,7 @@ def without_holes(item: isl.Set) -> isl.Set:
     return isl.Set.from_basic_set(item.remove_divs().simple_hull())
 
 
-def _diagonal(rows: list[list[int]], width: int) -> list[int | None]:
+def diagonal(rows: list[list[int]], width: int) -> list[int | None]:
     """Return the diagonal of the Hermite normal form: the spacing of a lattice, coordinate after coordinate."""
     work = [list(row) for row in rows]
     result: list[int | None] = []

@@ -81,8 +81,8 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             try:
                 order = legal_order(here, flow, less, known)
             except OutOfEffortError:
-                order = as_it_is(flow)
-            loads = order.loads(here, less) if order.room <= kept else None
+                order = as_it_is(here, flow)
+            loads = order.loads(less) if order.room <= kept else None
             remarks = remarks_of(order)
             text = c_file(program, order, sizes, remarks)
         except OutOfEffortError:
@@ -90,7 +90,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         wanted = BoundOptions(profile=options.profile)
         found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE)
         least = bound_of(program, found, sizes, flow)
-        drawn = None if loads is None or order.moved or order.copies else here
+        drawn = None if loads is None or order.moved or order.copies else order.upper
         extra: CodeExtra = {
             "code": text,
             "sizes": sizes,

@@ -164,6 +164,11 @@ def bordered(step: Step, sizes: Mapping[str, int]) -> BorderedStep | None:
     return _best_tiles(start)
 
 
+def within(step: BorderedStep, capacity: int) -> BorderedStep | None:
+    """Return the phase in the best tiles for ``capacity`` words; None if none fit."""
+    return _best_tiles(replace(step, capacity=capacity, tiles={}, origin={}, counted=None))
+
+
 #: The place of a class, the statement whose values it has, and an array; a read of it, and the instances it stands for.
 _Partner = tuple[tuple[int, str, str], Read, isl.Map]
 
@@ -331,7 +336,7 @@ def _on_a_grid(best: BorderedStep, largest: Callable[..., BorderedStep | None]) 
         return best
     parts, rest = counted
     tiled, start = best.policy.order.tiled, best
-    rows = [best.inside.placement[name] for name in best.names]
+    rows = best.inside.placement.values()
     own = [at for at in tiled if all(sum(map(bool, row[at].factors)) <= 1 for row in rows)]
     for grid in (Grid(parts, at) for at in own):  # planes across skewed coordinates are as large as their average
         for edge in grid.edges(start.tiles[grid.at]) if grid.last - grid.first < MOST_PLANES else ():

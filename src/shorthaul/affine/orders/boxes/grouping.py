@@ -12,6 +12,7 @@ import islpy as isl
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Flow
 from shorthaul.affine.integer_sets.points import at_sizes
+from shorthaul.affine.integer_sets.subspaces import integer_solution
 from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
@@ -20,7 +21,6 @@ from shorthaul.affine.orders.placement import (
     Placement,
     Row,
     function_rows,
-    integer_solution,
     placement_map,
     signs_of,
 )

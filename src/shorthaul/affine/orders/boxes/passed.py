@@ -17,6 +17,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
+from shorthaul.affine.integer_sets.subspaces import integer_solution
 from shorthaul.affine.model import Array, Reference, Statement
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
@@ -27,7 +28,6 @@ from shorthaul.affine.orders.placement import (
     affine_row,
     as_written,
     function_rows,
-    integer_solution,
     zeros_of,
 )
 from shorthaul.affine.orders.splitting import Piece, Split
