@@ -259,6 +259,7 @@ SWEEPS = """void f(int n, int m, double x[n][m], double y[n][m], double z[n][m])
 }"""
 
 
+@pytest.mark.slow
 def test_nests_that_follow_one_another_are_joined() -> None:
     sizes = {"n": 13, "m": 12, "S": 70}
     flow = flow_dependences(program_from_text(SWEEPS))
@@ -269,7 +270,7 @@ def test_nests_that_follow_one_another_are_joined() -> None:
     assert loads <= here.value(sizes) <= 3 * 13 * 12  # the values that begin a line are inputs, all others computed
 
 
-@pytest.mark.parametrize("name", ["lu", "cholesky", "ludcmp"])
+@pytest.mark.parametrize("name", quick(("lu", "cholesky", "ludcmp"), ("ludcmp",)))
 def test_what_a_box_computes_is_not_loaded_there(name: str) -> None:
     for sizes in ({"N": 9, "S": 14}, {"N": 11, "S": 40}):
         here = at_sizes(upper_of(name), flow_of(name), sizes, Search(effort=1))
@@ -277,6 +278,7 @@ def test_what_a_box_computes_is_not_loaded_there(name: str) -> None:
         assert loads <= here.value(sizes) or not exact
 
 
+@pytest.mark.slow
 def test_a_search_that_ends_early_keeps_what_it_found() -> None:
     flow, sizes = flow_of("attention"), {"N": 2048, "D": 64, "S": 4096}
     found = [at_sizes(upper_of("attention"), flow, sizes, Search(effort=effort)) for effort in (0.05, 0.3, 1.5)]
@@ -289,7 +291,7 @@ def test_a_search_that_ends_early_keeps_what_it_found() -> None:
     ("name", "sizes", "most"),
     [
         # a value of the sum for every iteration of a box, where the program has one row of them
-        ("doitgen", "NR=150,NQ=140,NP=160,S=4096", 2.1e7),
+        pytest.param("doitgen", "NR=150,NQ=140,NP=160,S=4096", 2.1e7, marks=pytest.mark.slow),
         pytest.param("symm", "M=1000,N=1200,S=131072", 8.0e6, marks=pytest.mark.slow),
         # a column of the result dies where the next one begins
         pytest.param("gramschmidt", "M=1000,N=1200,S=131072", 7.0e6, marks=pytest.mark.slow),

@@ -164,7 +164,7 @@ def test_every_changed_number_is_found(name: str) -> None:
     assert not missed(name, 1)
 
 
-@pytest.mark.parametrize("name", ["jacobi-2d", "seidel-2d"])
+@pytest.mark.parametrize("name", ["jacobi-2d", pytest.param("seidel-2d", marks=pytest.mark.slow)])
 def test_a_value_that_is_wrong_where_sizes_are_large_is_found(name: str) -> None:
     """At sizes at which instances are counted nothing tells it from the true one."""
     document, sizes = certified(name)

@@ -44,6 +44,7 @@ def text_of(body: str) -> str:
     return HEAD % TIME.format(body)
 
 
+@pytest.mark.slow
 def test_finite_differences_in_time() -> None:
     """Three fields; a place that is computed in k steps has its neighbours in k - 2."""
     NX, NY, T, S = (symbol(name) for name in ("NX", "NY", "TMAX", "S"))

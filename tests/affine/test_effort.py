@@ -36,6 +36,7 @@ def test_more_effort_gives_no_smaller_bound_and_all_of_it_the_whole() -> None:
     assert values[-1] == whole.value(SIZES)
 
 
+@pytest.mark.slow
 def test_drawings_leave_out_an_order_whose_loads_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(*_: object) -> float:
         raise OutOfEffortError("the search has ended")

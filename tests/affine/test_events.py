@@ -17,7 +17,9 @@ from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.core.search import Search
 
 
-@pytest.mark.parametrize(("name", "size", "S"), [("cholesky", 2_000, 131_072), ("jacobi-1d", 2_000, 900)])
+@pytest.mark.parametrize(
+    ("name", "size", "S"), [("cholesky", 2_000, 131_072), pytest.param("jacobi-1d", 2_000, 900, marks=pytest.mark.slow)]
+)
 def test_more_at_the_sizes_given(name: str, size: int, S: int) -> None:
     """The formula grows where it is asked for, nowhere does it fall, and its leading term stays."""
     sizes = {**dict.fromkeys(kernel(name).parameters, size), "S": S}

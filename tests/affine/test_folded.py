@@ -47,7 +47,7 @@ def random_text(draw: random.Random) -> str:
 }}"""  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [0, 1, 4, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 120))])
+@pytest.mark.parametrize("seed", [1, 4, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(5, 120)))])
 def test_halves_load_no_more_than_said(seed: int) -> None:
     draw = random.Random(seed)
     program = program_from_text(random_text(draw))

@@ -71,7 +71,10 @@ def all_sets(sides: tuple[int, ...]) -> Any:
     return (((number >> np.arange(size)) & 1).astype(bool).reshape(sides) for number in range(1, 1 << size))
 
 
-@pytest.mark.parametrize(("sides", "radius"), [((7,), 1), ((8,), 2), ((3, 4), 1), ((2, 6), 1), ((2, 2, 3), 1)])
+@pytest.mark.parametrize(
+    ("sides", "radius"),
+    [((7,), 1), ((8,), 2), ((3, 4), 1), ((2, 6), 1), pytest.param((2, 2, 3), 1, marks=pytest.mark.slow)],
+)
 def test_all_sets_of_small_boxes(sides: tuple[int, ...], radius: int) -> None:
     for kind in ("cross", "cube") if len(sides) > 1 else ("cube",):
         assert worst_of(all_sets(sides), kind, sides, radius) >= 1 - 1e-9
@@ -264,6 +267,7 @@ def test_heat_in_space_beside_a_large_memory() -> None:
     assert not verify(program, document, sizes)[0]
 
 
+@pytest.mark.slow
 def test_pressure_in_a_box() -> None:
     """Three fields, and the certificate of their cones."""
     program = program_from_text(text_of(PRESSURE))

@@ -126,6 +126,7 @@ def test_a_step_that_is_copied_back_beside_deeper_loops() -> None:
         assert [note.split()[0] for note in notes] == ["S1:"]
 
 
+@pytest.mark.slow
 def test_steps_that_take_turns_need_not_stand_side_by_side() -> None:
     """What stands between the two steps of a sweep, and is read by nobody, does not change the bound."""
     again = "for (int i = 1; i < N; i++) A[0][i][0] = B[0][i - 1][0] + B[0][i][0] + B[0][i + 1][0];"

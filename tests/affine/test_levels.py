@@ -25,7 +25,7 @@ from shorthaul.graphs.replay import belady_loads
 QUICK = ("gemm", "convolution-1d")
 
 
-@pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), QUICK))
+@pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), ("convolution-1d",)))
 def test_every_memory_loads_no_more_than_said(name: str) -> None:
     draw = random.Random(name)
     most = 9 if len(kernel(name).parameters) < 5 else 4
@@ -79,6 +79,7 @@ def test_plan_and_check_agree(tmp_path: Path) -> None:
     assert rows[1]["loads_words"] == made.cost["loads_words"]  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_a_search_for_several_memories_goes_on_from_its_journal(tmp_path: Path) -> None:
     asked = {"size": "NI=9,NJ=9,NK=9", "level": "12,50"}
     first = shorthaul.affine.plan("gemm", **asked, journal=tmp_path / "j", evaluations=8)
@@ -88,6 +89,7 @@ def test_a_search_for_several_memories_goes_on_from_its_journal(tmp_path: Path) 
     assert means[1] <= means[0] < means[2]
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", quick(("gemm", "2mm", "convolution", "lu", "jacobi-2d", "attention"), ("gemm",)))
 def test_nested_loops_agree(name: str, tmp_path: Path) -> None:

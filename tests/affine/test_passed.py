@@ -43,7 +43,7 @@ def random_text(draw: random.Random) -> str:
 }}"""
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 150))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 150))])
 def test_what_was_passed_comes_later(seed: int) -> None:
     draw = random.Random(seed)
     program = program_from_text(random_text(draw))
@@ -68,6 +68,7 @@ def test_shortest_paths(n: int, words: int) -> None:
     assert loads <= here.value(sizes)
 
 
+@pytest.mark.slow
 def test_shortest_paths_come_near_the_bound_at_real_sizes() -> None:
     flow, sizes = flow_of("floyd-warshall"), {"N": 1000, "S": 4096}
     boxes = Boxes(flow, sizes, ())

@@ -92,6 +92,7 @@ def test_durbin() -> None:
         assert [max(count.at({"x0": k}) for count in kind) for kind in halves] == [(3 * k + 1) / 2, k]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(["durbin", "Levinson alone"], ["Levinson alone"]))
 def test_products_over_a_temporary(name: str) -> None:
     """What products of their own read passes in either half of a step: 3k/2 and k/2 values in the halves, k/2 in all."""

@@ -37,7 +37,7 @@ def program(text: str) -> Program:
     return program_from_text(HEAD % text)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", quick(PROGRAMS, ("with a memory", "difference")))
 def test_temporaries_that_stand_for_one_neighbour(name: str) -> None:
     found = lower_bound(program(PROGRAMS[name]))
     fields = 2 if name == "with a memory" else sympy.Rational(3, 2)  # two fields: double cones show more

@@ -39,7 +39,7 @@ def random_lines(draw: random.Random) -> str:
 }}"""
 
 
-@pytest.mark.parametrize("seed", [1, 5, 8, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 60))])
+@pytest.mark.parametrize("seed", [1, 8, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, *range(10, 60)))])
 def test_what_stays_is_not_loaded(seed: int) -> None:
     draw = random.Random(seed)
     steps = seed % 2
@@ -81,6 +81,7 @@ def test_a_matrix_that_nearly_fits_is_loaded_in_part() -> None:
     assert made.rate < 50 * 3_000 + 10_000
 
 
+@pytest.mark.slow
 def test_rows_of_which_a_part_fits() -> None:
     # of a line and what is computed forwards along it a part stays for the sweep backwards and the sum
     sizes = {"n": 400, "m": 300, "S": 500}

@@ -116,6 +116,7 @@ def test_a_wrong_address_is_refused_before_the_search(tmp_path: Path) -> None:
     assert "cannot be reached" in done.stderr
 
 
+@pytest.mark.slow
 def test_control_c_in_a_search_on_processes_of_a_cluster(tmp_path: Path) -> None:
     search = ["tensor", "plan", "transformer-block", "--cluster", "local", "--workers", "2", "--effort", "100000"]
     process = subprocess.Popen(

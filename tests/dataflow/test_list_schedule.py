@@ -88,6 +88,7 @@ def test_an_ended_search_ends_the_list() -> None:
     assert list_schedule(net, tokens, search) is None
 
 
+@pytest.mark.slow
 def test_crowded_memories_are_used_with_care() -> None:
     """Before, the best of this effort and seed was above 60,000."""
     found = plan(random_graph(50, 0.3, 2, 2000, 3), platform=platform24(), search=Search(seed=0, effort=3, workers=1))

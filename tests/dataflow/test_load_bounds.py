@@ -218,6 +218,7 @@ def test_sobel_meets_its_bounds() -> None:
     assert found == ((1, 30_287), (2, 17_492), (6, 7_896))
 
 
+@pytest.mark.slow
 def test_on_the_command_line() -> None:
     command = ("dataflow", "bound", "random:actors=3,multicasts=1,seed=1")
     quick = shorthaul_json(*command)["front_bound"]["period_at_core_cost"]

@@ -148,6 +148,7 @@ def test_polishing_reaches_the_least_periods_of_the_sobel_filter() -> None:
         assert min(point.period for point in front if point.core_cost <= cost) == period
 
 
+@pytest.mark.slow
 def test_islands_tell_one_another_what_they_know(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mappings and points pass through other processes; the answer is that of any number of them."""
     monkeypatch.setattr(tuning, "LEAST_ISLAND_EFFORT", 0.05)

@@ -170,6 +170,7 @@ def test_refinement_reaches_its_figure(name: str) -> None:
     assert engine.plan(BINARY[name](4096), refine=55, baselines=False).extra["energy_per_edge"] <= 1.3
 
 
+@pytest.mark.slow
 def test_default_layouts_reach_their_figures() -> None:
     # The findings: 1.40 hops per vertex of perfect binary trees, a star within 1 %, 1.35 on Yule trees.
     n = 2**13

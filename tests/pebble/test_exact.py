@@ -104,6 +104,7 @@ def test_known_optima(text: str, budget: int, optimum: int) -> None:
     assert replay(cdag, found.plan, budget, recompute=False).ok
 
 
+@pytest.mark.slow
 def test_a_narrow_search_still_gives_plans_that_pass() -> None:
     for seed in range(4):
         cdag = random_cdag(np.random.default_rng(seed), 70, 3)

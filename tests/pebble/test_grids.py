@@ -139,7 +139,7 @@ def test_no_bound_exceeds_a_plan(seed: int, more: int) -> None:
         ((60,), 30, False, 8, 400),
         ((12, 14), 8, False, 10, 600),
         ((6, 5, 7), 5, False, 14, 500),
-        ((12, 14), 8, True, 12, 200),
+        pytest.param((12, 14), 8, True, 12, 200, marks=pytest.mark.slow),
     ],
     ids=["line", "plane", "space", "diagonal"],
 )

@@ -53,6 +53,7 @@ def test_no_bound_exceeds_an_optimum_on_thousands() -> None:
     assert stays_below(range(100, 2000))[0] > 1000
 
 
+@pytest.mark.slow
 def test_no_bound_exceeds_an_optimum_that_computes_again() -> None:
     lifted = 0
     for seed in range(20):

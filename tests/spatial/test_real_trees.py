@@ -77,6 +77,7 @@ def test_a_taxonomy_of_millions(tmp_path: Path) -> None:
     compare(oracle.taxonomy(2_600_000, 1), tmp_path, queries=10**6)
 
 
+@pytest.mark.slow
 def test_a_folder_with_a_hundred_thousand_files(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     parent = np.concatenate([[-1], np.full(100_000, 7), rng.integers(1, 20, 20_000)])

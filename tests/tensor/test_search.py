@@ -117,6 +117,7 @@ def test_freer_rules_are_never_dearer(effort):
     assert compared >= 8
 
 
+@pytest.mark.slow
 def test_windows_solved_under_the_contests_rules_serve_freer_ones():
     """103 operators of which windows under the contest's rules make far better plans than annealing."""
     problem = contest_problem(111)

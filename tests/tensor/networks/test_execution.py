@@ -150,13 +150,11 @@ def long_rows(kind: str, opset: int) -> Any:
 @pytest.mark.parametrize(
     ("kind", "opset"),
     [
-        *(("Softmax", 13), ("LogSoftmax", 18), ("LayerNormalization", 17), ("RMSNormalization", 23)),
-        *(
-            ("InstanceNormalization", 9),
-            ("InstanceNormalization", 18),
-            ("GroupNormalization", 18),
-            ("GroupNormalization", 21),
-        ),
+        *(("Softmax", 13), ("LayerNormalization", 17), ("InstanceNormalization", 9), ("GroupNormalization", 18)),
+        pytest.param("LogSoftmax", 18, marks=pytest.mark.slow),
+        pytest.param("RMSNormalization", 23, marks=pytest.mark.slow),
+        pytest.param("InstanceNormalization", 18, marks=pytest.mark.slow),
+        pytest.param("GroupNormalization", 21, marks=pytest.mark.slow),
     ],
 )
 def test_rows_that_do_not_fit_take_several_passes(kind: str, opset: int) -> None:

@@ -60,6 +60,7 @@ def test_no_random_plan_beats_the_bound(name: str) -> None:
     _hunted(SMALL[name], np.random.default_rng(41), len(samples(24)))
 
 
+@pytest.mark.slow
 def test_no_plan_of_a_classifier_beats_the_bound() -> None:
     rng = np.random.default_rng(42)
     assert sum(_hunted(_classifier(rng), rng, 4) for _ in samples(24)) > 2
