@@ -21,7 +21,7 @@ from shorthaul.tensor.bounds.columns import column_prices
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.column_floor import Steps
-from shorthaul.tensor.check.group_boxes import parts_of
+from shorthaul.tensor.check.groups.by_box import parts_of
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.formats.documents import save_problem

@@ -13,11 +13,12 @@ from tests.tensor.random_plans import random_plan, random_problem
 from tests.tensor.test_bound import starved
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds import columns, completions, diagram
+from shorthaul.tensor.bounds import columns, completions
 from shorthaul.tensor.bounds.best import formula_prices, lower_bound, prove
 from shorthaul.tensor.bounds.columns import Program, column_prices
-from shorthaul.tensor.bounds.diagram import Diagram
 from shorthaul.tensor.bounds.fronts import narrow_order
+from shorthaul.tensor.bounds.groups import diagram
+from shorthaul.tensor.bounds.groups.diagram import Diagram
 from shorthaul.tensor.bounds.pricing import Column
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify

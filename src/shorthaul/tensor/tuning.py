@@ -52,6 +52,10 @@ COMPLETIONS_PER_EFFORT: Final = 500_000_000
 LABELS_PER_EFFORT: Final = 600_000.0
 BOXES_OF_LABELS_PER_EFFORT: Final = 30_000_000.0
 PROFILES_PER_EFFORT: Final = 16_000
+#: Rows times pivots of the linear program per effort, profiles of parts worked out (0.3 ms), and columns made (50 us).
+PIVOTS_PER_EFFORT: Final = 10_000_000
+PARTS_PER_EFFORT: Final = 4_000
+COLUMNS_PER_EFFORT: Final = 20_000
 #: Granularities evaluated per effort, and tiles outlined, to prove the least latency of a column.
 EXHAUSTED_PER_EFFORT: Final = 3_000_000
 #: Nodes of the diagram of all groups above which there is no linear program, and groups in the making in one pricing.

@@ -10,6 +10,7 @@ import numpy as np
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import Prices, Program, column_program
+from shorthaul.tensor.bounds.parts import part_prices
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
@@ -90,15 +91,20 @@ def prove(
         program = column_program(problem, rules, search)
     else:
         bound, _, program = earlier
-    if program is None or bound.is_met_by(latency):
+    if bound.is_met_by(latency):
         return Proof(bound, None)
     covers = formula_prices(problem, rules, search) if earlier is None else []
-    prices = program.solve(search.part(_PRICING), covers, plan)
+    if program is None:
+        prices = part_prices(problem, rules, search, covers, plan)
+    else:
+        prices = program.solve(search.part(_PRICING), covers, plan)
+    if prices is None:
+        return Proof(bound, None)
     if prices.value >= bound.value * (1 - TOLERANCE):  # of two alike, the one with a certificate
         details = {**bound.details, "linear_program": prices.value, "certificate": prices.document()}
         method, proof = "linear program over subgraphs", _certified(prices, rules)
         bound = Bound("latency", prices.value, method, proof, details)
-    if math.isinf(latency) or bound.is_met_by(latency):
+    if program is None or math.isinf(latency) or bound.is_met_by(latency):
         return Proof(bound, None, program)
     from shorthaul.tensor.bounds.integer import chosen_groups
 
@@ -130,13 +136,20 @@ def formula_prices(problem: Problem, rules: Rules, search: Search) -> list[float
 
 
 def _certified(prices: Prices, rules: Rules) -> str:
+    parts = ""
+    if prices.parts is not None:
+        parts = (
+            " A set that is connected over links that are cut is as dear as its parts at least, each at a mean of its "
+            "compute and its traffic with the weight of the shape of its outputs: what one of them makes for another "
+            "is priced, and what several load is divided among all that may load it."
+        )
     return (
         f"Under the rules '{rules.name}': every plan covers every operator, and for every tensor that one operator "
         "takes from another either runs the taker where the tensor is made or resident, or stores it; a tensor is "
         "found resident no more often than it is retained. The certificate prices these demands. For no connected set "
         "of operators, whatever it finds resident and retains, do the prices of what it serves exceed its "
         "least latency over all granularities and orders; so no plan takes less than all demands are worth, "
-        f"{prices.value:.12g}."
+        f"{prices.value:.12g}.{parts}"
     )
 
 

@@ -17,7 +17,7 @@ certificate of a bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -26,15 +26,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.diagram import Diagram
+from shorthaul.tensor.bounds.groups.cutting import Links, Taking
+from shorthaul.tensor.bounds.groups.diagram import Diagram
+from shorthaul.tensor.bounds.groups.pieces import Demand
 from shorthaul.tensor.bounds.master import Master, alike_rows
 from shorthaul.tensor.bounds.pricing import Column, Pricing
+from shorthaul.tensor.bounds.walking import Found
 from shorthaul.tensor.cost_model.exhaustion import Floor, is_exhaustible
 from shorthaul.tensor.cost_model.granularity import Granularities
-from shorthaul.tensor.cost_model.profile import Profile, profile_of
-from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.cost_model.profile import (
+    COLUMNS_EXACT,
+    FULL,
+    PADDED,
+    ROWS_EXACT,
+    STEP,
+    TILE,
+    Profile,
+    profile_of,
+)
+from shorthaul.tensor.model import Problem, Rules, Tensor
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import (
+    COLUMNS_PER_EFFORT,
     EXHAUSTED_PER_EFFORT,
     GRANULARITIES_PER_EFFORT,
     MOST_LABELS,
@@ -43,8 +56,13 @@ from shorthaul.tensor.tuning import (
 
 Floats = NDArray[np.float64]
 
+#: How certificates name what an axis of a slice follows, and what is charged exactly.
+_EXTENTS: Final = {FULL: "full", TILE: "tile", STEP: "step"}
+_MARKINGS: Final = {PADDED: "none", ROWS_EXACT: "rows", COLUMNS_EXACT: "columns"}
 #: Columns that enter the linear program at once.
 _ENTERING: Final = 300
+#: The weight of compute in parts that others are drawn to at first.
+_FIRST_WEIGHT: Final = 0.2
 #: Prices above a latency by this part are rounding.
 _ROUNDING: Final = 1e-9
 #: Where groups are judged box by box, prices are lowered by this part.
@@ -75,6 +93,30 @@ _CLOSE: Final = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Where groups are cut: the links, the weight of compute by shape of outputs, and the prices of takings."""
+
+    links: Links
+    weight: dict[Tensor, float]
+    taking: dict[Taking, float]
+
+    def document(self) -> dict[str, object]:
+        """Return what this adds to a certificate: shapes as width and height, slices as how their axes follow."""
+        return {
+            "cuts": [list(link) for link in sorted(self.links)],
+            "weight": [[shape.width, shape.height, weight] for shape, weight in self.weight.items()],
+            "taking": [
+                [index, tensor, shape.width, shape.height, [_named(demand) for demand in sorted(demands)], price]
+                for (index, tensor, shape, demands), price in self.taking.items()
+            ],
+        }
+
+
+def _named(demand: Demand) -> list[object]:
+    return [_EXTENTS[demand.rows], _EXTENTS[demand.columns], demand.sink, _MARKINGS[demand.exact]]
+
+
+@dataclass(frozen=True, slots=True)
 class Prices:
     """Dual prices: ``cover`` by operator, ``link`` by operator and tensor, ``hand_over`` by tensor. They add up.
 
@@ -85,6 +127,7 @@ class Prices:
     link: dict[tuple[int, int], float]
     hand_over: dict[int, float]
     order: tuple[int, ...]
+    parts: Parts | None = None
 
     @property
     def value(self) -> float:
@@ -98,7 +141,7 @@ class Prices:
             "link": [[operator, tensor, price] for (operator, tensor), price in self.link.items()],
             "hand_over": [[tensor, price] for tensor, price in self.hand_over.items()],
             "order": list(self.order),
-        }
+        } | ({} if self.parts is None else self.parts.document())
 
 
 def has_columns(problem: Problem, rules: Rules) -> bool:
@@ -151,11 +194,20 @@ class _Latency:
 class Program:
     """The linear program with the columns so far, each at its least latency."""
 
-    def __init__(self, problem: Problem, rules: Rules, search: Search, later: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        rules: Rules,
+        search: Search,
+        later: frozenset[int] = frozenset(),
+        cuts: Links = frozenset(),
+        order: Sequence[int] | None = None,
+    ) -> None:
         self.problem = problem
         self.rules = rules
-        self.diagram = Diagram(problem, rules, search.part(_BUILDING), MOST_NODES, later)
+        self.diagram = Diagram(problem, rules, search.part(_BUILDING), MOST_NODES, later, cuts, order)
         self.columns: dict[Column, float] = {}
+        self._parts: dict[Column, float] = {}
         self.value = math.inf  #: of the linear program with the columns so far
         self._granularities = Granularities(problem.machine, rules)
         self._latencies: dict[Profile, _Latency] = {}
@@ -165,6 +217,7 @@ class Program:
         self._radii = list(_RADII)  #: in which rows are yet to be taken as alike
         self._best = np.zeros(rows.number)  # prices, proven
         self._centre = self._best.copy()  # prices that others are drawn to, proven or not
+        self._centre[rows.prices :] = _FIRST_WEIGHT
         if self.diagram.is_complete:
             self.pricing = Pricing(self.diagram)
             self._begin(search)
@@ -194,12 +247,33 @@ class Program:
         if math.isfinite(met):
             self.enter(column, met)
 
+    def resume(self, earlier: Program) -> None:
+        """Begin with the columns and the prices of a program whose groups were cut into smaller parts."""
+        for column, latency in earlier.columns.items():
+            self.enter(column, latency)
+        self._granularities, self._latencies = earlier._granularities, earlier._latencies
+        rows, others = self.diagram.rows, earlier.diagram.rows
+        pairs = [*enumerate(range(others.others))]
+        pairs += [(row, others.cut[taking]) for taking, row in rows.cut.items() if taking in others.cut]
+        pairs += [(row, others.weight[shape]) for shape, row in rows.weight.items()]
+        mine, theirs = zip(*pairs, strict=True)
+        self._centre[[*mine]] = earlier._best[[*theirs]]
+        known = dict(zip(theirs, mine, strict=True))
+        for column, latency in earlier._parts.items():
+            if all(row in known for row in column.rows):
+                self.enter(column._replace(rows=tuple(known[row] for row in column.rows)), latency)
+
     def enter(self, column: Column, latency: float) -> bool:
         """Enter a column, or lower its cost; return whether that changes the program."""
-        if latency >= self.columns.get(column, math.inf):
+        columns = self._parts if column.is_part else self.columns
+        if latency >= columns.get(column, math.inf):
             return False
-        self.columns[column] = latency
+        columns[column] = latency
         return self._master.enter(column.rows, column.signs, latency)
+
+    def _enter_part(self, item: Found) -> bool:
+        """Enter a part: it takes its traffic, and in the row of its weight what that is above its compute."""
+        return self.enter(self.pricing.column(item), self.pricing.times(item.profile)[2])
 
     def _latency(self, column: Column, search: Search) -> _Latency:
         produced = {self.problem.operators[index].output for index in column.inside}
@@ -242,18 +316,21 @@ class Program:
             if search.expired():
                 break
             if self._worth(self._best) < (1 - _CLOSE) * scale * self._worth(last):
-                ratio = self._generate(scale * last, search, MOST_LABELS, is_by_box, is_proven=True)[1]
-                self._prove(scale * last, ratio)
+                point = self._scaled(last, scale)
+                ratio = self._generate(point, search, MOST_LABELS, is_by_box, is_proven=True)[1]
+                self._prove(point, ratio)
         return self._prices(self._best)
 
     def _use(self, master: Master) -> None:
         """Go on with a program over other classes of rows."""
         self._master = master
-        for column, latency in self.columns.items():
+        for column, latency in (self.columns | self._parts).items():
             master.enter(column.rows, column.signs, latency)
         dear = 10 * math.fsum(self.columns.values()) + 1
         for row in range(self.diagram.rows.asked):
             master.enter((row,), (1.0,), dear)
+        for row in self.diagram.rows.weight.values():  # no weight is above 1
+            master.enter((row,), (1.0,), 1.0)
 
     def _close(self, search: Search, *, is_proof: bool) -> Floats:
         """Generate columns of the program as it is until none is favoured or the search ends; return last prices."""
@@ -262,7 +339,7 @@ class Program:
         width, is_by_box = widths.pop(0)
         inertia = _INERTIA
         while not search.expired():
-            solved = self._master.solve()
+            solved = self._master.solve(search)
             if solved is None:
                 break
             self.value, last = solved
@@ -287,6 +364,12 @@ class Program:
                 break
         return last
 
+    def _scaled(self, prices: Floats, scale: float) -> Floats:
+        """Return prices of another scale, and weights as they are."""
+        scaled = prices.copy()
+        scaled[: self.diagram.rows.prices] *= scale
+        return scaled
+
     def _worth(self, prices: Floats) -> float:
         """Return what all rows that ask for something are worth together."""
         return float(prices[: self.diagram.rows.asked].sum())
@@ -295,7 +378,7 @@ class Program:
         """Take note of a certificate, true divided by ``ratio``, if there is one; return what it gains."""
         before = self._worth(self._best)
         if ratio is not None and self._worth(point) / ratio > before:
-            self._best = point / ratio
+            self._best = self._scaled(point, 1 / ratio)
         gained = self._worth(self._best) - before
         if self._worth(self._best) > self._worth(self._centre):
             self._centre = self._best
@@ -323,12 +406,19 @@ class Program:
         if is_by_box:
             lowered -= _LESS  # groups that are worth just what they take are many, and not favoured
         pricing = self.pricing.favoured_by_box if is_by_box else self.pricing.favoured
-        found, is_complete = pricing(duals * lowered, search, width=width, most=MOST_LABELS)
+        found, is_complete = pricing(self._scaled(duals, lowered), search, width=width, most=MOST_LABELS)
         found.sort(key=lambda item: self.pricing.least(item.profile) / item.worth)
-        ratio, entered = 1.0, 0
+        ratio, of_parts, entered = 1.0, 1.0, 0
         unsure = []
         for item in found:
             known = self._latency_of.get(item.profile)
+            if self.pricing.is_part(item.profile):
+                least = self.pricing.least(item.profile)
+                if least < item.worth * (1 - _ROUNDING) and entered < _ENTERING:
+                    entered += self._enter_part(item)
+                    search.spend(1 / COLUMNS_PER_EFFORT)
+                of_parts = max(of_parts, item.worth / max(least, 1e-300))
+                continue
             if known is None:
                 if entered >= _ENTERING:
                     ratio = max(ratio, item.worth / max(self.pricing.least(item.profile), 1e-300))
@@ -342,9 +432,9 @@ class Program:
                 unsure.append((item, known))
             ratio = max(ratio, item.worth / max(known.proven, 1e-300))
         if entered or not is_complete or not is_proven:
-            return entered, ratio / lowered if is_complete else None
+            return entered, max(ratio, of_parts) / lowered if is_complete else None
         # Only what is still favoured at the latencies met has to be proven.
-        ratio = 1.0
+        ratio = of_parts
         for item, known in unsure:
             worth = item.worth * (1 - _ROUNDING)
             while known.proven < worth <= known.met and not known.is_final and not search.expired():
@@ -362,4 +452,13 @@ class Program:
             {link: float(duals[row]) for link, row in rows.link.items() if duals[row] > 0},
             {tensor: float(duals[row]) for tensor, row in rows.hand_over.items() if duals[row] > 0},
             tuple(self.diagram.order),
+            self._parts_of(duals) if self.diagram.cuts else None,
+        )
+
+    def _parts_of(self, duals: Floats) -> Parts:
+        rows = self.diagram.rows
+        return Parts(
+            self.diagram.cuts,
+            {shape: min(max(float(duals[row]), 0.0), 1.0) for shape, row in rows.weight.items()},
+            {taking: float(duals[row]) for taking, row in rows.cut.items() if duals[row] > 0},
         )

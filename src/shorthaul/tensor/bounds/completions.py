@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds import completion_kernels
-from shorthaul.tensor.bounds.compaction import END, Addition
-from shorthaul.tensor.bounds.diagram import Diagram
-from shorthaul.tensor.bounds.pieces import HELD, ROWS, TIME, TRAFFIC, mix
+from shorthaul.tensor.bounds.groups.compaction import END
+from shorthaul.tensor.bounds.groups.cutting import Outputs
+from shorthaul.tensor.bounds.groups.diagram import Diagram
+from shorthaul.tensor.bounds.groups.pieces import HELD, ROWS, TIME, TRAFFIC, mix
 from shorthaul.tensor.bounds.walking import Judged
-from shorthaul.tensor.model import Tensor
 from shorthaul.tensor.tuning import BOXES_OF_LABELS_PER_EFFORT, COMPLETIONS_PER_EFFORT
 
 Floats = NDArray[np.float64]
@@ -49,7 +49,16 @@ class ByBox:
     def __init__(self, diagram: Diagram, grow: Callable[[Integers, Integers], Integers]) -> None:
         self._diagram = diagram
         self._grow = grow
-        table, tables = _tables(diagram)
+        table, outputs, tables = _tables(diagram)
+        self._tables = tables
+        self._parts = np.array([number for number, each in enumerate(outputs) if each.is_part], dtype=np.int64)
+        shapes = {shape: number for number, shape in enumerate(diagram.rows.weight)}
+        self._shapes = np.array([shapes[outputs[number].shape] for number in self._parts], dtype=np.int64)
+        of_parts = tables[self._parts]
+        self._open = np.isfinite(of_parts[:, TIME])
+        self._compute = np.where(self._open, of_parts[:, TIME : TIME + 2].sum(axis=1), 0.0)
+        self._traffic = of_parts[:, TRAFFIC : TRAFFIC + 2].sum(axis=1)
+        tables[self._parts, :HELD] = 0.0
         self._boxes = tables.shape[2]
         self._potentials = 2 * (_ROOMS + 1) * len(_WEIGHTS)
         self._at_once = min(self._boxes, max(1, _MOST_POTENTIALS // (diagram.nodes * self._potentials)))
@@ -67,6 +76,13 @@ class ByBox:
             diagram.nodes,
             self._at_once,
         )
+
+    def weigh(self, weights: Floats) -> None:
+        """Price parts by their means, where compute has these weights, by shape of outputs."""
+        weight = weights[self._shapes][:, None]
+        mean = weight * self._compute + (1 - weight) * self._traffic
+        self._tables[self._parts, TRAFFIC] = mean  # whatever weighs one and the other
+        self._tables[self._parts, TIME] = np.where(self._open, mean, np.inf)
 
     def chunks(self, gains: Floats, search: Search) -> Iterator[BoxJudge]:
         """Yield judges of some boxes each, of all together, at these gains of the arcs; ``search`` may end that."""
@@ -100,19 +116,10 @@ class BoxJudge:
         return Judged(kept, self._grow(profile[kept], arc[kept]), hope[kept], after[kept])
 
 
-def _tables(diagram: Diagram) -> tuple[NDArray[np.int64], Floats]:
-    """Return the number of each arc's table, and all tables, traffic as time."""
-    numbers: dict[tuple[int, Tensor], int] = {}
-    pairs = zip(diagram.addition.tolist(), diagram.shape_of, strict=True)
+def _tables(diagram: Diagram) -> tuple[Integers, list[Outputs], Floats]:
+    """Return the number of each arc's table, the outputs of the groups of each table, and all tables."""
+    numbers: dict[tuple[int, Outputs], int] = {}
+    pairs = zip(diagram.addition.tolist(), diagram.outputs, strict=True)
     found = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], dtype=np.int64)
-    return found, np.array([_table(diagram, diagram.additions[addition], shape) for addition, shape in numbers])
-
-
-def _table(diagram: Diagram, addition: Addition, shape: Tensor) -> Floats:
-    boxes = diagram.boxes
-    table = boxes.outputs(shape, addition.stored, addition.held)
-    for piece in addition.pieces:
-        table += diagram.table(piece, shape)
-    table[TRAFFIC:HELD] /= diagram.problem.machine.bandwidth
-    table[TIME, ~boxes.allowed(shape, addition.k_limit, addition.left_prologue, addition.right_prologue)] = np.inf
-    return table
+    tables = np.array([diagram.table_of(diagram.additions[number], outputs) for number, outputs in numbers])
+    return found, [outputs for _, outputs in numbers], tables

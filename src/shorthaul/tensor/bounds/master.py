@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from shorthaul.core.search import Search
 from shorthaul.tensor.model import Problem
+from shorthaul.tensor.tuning import PIVOTS_PER_EFFORT
 
 if TYPE_CHECKING:
-    from shorthaul.tensor.bounds.diagram import Rows
+    from shorthaul.tensor.bounds.groups.diagram import Rows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -65,9 +67,11 @@ class Master:
             self._rows[row].SetCoefficient(variable, sign)
         return True
 
-    def solve(self) -> tuple[float, Floats] | None:
+    def solve(self, search: Search) -> tuple[float, Floats] | None:
         """Return the value and the prices by row, None without a solution."""
-        if self._solver.Solve() != self._optimal:
+        status = self._solver.Solve()
+        search.spend(max(1, self._solver.iterations()) * len(self._rows) / PIVOTS_PER_EFFORT)
+        if status != self._optimal:
             return None
         prices = np.maximum([row.dual_value() for row in self._rows], 0.0)
         return self._solver.Objective().Value(), prices[self._class_of]
@@ -88,6 +92,12 @@ def alike_rows(problem: Problem, rows: Rows, later: frozenset[int], radius: int)
         keys[row] = "link", operators[index], side, tensors[tensor]
     for tensor, row in rows.hand_over.items():
         keys[row] = "hand over", tensors[tensor]
+    for (index, tensor, shape, demands), row in rows.cut.items():
+        operator = problem.operators[index]
+        side = operator.inputs.index(tensor) if operator.is_matmul else 0
+        keys[row] = "cut", operators[index], side, tensors[tensor], shape, demands
+    for shape, row in rows.weight.items():
+        keys[row] = "weight", shape
     return np.array(_numbered(keys), dtype=np.int64)
 
 

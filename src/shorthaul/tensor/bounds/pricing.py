@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.compaction import END, Addition, Choice
 from shorthaul.tensor.bounds.completions import ByBox
-from shorthaul.tensor.bounds.diagram import Diagram
-from shorthaul.tensor.bounds.pieces import HELD, mix
+from shorthaul.tensor.bounds.groups.compaction import END, NOWHERE, Addition, Choice
+from shorthaul.tensor.bounds.groups.cutting import Means, Outputs
+from shorthaul.tensor.bounds.groups.diagram import Diagram
+from shorthaul.tensor.bounds.groups.pieces import HELD, TIME, TRAFFIC, mix
 from shorthaul.tensor.bounds.walking import Found, Judge, Judged, Walk
-from shorthaul.tensor.model import Tensor
-from shorthaul.tensor.tuning import LABELS_PER_EFFORT, PROFILES_PER_EFFORT
+from shorthaul.tensor.tuning import LABELS_PER_EFFORT, PARTS_PER_EFFORT, PROFILES_PER_EFFORT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,6 +43,7 @@ class Column(NamedTuple):
     retained: frozenset[int]
     rows: tuple[int, ...]
     signs: tuple[float, ...]
+    is_part: bool = False  #: a part of a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class _Profile:
 
     pieces: tuple[tuple[int, int], ...] = ()
     stored: int = 0
-    held: int = 0
+    held: float = 0
     k_limit: float = math.inf
     left_prologue: int = 0
     right_prologue: int = 0
@@ -106,20 +107,26 @@ class Pricing:
         self._profiles: list[_Profile] = []
         self.held = np.empty(1)
         self.alike = np.empty(1, dtype=np.int64)
-        self._number: dict[tuple[Tensor, _Profile], int] = {}
+        self._number: dict[tuple[Outputs, _Profile], int] = {}
         self._grown: dict[tuple[int, int], int] = {}
         self._additions, self._addition = diagram.additions, diagram.addition
         pairs = np.array([*zip(_WEIGHTS, _WEIGHTS, strict=True), *_APART])
-        self._mix = mix(*pairs.T) / np.repeat([1, self.bandwidth], 3)
+        self._mix = mix(*pairs.T)
+        self._shapes = {shape: number for number, shape in enumerate(diagram.rows.weight)}
+        self._weights = np.zeros(len(self._shapes))
+        self._means, self._mean_of = Means(), dict[int, int]()  # of profiles of parts, and the numbers of these there
+        self._arc_means, self._arc_of_means = Means(), np.zeros(len(diagram.source), np.int64)
         self.costs = self._costs_of_arcs()
         self.costs_of = np.empty((1, len(self._mix)))  # by profile, what its arcs cost at each weight
-        self._shapes: list[Tensor] = []
+        self._outputs: list[Outputs] = []
         self.labels = 0  #: groups in the making met so far
         self.nothing = 0.0  #: groups that may gain no more are given up
         self._by_box: ByBox | None = None
-        operators = diagram.problem.operators
-        shapes = [diagram.problem.tensors[operators[index].output] for index in diagram.order]
-        self._begin = [self._profile(shape, _Profile()) for shape in shapes]  # by layer, a group with nothing in it
+        #: by layer, groups with nothing in them, for each arc that begins one
+        self._begin = [
+            np.array([self._profile(diagram.outputs[arc], _Profile()) for arc in starts], dtype=np.int64)
+            for starts in diagram.starts
+        ]
 
     @property
     def is_small(self) -> bool:
@@ -137,8 +144,14 @@ class Pricing:
         return found
 
     def _gains(self, duals: Floats) -> Floats:
-        """Return by arc what its rows are worth."""
+        """Return by arc what its rows are worth, and price parts at their weights."""
         diagram = self.diagram
+        weights = np.clip(duals[diagram.rows.prices :], 0.0, 1.0)
+        if (weights != self._weights).any():
+            self._weights = weights
+            of_parts = np.flatnonzero(self._arc_of_means >= 0)
+            self.costs[of_parts] = self._arc_means.least(weights)[self._arc_of_means[of_parts], None]
+            self.costs_of[[*self._mean_of]] = self._means.least(weights)[:, None]
         total = np.concatenate([[0.0], np.cumsum(duals[diagram.row] * diagram.sign)])
         gains: Floats = total[diagram.row_end[1:]] - total[diagram.row_end[:-1]]
         return gains
@@ -177,6 +190,7 @@ class Pricing:
         if self._by_box is None:
             self._by_box = ByBox(self.diagram, self.grow)
         gains = self._gains(duals)
+        self._by_box.weigh(self._weights)
         found: dict[tuple[int, int], Found] = {}
         is_complete = True
         for judge in self._by_box.chunks(gains, search):
@@ -190,10 +204,11 @@ class Pricing:
 
     def _run(self, walk: Walk, gains: Floats, judge: Judge, search: Search, most: int) -> None:
         """Walk to the end, or until the effort is spent."""
-        known = len(self._profiles)
+        known, of_parts = len(self._profiles), len(self._mean_of)
         for labels in walk.run(self._begin, gains, judge, search, most):
-            search.spend(labels / judge.labels_per_effort + (len(self._profiles) - known) / PROFILES_PER_EFFORT)
-            known = len(self._profiles)
+            new = len(self._profiles) - known, len(self._mean_of) - of_parts
+            search.spend(labels / judge.labels_per_effort + new[0] / PROFILES_PER_EFFORT + new[1] / PARTS_PER_EFFORT)
+            known, of_parts = len(self._profiles), len(self._mean_of)
         self.labels += walk.labels
 
     def least(self, profile: int) -> float:
@@ -212,49 +227,68 @@ class Pricing:
         grown = self._grown.get((profile, addition), -1)
         if grown < 0:
             more = self._profiles[profile].grown(self._additions[addition])
-            grown = self._grown[profile, addition] = self._profile(self._shapes[profile], more)
+            grown = self._grown[profile, addition] = self._profile(self._outputs[profile], more)
         return grown
 
-    def _profile(self, shape: Tensor, profile: _Profile) -> int:
-        number = self._number.setdefault((shape, profile), len(self._profiles))
+    def _profile(self, outputs: Outputs, profile: _Profile) -> int:
+        number = self._number.setdefault((outputs, profile), len(self._profiles))
         if number == len(self._profiles):
             self._profiles.append(profile)
-            self._shapes.append(shape)
+            self._outputs.append(outputs)
             if number == len(self.held):
                 self.held, self.alike, self.costs_of = (
                     np.concatenate([known, np.empty_like(known)]) for known in (self.held, self.alike, self.costs_of)
                 )
-            self.costs_of[number] = self._least_costs(shape, profile)
+            self.costs_of[number] = self._least_costs(outputs, number, profile)
             self.held[number] = profile.held
-            self.alike[number] = self._number.setdefault((shape, replace(profile, held=-1)), number)
+            self.alike[number] = self._number.setdefault((outputs, replace(profile, held=-1)), number)
         return number
 
-    def _least_costs(self, shape: Tensor, profile: _Profile) -> Floats:
+    def _least_costs(self, outputs: Outputs, number: int, profile: _Profile) -> Floats:
         """Return for each weight what a profile costs at least, infinite where no granularity is left."""
-        boxes = self.diagram.boxes
-        table = boxes.outputs(shape, profile.stored, profile.held)
-        for piece, number in profile.pieces:
-            table += number * self.diagram.table(piece, shape)
-        fits = table[HELD:].max(axis=0) <= self.capacity
-        fits &= boxes.allowed(shape, profile.k_limit, profile.left_prologue, profile.right_prologue)
-        if not fits.any():
+        amounts = Addition((), *(getattr(profile, name) for name in Addition._fields[1:]))
+        table = self.diagram.table_of(amounts, outputs, profile.pieces)
+        table = table[:, (table[HELD:].max(axis=0) <= self.capacity) & np.isfinite(table[TIME])]
+        if outputs.is_part:
+            self._means.add(self._shapes[outputs.shape], *_times(table))
+            self._mean_of[number] = len(self._mean_of)
+            return np.full(len(self._mix), self._means.at(self._mean_of[number], self._weights)[0])
+        return self._least(table)
+
+    def _least(self, table: Floats) -> Floats:
+        if not table.shape[1]:
             return np.full(len(self._mix), np.inf)
-        least: Floats = (self._mix @ table[:HELD, fits]).min(axis=1)
+        least: Floats = (self._mix @ table[:HELD]).min(axis=1)
         return least
 
     def _costs_of_arcs(self) -> Floats:
         """Return by arc and weight what its additions cost at least: they add up to no more than any group costs."""
         diagram = self.diagram
-        known: dict[tuple[int, Tensor], Floats] = {}
-        for number, shape in zip(self._addition.tolist(), diagram.shape_of, strict=True):
-            if (number, shape) not in known:
+        known: dict[tuple[int, Outputs], tuple[Floats, int]] = {}
+        for number, outputs in zip(self._addition.tolist(), diagram.outputs, strict=True):
+            if (number, outputs) not in known:
                 more = self._additions[number]
-                table = diagram.boxes.outputs(shape, more.stored, 0)
-                for piece in more.pieces:
-                    table += diagram.table(piece, shape)
-                known[number, shape] = (self._mix @ table[:HELD]).min(axis=1)
-        costs = [known[pair] for pair in zip(self._addition.tolist(), diagram.shape_of, strict=True)]
-        return np.array(costs).reshape(-1, len(self._mix))
+                table = diagram.table_of(Addition(more.pieces, more.stored), outputs)
+                table = table[:, np.isfinite(table[TIME])]
+                mean = NOWHERE
+                if outputs.is_part:
+                    mean = self._arc_means.add(self._shapes[outputs.shape], *_times(table))
+                known[number, outputs] = self._least(table), mean
+        every = [known[pair] for pair in zip(self._addition.tolist(), diagram.outputs, strict=True)]
+        self._arc_of_means = np.array([mean for _, mean in every], dtype=np.int64)
+        costs = np.array([cost for cost, _ in every]).reshape(-1, len(self._mix))
+        of_parts = np.flatnonzero(self._arc_of_means >= 0)
+        if len(of_parts):
+            costs[of_parts] = self._arc_means.least(self._weights)[self._arc_of_means[of_parts], None]
+        return costs
+
+    def times(self, profile: int) -> tuple[float, float, float]:
+        """Return what a part costs, and its compute and traffic there."""
+        return self._means.at(self._mean_of[profile], self._weights)
+
+    def is_part(self, profile: int) -> bool:
+        """True if groups of this profile are parts of others."""
+        return self._outputs[profile].is_part
 
     def column(self, found: Found) -> Column:
         """Return the group that was found."""
@@ -268,10 +302,21 @@ class Pricing:
             rows += diagram.row[served].tolist()
             signs += diagram.sign[served].tolist()
         output = [operator.output for operator in diagram.problem.operators]
+        is_part = self.is_part(found.profile)
+        if is_part:
+            _, compute, traffic = self.times(found.profile)
+            rows.append(diagram.rows.weight[self._outputs[found.profile].shape])
+            signs.append(traffic - compute)
         return Column(
             frozenset(choice.operator for choice in choices),
             frozenset(tensor for choice in choices for tensor in choice.resident),
             frozenset(output[choice.operator] for choice in choices if choice.is_retained),
             tuple(rows),
             tuple(signs),
+            is_part,
         )
+
+
+def _times(table: Floats) -> tuple[Floats, Floats]:
+    """Return compute and traffic in all steps."""
+    return table[TIME : TIME + 2].sum(axis=0), table[TRAFFIC : TRAFFIC + 2].sum(axis=0)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.compaction import END
-from shorthaul.tensor.bounds.diagram import Diagram
+from shorthaul.tensor.bounds.groups.compaction import END
+from shorthaul.tensor.bounds.groups.diagram import Diagram
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -113,12 +113,11 @@ class Walk:
         self.labels = 0
         self.is_complete = True
 
-    def run(self, begin: list[int], gains: Floats, judge: Judge, search: Search, most: int) -> Iterator[int]:
+    def run(self, begin: list[Integers], gains: Floats, judge: Judge, search: Search, most: int) -> Iterator[int]:
         """Walk, until there are ``most`` groups, and yield how many each layer adds.
 
-        ``begin`` are the profiles of groups that begin, by layer.
+        ``begin`` are the profiles of groups that begin, by layer and arc.
         """
-        none = np.zeros(1, np.int64)
         nobody = _Making._make(np.zeros(0, kind) for kind in (int, int, float, float, int, int))
         waiting = [[(nobody, judge.empty[None][:0])] for _ in self._diagram.starts]
         for place, starts in enumerate(self._diagram.starts):
@@ -129,8 +128,10 @@ class Walk:
             waiting[place].clear()
             making = making.take(_best_alike(making))
             making = self._best(making.take(self._undominated(making)))
-            nothing = _Making(none, none + begin[place], np.zeros(1), np.zeros(1), none + _NOTHING, none)
-            begun = self._grown(nothing, judge.empty[None], none + starts.start, none + len(starts), gains, judge)
+            none, zero = np.zeros(len(starts), np.int64), np.zeros(len(starts))
+            nothing = _Making(none, begin[place], zero, zero, none + _NOTHING, none)
+            first = np.arange(starts.start, starts.stop)
+            begun = self._grown(nothing, judge.empty[None], first, none + 1, gains, judge)
             first, count = self._diagram.first_arc[making.node], self._diagram.arcs_of[making.node]
             after, states = _together([*begun, *self._grown(making, states, first, count, gains, judge)])
             self.labels += len(after.node)

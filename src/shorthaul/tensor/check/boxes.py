@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,9 @@ from shorthaul.tensor.model import Problem, Rules, Tensor
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-
+#: Where boxes begin, as parts of the native tile: parts of groups are priced at no granularity, but at boxes.
+_TILES: Final = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 4 / 5, 8 / 9, 1)
+_DEPTHS: Final = (0, 1 / 16, 1 / 4, 1 / 2, 1)
 #: Rows of a table: time, then traffic, each of what any step of a tile may take, of what only its last one takes, and
 #: how much of the first that last step may take; then what is held in the first step, and in the last.
 TIME, TRAFFIC, HELD, ROWS = 0, 3, 6, 8
@@ -45,7 +48,11 @@ class Boxes:
         self.problem, self.rules = problem, rules
         machine = problem.machine
         every = list(
-            product(*(_ranges(n) for n in (machine.native_width, machine.native_height, machine.native_width)))
+            product(
+                _ranges(machine.native_width, _TILES),
+                _ranges(machine.native_height, _TILES),
+                _ranges(machine.native_width, _DEPTHS),
+            )
         )
         low = np.array([[begin for begin, _ in box] for box in every], dtype=np.int64)
         high = np.array([[end for _, end in box] for box in every], dtype=np.int64)
@@ -91,7 +98,7 @@ class Boxes:
             part = np.minimum(self.high[2] / slices[0].length, 1.0) if len(slices) == 1 else 1.0
             rows[0], rows[2] = total, total * part
 
-    def held(self, shape: Tensor, tables: Floats, stored: int, held: int) -> Floats:
+    def held(self, shape: Tensor, tables: Floats, stored: int, held: float) -> Floats:
         """Return what a group with these tables in all holds at least by box, in the first step of a tile and the last.
 
         ``stored`` is how many outputs it stores, ``held`` the size of what stays whole.
@@ -123,8 +130,7 @@ class Boxes:
         return np.where(fits, found, np.inf)
 
 
-def _ranges(native: int) -> list[tuple[int, int]]:
-    """Return ranges from 1 to the native length: eighths of it, the last two lengths and the first eighth in parts."""
-    begins = {1, *(max(1, native * part // 16) for part in (1, 2, 4, 6, 8, 10, 12, 14)), native}
-    ordered = sorted(begins)
+def _ranges(native: int, parts: Iterable[float]) -> list[tuple[int, int]]:
+    """Return ranges from 1 to the native length that begin at these parts of it."""
+    ordered = sorted({max(1, round(native * part)) for part in parts})
     return list(zip(ordered, [*(begin - 1 for begin in ordered[1:]), native], strict=True))

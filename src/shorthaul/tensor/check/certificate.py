@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.check.column_floor import cheaper
-from shorthaul.tensor.check.group_boxes import favoured_by_box
-from shorthaul.tensor.check.group_pricing import Groups, Prices, TooManyError
-from shorthaul.tensor.check.slices import Column
-from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.check.groups.by_box import favoured_by_box
+from shorthaul.tensor.check.groups.parts import NO_PARTS, Demand, Parts, TooManyError
+from shorthaul.tensor.check.groups.pricing import Groups, Prices
+from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column
+from shorthaul.tensor.model import Problem, Rules, Tensor
 
 _Row = TypeVar("_Row")
 
@@ -25,6 +26,8 @@ _MOST_GROUPS: Final = 200_000
 _MANY_GROUPS: Final = 20_000
 #: Prices may exceed a latency, and the bound what they add up to, by this part: rounding.
 _ROUNDING: Final = 1e-9
+#: What an axis of a slice follows, as certificates name it.
+_AXES: Final = {"full": WHOLE, "tile": TILE, "step": STEP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Certificate:
     link: Mapping[tuple[int, int], float]
     hand_over: Mapping[int, float]
     order: tuple[int, ...] | None = None
+    parts: Parts = NO_PARTS
 
 
 def certificate_of(problem: Problem, bound: Mapping[str, Any], place: str) -> Certificate:
@@ -60,7 +64,46 @@ def certificate_of(problem: Problem, bound: Mapping[str, Any], place: str) -> Ce
         raise InputError("must be a number", place=f"{place}.value", value=value)
     by_operator = {operator: price for (operator,), price in cover.items()}
     by_tensor = {tensor: price for (tensor,), price in hand_over.items()}
-    return Certificate(float(value), by_operator, link, by_tensor, _order(problem, given.get("order"), place))
+    order = _order(problem, given.get("order"), place)
+    return Certificate(float(value), by_operator, link, by_tensor, order, _parts(problem, given, place))
+
+
+def _parts(problem: Problem, given: dict[str, Any], place: str) -> Parts:
+    """Return where groups are cut."""
+    if "cuts" not in given:
+        return NO_PARTS
+    where = f"{place}.certificate"
+    pairs = {(operator, tensor) for operator, each in enumerate(problem.operators) for tensor in each.inputs}
+    cuts = given["cuts"]
+    if not isinstance(cuts, list) or any(not isinstance(cut, list) or tuple(cut) not in pairs for cut in cuts):
+        raise InputError("must be a list of operators, each with a tensor it takes", place=f"{where}.cuts", value=cuts)
+    weight: dict[Tensor, float] = {}
+    for number, row in enumerate(given.get("weight", [])):
+        here = f"{where}.weight[{number}]"
+        if not isinstance(row, list) or len(row) != 3 or not all(map(_is_number, row)) or not 0 <= row[2] <= 1:
+            raise InputError("must be a width, a height and a weight from 0 to 1", place=here, value=row)
+        weight[Tensor(row[0], row[1])] = float(row[2])
+    taking: dict[tuple[int, int, Tensor, frozenset[Demand]], float] = {}
+    for number, row in enumerate(given.get("taking", [])):
+        here = f"{where}.taking[{number}]"
+        try:
+            operator, tensor, width, height, slices, price = row
+            demands = frozenset(
+                (_AXES[rows], _AXES[columns], length, marking) for rows, columns, length, marking in slices
+            )
+            key = operator, tensor, Tensor(width, height), demands
+            is_known = key in taking
+        except (TypeError, ValueError, KeyError):
+            cure = "give an operator, a tensor, a width, a height, slices and a price"
+            raise InputError("is no taking", place=here, value=row, cure=cure) from None
+        if is_known or not _is_number(price) or price < 0:
+            raise InputError("must have one price from 0", place=here, value=price)
+        taking[key] = float(price)
+    return Parts(frozenset((operator, tensor) for operator, tensor in cuts), weight, taking)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _order(problem: Problem, given: object, place: str) -> tuple[int, ...] | None:
@@ -111,10 +154,14 @@ def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Vio
     if certificate.value > total * (1 + _ROUNDING):
         message = "the bound is above what its prices add up to"
         return [Violation("certificate-sum", "bound", message, certificate.value, total)]
-    prices = Prices(_lowered(certificate.cover), _lowered(certificate.link), _lowered(certificate.hand_over))
+    parts = replace(certificate.parts, taking=_lowered(certificate.parts.taking))
+    prices = Prices(_lowered(certificate.cover), _lowered(certificate.link), _lowered(certificate.hand_over), parts)
     worths: dict[Column, tuple[float, str]] = {}
     try:
         for item, worth, name in _favoured(Groups(problem, rules, prices, _MOST_GROUPS, certificate.order)):
+            if item is None:
+                message = f"prices add up to {worth:.12g}, more than this part of a group costs"
+                return [Violation("certificate-part", name, message)]
             if worth > worths.get(item, (0.0, ""))[0]:
                 worths[item] = worth, name
     except TooManyError:
@@ -134,7 +181,7 @@ def _lowered(prices: Mapping[_Row, float]) -> dict[_Row, float]:
     return {row: price * (1 - _ROUNDING) for row, price in prices.items()}
 
 
-def _favoured(groups: Groups) -> Iterable[tuple[Column, float, str]]:
+def _favoured(groups: Groups) -> Iterable[tuple[Column | None, float, str]]:
     """Return every column whose prices may exceed its latency, with what they add up to and its operators."""
     try:
         return list(groups.favoured(_MANY_GROUPS))

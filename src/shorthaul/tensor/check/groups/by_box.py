@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import HELD, weighed
-from shorthaul.tensor.check.group_pricing import Asks, Groups, State, TooManyError, Words, named
+from shorthaul.tensor.check.groups.parts import TooManyError
+from shorthaul.tensor.check.groups.pricing import Asks, Groups, State, Words, named
 from shorthaul.tensor.check.slices import Column
 from shorthaul.tensor.model import Tensor
 
@@ -43,15 +44,15 @@ class _Group(NamedTuple):
     table: _Table
 
 
-def favoured_by_box(groups: Groups, most: int) -> Iterator[tuple[Column, float, str]]:
+def favoured_by_box(groups: Groups, most: int) -> Iterator[tuple[Column | None, float, str]]:
     """Yield every column whose prices may exceed its latency; raises :class:`TooManyError` above ``most`` groups."""
     walk = _Walk(groups, most)
     number = len(groups.boxes.low[0])
     each = 2 * (_PARTS + 1) * len(_WEIGHTS) * sum(map(len, groups.steps))
     for first in range(0, number, max(1, _AT_ONCE // each)):
         walk.look(slice(first, min(number, first + max(1, _AT_ONCE // each))))
-    for (shape, asks), (worth, words) in walk.found.items():
-        yield groups.column(shape, asks), worth, named(words)
+    for (end, asks), (worth, words) in walk.found.items():
+        yield None if end.is_part else groups.column(end.shape, asks), worth, named(words)
 
 
 def parts_of(room: Floats, capacity: float) -> Integers:
@@ -67,9 +68,9 @@ class _Walk:
 
     def __init__(self, groups: Groups, most: int) -> None:
         self.groups, self.most = groups, most
-        self.found: dict[tuple[Tensor, Asks], tuple[float, Words]] = {}
+        self.found: dict[tuple[State, Asks], tuple[float, Words]] = {}
         self._count = 0
-        self._tables: dict[tuple[Tensor, Asks], _Table] = {}
+        self._tables: dict[tuple[Tensor, bool, Asks], _Table] = {}
 
     def look(self, boxes: slice) -> None:
         """Find the groups that may be favoured in some of these boxes."""
@@ -81,17 +82,16 @@ class _Walk:
         for place in range(len(groups.order)):
             following: dict[State, dict[Asks, _Group]] = defaultdict(dict)
             for state, steps in groups.steps[place].items():
-                shape = groups.shape(place, state)
-                for asks, group in ({Asks(): nothing} if state is None else making.get(state, {})).items():
+                for asks, group in ({Asks(): nothing} if state.begins else making.get(state, {})).items():
                     for step in steps:
                         hope = _END if step.state is None else hopes[place + 1].get(step.state)
-                        grown = group.table if hope is None else _sum(group.table, self._table(shape, step.asks, boxes))
+                        grown = group.table if hope is None else _sum(group.table, self._table(state, step.asks, boxes))
                         worth = group.worth + step.gain
                         if hope is None or not self._keep(grown, worth, hope):
                             continue
                         self._note(
                             following,
-                            shape,
+                            State(state.shape, is_part=state.is_part),
                             asks.plus(step.asks),
                             step.state,
                             _Group(worth, (group.words, step.words), grown),
@@ -99,15 +99,15 @@ class _Walk:
             making = following
 
     def _note(
-        self, following: dict[State, dict[Asks, _Group]], shape: Tensor, asks: Asks, state: State | None, group: _Group
+        self, following: dict[State, dict[Asks, _Group]], end: State, asks: Asks, state: State | None, group: _Group
     ) -> None:
         """Take note of a group in the making, or of one that is complete, if none alike is worth more."""
         self._count += 1
         if self._count > self.most:
             raise TooManyError
         if state is None:
-            if group.worth > self.found.get((shape, asks), (0.0, None))[0]:
-                self.found[shape, asks] = group.worth, group.words
+            if group.worth > self.found.get((end, asks), (0.0, None))[0]:
+                self.found[end, asks] = group.worth, group.words
         elif asks not in following[state] or following[state][asks].worth < group.worth:
             following[state][asks] = group
 
@@ -118,24 +118,24 @@ class _Walk:
         fits = (parts >= 0).all(axis=0) & np.isfinite(table.cost[0])
         cost = _weighted(np.where(fits, table.cost, 0.0))
         rest = hope[np.arange(2)[:, None], np.arange(len(fits)) if len(hope[0]) > 1 else 0, np.maximum(parts, 0)]
-        fits &= worth + (rest - cost).min(axis=(0, 2)) > 0
+        fits &= worth + (rest - cost).min(axis=(0, 2)) > self.groups.slack
         table.cost[:, ~fits] = np.inf
         return bool(fits.any())
 
-    def _hopes(self, boxes: slice) -> list[dict[State | None, Floats]]:
+    def _hopes(self, boxes: slice) -> list[dict[State, Floats]]:
         """Return by place and state what may be gained from there: by step (first, last), box, parts left, weight."""
         groups = self.groups
         number = boxes.stop - boxes.start
-        hopes: list[dict[State | None, Floats]] = [{} for _ in range(len(groups.order) + 1)]
+        hopes: list[dict[State, Floats]] = [{} for _ in range(len(groups.order) + 1)]
         for place in range(len(groups.order) - 1, -1, -1):
             for state, steps in groups.steps[place].items():
-                if state is None:
+                if state.begins:
                     continue
                 best = np.full((2, number, _PARTS + 1, len(_WEIGHTS)), -np.inf)
                 for step in steps:
                     rest = _END if step.state is None else hopes[place + 1].get(step.state)
                     if rest is not None:
-                        table = self._table(groups.shape(place, state), step.asks, boxes)
+                        table = self._table(state, step.asks, boxes)
                         np.maximum(best, self._along(table, step.gain, rest), out=best)
                 hopes[place][state] = best
         return hopes
@@ -150,11 +150,12 @@ class _Walk:
         found -= _weighted(table.cost)[:, None, :]
         return found
 
-    def _table(self, shape: Tensor, asks: Asks, boxes: slice) -> _Table:
+    def _table(self, state: State, asks: Asks, boxes: slice) -> _Table:
         """Return what a step takes in these boxes."""
-        table = self._tables.get((shape, asks))
+        key = state.shape, state.is_part, asks
+        table = self._tables.get(key)
         if table is None:
-            table = self._tables[shape, asks] = _Table(*self.groups.tables(shape, asks))
+            table = self._tables[key] = _Table(*self.groups.tables(state, asks))
         return _Table(table.cost[:, boxes], table.held[:, boxes])
 
 

@@ -67,10 +67,11 @@ class Work(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The slices (rows, columns, sink) of one tensor that are loaded."""
+    """The slices (rows, columns, sink) of one tensor that are loaded, and which share of that counts."""
 
     tensor: Tensor
     slices: tuple[tuple[int, int, int], ...]
+    share: float = 1.0
 
 
 class Boxes:
@@ -102,6 +103,7 @@ class Boxes:
                 size = size * self._held(columns, shape.width, piece.tensor.width, sink, self.w)
                 row = HELD + (not sink)
                 table[row] = np.maximum(table[row], size)
+            table *= piece.share
         return table
 
     def _share(self, rows: Floats, most: Floats, sinks: list[int]) -> None:
@@ -116,7 +118,7 @@ class Boxes:
         rows[0] = most
         rows[2] = most * np.minimum(1.0, self.k[1] / sinks[0]) if len(sinks) == 1 else most
 
-    def outputs(self, shape: Tensor, stored: int, held: int) -> Floats:
+    def outputs(self, shape: Tensor, stored: int, held: float) -> Floats:
         """Return the table of outputs that are stored, and of what is held whole all the time."""
         table = np.zeros((ROWS, len(self.w[0])))
         table[TRAFFIC + 1] = stored * shape.size
@@ -162,7 +164,7 @@ class Boxes:
 
     def _traffic(self, load: Load, shape: Tensor) -> Floats:
         """Return the fewest elements loaded: the tensor once, or in every tile what passes by in several steps."""
-        tensor, slices = load
+        tensor, slices, _ = load
         least = np.full(len(self.w[0]), float(tensor.size))
         whole = np.zeros(len(self.w[0]), dtype=np.bool_)
         for rows, columns, sink in slices:

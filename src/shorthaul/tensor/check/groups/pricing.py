@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import HELD, ROWS, TRAFFIC, Boxes, weighed
+from shorthaul.tensor.check.groups.parts import NO_PARTS, Demand, Parts, Takings, TooManyError
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column, Slice
 from shorthaul.tensor.model import Problem, Rules, Tensor
 
@@ -27,16 +28,22 @@ Floats = NDArray[np.float64]
 _MEANS: Final = (0, 0.02, 0.05, 0.08, 0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 1)
 _UNLIKE: Final = ((1, 0), (0, 1), (1, 0.5), (0.5, 0), (0, 0.5), (1, 0.2))
 _WEIGHTS: Final = weighed([*((mean, mean) for mean in _MEANS), *_UNLIKE])
-_LOADED, _RESIDENT, _MADE = "loaded", "resident", "made"
+#: A part of what all prices add up to that is nothing.
+_SLACK: Final = 1e-12
+_LOADED, _RESIDENT, _MADE, _CUT = "loaded", "resident", "made", "cut"
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What covering an operator, serving a link and retaining a tensor is worth."""
+    """What covering an operator, serving a link and retaining a tensor is worth.
+
+    ``parts`` says where groups are cut into parts.
+    """
 
     cover: Mapping[int, float]
     link: Mapping[tuple[int, int], float]
     hand_over: Mapping[int, float]
+    parts: Parts = NO_PARTS
 
 
 class _Wait(NamedTuple):
@@ -44,15 +51,30 @@ class _Wait(NamedTuple):
 
     tensor: int
     way: str
-    slices: frozenset[tuple[int, int, int, str]]
+    slices: frozenset[Demand]
     part: int
 
 
 class State(NamedTuple):
-    """What groups wait for, of outputs of this shape."""
+    """What groups wait for, of outputs of this shape; or parts of groups, and if these have used a cut already."""
 
     shape: Tensor
-    waits: tuple[_Wait, ...]
+    waits: tuple[_Wait, ...] = ()
+    is_part: bool = False
+    is_cut: bool = False
+
+    @property
+    def begins(self) -> bool:
+        """True if nothing has joined yet."""
+        return not self.waits
+
+
+class _Piece(NamedTuple):
+    """Slices of one tensor to ``load``, or of one operator to ``work`` out, and the share of that which counts."""
+
+    kind: str
+    slices: tuple[Slice, ...]
+    share: float
 
 
 class Asks(NamedTuple):
@@ -60,7 +82,7 @@ class Asks(NamedTuple):
 
     pieces: tuple[int, ...] = ()
     stored: int = 0
-    held: int = 0
+    held: float = 0
     deepest: int = 1 << 60
     left: int = 0
     right: int = 0
@@ -92,10 +114,6 @@ Words: TypeAlias = "tuple[Words, tuple[str, ...]] | None"
 _Making: TypeAlias = "dict[State, dict[Asks, tuple[float, Words]]]"
 
 
-class TooManyError(Exception):
-    """There are more states, or groups in the making, than are looked at."""
-
-
 class Groups:
     """The states of all groups, and the steps between them."""
 
@@ -107,48 +125,54 @@ class Groups:
         place = {operator: number for number, operator in enumerate(self.order)}
         self.last_taker = [max((place[user] for user in users), default=-1) for users in problem.consumers]
         self.boxes = Boxes(problem, rules)
-        self.pieces: list[tuple[str, tuple[Slice, ...]]] = []
-        self._numbers: dict[tuple[str, tuple[Slice, ...]], int] = {}
-        self._costs: dict[tuple[Tensor, Asks], list[float]] = {}
-        self.steps: list[dict[State | None, list[_Step]]] = []
+        self.pieces: list[_Piece] = []
+        self._numbers: dict[_Piece, int] = {}
+        self._costs: dict[tuple[Tensor, bool, Asks], list[float]] = {}
+        #: What rounding may make of prices that come to nothing together, as those of parts may.
+        self.slack = _SLACK * math.fsum([*prices.cover.values(), *prices.link.values()]) if prices.parts.cuts else 0.0
+        self._takings = Takings(problem, prices.parts, lambda index, tensor: _MADE in self._any_way(index, tensor))
+        self.steps: list[dict[State, list[_Step]]] = []
         self._walk()
         self._hope = self._hopes()
 
     def _walk(self) -> None:
-        """Work out the states before each operator, None for the group that has not begun, and their steps."""
-        states: list[State | None] = [None]
+        """Work out the states before each operator, with those of groups that have not begun, and their steps."""
+        states: list[State] = []
         count = 0
         for place in range(len(self.order)):
-            here = {state: list(self._steps(place, state)) for state in states}
+            here = {state: list(self._steps(place, state)) for state in [*self._begun(place), *states]}
             self.steps.append(here)
-            following = {step.state: None for steps in here.values() for step in steps if step.state is not None}
-            states = [None, *following]
+            states = [*{step.state: None for steps in here.values() for step in steps if step.state is not None}]
             count += len(states)
             if count > self.most:
                 raise TooManyError
 
-    def _hopes(self) -> list[dict[State | None, Floats]]:
+    def _begun(self, place: int) -> Iterator[State]:
+        """Yield the states in which groups, and parts of groups, begin with an operator."""
+        output = self.problem.operators[self.order[place]].output
+        shape = self.problem.tensors[output]
+        yield State(shape)
+        if self.prices.parts.cuts:
+            for each in dict.fromkeys([shape, *self._takings.shapes(output)]):
+                yield State(each, is_part=True)
+
+    def _hopes(self) -> list[dict[State, Floats]]:
         """Return by place and state what a group may gain from there at most, for each weight."""
-        hopes: list[dict[State | None, Floats]] = [{} for _ in range(len(self.order) + 1)]
+        hopes: list[dict[State, Floats]] = [{} for _ in range(len(self.order) + 1)]
         nothing, over = np.zeros(len(_WEIGHTS)), np.full(len(_WEIGHTS), -np.inf)
         for place in range(len(self.order) - 1, -1, -1):
             for state, steps in self.steps[place].items():
                 best = over
                 for step in steps:
                     rest = nothing if step.state is None else hopes[place + 1].get(step.state, over)
-                    shape = self.shape(place, state)
-                    best = np.maximum(best, step.gain - np.array(self._loose(shape, step.asks)) + rest)
+                    best = np.maximum(best, step.gain - np.array(self._loose(state, step.asks)) + rest)
                 hopes[place][state] = best
         return hopes
 
-    def shape(self, place: int, state: State | None) -> Tensor:
-        """Return the shape of the outputs of groups in a state."""
-        if state is not None:
-            return state.shape
-        return self.problem.tensors[self.problem.operators[self.order[place]].output]
-
-    def favoured(self, most: int) -> Iterator[tuple[Column, float, str]]:
+    def favoured(self, most: int) -> Iterator[tuple[Column | None, float, str]]:
         """Yield every column whose prices may exceed its latency, with what they add up to and its operators.
+
+        No column is yielded for a part of a group: its prices do exceed what it costs.
 
         Raises :class:`TooManyError` where more than ``most`` groups are in the making.
         """
@@ -157,10 +181,10 @@ class Groups:
         count = 0
         for place in range(len(self.order)):
             following: _Making = defaultdict(dict)
-            complete: dict[Tensor, dict[Asks, tuple[float, Words]]] = defaultdict(dict)
+            complete: dict[State, dict[Asks, tuple[float, Words]]] = defaultdict(dict)
             for state, steps in self.steps[place].items():
-                begun = {Asks(): (0.0, None)} if state is None else making.get(state, {})
-                shape = self.shape(place, state)
+                begun = {Asks(): (0.0, None)} if state.begins else making.get(state, {})
+                end = State(state.shape, is_part=state.is_part)
                 targets = [
                     (step, nothing if step.state is None else self._hope[place + 1][step.state].tolist())
                     for step in steps
@@ -170,25 +194,25 @@ class Groups:
                     for step, hope in targets:
                         total = worth + step.gain
                         grown = asks.plus(step.asks)
-                        least = self._least(shape, grown)
-                        if any(total + more <= cost for more, cost in zip(hope, least, strict=True)):
+                        least = self._least(end, grown)
+                        if any(total + more <= cost + self.slack for more, cost in zip(hope, least, strict=True)):
                             continue
                         count += 1
-                        there = complete[shape] if step.state is None else following[step.state]
+                        there = complete[end] if step.state is None else following[step.state]
                         if grown not in there or there[grown][0] < total:
                             there[grown] = total, (words, step.words)
             if count > most:
                 raise TooManyError
-            for shape, groups in complete.items():
+            for end, groups in complete.items():
                 for asks, (worth, words) in groups.items():
-                    yield self.column(shape, asks), worth, named(words)
+                    yield None if end.is_part else self.column(end.shape, asks), worth, named(words)
             making = following
 
     def column(self, shape: Tensor, asks: Asks) -> Column:
         """Return the column that a group which asked for this is."""
         found = [self.pieces[number] for number in asks.pieces]
-        loads = [slices for kind, slices in found if kind == "load"]
-        works = [slices for kind, slices in found if kind == "work"]
+        loads = [piece.slices for piece in found if piece.kind == "load"]
+        works = [piece.slices for piece in found if piece.kind == "work"]
         return Column(
             height=shape.height,
             width=shape.width,
@@ -198,96 +222,105 @@ class Groups:
             loads=tuple(loads),
             works=tuple(works),
             stored=asks.stored,
-            held=asks.held,
+            held=round(asks.held),
         )
 
-    def tables(self, shape: Tensor, asks: Asks) -> tuple[Floats, Floats]:
-        """Return time and traffic by box, infinite where nothing fits, and what is held in first and last steps."""
+    def tables(self, state: State, asks: Asks) -> tuple[Floats, Floats]:
+        """Return time and traffic by box, infinite where nothing fits, and what is held in first and last steps.
+
+        For parts, each is the mean of both.
+        """
+        shape = state.shape
         none = np.zeros((ROWS, len(self.boxes.low[0])))
-        tables = sum((self.boxes.table(shape, *self.pieces[number]) for number in asks.pieces), none)
+        tables = sum((self._table(shape, number) for number in asks.pieces), none)
         need = (asks.left, asks.right)
         held = self.boxes.held(shape, tables, asks.stored, asks.held)
-        return self.boxes.least(shape, tables, held, asks.stored, asks.deepest, need), held
+        cost = self.boxes.least(shape, tables, held, asks.stored, asks.deepest, need)
+        return (self._takings.mean(shape, cost) if state.is_part else cost), held
 
-    def _least(self, shape: Tensor, asks: Asks) -> list[float]:
+    def _table(self, shape: Tensor, number: int) -> Floats:
+        piece = self.pieces[number]
+        return self.boxes.table(shape, piece.kind, piece.slices) * piece.share
+
+    def _least(self, state: State, asks: Asks) -> list[float]:
         """Return for each weight what a group in the making takes at least."""
-        found = self._costs.get((shape, asks))
+        key = state.shape, state.is_part, asks
+        found = self._costs.get(key)
         if found is None:
-            times, _ = self.tables(shape, asks)
+            times, _ = self.tables(state, asks)
             fitting = times[:, np.isfinite(times[0])]
             least = np.full(len(_WEIGHTS), np.inf)
             if fitting.size:
                 least = (_WEIGHTS @ fitting).min(axis=1)
-            found = self._costs[shape, asks] = list(map(float, least))
+            found = self._costs[key] = list(map(float, least))
         return found
 
-    def _loose(self, shape: Tensor, asks: Asks) -> list[float]:
+    def _loose(self, state: State, asks: Asks) -> list[float]:
         """Return for each weight what these pieces add to any group at least."""
-        weights = _WEIGHTS.copy()
-        weights[:, TRAFFIC:] /= self.problem.machine.bandwidth
-        least = weights[:, TRAFFIC + 1] * asks.stored * shape.size
-        for number in asks.pieces:
-            least = least + (weights @ self.boxes.table(shape, *self.pieces[number])[:HELD]).min(axis=1)
+        shape = state.shape
+        least = np.zeros(len(_WEIGHTS))
+        stored = np.zeros((HELD, 1))
+        stored[TRAFFIC + 1] = asks.stored * shape.size
+        for table in (stored, *(self._table(shape, number)[:HELD] for number in asks.pieces)):
+            cost = table.copy()
+            cost[TRAFFIC:] /= self.problem.machine.bandwidth
+            least = least + (_WEIGHTS @ (self._takings.mean(shape, cost) if state.is_part else cost)).min(axis=1)
         return list(map(float, least))
 
-    def _steps(self, place: int, state: State | None) -> Iterator[_Step]:
-        index = self.order[place]
-        output = self.problem.operators[index].output
-        if state is None:
-            yield from self._joins(place, State(self.problem.tensors[output], ()))
-            return
+    def _steps(self, place: int, state: State) -> Iterator[_Step]:
+        output = self.problem.operators[self.order[place]].output
         waits = {wait.tensor: wait for wait in state.waits}
         mine = waits.pop(output, None)
-        if mine is None or mine.way != _MADE:
-            yield from self._settled(place, state.shape, waits, _Step(0.0, Asks(), None, ()), None)
-        if mine is None and self.problem.tensors[output] != state.shape:
-            return
+        if not state.begins and (mine is None or mine.way != _MADE):
+            yield from self._settled(place, state, waits, _Step(0.0, Asks(), None, ()), None)
         if mine is None or mine.way == _MADE:
-            yield from self._joins(place, state)
+            yield from self._joins(place, state, waits, mine)
 
-    def _joins(self, place: int, state: State) -> Iterator[_Step]:
-        """Yield the ways in which an operator joins a group."""
+    def _joins(self, place: int, state: State, waits: dict[int, _Wait], mine: _Wait | None) -> Iterator[_Step]:
+        """Yield the ways in which an operator joins a group, and what it makes for other parts of it."""
         problem, prices = self.problem, self.prices
         index = self.order[place]
-        operator = problem.operators[index]
-        output, size = operator.output, problem.tensors[operator.output].size
-        waits = {wait.tensor: wait for wait in state.waits}
-        mine = waits.pop(output, None)
-        part = max((wait.part for wait in state.waits), default=0) + 1 if mine is None else mine.part
+        output, size = problem.operators[index].output, problem.tensors[problem.operators[index].output].size
+        is_alike = problem.tensors[output] == state.shape
         takers = problem.consumers[output]
-        may_keep = takers and problem.tensors[output] == state.shape and size <= problem.machine.capacity
-        keeps = [False, True] if may_keep else [False]
-        for is_kept in keeps:
-            slices = set(mine.slices) if mine else set()
-            gain = prices.cover.get(index, 0.0)
-            if mine is None or is_kept:
+        may_keep = takers and is_alike and size <= problem.machine.capacity
+        givings = [(frozenset[Demand](), 0.0)]
+        if state.is_part:
+            givings += self._takings.givings(output, state.shape)
+        for (given, worth), is_kept in product(givings, [False, True] if may_keep else [False]):
+            is_stored = mine is None and not given and not is_kept
+            if is_stored and not is_alike:
+                continue
+            slices = set(given) | (set(mine.slices) if mine else set())
+            gain = prices.cover.get(index, 0.0) + worth
+            if is_stored or is_kept:
                 slices.add((TILE, TILE, 0, "none"))
             if is_kept:
                 gain += prices.hand_over.get(output, 0.0)
-            elif mine is None:
+            elif is_stored:
                 gain += math.fsum(prices.link.get((taker, output), 0.0) for taker in takers)
-            asked = self._asked(index, slices)
             base = Asks(
                 pieces=(self._number("work", tuple(self._work(index, item) for item in sorted(slices))),),
-                stored=int(mine is None and not is_kept),
+                stored=int(is_stored),
                 held=size if is_kept else 0,
-                deepest=problem.reduction(index) if operator.is_matmul else 1 << 60,
+                deepest=problem.reduction(index) if problem.operators[index].is_matmul else 1 << 60,
             )
-            for ways in product(*(self._ways(index, tensor, waits) for tensor in asked)):
-                step = _Step(gain, base, None, (f"{index}{'+' if is_kept else ''}",))
-                yield from self._taking(
-                    place, state.shape, waits, step, dict(zip(asked, ways, strict=True)), part, asked
-                )
+            step = _Step(gain, base, None, (f"{index}{'+' if is_kept else ''}",))
+            part = max((wait.part for wait in state.waits), default=0) + 1 if mine is None else mine.part
+            after = state._replace(is_cut=state.is_cut or bool(given))
+            asked = self._asked(index, slices)
+            for ways in product(*(self._ways(index, tensor, waits, state) for tensor in asked)):
+                yield from self._taking(place, after, waits, step, dict(zip(asked, ways, strict=True)), part, asked)
 
     def _taking(
         self,
         place: int,
-        shape: Tensor,
+        state: State,
         waits: dict[int, _Wait],
         step: _Step,
         ways: dict[int, str],
         part: int,
-        asked: dict[int, set[tuple[int, int, int, str]]],
+        asked: dict[int, set[Demand]],
     ) -> Iterator[_Step]:
         """Yield the step by which the operator takes its inputs in these ways."""
         index = self.order[place]
@@ -295,18 +328,27 @@ class Groups:
         gain, asks, words = step.gain, step.asks, step.words
         for tensor, way in ways.items():
             before = grown.get(tensor)
+            share = self._takings.share(index, tensor) if state.is_part else 1.0
             if way != _LOADED:
                 gain += self.prices.link.get((index, tensor), 0.0)
             if way == _RESIDENT and before is None:
-                gain -= self.prices.hand_over.get(tensor, 0.0)
-                asks = asks._replace(held=asks.held + self.problem.tensors[tensor].size)
+                gain -= share * self.prices.hand_over.get(tensor, 0.0)
+                asks = asks._replace(held=asks.held + share * self.problem.tensors[tensor].size)
                 words = (*words, f"r{tensor}")
-            if way == _MADE and self._is_prologue(index, tensor):
+            if way in (_MADE, _CUT) and self._is_prologue(index, tensor):
                 left, right = self.problem.operators[index].inputs
                 depth = self.problem.reduction(index)
                 asks = asks._replace(
                     left=depth if tensor == left else asks.left, right=depth if tensor == right else asks.right
                 )
+            if way == _CUT:
+                gain -= self._takings.taken(index, tensor, state.shape, frozenset(asked[tensor]))
+                state = state._replace(is_cut=True)
+                continue
+            if way == _LOADED and state.is_part:
+                asks = asks.plus(Asks((self._load(tensor, asked[tensor], share),)))
+            if way != _MADE and state.is_part:
+                continue
             if way == _MADE and before is not None and before.part != part:
                 for wait in list(grown.values()):
                     if wait.part == before.part:
@@ -316,44 +358,62 @@ class Groups:
                 slices = frozenset((*item[:3], "none") for item in slices)
             slices |= before.slices if before else frozenset()
             grown[tensor] = _Wait(tensor, way, slices, part if way == _MADE else 0)
-        yield from self._settled(place, shape, grown, _Step(gain, asks, None, words), part)
+        yield from self._settled(place, state, grown, _Step(gain, asks, None, words), part)
 
     def _settled(
-        self, place: int, shape: Tensor, waits: dict[int, _Wait], step: _Step, part: int | None
+        self, place: int, state: State, waits: dict[int, _Wait], step: _Step, part: int | None
     ) -> Iterator[_Step]:
         """Yield the step with the slices that nobody else can ask for loaded; none if the group falls apart."""
         parts = {wait.part for wait in waits.values() if wait.way == _MADE}
         if parts and part is not None and part not in parts:
+            return
+        if not parts and state.is_part and not state.is_cut:
             return
         left = []
         pieces = list(step.asks.pieces)
         for wait in waits.values():
             if wait.way != _MADE and (not parts or self.last_taker[wait.tensor] <= place):
                 if wait.slices:
-                    height, width = self.problem.tensors[wait.tensor].height, self.problem.tensors[wait.tensor].width
-                    slices = (Slice(*item[:3], height, width) for item in sorted(wait.slices))
-                    pieces.append(self._number("load", tuple(slices)))
-                if self.problem.producer[wait.tensor] is None or self.problem.tensors[wait.tensor] != shape:
+                    pieces.append(self._load(wait.tensor, wait.slices))
+                if self.problem.producer[wait.tensor] is None or self.problem.tensors[wait.tensor] != state.shape:
                     continue
                 wait = wait._replace(slices=frozenset())  # whoever makes it may not join any more
             left.append(wait)
-        state = None
+        after = None
         if parts:
             number = {
                 part: place for place, part in enumerate(dict.fromkeys(w.part for w in left if w.way == _MADE), 1)
             }
             left = [wait._replace(part=number.get(wait.part, 0)) for wait in left]
-            state = State(shape, tuple(sorted(left)))
-        yield step._replace(asks=step.asks._replace(pieces=tuple(sorted(pieces))), state=state)
+            after = state._replace(waits=tuple(sorted(left)))
+        yield step._replace(asks=step.asks._replace(pieces=tuple(sorted(pieces))), state=after)
 
-    def _ways(self, index: int, tensor: int, waits: Mapping[int, _Wait]) -> list[str]:
+    def _load(self, tensor: int, demands: Iterable[Demand], share: float = 1.0) -> int:
+        """Return the number of the piece of slices that are loaded."""
+        height, width = self.problem.tensors[tensor].height, self.problem.tensors[tensor].width
+        distinct = sorted({item[:3] for item in demands})
+        return self._number("load", tuple(Slice(*item, height, width) for item in distinct), share)
+
+    def _ways(self, index: int, tensor: int, waits: Mapping[int, _Wait], state: State) -> list[str]:
+        """Return how an operator may get a tensor in a state; over a link that is cut it is made for nothing."""
+        known = waits[tensor].way if tensor in waits else None
+        ways = self._any_way(index, tensor)
+        if (index, tensor) in self.prices.parts.cuts and _MADE in ways:
+            ways[ways.index(_MADE)] = _CUT
+            if not state.is_part:
+                ways.remove(_CUT)
+            if known == _MADE:
+                return [way for way in ways if way == _CUT]
+        return [way for way in ways if known in (None, way)]
+
+    def _any_way(self, index: int, tensor: int) -> list[str]:
         ways = [_LOADED]
         if self.problem.producer[tensor] is not None:
             if self.problem.tensors[tensor].size <= self.problem.machine.capacity:
                 ways.append(_RESIDENT)
             if not self._is_prologue(index, tensor) or self._is_whole_somewhere(index, tensor):
                 ways.append(_MADE)
-        return [way for way in ways if tensor not in waits or way == waits[tensor].way]
+        return ways
 
     def _is_whole_somewhere(self, index: int, tensor: int) -> bool:
         """True if the rule on prologues lets a MatMul have ``tensor`` made in its group at some granularity."""
@@ -368,10 +428,10 @@ class Groups:
         assert source is not None
         return self.rules.prologues_are_whole and operators[index].is_matmul and not operators[source].is_matmul
 
-    def _asked(self, index: int, slices: set[tuple[int, int, int, str]]) -> dict[int, set[tuple[int, int, int, str]]]:
+    def _asked(self, index: int, slices: set[Demand]) -> dict[int, set[Demand]]:
         """Return the slices of its inputs that an operator asks for."""
         operator = self.problem.operators[index]
-        asked: dict[int, set[tuple[int, int, int, str]]] = {tensor: set() for tensor in operator.inputs}
+        asked: dict[int, set[Demand]] = {tensor: set() for tensor in operator.inputs}
         for rows, columns, length, marking in slices:
             if not operator.is_matmul:
                 for tensor in operator.inputs:
@@ -382,7 +442,7 @@ class Groups:
             asked[operator.inputs[1]].add((reduction, columns, length or self.problem.reduction(index), "rows"))
         return asked
 
-    def _work(self, index: int, item: tuple[int, int, int, str]) -> Slice:
+    def _work(self, index: int, item: Demand) -> Slice:
         operator = self.problem.operators[index]
         shape = self.problem.tensors[operator.output]
         rows, columns, length, marking = item
@@ -392,10 +452,11 @@ class Groups:
             length = length or self.problem.reduction(index)
         return Slice(rows, columns, length, shape.height, shape.width, operator.base_cost, marking, part)
 
-    def _number(self, kind: str, slices: tuple[Slice, ...]) -> int:
-        number = self._numbers.setdefault((kind, slices), len(self.pieces))
+    def _number(self, kind: str, slices: tuple[Slice, ...], share: float = 1.0) -> int:
+        piece = _Piece(kind, slices, share)
+        number = self._numbers.setdefault(piece, len(self.pieces))
         if number == len(self.pieces):
-            self.pieces.append((kind, slices))
+            self.pieces.append(piece)
         return number
 
 

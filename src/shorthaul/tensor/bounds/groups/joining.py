@@ -6,13 +6,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from shorthaul.tensor.bounds.pieces import Demand
+from shorthaul.tensor.bounds.groups.cutting import Outputs
+from shorthaul.tensor.bounds.groups.pieces import Demand
 from shorthaul.tensor.model import Problem, Tensor
 
 #: How a group gets a tensor.
 LOADED: Final = 0
 RESIDENT: Final = 1
 MADE: Final = 2
+#: Made by another part of the group.
+CUT: Final = 3
 #: Before all layers.
 _NEVER: Final = -1
 
@@ -30,10 +33,17 @@ class Joining:
     """What is above operators, through tensors that a group may make for itself, as sets of bits.
 
     Parts of a group that wait for tensors are one in the end. So each of them has an operator above it in common with
-    another one, or with a sink that is not decided yet, and all together hang together so.
+    another one, or with a sink that is not decided yet, and all together hang together so. ``givers`` are operators
+    whose output a part of a group may make for others: they are like sinks of any shape there.
     """
 
-    def __init__(self, problem: Problem, order: list[int], may_be_made: Callable[[int, int], bool]) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        order: list[int],
+        may_be_made: Callable[[int, int], bool],
+        givers: frozenset[int] = frozenset(),
+    ) -> None:
         self._problem = problem
         place = {operator: place for place, operator in enumerate(order)}
         self._made_at = [_NEVER if source is None else place.get(source, _NEVER) for source in problem.producer]
@@ -47,6 +57,8 @@ class Joining:
         self._places: dict[Tensor, list[int]] = {}  # of operators, by the shape of what they make
         for operator, at in place.items():
             self._places.setdefault(problem.tensors[problem.operators[operator].output], []).append(at)
+        self._giving = {at for operator, at in place.items() if operator in givers}
+        self._places_of_parts = {shape: sorted(self._giving.union(at)) for shape, at in self._places.items()}
         self._order = order
         self._above = [0] * len(problem.operators)
         for index in problem.topological_order:
@@ -55,28 +67,34 @@ class Joining:
                 source = problem.producer[tensor]
                 if source is not None and may_be_made(index, tensor):
                     self._above[index] |= self._above[source]
-        self._known: dict[tuple[int, Tensor, frozenset[int]], bool] = {}
-        self._sinks: dict[tuple[int, Tensor], list[int]] = {}
+        self._known: dict[tuple[int, Tensor, bool, frozenset[int]], bool] = {}
+        self._sinks: dict[tuple[int, Tensor, bool], list[int]] = {}
 
-    def is_possible(self, parts: Iterable[Iterable[int]], shape: Tensor, place: int) -> bool:
+    def _begins(self, outputs: Outputs) -> list[int]:
+        """Return the layers whose operators may begin another part of such a group."""
+        return (self._places_of_parts if outputs.is_part else self._places)[outputs.shape]
+
+    def is_possible(self, parts: Iterable[Iterable[int]], outputs: Outputs, place: int) -> bool:
         """Return whether parts, each of which waits for tensors, may be one once all after ``place`` is decided."""
         above = frozenset(map(self._wide, parts))
         if len(above) == 1:
             return True
-        key = place, shape, above
+        here = place, outputs.shape, outputs.is_part
+        key = *here, above
         known = self._known.get(key)
         if known is None:
-            if (place, shape) not in self._sinks:
-                self._sinks[place, shape] = _merged(self._undecided(shape, place))
-            pieces = _merged([*above, *self._sinks[place, shape]])
+            if here not in self._sinks:
+                begins = self._begins(outputs)
+                self._sinks[here] = _merged(self._above[self._order[at]] for at in begins if at > place)
+            pieces = _merged([*above, *self._sinks[here]])
             known = self._known[key] = sum(any(piece & part for part in above) for piece in pieces) == 1
         return known
 
-    def next_layer(self, front: Sequence[Open], shape: Tensor, place: int) -> int | None:
+    def next_layer(self, front: Sequence[Open], outputs: Outputs, place: int) -> int | None:
         """Return the first layer after ``place`` that decides something about a group that waits for tensors.
 
         None if it cannot be completed. Before an operator makes a tensor of the ``front``, or is the last one to take
-        it, others may begin another part of the group: those that make outputs of its shape.
+        it, others may begin another part of the group: those that make outputs of its shape, or what other parts take.
         """
         at = len(self._order)
         parts: dict[int, list[int]] = {}
@@ -87,12 +105,12 @@ class Joining:
                 at = self._last_use[tensor]
             if place < self._made_at[tensor] < at:
                 at = self._made_at[tensor]
-        places = self._places[shape]
+        places = self._begins(outputs)
         for number in range(bisect_right(places, place), bisect_left(places, at)):
             begun = places[number]
-            if self._makeable[begun] and self.is_possible([*parts.values(), self._makeable[begun]], shape, begun):
+            if self._makeable[begun] and self.is_possible([*parts.values(), self._makeable[begun]], outputs, begun):
                 return begun
-            if len(parts) > 1 and not self.is_possible(parts.values(), shape, begun):
+            if len(parts) > 1 and not self.is_possible(parts.values(), outputs, begun):
                 return None
         return at
 
@@ -103,9 +121,6 @@ class Joining:
             assert source is not None
             above |= self._above[source]
         return above
-
-    def _undecided(self, shape: Tensor, place: int) -> list[int]:
-        return [self._above[self._order[at]] for at in self._places[shape] if at > place]
 
 
 def _merged(sets: Iterable[int]) -> list[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from shorthaul.tensor.bounds.groups.cutting import Outputs
 from shorthaul.tensor.model import Tensor
 
 #: The node in which complete groups end, and the source of arcs that begin a group.
@@ -21,7 +22,7 @@ class Addition(NamedTuple):
 
     pieces: tuple[int, ...] = ()
     stored: int = 0
-    held: int = 0
+    held: float = 0
     k_limit: float = float("inf")
     left_prologue: int = 0
     right_prologue: int = 0
@@ -50,7 +51,7 @@ class Choice(NamedTuple):
 class Arcs:
     """Arcs, columns of a table: by layer those of its nodes, then those that begin a group (``starts``).
 
-    ``row_end`` says where the rows of each arc end. ``additions`` numbers what arcs add, ``shapes`` are by node.
+    ``row_end`` says where the rows of each arc end. ``additions`` numbers what arcs add, ``outputs`` are by arc.
     """
 
     source: list[int] = field(default_factory=list)
@@ -61,20 +62,22 @@ class Arcs:
     signs: list[float] = field(default_factory=list)
     row_end: list[int] = field(default_factory=lambda: [0])
     starts: list[range] = field(default_factory=list)
-    shapes: list[Tensor] = field(default_factory=lambda: [Tensor(1, 1)])
+    outputs: list[Outputs] = field(default_factory=list)
+    outputs_of: list[Outputs] = field(default_factory=lambda: [Outputs(Tensor(1, 1))])  # by node
     layer_of: list[int] = field(default_factory=lambda: [0])
     additions: dict[Addition, int] = field(default_factory=lambda: {Addition(): 0})
 
-    def node(self, shape: Tensor, layer: int) -> int:
+    def node(self, outputs: Outputs, layer: int) -> int:
         """Add a node, and return it."""
-        self.shapes.append(shape)
+        self.outputs_of.append(outputs)
         self.layer_of.append(layer)
-        return len(self.shapes) - 1
+        return len(self.outputs_of) - 1
 
     def add(
         self,
         source: int,
         target: int,
+        outputs: Outputs,
         more: Addition,
         choices: tuple[Choice, ...],
         rows: list[int],
@@ -83,6 +86,7 @@ class Arcs:
         """Add an arc."""
         self.source.append(source)
         self.target.append(target)
+        self.outputs.append(outputs)
         self.addition.append(self.additions.setdefault(more, len(self.additions)))
         self.choices.append(choices)
         self.rows += rows
@@ -102,7 +106,7 @@ def compacted(arcs: Arcs) -> Arcs:
         for arc in range(begin, starts.start):
             source = arcs.source[arc]
             if source not in only and leads[arc] and source not in numbers:
-                numbers[source] = found.node(arcs.shapes[source], place)
+                numbers[source] = found.node(arcs.outputs_of[source], place)
         begin = starts.stop
     begin = 0
     for starts in arcs.starts:
@@ -116,6 +120,7 @@ def compacted(arcs: Arcs) -> Arcs:
                 found.add(
                     NOWHERE if source == NOWHERE else numbers[source],
                     numbers[arcs.target[path[-1]]],
+                    arcs.outputs[arc],
                     _sum(arcs, path, additions, sums),
                     tuple(choice for one in path for choice in arcs.choices[one]),
                     [row for one in path for row in arcs.rows[arcs.row_end[one] : arcs.row_end[one + 1]]],
@@ -146,7 +151,7 @@ def _sum(arcs: Arcs, path: list[int], additions: list[Addition], sums: dict[tupl
 
 def _ways_out(arcs: Arcs) -> tuple[list[bool], dict[int, int]]:
     """Return by arc whether it leads to a complete group, and the arc of each node with only one that does."""
-    ways = [0] * len(arcs.shapes)
+    ways = [0] * len(arcs.outputs_of)
     ways[END] = 2
     leads = [False] * len(arcs.source)
     only: dict[int, int] = {}

@@ -1,0 +1,127 @@
+"""Which operators may be in one group with others, and links that are cut so that few of them hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from shorthaul.tensor.model import Problem, Rules
+
+#: Where an order of operators that hang together is cut, at this part of it from either end.
+_MIDDLE: Final = 0.25
+
+
+class Link(NamedTuple):
+    """An operator, a tensor that its group may make for it, and who makes that."""
+
+    operator: int
+    tensor: int
+    source: int
+
+
+def sharing(problem: Problem, rules: Rules) -> dict[tuple[int, int], int]:
+    """Return by operator and tensor how many operators may be in one group that loads the tensor for them.
+
+    Who makes the tensor is not in that group; so operators that hang together through it alone are in different ones.
+    """
+    around: list[list[tuple[int, int]]] = [[] for _ in problem.operators]
+    for index, tensor, source in links_of(problem, rules):
+        around[index].append((source, tensor))
+        around[source].append((index, tensor))
+    found: dict[tuple[int, int], int] = {}
+    for tensor, users in enumerate(problem.consumers):
+        for user in users:
+            if (user, tensor) not in found:
+                near = _reached(around, user, problem.producer[tensor])
+                together = [other for other in users if other in near]
+                found.update({(other, tensor): len(together) for other in together})
+    return found
+
+
+def _reached(around: list[list[tuple[int, int]]], begin: int, without: int | None) -> set[int]:
+    found, pending = {begin}, [begin]
+    while pending:
+        fresh = {other for other, _ in around[pending.pop()] if other != without} - found
+        found |= fresh
+        pending += fresh
+    return found
+
+
+def cut_links(problem: Problem, rules: Rules, order: list[int], most: int) -> frozenset[tuple[int, int]]:
+    """Return links that are cut so that at most so many operators hang together, as few as are easily found.
+
+    MatMuls are cut from MatMuls, as making one's operand by another one rarely pays. Then what hangs together is cut in
+    two where few links of the ``order`` cross.
+    """
+    operators = problem.operators
+    place = {index: number for number, index in enumerate(order)}
+    links = [
+        link
+        for link in links_of(problem, rules)
+        if not (operators[link.operator].is_matmul and operators[link.source].is_matmul)
+    ]
+    pending = _together(len(operators), links)
+    while pending:
+        mine = sorted(pending.pop(), key=place.__getitem__)
+        if len(mine) <= most:
+            continue
+        inside = set(mine)
+        here = [link for link in links if link.operator in inside]
+        ends = max(1, int(_MIDDLE * len(mine)))
+        where = range(ends, len(mine) - ends + 1)
+        crossing = min(
+            ([link for link in here if place[link.operator] < place[mine[at]] <= place[link.source]] for at in where),
+            key=len,
+        )
+        links = [link for link in links if link not in set(crossing)]
+        pending += _together(len(operators), [link for link in here if link not in set(crossing)])
+    kept = {(link.operator, link.tensor) for link in links}
+    return frozenset((index, tensor) for index, tensor, _ in links_of(problem, rules)) - kept
+
+
+def _together(count: int, links: Iterable[Link]) -> list[list[int]]:
+    """Return the sets of two operators and more that hang together."""
+    first = list(range(count))
+
+    def root(index: int) -> int:
+        while first[index] != index:
+            first[index] = first[first[index]]
+            index = first[index]
+        return index
+
+    for link in links:
+        first[root(link.operator)] = root(link.source)
+    found: dict[int, list[int]] = {}
+    for index in range(count):
+        found.setdefault(root(index), []).append(index)
+    return [members for members in found.values() if len(members) > 1]
+
+
+def links_of(problem: Problem, rules: Rules) -> Iterator[Link]:
+    """Yield the links of operators to tensors that their group may make."""
+    for index, operator in enumerate(problem.operators):
+        for tensor in dict.fromkeys(operator.inputs):
+            source = problem.producer[tensor]
+            if source is not None and may_be_made(problem, rules, index, tensor):
+                yield Link(index, tensor, source)
+
+
+def is_a_prologue(problem: Problem, rules: Rules, index: int, tensor: int) -> bool:
+    """True if making ``tensor`` in the group of an operator falls under the rule on prologues."""
+    producer = problem.producer[tensor]
+    assert producer is not None
+    operators = problem.operators
+    return rules.prologues_are_whole and operators[index].is_matmul and not operators[producer].is_matmul
+
+
+def may_be_made(problem: Problem, rules: Rules, index: int, tensor: int) -> bool:
+    """True if an operator may take a tensor that is made in its group, at some granularity."""
+    machine, operator = problem.machine, problem.operators[index]
+    if problem.producer[tensor] is None:
+        return False
+    rooms = [
+        max(machine.native_width, (machine.native_width, machine.native_height)[side])
+        for side in (0, 1)
+        if operator.is_matmul and operator.inputs[side] == tensor
+    ]
+    return not is_a_prologue(problem, rules, index, tensor) or problem.reduction(index) <= min(rooms)

@@ -1,0 +1,39 @@
+"""The linear program of a graph that is too wide for all its groups: they fall into parts, ever larger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.columns import Prices, Program, has_columns
+from shorthaul.tensor.bounds.fronts import narrow_order
+from shorthaul.tensor.bounds.groups.regions import cut_links
+from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.plan import Plan
+
+#: How many operators hang together at most, one program after the other, and the share of what is left that each takes.
+_ROUNDS: Final = ((1, 0.2), (3, 0.3), (8, 0.4), (16, 1.0))
+
+
+def part_prices(
+    problem: Problem, rules: Rules, search: Search, covers: Iterable[float] = (), plan: Plan | None = None
+) -> Prices | None:
+    """Return the best prices that are proven within ``search``, None if there are none."""
+    if not has_columns(problem, rules):
+        return None
+    order = narrow_order(problem, search)
+    best: Prices | None = None
+    earlier: Program | None = None
+    for most, share in _ROUNDS:
+        part = search.part(share)
+        program = Program(problem, rules, part, cuts=cut_links(problem, rules, order, most), order=order)
+        if not program.diagram.is_complete:
+            break
+        if earlier is not None:
+            program.resume(earlier)
+        prices = program.solve(part, covers if earlier is None else (), plan)
+        if best is None or prices.value > best.value:
+            best = prices
+        earlier = program
+    return best

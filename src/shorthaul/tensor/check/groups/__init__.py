@@ -1,0 +1,1 @@
+"""Which groups of operators a certificate has to be compared with, whole or in parts."""

@@ -1,0 +1,109 @@
+"""Groups that a certificate cuts into parts: what parts take from one another, share and cost.
+
+A group that gets a tensor made over a link that is cut is at least as dear as its parts: each of them costs a mean of
+its time and its traffic, at one weight for all groups with outputs of the same shape, and those means add up to no more
+than the group takes. What it loads, or finds resident, counts in equal shares for all takers that may be in one group
+with it. Who takes slices over a cut pays their price, and who makes them gets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.tensor.check.boxes import TIME, TRAFFIC
+from shorthaul.tensor.model import Problem, Tensor
+
+Floats = NDArray[np.float64]
+#: A slice asked for: what its rows and columns follow, in the steps of a reduction of which length, and its marking.
+Demand = tuple[int, int, int, str]
+
+#: Sets of slices that parts may ask of one tensor, above which a certificate is not verified.
+_MOST_SETS: Final = 100
+
+
+class TooManyError(Exception):
+    """There are more states, or groups in the making, than are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The links that are cut, the weight of time by shape of outputs, and the prices of slices taken over cuts."""
+
+    cuts: frozenset[tuple[int, int]] = frozenset()
+    weight: Mapping[Tensor, float] = field(default_factory=dict)
+    taking: Mapping[tuple[int, int, Tensor, frozenset[Demand]], float] = field(default_factory=dict)
+
+
+NO_PARTS: Final = Parts()
+
+
+class Takings:
+    """What parts are found to take over cuts, and how many operators share what a group loads."""
+
+    def __init__(self, problem: Problem, parts: Parts, may_be_made: Callable[[int, int], bool]) -> None:
+        self._parts = parts
+        self._found: dict[tuple[int, Tensor], dict[tuple[int, frozenset[Demand]], float]] = {}
+        self._sharing = _sharing(problem, may_be_made) if parts.cuts else {}
+
+    def share(self, index: int, tensor: int) -> float:
+        """Return the share of what a group loads of a tensor that counts for one of its takers."""
+        return 1 / self._sharing[index, tensor]
+
+    def taken(self, index: int, tensor: int, shape: Tensor, demands: frozenset[Demand]) -> float:
+        """Return what a part pays for slices made by another one, and take note of them."""
+        price = self._parts.taking.get((index, tensor, shape, demands), 0.0)
+        self._found.setdefault((tensor, shape), {})[index, demands] = price
+        return price
+
+    def shapes(self, tensor: int) -> list[Tensor]:
+        """Return the shapes of outputs of groups whose parts take a tensor over cuts."""
+        return [shape for taken, shape in self._found if taken == tensor]
+
+    def givings(self, tensor: int, shape: Tensor) -> list[tuple[frozenset[Demand], float]]:
+        """Return the sets of slices that a part may make for others, and what all takers that they serve pay."""
+        found = self._found.get((tensor, shape), {})
+        sets: list[frozenset[Demand]] = []
+        for _, demands in found:
+            more = [demands, *(demands | other for other in sets)]
+            sets = [*dict.fromkeys([*sets, *more])]
+            if len(sets) > _MOST_SETS:
+                raise TooManyError
+        return [(given, sum(price for (_, demands), price in found.items() if demands <= given)) for given in sets]
+
+    def mean(self, shape: Tensor, cost: Floats) -> Floats:
+        """Return rows of time and traffic, both the mean of the two; infinite where they are."""
+        weight = self._parts.weight.get(shape, 0.0)
+        open_ = np.isfinite(cost[TIME])
+        time, traffic = (np.where(open_, cost[row] + cost[row + 1], 0.0) for row in (TIME, TRAFFIC))
+        means = np.zeros_like(cost)
+        means[[TIME, TRAFFIC]] = weight * time + (1 - weight) * traffic
+        means[:, ~open_] = np.inf
+        return means
+
+
+def _sharing(problem: Problem, may_be_made: Callable[[int, int], bool]) -> dict[tuple[int, int], int]:
+    """Return by operator and tensor how many of its takers may be in one group that does not make it.
+
+    They hang together through tensors made by others than its maker.
+    """
+    beside: list[set[int]] = [set() for _ in problem.operators]
+    for tensor, takers in enumerate(problem.consumers):
+        maker = problem.producer[tensor]
+        for taker in takers:
+            if maker is not None and may_be_made(taker, tensor):
+                beside[maker].add(taker)
+                beside[taker].add(maker)
+    found = {}
+    for tensor, takers in enumerate(problem.consumers):
+        for taker in takers:
+            near, edge = {taker}, {taker}
+            while edge and len(takers) > 1:
+                edge = set().union(*(beside[each] for each in edge)) - near - {problem.producer[tensor]}
+                near |= edge
+            found[taker, tensor] = len(near & set(takers))
+    return found
