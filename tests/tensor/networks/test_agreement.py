@@ -99,3 +99,39 @@ def test_a_table_that_nothing_makes_is_refused(tmp_path: Path) -> None:
     onnx.save(made, tmp_path / "model.onnx")
     with pytest.raises(InputError, match="tensor r: is read, and nothing makes it"):
         engine.run(tmp_path / "model.onnx", machine="phone-npu")
+
+
+def outside(location: bytes, **elements: bytes) -> bytes:
+    """Return a model with indices in a file."""
+    made = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[8, 6] x, float[6, 4] w) => (float[4, 4] y) <int64[2] i = {0, 3}, int64[2] q = {4, 4}>
+        { m = MatMul(x, w) g = Gather<axis = 1>(m, i) y = Reshape(g, q) }
+    """)
+    (indices,) = (tensor for tensor in made.graph.initializer if tensor.name == "i")
+    indices.ClearField("int64_data")
+    indices.data_location = onnx.TensorProto.EXTERNAL
+    indices.external_data.add(key="location", value="L" * len(location))
+    for field, value in elements.items():
+        setattr(indices, field, value)
+    return bytes(made.SerializeToString()).replace(b"L" * len(location), location)
+
+
+def test_places_of_weights_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    tmp_path.joinpath("model.onnx").write_bytes(outside(b"\xed\xa0\x80"))
+    with pytest.raises(InputError, match="a name that is not UTF-8 text"):
+        engine.plan(tmp_path / "model.onnx", machine="phone-npu")
+
+
+@pytest.mark.parametrize("location", [b"i" * 5000, b"../outside.bin"])
+def test_weights_come_from_beside_the_model_alone(
+    location: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else the file says: the folder that a command is called in has nothing to do with it."""
+    here, models = tmp_path / "here" / "in", tmp_path / "models" / "in"
+    for folder in (here, models):
+        folder.mkdir(parents=True)
+        folder.parent.joinpath("outside.bin").write_bytes(np.array([0, 99]).tobytes())
+    models.joinpath("model.onnx").write_bytes(outside(location, raw_data=b"\x01" * 16))
+    monkeypatch.chdir(here)
+    assert engine.plan(models / "model.onnx", machine="phone-npu").check.ok

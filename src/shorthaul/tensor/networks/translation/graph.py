@@ -129,6 +129,8 @@ def _expect_names(model: Any) -> None:
     names = [item.name for item in items]
     for node in graph.node:
         names += (node.domain, node.op_type, *node.input, *node.output, *(item.name for item in node.attribute))
+    for tensor in graph.initializer:
+        names += (text for entry in tensor.external_data for text in (entry.key, entry.value))
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
         raise InputError("has a name that is not UTF-8 text", place="graph", value=repr(wrong))
@@ -157,7 +159,7 @@ def elements(onnx: Any, tensor: Any) -> Array:
     """Return what an initializer holds; raises :class:`InputError` where that does not fit its shape or type."""
     try:
         return np.asarray(onnx.numpy_helper.to_array(tensor))
-    except (ValueError, TypeError, KeyError, onnx.checker.ValidationError) as error:
+    except (ValueError, TypeError, KeyError, RuntimeError, onnx.checker.ValidationError) as error:
         found = _first_line(error)
         raise InputError(f"has elements that do not fit: {found}", place=f"initializer {tensor.name}") from None
 
@@ -468,6 +470,8 @@ def _replace_info(graph: Any, value: Any) -> None:
 
 
 def _has_elements(tensor: Any) -> bool:
+    if tensor.HasField("data_location") and tensor.data_location != tensor.DEFAULT:
+        return False  # they lie in a file that could not be read beside the model, and nowhere else
     empty = math.prod(tensor.dims) == 0
     fields = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
     return empty or any(len(getattr(tensor, name)) for name in fields)
