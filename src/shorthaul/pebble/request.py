@@ -64,8 +64,8 @@ def cheaper(cdag: Cdag, first: Found, second: Found) -> Found:
     return second if second.plan.traffic(cdag.weights) < first.plan.traffic(cdag.weights) else first
 
 
-def better(first: Bound, value: float, *, proven: bool, recompute: bool) -> Bound:
+def better(cdag: Cdag, first: Bound, value: float, *, proven: bool, recompute: bool) -> Bound:
     """Return the higher of a bound and what a search has proven."""
     if value <= first.value:
         return first
-    return exhausted(int(value), proven_optimal=proven, recompute=recompute)
+    return exhausted(cdag, first, int(value), proven_optimal=proven, recompute=recompute)

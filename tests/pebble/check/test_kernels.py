@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
 from tests.twins import Case, assert_agree
 
+from shorthaul.pebble.check.certificates import exhaustion
+from shorthaul.pebble.check.certificates.part import Game
 from shorthaul.pebble.check.replay_constants import BLUE, INPUT
 
 
@@ -22,7 +25,19 @@ def plays(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return state, occupancy, wrong
 
 
-CASES: list[tuple[str, Case]] = [("shorthaul.pebble.check.replay_kernels", plays)]
+def exhausts(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    cdag = random_cdag(rng, int(rng.integers(3, 9)), 3)
+    game, limit = Game(cdag, cdag.least_budget() + int(rng.integers(3))), int(rng.integers(1, 12))
+    with mock.patch.object(exhaustion, "kernels", kernels), mock.patch.object(exhaustion, "_MOST_BESIDE", 64):
+        return [
+            str(exhaustion.has_cheaper(game, np.arange(cdag.n), limit, from_end=from_end)) for from_end in (False, True)
+        ]
+
+
+CASES: list[tuple[str, Case]] = [
+    ("shorthaul.pebble.check.replay_kernels", plays),
+    ("shorthaul.pebble.check.certificates.exhaustion_kernels", exhausts),
+]
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)

@@ -20,6 +20,9 @@ from shorthaul.pebble.bounds.grids import histories
 from shorthaul.pebble.bounds.piece import Piece
 from shorthaul.pebble.model import Cdag, require_budget
 
+#: Searches of larger graphs have no certificate.
+_MOST_SHOWN = 64
+
 _PROOFS = {
     "algorithmic": "Every input is loaded and every output stored at least once (Proposition 2.4).",
     "wavefront": (
@@ -211,8 +214,9 @@ def best_bound(
     return Bound("traffic", values[method], method, proofs[method], details)
 
 
-def exhausted(value: int, *, proven_optimal: bool, recompute: bool) -> Bound:
-    """Return the bound of a search that covered all schedules below ``value``."""
+def exhausted(cdag: Cdag, first: Bound, value: int, *, proven_optimal: bool, recompute: bool) -> Bound:
+    """Return the bound of a search that covered all schedules below ``value``, which is above the ``first`` bound."""
+    least = cdag.algorithmic_bound()
     how = "may compute values again" if recompute else "compute no value twice"
     if proven_optimal:
         end = "was completed up to the optimum"
@@ -223,4 +227,10 @@ def exhausted(value: int, *, proven_optimal: bool, recompute: bool) -> Bound:
         left_out += ", by itself or turned by an automorphism of the graph, and positions from which parts of the graph"
         left_out += " alone, whose cheapest ways on are tabulated and add up, take the cost to the bound"
     proof = f"A search over all schedules that {how} {end}. It left out only {left_out}."
-    return Bound("traffic", value, "exhausted search", proof)
+    parts = first.details.get("certificate", {"parts": [{"kind": "algorithmic"}]})["parts"]
+    if cdag.n <= _MOST_SHOWN and not recompute:
+        parts = [{"kind": "algorithmic"}, {"kind": "exhaustion", "nodes": None, "moved": value - least}]
+    else:
+        parts = [part for part in parts if part["kind"] not in ("formula", "exhaustive")]
+        parts.append(uncertified("exhausted search"))
+    return Bound("traffic", value, "exhausted search", proof, {"certificate": {"parts": parts}})

@@ -17,7 +17,7 @@ from shorthaul.graphs.csr import Csr, component_of, layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import parts, wavefront
 from shorthaul.pebble.bounds.packing_lp import FloatArray, Packing, packed
-from shorthaul.pebble.bounds.piece import Piece
+from shorthaul.pebble.bounds.piece import Piece, exhausted
 from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag
 from shorthaul.pebble.states import recomputation
 
@@ -26,7 +26,7 @@ from shorthaul.pebble.states import recomputation
 class Found:
     """A lower bound on the traffic beyond inputs and outputs, and the parts (nodes, bound, share) it is the sum of.
 
-    ``pieces`` are those of them that were known, or bounded by a wavefront of the whole, with their shares.
+    ``pieces`` are those of them that have a certificate, with their shares.
     """
 
     excess: int
@@ -119,8 +119,15 @@ class Pool:
         else:
             found = parts.excess(self._cdag, self._budget, search=limited)
         if found is not None:
-            self._values[frozenset(range(self._cdag.n))] = found
+            everything = frozenset(range(self._cdag.n))
+            self._values[everything] = found
+            self._show(everything, found)
         return found is not None
+
+    def _show(self, nodes: frozenset[int], moved: int) -> None:
+        """Note how a certificate tells what an exhaustive search has found, if it can."""
+        if moved and not self._recompute:
+            self._shown[nodes] = exhausted(np.array(sorted(nodes), dtype=np.int64), moved)
 
     def _found(self, packing: Packing) -> Found:
         # Parts that came later have no shares.
@@ -159,6 +166,8 @@ class Pool:
             if front is not None:
                 front = replace(front, group=found[1][front.group])
                 self._shown[nodes] = front.piece(self._cdag, np.array(sorted(nodes), dtype=np.int64))
+            else:
+                self._show(nodes, value)
         self._values[nodes] = value
         return value
 

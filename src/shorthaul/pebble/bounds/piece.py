@@ -23,6 +23,15 @@ class Piece(NamedTuple):
     size: int = 0
 
 
+def exhausted(nodes: IntArray, moved: int) -> Piece:
+    """Return what an exhaustive search of some nodes has proven."""
+
+    def shown(cdag: Cdag) -> list[dict[str, Any]]:
+        return [{"kind": "exhaustion", "nodes": names(cdag, nodes), "moved": moved}]
+
+    return Piece(nodes, moved, shown, len(nodes))
+
+
 def names(cdag: Cdag, nodes: IntArray) -> list[int | str]:
     """Return the names of some nodes."""
     return [cdag.id_of(node) for node in nodes.ravel().tolist()]

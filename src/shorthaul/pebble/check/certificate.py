@@ -4,7 +4,8 @@ Shares no code with bounds. Every load and store moves one node, so what parts p
 inputs and the last store of outputs adds up where no node is in two of them; and so do shares of it (``share``: a pair
 of integers, a part of a whole; all of it where there is none), where no node gives more than itself.
 
-A part of the kind ``formula`` or ``exhaustive`` has no certificate: it is taken as it is.
+A part of the kind ``formula`` or ``exhaustive`` has no certificate: it is taken as it is, as is one of the kind
+``exhaustion`` that takes long.
 """
 
 from __future__ import annotations
@@ -19,14 +20,25 @@ import numpy as np
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
-from shorthaul.pebble.check.certificates import crossing, gather, grid, moment, network, product, successor, wavefront
-from shorthaul.pebble.check.certificates.part import Game, Proven, WrongError
+from shorthaul.pebble.check.certificates import (
+    crossing,
+    exhaustion,
+    gather,
+    grid,
+    moment,
+    network,
+    product,
+    successor,
+    wavefront,
+)
+from shorthaul.pebble.check.certificates.part import Game, Proven, UnverifiedError, WrongError
 from shorthaul.pebble.model import Cdag, Terms
 
 _RULE: Final = "certificate"
 _UNCERTIFIED: Final = ("formula", "exhaustive")
 _ARGUMENTS: Final[dict[str, Callable[[Game, Mapping[str, Any]], Proven]]] = {
     "crossing": crossing.proven,
+    "exhaustion": exhaustion.proven,
     "grid": grid.proven,
     "gather": gather.proven,
     "moment": moment.proven,
@@ -84,6 +96,9 @@ def verify(
         except WrongError as error:
             violations.append(Violation(_RULE, place, str(error)))
             continue
+        except UnverifiedError as error:
+            is_certain = False
+            remarks.append(f"[{number}] {kind} {error}: it is taken as it is")
         has_base |= kind == "algorithmic"
         if kind in _UNCERTIFIED:
             is_certain = False

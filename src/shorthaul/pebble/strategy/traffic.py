@@ -197,7 +197,7 @@ def _exact(request: Request) -> Found:
     search = request.search.part(1.0)
     found, value, proven = exact.solve(cdag, request.budget, search=search, incumbent=start.plan, bounding=bounding)
     best = max(bounds, key=lambda bound: bound.value)
-    return Found(found, "exact", better(best, value, proven=proven, recompute=False))
+    return Found(found, "exact", better(cdag, best, value, proven=proven, recompute=False))
 
 
 def _liu(request: Request) -> Found:
@@ -337,12 +337,12 @@ def _searched(request: Request, best: Found, search: Search) -> Found:
         found, value, proven = exact.solve(
             cdag, budget, search=search, incumbent=best.plan, known_bound=int(best.bound.value)
         )
-        bound = better(best.bound, value, proven=proven, recompute=False)
+        bound = better(cdag, best.bound, value, proven=proven, recompute=False)
         return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact", bound))
     found, _, _ = exact.solve(cdag, budget, search=search.part(0.2), incumbent=best.plan)
     best = cheaper(cdag, best, Found(found, "exact", best.bound))
     found, value, proven = recomputation.solve(cdag, budget, search=search, incumbent=best.plan)
-    bound = better(best.bound, value, proven=proven, recompute=True)
+    bound = better(cdag, best.bound, value, proven=proven, recompute=True)
     return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact, recomputing", bound))
 
 

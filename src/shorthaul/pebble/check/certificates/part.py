@@ -15,6 +15,10 @@ class WrongError(Exception):
     """What is wrong with a part."""
 
 
+class UnverifiedError(Exception):
+    """Why a part that may be right is not verified."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Proven:
     """What a part proves: ``moved`` by its ``nodes`` beyond inputs and outputs."""
