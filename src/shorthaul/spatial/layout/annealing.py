@@ -32,7 +32,8 @@ def effort_that_pays(n: int, search: Search, most: float = tuning.DEFAULT_EFFORT
     """Return the effort for a tree of ``n`` vertices where none is asked for, up to ``most``; more with a limit."""
     if not search.is_unlimited:
         return tuning.MOST_READS * n / tuning.READS_PER_EFFORT
-    reads = min(max(tuning.DEFAULT_READS * n, tuning.SMALL_READS), tuning.MOST_READS * n)
+    least = tuning.SMALL_READS if n >= tuning.SMALL else tuning.MOST_READS * n
+    reads = max(tuning.DEFAULT_READS * n, least)
     return min(reads / tuning.READS_PER_EFFORT, most)
 
 
