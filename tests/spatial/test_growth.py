@@ -7,12 +7,13 @@ import itertools
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from tests.reference.spatial_twins import random_forest
+from tests.reference.spatial_twins import random_forest, random_tree
 from tests.samples import samples
 
 from shorthaul import spatial as engine
-from shorthaul.spatial.bounds.energy import energy_bound, parents_before, room_around
+from shorthaul.spatial.bounds.energy import centred, energy_bound, parents_before, room_around
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
+from shorthaul.spatial.layout.orders import sizes
 from shorthaul.spatial.model import Grid, Tree, tree_from_parents
 from shorthaul.spatial.workloads import generators
 
@@ -93,6 +94,33 @@ def test_no_layout_takes_less() -> None:
         assert result.cost["energy_hops"] >= result.bound.value
         decided += result.bound.method == "growth"
     assert decided > 1
+
+
+def test_centroids_halve_their_trees() -> None:
+    rng = np.random.default_rng(9)
+    for turn in samples(40):
+        tree = random_forest(rng) if turn % 2 else random_tree(rng, 60)
+        moved = centred(tree)
+        ends = [sorted(zip(np.minimum(v, u), np.maximum(v, u), strict=True)) for v, u in map(edges, (tree, moved))]
+        assert ends[0] == ends[1]
+        size = sizes(moved)
+        for root in moved.roots():
+            assert all(2 * size[child] <= size[root] for child in np.flatnonzero(moved.parent == root))
+
+
+def edges(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
+    child = np.flatnonzero(tree.parent >= 0)
+    return child, tree.parent[child]
+
+
+def test_another_root_proves_as_much() -> None:
+    tree = generators.yule(1023, 1)
+    least = energy_bound(centred(tree), Grid(32, 32)).value
+    for v in np.random.default_rng(0).integers(0, tree.n, 5).tolist():
+        parent, below = tree.parent.copy(), -1
+        while v >= 0:
+            parent[v], below, v = below, v, int(parent[v])
+        assert energy_bound(tree_from_parents(parent), Grid(32, 32)).value >= least > tree.n
 
 
 def test_perfect_binary_trees_outgrow_any_grid() -> None:
