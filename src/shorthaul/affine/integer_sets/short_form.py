@@ -134,8 +134,14 @@ class _Form:
             inner = self.plain(value.args[0])
             sign = -1 if isinstance(value, sympy.floor) else 1
             return inner + sign * self._new(_largest_part(value.args[0]))
-        if isinstance(value, sympy.Pow) and value.base.is_Add and value.base.free_symbols <= {S}:
-            return self._fixed(value)
+        if isinstance(value, sympy.Pow) and value.base.is_Add:
+            divides = (
+                value.exp.is_negative
+                and value.base.is_polynomial()
+                and all(item.is_positive for item in value.base.args)
+            )
+            if divides or value.base.free_symbols <= {S}:
+                return self._fixed(value)
         if value.args:
             return value.func(*(self.plain(item) for item in value.args))
         return value
