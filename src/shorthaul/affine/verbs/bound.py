@@ -99,7 +99,9 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         made = bound_of(read, found, sizes, own)
         for name, (how, terms) in others.items():
             other = flow if how is program else dependences_in_time(how)
-            made.details[name] = _beside(lower_bound(how, terms, flow=other, search=search, sizes=sizes), sizes)
+            beside = lower_bound(how, terms, flow=other, search=search, sizes=sizes)
+            holds_too = name != "one_branch"  # what any order or data need, one order and both branches do
+            made.details[name] = _beside(beside, sizes, (found,) if holds_too else ())
         made.details["branches"] = "one" if options.one_branch else "both" if program.has_choices() else None
         made.details["cut_off"] = flow is None or search.expired()
         here = None if sizes is None else order_in_time(upper, flow, sizes, capacities, search.part(tuning.SIZED_SHARE))
@@ -283,8 +285,10 @@ def _others(program: Program, options: BoundOptions) -> dict[str, tuple[Program,
     return found
 
 
-def _beside(found: AffineBound, sizes: Mapping[str, int] | None) -> dict[str, Any]:
-    """Return a bound that stands beside another one."""
+def _beside(found: AffineBound, sizes: Mapping[str, int] | None, others: tuple[AffineBound, ...]) -> dict[str, Any]:
+    """Return a bound that stands beside another one, or one of the ``others``, which hold too, that is larger."""
+    if sizes is not None:
+        found = max((found, *others), key=lambda item: item.value(sizes))
     value = None if sizes is None else max(0.0, found.value(sizes))
     return {"value": value, "formula": str(found.formula), "leading": str(found.leading)}
 
