@@ -53,6 +53,8 @@ RACE_TURNS: Final = 6
 #: A pass that seems to take less than this part of what is left goes on until it has taken so many times as much.
 NEAR_SHARE: Final = 0.3
 NEAR_TIMES: Final = 2.0
+#: How many times as much effort a pass gets at once when its layers are past their widest.
+NARROWING_TIMES: Final = 3.0
 #: How often prices climb, and what each climb, each beam that they guide and the pass after them take of a turn.
 CLIMBS: Final = 4
 CLIMB_SHARE: Final = 1.2

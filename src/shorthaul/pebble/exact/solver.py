@@ -262,6 +262,8 @@ class _Solver:
         traffic = self.best.traffic(self._cdag.weights)
         self._main.lower(traffic - self._least)
         outcome = self._main.run(self._part(effort))
+        if not outcome.finished and self._main.is_narrowing:
+            outcome = self._main.run(self._part(tuning.NARROWING_TIMES * effort))
         if not self._raise_by(outcome, traffic):
             self.raise_to(self._least + self._main.proven)
 
