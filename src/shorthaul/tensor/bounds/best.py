@@ -93,10 +93,10 @@ def prove(
         bound, _, program = earlier
     if bound.is_met_by(latency):
         return Proof(bound, None)
-    covers = formula_prices(problem, rules, search) if earlier is None else []
     if program is None:
-        prices = part_prices(problem, rules, search, covers, plan)
+        prices = part_prices(problem, rules, search, plan)
     else:
+        covers = formula_prices(problem, rules, search) if earlier is None else []
         prices = program.solve(search.part(_PRICING), covers, plan)
     if prices is None:
         return Proof(bound, None)

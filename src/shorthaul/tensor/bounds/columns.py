@@ -65,6 +65,8 @@ _ENTERING: Final = 300
 _FIRST_WEIGHT: Final = 0.2
 #: Prices above a latency by this part are rounding.
 _ROUNDING: Final = 1e-9
+#: What rounding may make of prices of parts that come to nothing together, as a part of all prices.
+_SLACK: Final = 1e-13
 #: Where groups are judged box by box, prices are lowered by this part.
 _LESS: Final = 1e-10
 #: Groups in the making that go on at each node in the first pricings, and in the first ones box by box.
@@ -247,6 +249,16 @@ class Program:
         if math.isfinite(met):
             self.enter(column, met)
 
+    def enter_parts(self, search: Search) -> None:
+        """Enter all parts of one operator, and begin with the prices of these."""
+        for column, traffic in self.pricing.parts():
+            self.enter(column, traffic)
+            search.spend(1 / COLUMNS_PER_EFFORT)
+        self._use(self._master)
+        solved = self._master.solve(search)
+        if solved is not None:
+            self._centre = solved[1]
+
     def resume(self, earlier: Program) -> None:
         """Begin with the columns and the prices of a program whose groups were cut into smaller parts."""
         for column, latency in earlier.columns.items():
@@ -270,10 +282,6 @@ class Program:
             return False
         columns[column] = latency
         return self._master.enter(column.rows, column.signs, latency)
-
-    def _enter_part(self, item: Found) -> bool:
-        """Enter a part: it takes its traffic, and in the row of its weight what that is above its compute."""
-        return self.enter(self.pricing.column(item), self.pricing.times(item.profile)[2])
 
     def _latency(self, column: Column, search: Search) -> _Latency:
         produced = {self.problem.operators[index].output for index in column.inside}
@@ -408,17 +416,13 @@ class Program:
         pricing = self.pricing.favoured_by_box if is_by_box else self.pricing.favoured
         found, is_complete = pricing(self._scaled(duals, lowered), search, width=width, most=MOST_LABELS)
         found.sort(key=lambda item: self.pricing.least(item.profile) / item.worth)
-        ratio, of_parts, entered = 1.0, 1.0, 0
+        entered, of_parts = self._offer_parts(found, _SLACK * self._worth(duals), search)
+        ratio = 1.0
         unsure = []
         for item in found:
-            known = self._latency_of.get(item.profile)
             if self.pricing.is_part(item.profile):
-                least = self.pricing.least(item.profile)
-                if least < item.worth * (1 - _ROUNDING) and entered < _ENTERING:
-                    entered += self._enter_part(item)
-                    search.spend(1 / COLUMNS_PER_EFFORT)
-                of_parts = max(of_parts, item.worth / max(least, 1e-300))
                 continue
+            known = self._latency_of.get(item.profile)
             if known is None:
                 if entered >= _ENTERING:
                     ratio = max(ratio, item.worth / max(self.pricing.least(item.profile), 1e-300))
@@ -444,6 +448,22 @@ class Program:
                 if known.is_final or known.met < worth:
                     entered += self.enter(self.pricing.column(item), known.proven if known.is_final else known.met)
         return entered, ratio / lowered
+
+    def _offer_parts(self, found: list[Found], slack: float, search: Search) -> tuple[int, float]:
+        """Enter parts that are favoured by more than rounding; return how many, and the largest ratio of theirs."""
+        entered, ratio = 0, 1.0
+        for item in found:
+            if not self.pricing.is_part(item.profile):
+                continue
+            least = self.pricing.least(item.profile)
+            if item.worth <= least + slack:
+                continue
+            ratio = max(ratio, item.worth / max(least, 1e-300))
+            if least < item.worth * (1 - _ROUNDING) and entered < _ENTERING:
+                traffic = self.pricing.times(item.profile)[2]
+                entered += self.enter(self.pricing.column(item), traffic)
+                search.spend(1 / COLUMNS_PER_EFFORT)
+        return entered, ratio
 
     def _prices(self, duals: Floats) -> Prices:
         rows = self.diagram.rows

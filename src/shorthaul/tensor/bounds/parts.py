@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from shorthaul.core.search import Search
@@ -16,9 +15,7 @@ from shorthaul.tensor.plan import Plan
 _ROUNDS: Final = ((1, 0.2), (3, 0.3), (8, 0.4), (16, 1.0))
 
 
-def part_prices(
-    problem: Problem, rules: Rules, search: Search, covers: Iterable[float] = (), plan: Plan | None = None
-) -> Prices | None:
+def part_prices(problem: Problem, rules: Rules, search: Search, plan: Plan | None = None) -> Prices | None:
     """Return the best prices that are proven within ``search``, None if there are none."""
     if not has_columns(problem, rules):
         return None
@@ -30,9 +27,11 @@ def part_prices(
         program = Program(problem, rules, part, cuts=cut_links(problem, rules, order, most), order=order)
         if not program.diagram.is_complete:
             break
-        if earlier is not None:
+        if earlier is None:
+            program.enter_parts(part)
+        else:
             program.resume(earlier)
-        prices = program.solve(part, covers if earlier is None else (), plan)
+        prices = program.solve(part, plan=plan)
         if best is None or prices.value > best.value:
             best = prices
         earlier = program

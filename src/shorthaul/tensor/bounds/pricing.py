@@ -9,6 +9,7 @@ profile so far differ in their prices only: the best one goes on.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -292,28 +293,47 @@ class Pricing:
 
     def column(self, found: Found) -> Column:
         """Return the group that was found."""
+        outputs = self._outputs[found.profile]
+        column = self._column(list(found.trails.arcs(found.number)), outputs)
+        return self._priced(column, outputs, *self.times(found.profile)[1:]) if outputs.is_part else column
+
+    def parts(self) -> Iterator[tuple[Column, float]]:
+        """Yield all parts of one arc, with their traffic, at every granularity that may cost least."""
+        diagram = self.diagram
+        for starts, begin in zip(diagram.starts, self._begin, strict=True):
+            ends = [(arc, start) for arc, start in zip(starts, begin, strict=True) if diagram.target[arc] == END]
+            arcs = [(arc, start) for arc, start in ends if diagram.outputs[arc].is_part]
+            if not arcs:
+                continue
+            profiles = self.grow(np.array([start for _, start in arcs]), np.array([arc for arc, _ in arcs]))
+            for (arc, _), profile in zip(arcs, profiles.tolist(), strict=True):
+                for compute, traffic in self._means.points(self._mean_of[profile]):
+                    column = self._column([arc], diagram.outputs[arc])
+                    yield self._priced(column, diagram.outputs[arc], compute, traffic), traffic
+
+    def _priced(self, column: Column, outputs: Outputs, compute: float, traffic: float) -> Column:
+        """Return a part with its coefficient in the row of its weight."""
+        row = self.diagram.rows.weight[outputs.shape]
+        return column._replace(rows=(*column.rows, row), signs=(*column.signs, traffic - compute))
+
+    def _column(self, arcs: list[int], outputs: Outputs) -> Column:
         diagram = self.diagram
         choices: list[Choice] = []
         rows: list[int] = []
         signs: list[float] = []
-        for arc in found.trails.arcs(found.number):
+        for arc in arcs:
             choices += diagram.choices[arc]
             served = slice(diagram.row_end[arc], diagram.row_end[arc + 1])
             rows += diagram.row[served].tolist()
             signs += diagram.sign[served].tolist()
         output = [operator.output for operator in diagram.problem.operators]
-        is_part = self.is_part(found.profile)
-        if is_part:
-            _, compute, traffic = self.times(found.profile)
-            rows.append(diagram.rows.weight[self._outputs[found.profile].shape])
-            signs.append(traffic - compute)
         return Column(
             frozenset(choice.operator for choice in choices),
             frozenset(tensor for choice in choices for tensor in choice.resident),
             frozenset(output[choice.operator] for choice in choices if choice.is_retained),
             tuple(rows),
             tuple(signs),
-            is_part,
+            outputs.is_part,
         )
 
 

@@ -125,6 +125,10 @@ class Means:
         least: Floats = np.minimum.reduceat(weight * compute + (1 - weight) * traffic, begins)
         return least
 
+    def points(self, number: int) -> list[tuple[float, float]]:
+        """Return compute and traffic at all these granularities."""
+        return [(float(x), float(y)) for x, y in self._points[number].T if x < _NEVER]
+
     def at(self, number: int, weights: Floats) -> tuple[float, float, float]:
         """Return the least mean of one part, and its compute and traffic there."""
         compute, traffic = self._points[number]
