@@ -27,6 +27,16 @@ def row(n: int = 4, **options: object) -> tuple[Machine, object]:
     return machine, machine.load("value", [5, 1, 4, 2, 7, 3, 9, 8][:n])
 
 
+class Spy:
+    """What NumPy asks about every element."""
+
+    def __gt__(self, other: object) -> bool:
+        return bool(other)
+
+    def __radd__(self, other: object) -> object:
+        return other
+
+
 READING: dict[str, Callable[[Machine, object], object]] = {
     "the left neighbour's element": lambda m, v: v[m.all.number - 1],
     "another's element by number": lambda m, v: v[3 - m.all.number],
@@ -67,6 +77,9 @@ READING: dict[str, Callable[[Machine, object], object]] = {
     "another machine's register": lambda m, v: v + row()[1],
     "a result on another machine": lambda m, v: row()[0].collect(v),
     "what was emitted on another machine": lambda m, v: row()[0].collect(m.emit(v)),
+    "by an object that numbers are compared with": lambda m, v: v < Spy(),
+    "by an object that is added to numbers": lambda m, v: np.add(v, Spy(), out=v),
+    "text": lambda m, v: v == "5",
     "all numbers as one": lambda m, v: m.register(0, width=40)[m.all].word(None),
     "one of more numbers than there are": lambda m, v: m.register(0, width=4)[m.all].word(4),
     "by an operator that calls itself the built-in sum": lambda m, v: v[m.all].combined(
@@ -162,6 +175,22 @@ def test_what_exists_counts_as_memory() -> None:
         machine, value = row(words=32)
         with pytest.raises(InfeasibleError, match="memory of a processor"):
             hoard(machine, value)
+
+
+def test_numbers_of_the_programs_own_see_no_elements() -> None:
+    seen = []
+
+    class Number(int):
+        def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object) -> object:
+            seen.extend(inputs)
+            return NotImplemented
+
+    machine, value = row()
+    wide = machine.register(3, width=4)
+    value[machine.all] = value + Number(1)
+    value[machine.all] += wide[machine.all].word(True)  # one number, not all of them
+    assert machine.collect(value).tolist() == [9, 5, 8, 6]
+    assert not seen
 
 
 def test_what_is_dropped_is_free_again() -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shorthaul.core.errors import InfeasibleError, InputError
 
 #: A word has 64 bits: a value, or the numbers of two nodes.
 WORD_BYTES = 8
+#: Kinds of numbers that a register can hold, as NumPy calls them: truths, integers, real numbers.
+NUMBERS = "biuf"
 
 
 class MachineError(InputError):
@@ -63,3 +68,13 @@ class Memory:
     def most_words(self) -> int:
         """Return the most words that were held at a time."""
         return -(-self._most // WORD_BYTES)
+
+
+def constant(value: Any, kind: np.dtype[Any], register: str) -> npt.NDArray[Any]:
+    """Return a number, or a row, as a register of this type holds it; raises :class:`MachineError` if it does not."""
+    given = np.asarray(value)
+    with np.errstate(all="ignore"):
+        found = given.astype(kind) if given.dtype.kind in NUMBERS else given
+    if found.dtype == kind and (kind.kind == "f" or np.array_equal(found, given)):
+        return found
+    raise MachineError(f"does not hold {value}", place=f"register {register!r}", value=kind)

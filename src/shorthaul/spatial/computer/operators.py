@@ -99,6 +99,11 @@ def fold(source: Index, target: Index, values: Values, operator: Operator) -> No
         words ^= _SIGN
 
 
+def is_built_in(operator: Operator) -> bool:
+    """Whether the operator is what its code says, which kernels know."""
+    return operator.combine is _BUILT_IN.get(operator.code)
+
+
 def combined(operator: Operator, a: Values, b: Values) -> Values:
     """Return ``operator`` applied to each pair of values, as numbers of the first one's type.
 
@@ -106,7 +111,7 @@ def combined(operator: Operator, a: Values, b: Values) -> Values:
     other nodes with it. Such an operator gets copies, so that nothing else is changed by it, then or later.
     """
     with np.errstate(all="ignore"):
-        if operator.code >= 0 and operator.combine is _BUILT_IN.get(operator.code):
+        if is_built_in(operator):
             return np.asarray(operator.combine(a, b)).astype(a.dtype, copy=False)
         found = np.array(operator.combine(a.copy(), b.copy()))
         if found.shape != a.shape:

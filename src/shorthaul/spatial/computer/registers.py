@@ -8,6 +8,7 @@ memory until the program lets go of it: registers, values, and a byte for being 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from types import NotImplementedType
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from shorthaul.spatial.computer.memory import MachineError, Memory
+from shorthaul.spatial.computer.memory import NUMBERS, MachineError, Memory, constant
 from shorthaul.spatial.computer.operators import Operator, combined
 
 Index = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.intp]  # NumPy converts others first, every time
 Array = npt.NDArray[Any]
-_NUMBERS = "biuf"
 _UFUNCS: dict[str, np.ufunc] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "floordiv": np.floor_divide, "truediv": np.true_divide,
     "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
@@ -70,7 +70,7 @@ class Nodes:
         Raises :class:`MachineError` if ``fill`` differs from node to node (see :meth:`Machine.load`), and
         :class:`InfeasibleError` if a processor would hold more words than it has.
         """
-        if (kind := np.dtype(dtype)).kind not in _NUMBERS:
+        if (kind := np.dtype(dtype)).kind not in NUMBERS:
             raise MachineError("holds no numbers", place=f"register {name!r}", value=kind, allowed="numbers of a type")
         given = np.asarray(fill)
         if isinstance(fill, Register | Values) or given.shape not in {(), (width,)} or width < 1:
@@ -255,7 +255,7 @@ class Values(_Local):
 
     def __init__(self, nodes: Selection, data: Array, name: str) -> None:
         self._held = 0
-        if data.dtype.kind not in _NUMBERS:
+        if data.dtype.kind not in NUMBERS:
             raise MachineError("are no numbers", place=f"values of {name!r}", value=data.dtype)
         size = size_of(data) * nodes._space._share
         nodes._space._memory.hold(size)
@@ -292,9 +292,10 @@ class Values(_Local):
 
     def word(self, number: int) -> Values:
         """Return one of the numbers of every value that has several."""
-        if not isinstance(number, int) or not 0 <= number < self.width or self._data.ndim == 1:
+        which = int(index(number))
+        if self._data.ndim == 1 or not 0 <= which < self.width:
             raise MachineError("is no number of a value", place=f"values of {self._name!r}", value=number)
-        return Values(self._nodes, self._data[:, number].copy(), self._name)
+        return Values(self._nodes, self._data[:, which].copy(), self._name)
 
     def combined(self, operator: Operator, later: Values) -> Values:
         """Return ``operator`` applied to each of these values and the same node's value of ``later``.
@@ -421,12 +422,15 @@ def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
         return value._data if value._nodes is nodes else as_values(value, nodes, register)._data
     if isinstance(value, Register):
         return value._data if nodes is value._space._all else value[nodes]._data
-    if not isinstance(value, int | float | np.generic) and np.ndim(value) > 0:
+    if type(value) in {int, float, bool}:  # not those of the program's own, which would see the elements
+        return value
+    given = np.asarray(value)
+    if given.ndim > 0 or given.dtype.kind not in NUMBERS:
         raise MachineError(
-            "an array of the host program is on no processor", place=f"register {register!r}" if register else "",
-            value=f"shape {np.shape(value)}", cure="give it by load(), where it is counted as given",
+            "an array or object of the host program is on no processor", value=f"shape {given.shape} of {given.dtype}",
+            place=f"register {register!r}" if register else "", cure="give it by load(), where it is counted as given",
         )  # fmt: skip
-    return value
+    return given[()]
 
 
 def _applied(ufunc: np.ufunc, inputs: tuple[Any, ...], target: _Local | None, **keywords: Any) -> Values | _Local:
@@ -455,18 +459,7 @@ def _applied(ufunc: np.ufunc, inputs: tuple[Any, ...], target: _Local | None, **
 
 
 def _is_whole(array: Any) -> bool:
-    kind = getattr(array, "dtype", None)
-    return isinstance(array, int) if kind is None else kind.kind != "f"
-
-
-def constant(value: Any, kind: np.dtype[Any], register: str) -> Array:
-    """Return a number, or a row, as a register of this type holds it; raises :class:`MachineError` if it does not."""
-    given = np.asarray(value)
-    with np.errstate(all="ignore"):
-        found = given.astype(kind) if given.dtype.kind in _NUMBERS else given
-    if found.dtype != kind or (kind.kind != "f" and not np.array_equal(found, given)):
-        raise MachineError(f"does not hold {value}", place=f"register {register!r}", value=kind)
-    return found
+    return isinstance(array, int) or (not isinstance(array, float) and array.dtype.kind != "f")
 
 
 def _rows(arrays: list[Any]) -> list[Any]:
