@@ -56,7 +56,7 @@ WINDOW = 8192
 #: temperatures of 0.06 to 0.16 differ by 0.2 %.
 CROWD_FACTOR, CROWD_COLDEST = 0.05, 0.11
 #: There, the most effort by default: a preferential attachment tree of 2.6 million vertices takes 1.007 hops per vertex
-#: with 16 and 1.000 with 32.
+#: with 16 and 1.000 with 32 (before whole processors changed places).
 CROWD_EFFORT = 32.0
 
 # The deadline. Wall time of planning a Yule tree of 10^7 vertices.
