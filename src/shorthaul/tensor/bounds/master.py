@@ -69,6 +69,8 @@ class Master:
 
     def solve(self, search: Search) -> tuple[float, Floats] | None:
         """Return the value and the prices by row, None without a solution."""
+        if search.remaining_s() < math.inf:
+            self._solver.SetTimeLimit(max(1, int(1000 * search.remaining_s())))
         status = self._solver.Solve()
         search.spend(max(1, self._solver.iterations()) * len(self._rows) / PIVOTS_PER_EFFORT)
         if status != self._optimal:

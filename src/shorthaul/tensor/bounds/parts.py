@@ -10,14 +10,17 @@ from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.groups.regions import cut_links
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
+from shorthaul.tensor.tuning import PARTS_EFFORT_PER_OPERATOR, PARTS_EFFORT_PER_SQUARE
 
 #: How many operators hang together at most, one program after the other, and the share of what is left that each takes.
-_ROUNDS: Final = ((1, 0.2), (3, 0.3), (8, 0.4), (16, 1.0))
+_ROUNDS: Final = ((1, 0.7), (3, 0.5), (8, 0.5), (16, 1.0))
 
 
 def part_prices(problem: Problem, rules: Rules, search: Search, plan: Plan | None = None) -> Prices | None:
-    """Return the best prices that are proven within ``search``, None if there are none."""
-    if not has_columns(problem, rules):
+    """Return the best prices that are proven within ``search``, None if there are none, or too little is left."""
+    count = len(problem.operators)
+    needed = PARTS_EFFORT_PER_OPERATOR * count + PARTS_EFFORT_PER_SQUARE * count**2
+    if not has_columns(problem, rules) or min(search.left(), search.remaining_s()) < needed:
         return None
     order = narrow_order(problem, search)
     best: Prices | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ from shorthaul.tensor.tuning import ARCS_PER_EFFORT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+#: Nodes between two looks at effort and deadline.
+_NODES_AT_ONCE: Final = 256
 
 
 class _Asked(NamedTuple):
@@ -194,12 +198,15 @@ class Diagram:
     def _build(self, search: Search, most: int) -> Arcs | None:
         """Return the arcs, None if there are too many nodes or the search ends."""
         arcs = self._arcs = Arcs()
+        counted = 0
         for place, operator in enumerate(self.order):
-            if len(arcs.outputs_of) > most or search.expired() or self._takings.are_too_many:
-                return None
-            before = len(arcs.target)
             output = self.problem.operators[operator].output
-            for node in self._layers[place]:
+            for number, node in enumerate(self._layers[place]):
+                if number % _NODES_AT_ONCE == 0:
+                    search.spend((len(arcs.target) - counted) / ARCS_PER_EFFORT)
+                    counted = len(arcs.target)
+                    if len(arcs.outputs_of) > most or search.expired():
+                        return None
                 front = {item.tensor: item for item in self._fronts[node]}
                 outputs = arcs.outputs_of[node]
                 mine = front.pop(output, None)
@@ -213,8 +220,10 @@ class Diagram:
             if operator in self._in_parts:
                 for each in dict.fromkeys([shape, *self._takings.shapes(output)]):
                     self._include(NOWHERE, place, Outputs(each, BEGUN), {}, None)
+            if self._takings.are_too_many:
+                return None
             arcs.starts.append(range(begin, len(arcs.target)))
-            search.spend((len(arcs.target) - before) / ARCS_PER_EFFORT)
+        search.spend((len(arcs.target) - counted) / ARCS_PER_EFFORT)
         return arcs
 
     def _include(self, node: int, place: int, outputs: Outputs, front: dict[int, Open], mine: Open | None) -> None:
