@@ -20,7 +20,7 @@ from shorthaul.pebble.model import IntArray
 
 #: Nodes have a bit each. Positions after equally many computations, and in all, each way.
 _MOST_NODES = 64
-_MOST_BESIDE = 2**18
+_FEW_BESIDE, _MOST_BESIDE = 2**10, 2**18
 _MOST_POSITIONS = 2**20
 
 
@@ -76,7 +76,12 @@ def has_cheaper(game: Game, nodes: IntArray, moved: int, *, from_end: bool) -> b
 
 
 def _searched(nodes: kernels.Nodes, steps: int, limit: int) -> bool | None:
-    now, then = kernels.Positions(_MOST_BESIDE), kernels.Positions(_MOST_BESIDE)
+    found = _searched_within(_FEW_BESIDE, nodes, steps, limit)  # most parts are small
+    return _searched_within(_MOST_BESIDE, nodes, steps, limit) if found is None else found
+
+
+def _searched_within(room: int, nodes: kernels.Nodes, steps: int, limit: int) -> bool | None:
+    now, then = kernels.Positions(room), kernels.Positions(room)
     kernels.begin(now)
     seen = 0
     for _ in range(steps if limit > 0 else 0):
