@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from tests.affine.derived import flow_of, quick, upper_of
 from tests.affine.test_borders import in_tiles, random_stencil
-from tests.affine.test_code import SANITIZED, assert_agrees, made, needs_compiler, run
+from tests.affine.test_code import SANITIZED, assert_agrees, needs_compiler, run
 
+import shorthaul
 from shorthaul.affine.c_code.rows import Rows, in_rows
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, flow_dependences
@@ -89,7 +90,6 @@ def test_random_stencils(seed: int) -> None:
             ("jacobi-1d", {"TSTEPS": 30, "N": 300, "S": 900}),
             ("jacobi-2d", {"TSTEPS": 5, "N": 16, "S": 160}),
             ("fdtd-2d", {"TMAX": 5, "NX": 14, "NY": 15, "S": 160}),
-            ("heat-3d", {"TSTEPS": 4, "N": 12, "S": 900}),
         ),
         (("jacobi-2d", {"TSTEPS": 5, "N": 16, "S": 160}),),
     ),
@@ -110,7 +110,7 @@ FIELDS = """void f(int T, int n, double u[n][n], double v[n][n]) {
 
 @needs_compiler
 def test_innermost_loops_go_along_memory(tmp_path: Path) -> None:
-    text = made(FIELDS, "T=30,n=40,S=400")["code"]
+    text = shorthaul.affine.code(FIELDS, size="T=30,n=40,S=400", effort=6).extra["code"]
     assert_agrees(run(text, tmp_path, *SANITIZED))
     body = text[text.index("/* S0, S1 */") :].split("\n}")[0]
     heads = [line for line in body.splitlines() if "for (long c" in line]

@@ -9,6 +9,7 @@ from typing import Any
 
 import islpy as isl
 
+from shorthaul.affine.c_code.in_memory import in_memory
 from shorthaul.affine.c_code.legality import Order, broken_between, examined, leads_back
 from shorthaul.affine.c_code.parts import Nest, keeps_nothing, nest_of, program_nest
 from shorthaul.affine.c_code.rows import in_rows
@@ -88,6 +89,7 @@ def legal_order(
     phases = Sinking(flow, sizes, upper.steps, lambda step, at: nest_of(program, step, at, sizes))
     storage = Storage(flow, numbers_first=True)
     known = {} if known is None else known
+    derived: set[tuple[str, ...]] = set()  #: phases that are derived anew for the program's memory
     while True:
         nests = phases.nests
         conflicts = Conflicts(program, storage.accesses(), known)
@@ -107,9 +109,27 @@ def legal_order(
         storage = Storage(flow, numbers_first=True)  # simpler orders may need less
         if within:
             at = next(at for at, order in enumerate(orders) if order.broken)
+            made = _for_memory(phases.steps[at], derived, flow, sizes, known)
+            if made is not None:
+                phases.put(at, made, nest_of(program, made, at, sizes))
+                upper = upper.instead({made.names[0]: made})
+                continue
             phases.put(at, *_simpler(nests[at], phases.steps[at], at, program, sizes))
         else:
             _join(phases, conflicts, program, sizes)
+
+
+def _for_memory(
+    step: AnyStep | None, derived: set[tuple[str, ...]], flow: DataFlow, sizes: Mapping[str, int], known: Known
+) -> AnyStep | None:
+    """Return a phase derived anew with what shares memory among its distances, once; None where there is no order."""
+    if step is None or step.names in derived or plain_of(step).phase is None:
+        return None
+    derived.add(step.names)
+    capacity = step.capacity if isinstance(step, FixedStep) else sizes["S"]
+    conflicts = Conflicts(flow.program, Storage(flow).accesses(), known)
+    made = in_memory(plain_of(step), conflicts, {**sizes, "S": capacity})
+    return FixedStep(made, capacity) if made is not None and isinstance(step, FixedStep) else made  # type: ignore[arg-type]
 
 
 def _put_in_rows(

@@ -171,8 +171,8 @@ class _Inside:
         """Yield legal orders in rows: those in which rows have no order, then those in which blocks have none."""
         assert self.root is not None
         axis = memory_axis(self.program.by_name[self.root])
-        if axis is None:
-            return
+        if axis is None or any(self._matrix(self.root)[at][axis] for at in self.march):
+            return  # with the march held no two instances are one after the other in memory
         pairs = self._at_one_step(conflicts)
         others = [at for at in range(self.width) if at != axis]
         blocks: list[_Choice] = []

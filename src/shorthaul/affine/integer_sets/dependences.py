@@ -174,6 +174,16 @@ class Conflicts:
                     if not self.known[key].is_empty():
                         yield a.array, key, self.known[key]
 
+    def overwritten(self, first: str, second: str) -> Iterator[isl.Map]:
+        """Yield the pairs of an instance of ``first`` and a later one of ``second`` that writes what it accesses."""
+        for a in self._of[first]:
+            for b in self._of[second]:
+                if a.array == b.array and b.writes:
+                    step()
+                    found = a.relation.apply_range(b.relation.reverse()).intersect(self.before(first, second))
+                    if not found.is_empty():
+                        yield found.coalesce()
+
     @cached_property
     def _of(self) -> dict[str, list[Access]]:
         result: dict[str, list[Access]] = {item.name: [] for item in self.program.statements}

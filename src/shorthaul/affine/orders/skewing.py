@@ -42,13 +42,18 @@ class Covector:
     reach: int
 
 
-def skewed_placements(placement: Placement, reads: Sequence[Read]) -> Iterator[Placement]:
-    """Return ``placement`` in the best skewed coordinates for the uniform dependences among its statements."""
+def skewed_placements(
+    placement: Placement, reads: Sequence[Read], kept: Sequence[Distance] = ()
+) -> Iterator[Placement]:
+    """Return ``placement`` in the best skewed coordinates for the uniform dependences among its statements.
+
+    Along none of the distances ``kept`` do coordinates lead back either.
+    """
     width = len(next(iter(placement.values())))
     distances = uniform_distances(placement, reads)
-    if width not in _LARGEST_ENTRY or len({item.steps for item in distances}) < 2:
+    if width not in _LARGEST_ENTRY or len({item.steps for item in (*distances, *kept)}) < 2:
         return
-    for chosen in best_covectors(distances, width):
+    for chosen in best_covectors(distances, width, kept):
         yield {
             name: tuple(Row(item.entries, (), item.shifts.get(name, 0)).after(places) for item in chosen)
             if places[0].factors
@@ -73,7 +78,9 @@ def uniform_distances(placement: Placement, reads: Sequence[Read]) -> tuple[Dist
     return tuple(sorted(found, key=lambda item: (item.steps, item.source, item.sink)))
 
 
-def best_covectors(distances: Sequence[Distance], width: int) -> list[tuple[Covector, ...]]:
+def best_covectors(
+    distances: Sequence[Distance], width: int, kept: Sequence[Distance] = ()
+) -> list[tuple[Covector, ...]]:
     """Return the sets of ``width`` independent covectors with the largest tiles, best first.
 
     >>> [item.entries for item in best_covectors([Distance("S", "S", (1, 0)), Distance("S", "S", (0, 1))], 2)[0]]
@@ -81,7 +88,7 @@ def best_covectors(distances: Sequence[Distance], width: int) -> list[tuple[Cove
     """
     most = _LARGEST_ENTRY[width]
     tried = (item for item in product(range(-most, most + 1), repeat=width) if gcd(*item) == 1)
-    found = [item for entries in tried if (item := shifted(entries, distances)) is not None and item.reach]
+    found = [item for entries in tried if (item := shifted(entries, distances, kept)) is not None and item.reach]
     found.sort(key=lambda item: (item.reach / np.linalg.norm(item.entries), sum(map(abs, item.entries))))
     found = found[:MOST_COVECTORS]
     chosen = list(combinations(range(len(found)), width))
@@ -96,13 +103,17 @@ def best_covectors(distances: Sequence[Distance], width: int) -> list[tuple[Cove
     return [tuple(found[k] for k in chosen[place]) for place in ranked[:MOST_SKEWS].tolist() if volume[place] > 1e-9]
 
 
-def shifted(entries: tuple[int, ...], distances: Sequence[Distance]) -> Covector | None:
-    """Return a covector with the least shifts along which no distance points backwards; None where none do."""
-    along = [sum(a * b for a, b in zip(entries, item.steps, strict=True)) for item in distances]
-    shifts = {name: 0 for item in distances for name in (item.source, item.sink)}
+def shifted(entries: tuple[int, ...], distances: Sequence[Distance], kept: Sequence[Distance] = ()) -> Covector | None:
+    """Return a covector with the least shifts along which no distance points backwards; None where none do.
+
+    Values are read along ``distances`` only; those ``kept`` besides do not count in how far.
+    """
+    every = (*distances, *kept)
+    along = [sum(a * b for a, b in zip(entries, item.steps, strict=True)) for item in every]
+    shifts = {name: 0 for item in every for name in (item.source, item.sink)}
     for _ in range(len(shifts) + 1):
         late = shifts.copy()
-        for item, length in zip(distances, along, strict=True):
+        for item, length in zip(every, along, strict=True):
             late[item.sink] = max(late[item.sink], late[item.source] - length)
         if late == shifts:
             break
@@ -110,6 +121,6 @@ def shifted(entries: tuple[int, ...], distances: Sequence[Distance]) -> Covector
     else:
         return None
     reach = dict.fromkeys(shifts, 0)
-    for item, length in zip(distances, along, strict=True):
+    for item, length in zip(distances, along[: len(distances)], strict=True):
         reach[item.source] = max(reach[item.source], length + shifts[item.sink] - shifts[item.source])
     return Covector(entries, shifts, sum(reach.values()))

@@ -92,8 +92,10 @@ class UpperBound:
         return total - self.staying.words(parameters, sizes["S"])
 
     def instead(self, steps: Mapping[str, AnyStep]) -> UpperBound:
-        """Return the order with other orders of some phases, by the first of their statements."""
-        return replace(self, steps=tuple(steps.get(item.names[0], item) for item in self.steps))
+        """Return the order with other orders of some phases, by their first statements; nothing stays in between."""
+        return replace(
+            self, steps=tuple(steps.get(item.names[0], item) for item in self.steps), staying=Staying({}, {"S": 0})
+        )
 
     def without_cache(self, sizes: Mapping[str, int]) -> float:
         """Return the loads at ``sizes`` if nothing is ever kept: every operand of every instance."""
