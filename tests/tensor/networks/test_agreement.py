@@ -135,3 +135,18 @@ def test_weights_come_from_beside_the_model_alone(
     models.joinpath("model.onnx").write_bytes(outside(location, raw_data=b"\x01" * 16))
     monkeypatch.chdir(here)
     assert engine.plan(models / "model.onnx", machine="phone-npu").check.ok
+
+
+def test_operators_that_make_or_read_nothing_are_refused() -> None:
+    with pytest.raises(InputError, match=r"node odd \(Reshape\): has no output"):
+        network_from_onnx(model([make_node("Relu", ["x"], ["y"]), make_node("Reshape", ["x", "w"], [], name="odd")]))
+    with pytest.raises(InputError):
+        network_from_onnx(model([make_node("Relu", ["x"], ["y"]), make_node("Reshape", [], ["z"])]))
+
+
+def test_missing_weights_of_text_are_refused(tmp_path: Path) -> None:
+    made = onnx.load_model_from_string(model([make_node("MatMul", ["x", "w"], ["y"])]))
+    made.graph.initializer.append(onnx.TensorProto(name="words", data_type=onnx.TensorProto.STRING, dims=[2]))
+    onnx.save(made, tmp_path / "model.onnx")
+    with pytest.raises(InputError, match="initializer words: has no elements"):
+        engine.run(tmp_path / "model.onnx", machine="phone-npu")

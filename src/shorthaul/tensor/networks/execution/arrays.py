@@ -197,6 +197,10 @@ def fill(model: Any, folder: Path | None, seed: int) -> int:
         if _is_empty(tensor):
             shape, name, kind = tuple(tensor.dims), tensor.name, tensor.data_type
             dtype = _dtype(kind, f"initializer {name}")
+            if dtype == np.object_:
+                raise InputError(
+                    "has no elements, and random ones are numbers", place=f"initializer {name}", value="text"
+                )
             tensor.CopyFrom(numpy_helper.from_array(random_array(generator, shape, dtype, 127), name))
             missing += 1
     return missing

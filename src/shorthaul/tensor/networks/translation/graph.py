@@ -123,7 +123,7 @@ def graph_from_onnx(
 
 
 def _expect_names(model: Any) -> None:
-    """Raise :class:`InputError` for a name that is no text, and for versions of operators before the first."""
+    """Raise :class:`InputError` for names that are no text, operators without outputs, versions before the first."""
     graph = model.graph
     items = (*graph.initializer, *graph.input, *graph.output, *graph.node)
     names = [item.name for item in items]
@@ -134,6 +134,10 @@ def _expect_names(model: Any) -> None:
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
         raise InputError("has a name that is not UTF-8 text", place="graph", value=repr(wrong))
+    for node in graph.node:
+        if not node.output:
+            place = f"node {node.name} ({node.op_type})"
+            raise InputError("has no output", place=place, cure="check the model with onnx.checker.check_model")
     for item in model.opset_import:
         if item.version < 1:
             raise InputError(
@@ -278,7 +282,9 @@ class _Reader:
         names |= {value.name for value in graph.input}
         nodes, changed = [], False
         before = {
-            node.output[0]: self.shapes.get(node.input[0], ()) for node in graph.node if node.op_type == "Reshape"
+            node.output[0]: self.shapes.get(node.input[0], ())
+            for node in graph.node
+            if node.op_type == "Reshape" and node.input
         }
         known = (self.shapes, self.types, before)
         opset = max((item.version for item in self.model.opset_import if item.domain in {"", "ai.onnx"}), default=1)
