@@ -199,6 +199,8 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     'hilbert'
     """
     texts = [item for item in known if isinstance(item, str)]  # a mapping of a user's may have any keys
+    if 3 * len(name) > 7 * max(map(len, texts), default=0):  # a name of 10^6 letters takes long; none is at 0.6 of it
+        return None
     matches = difflib.get_close_matches(name, texts, n=1, cutoff=0.6)
     return matches[0] if matches else None
 

@@ -91,7 +91,7 @@ class Keyword:
     help: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Verb:
     """What a verb takes: ``options``, ``reading`` (of its workload) and ``searching`` are option dataclasses.
 
@@ -114,6 +114,7 @@ class Verb:
         fields = [field for group in self.groups() for field in dataclasses.fields(group)]
         return {field.name: field for field in fields if field.name not in explicit}
 
+    @functools.cache  # noqa: B019 -- verbs stay as long as the module
     def aliases(self) -> dict[str, str]:
         """Return the other names of options, made from their flags, and the option that each means."""
         flags = {flag: field.name for field in dataclasses.fields(self.options) for flag in field.metadata["flags"]}
@@ -134,6 +135,7 @@ class Verb:
         whole = f"All options of the verb at once, as a {self.options.__name__}; keywords replace its fields."
         return [*own, search, Keyword("options", f"{self.options.__name__} | None", None, whole)]
 
+    @functools.cache  # noqa: B019 -- verbs stay as long as the module
     def signature(self) -> inspect.Signature:
         """Return the signature with every keyword by name."""
         keywords = [

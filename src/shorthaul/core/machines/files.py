@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import types
 import typing
@@ -131,6 +132,7 @@ def _told(place: str, problem: str, value: object) -> str:
     return f"{place} {problem}{shown}" if place else f"{problem}{shown}"
 
 
+@functools.cache
 def _fields(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     return {field.encode_name: field for field in msgspec.structs.fields(kind)}
 
