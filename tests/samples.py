@@ -1,17 +1,17 @@
-"""How many random cases a test tries: a quarter of them by default, all of them where ``SHORTHAUL_THOROUGH`` is set."""
+"""How many random cases a test tries: an eighth of them by default, all of them where ``SHORTHAUL_THOROUGH`` is set."""
 
 from __future__ import annotations
 
 import os
 
 #: The default run takes the first case of so many.
-SHARE = 1 if os.environ.get("SHORTHAUL_THOROUGH") else 4
+SHARE = 1 if os.environ.get("SHORTHAUL_THOROUGH") else 8
 
 
 def samples(most: int) -> range:
     """Return the numbers of the cases to try, of so many in a thorough run.
 
-    >>> len(samples(60)) * SHARE
-    60
+    >>> len(samples(80)) * SHARE
+    80
     """
     return range(-(-most // SHARE))
