@@ -142,7 +142,7 @@ def test_random_stencils(seed: int) -> None:
             ("fdtd-2d", {"TMAX": 5, "NX": 9, "NY": 10, "S": 60}),
             ("heat-3d", {"TSTEPS": 2, "N": 7, "S": 60}),
         ),
-        (("jacobi-1d", {"TSTEPS": 8, "N": 20, "S": 24}), ("seidel-2d", {"TSTEPS": 4, "N": 9, "S": 40})),
+        (("jacobi-1d", {"TSTEPS": 8, "N": 20, "S": 24}),),
     ),
 )
 def test_kernels(name: str, sizes: dict[str, int]) -> None:
@@ -154,7 +154,7 @@ def test_kernels(name: str, sizes: dict[str, int]) -> None:
     [
         ("jacobi-2d", "TSTEPS=500,N=1300,S=131072", 15.2e6),  # 26.9e6 where nothing of the border is held
         ("seidel-2d", "TSTEPS=500,N=2000,S=131072", 15.8e6),  # 47.7e6; two tiles have one plane between them
-        ("fdtd-2d", "TMAX=500,NX=1000,NY=1200,S=131072", 12.9e6),  # 21.4e6
+        pytest.param("fdtd-2d", "TMAX=500,NX=1000,NY=1200,S=131072", 12.9e6, marks=pytest.mark.slow),  # 21.4e6
         pytest.param("heat-3d", "TSTEPS=500,N=120,S=131072", 110.5e6, marks=pytest.mark.slow),  # 198.6e6
     ],
 )

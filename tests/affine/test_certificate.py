@@ -187,7 +187,7 @@ def test_formulas_that_others_hide_are_verified() -> None:
     found += [(paths[1], value) for _, value in changed_numbers({"value": at(document, paths[1])})]
     hidden = [(path, value) for path, value in found if "Min(" in value]
     assert len(hidden) > 30
-    for path, value in hidden[::8]:
+    for path, value in hidden[::16]:
         assert verify(program, put(document, path, value), sizes)[0], (path, value)
 
 

@@ -33,7 +33,7 @@ def test_no_kernel_violates_anything(name: str, profile: str) -> None:
 
 @pytest.mark.parametrize("name", ["mvt", "jacobi-1d"])
 def test_small_sizes(name: str) -> None:
-    found = findings(name, "best", 60)
+    found = findings(name, "best", 30)
     assert not found.violations
     assert any(item.how == "derived order" for item in found.comparisons)
 

@@ -51,9 +51,9 @@ def sums_stay_below(seeds: range, largest: int) -> tuple[int, int]:
 
 
 def test_bounds_of_disjoint_parts_add_up_to_no_more_than_the_game_takes() -> None:
-    once, recomputing = sums_stay_below(range(60), 8)
-    assert once > 5
-    assert recomputing > 3
+    once, recomputing = sums_stay_below(range(30), 8)
+    assert once > 2
+    assert recomputing > 1
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tuning, "LARGEST_PART", 9)  # so that the whole is no part
     monkeypatch.setattr(tuning, "PARTS_PATIENCE_EFFORT", 0.2)
     lifted = 0
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(12, 18)), int(rng.choice([1, 3])))
         budget = cdag.least_budget() + int(rng.integers(0, 2))

@@ -64,7 +64,7 @@ def searches_agree(seeds: range, largest: int) -> int:
 
 
 def test_searches_with_tables_agree_with_the_game() -> None:
-    assert searches_agree(range(150), 15) >= 30
+    assert searches_agree(range(75), 15) >= 15
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def least_energy(tree: Tree, width: int, height: int) -> int:
 def test_no_layout_undercuts_what_is_proven() -> None:
     rng = np.random.default_rng(8)
     met = 0
-    for turn in samples(24):
+    for turn in samples(48):
         tree = twins.random_forest(rng, 6) if turn % 4 == 0 else generators.random_recursive(6, 200 + turn)
         width, height = ((3, 2), (6, 1), (2, 4))[turn % 3]
         result = engine.plan(tree, grid=(width, height), refine=0, exact=True, baselines=False)

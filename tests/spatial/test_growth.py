@@ -70,7 +70,7 @@ def test_no_processor_has_more_room_around_it() -> None:
 def test_weights_of_subtrees_are_the_best() -> None:
     rng = np.random.default_rng(7)
     weighed = 0
-    for turn in samples(60):
+    for turn in samples(120):
         n = int(rng.integers(1, 60))
         tree = random_forest(rng, n) if turn % 3 == 0 else bushy(rng, n, int(rng.integers(2, 6)))
         room = np.concatenate([[1], np.sort(rng.integers(1, 2 + turn % 12, tree.n))])

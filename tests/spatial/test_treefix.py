@@ -261,7 +261,7 @@ def exact(tree: Tree, values: list[int], op: str, direction: str) -> list[int]:
 def test_integers_are_exact_or_refused(op: str) -> None:
     rng = np.random.default_rng(8)
     answered = 0
-    for turn in samples(50):
+    for turn in samples(100):
         tree = twins.random_tree(rng, 12)
         unsigned = bool(turn % 2)
         bits = rng.integers(1, 64 + unsigned, tree.n)

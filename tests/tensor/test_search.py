@@ -39,7 +39,7 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
     """Random walks through the search's moves; wherever the search sees a plan, the replay sees the same plan."""
     rules = RULES[name]
     seen = retained = recomputed = 0
-    for seed in samples(40):
+    for seed in samples(80):
         problem = random_problem(np.random.default_rng(seed), operators=8)
         schedules, other = Schedules(problem, rules), Schedules(problem, rules)
         moves = schedules.begin(tuple((operator,) for operator in problem.topological_order), seed)

@@ -21,7 +21,7 @@ from shorthaul.tensor.search.stretches import stretches
 def test_a_change_of_a_stretch_is_one_of_the_whole(name):
     rules = RULES[name]
     changed = equal = needing = 0
-    for seed in samples(60):
+    for seed in samples(120):
         problem = random_problem(np.random.default_rng(seed), operators=12)
         schedules, alone = begun(problem, rules)
         if alone is None or len(alone.sequence) < 4:

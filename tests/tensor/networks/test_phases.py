@@ -49,7 +49,7 @@ def test_no_group_holds_less_than_the_least_of_any_two_of_its_operators(name: st
     network, rng = SMALL[name] if name in SMALL else read(ODD[name]()), np.random.default_rng(21)
     needed = [number for number, demand in demands(network, machine(1)).items() if demand.operations > 0]
     holding, after, compared = Holding(network, frozenset(needed)), operators_after(network), 0
-    for number in samples(12):
+    for number in samples(24):
         plan = random_plan(network, rng)
         plan = _finest(network, plan, rng) if number % 3 else plan
         seen = replay_network(network, plan, 1e15, double_buffered=False)
