@@ -149,8 +149,8 @@ def test_a_right_side_is_one_more_projection() -> None:
         == lower_bound(program_from_text(split(text))).leading
         == 2 * symbol("N") * symbol("T") / symbol("S")
     )
-    cdag = concrete_cdag(bound.program, {"T": 16, "N": 20})
-    value = bound.value({"T": 16, "N": 20, "S": 4})
+    cdag = concrete_cdag(bound.program, {"T": 30, "N": 40})
+    value = bound.value({"T": 30, "N": 40, "S": 4})
     assert cdag.inputs < value <= least_known(cdag, 4, np.random.default_rng(1))
 
 
