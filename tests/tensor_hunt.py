@@ -4,7 +4,8 @@ Of ``N`` small random problems, begun at ``SEED``, three of four have 2 operator
 exhaustive search; the others have up to 7, starved of bandwidth, and are compared with a short search. Rules take turns.
 Every certificate is verified by the checker, and so is the same one with all prices raised: where a plan meets the bound, it has to
 be refused. Prints what it finds; ends with status 1 if a bound is beaten, or judged wrongly. With ``--parts`` groups are
-cut: at every link that a group may have, or at some.
+cut: at every link that a group may have, or at some. With ``--ordering`` some rows of what the order of groups asks are
+drawn at random, and then those added that the solution breaks.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from random import Random
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import Prices, Program, column_prices
+from shorthaul.tensor.bounds.columns import Program, column_prices
+from shorthaul.tensor.bounds.groups.ordering import RETAINED, RUN, STORED, Deed, Ordering
 from shorthaul.tensor.bounds.groups.regions import links_of
+from shorthaul.tensor.bounds.prices import Prices
+from shorthaul.tensor.bounds.separation import ordered_prices
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Problem, Rules
@@ -29,6 +33,7 @@ from tests.tensor.test_exhaustive import tiny_problem
 
 _ROUNDING = 1e-9
 _RAISED = 1.02
+_PRICED = ("cover", "link", "hand_over", "support", "succession")
 
 
 def searched(problem: Problem, rules: Rules) -> float:
@@ -45,9 +50,7 @@ def searched(problem: Problem, rules: Rules) -> float:
 def accepts(problem: Problem, rules: Rules, prices: Prices, scale: float = 1.0) -> bool:
     """Return whether the checker accepts the prices, all times ``scale``."""
     given = prices.document()
-    certificate: dict[str, object] = {
-        name: [[*row[:-1], row[-1] * scale] for row in given[name]] for name in ("cover", "link", "hand_over")
-    }
+    certificate: dict[str, object] = {name: [[*row[:-1], row[-1] * scale] for row in given[name]] for name in _PRICED}
     certificate["order"] = given["order"]
     if prices.parts is not None:
         certificate |= {name: given[name] for name in ("cuts", "weight")}
@@ -64,6 +67,29 @@ def part_prices(problem: Problem, rules: Rules, random: Random) -> Prices | None
     return program.solve(Search(effort=3)) if cuts and program.diagram.is_complete else None
 
 
+def ordered(problem: Problem, rules: Rules, random: Random, best: float) -> Prices | None:
+    """Return prices of a program with rows of order, some of them drawn at random."""
+    made = [operator.output for operator in problem.operators]
+    runs = [Deed(RUN, index) for index in range(len(made))]
+    others = [Deed(kind, tensor) for kind in (STORED, RETAINED) for tensor in made]
+    supports = {
+        frozenset(random.sample(runs, 1) + random.sample([*runs, *others], random.randint(1, 3)))
+        for _ in range(random.randint(0, 4))
+    }
+    successions = {
+        frozenset(
+            frozenset(random.sample(made, random.randint(1, min(2, len(made))))) for _ in range(random.randint(1, 2))
+        )
+        for _ in range(random.randint(0, 3))
+    }
+    ordering = Ordering(tuple(sorted(supports, key=sorted)), tuple(successions))
+    program = Program(problem, rules, Search(effort=3), ordering=ordering)
+    if not program.diagram.is_complete:
+        return None
+    prices = program.solve(Search(effort=3))
+    return ordered_prices(program, Search(effort=3), best)[1] or prices
+
+
 def judge(problem: Problem, rules: Rules, best: float, prices: Prices | None) -> tuple[str, bool]:
     """Return what is wrong with the bound of a problem, if anything is, and whether ``best`` meets it."""
     if prices is None or not prices.value:
@@ -78,7 +104,7 @@ def judge(problem: Problem, rules: Rules, best: float, prices: Prices | None) ->
     return "", is_met
 
 
-def hunt(seed: int, *, in_parts: bool) -> tuple[str, bool]:
+def hunt(seed: int, *, in_parts: bool = False, in_order: bool = False) -> tuple[str, bool]:
     """Judge the problem of a seed."""
     rules = (CONTEST, CONTEST_LOOSE)[seed % 2]
     is_tiny = seed % 4 != 3
@@ -86,7 +112,12 @@ def hunt(seed: int, *, in_parts: bool) -> tuple[str, bool]:
     best = searched(problem, rules)
     if is_tiny:
         best = min(best, best_latency(problem, rules, longest=len(problem.operators)))
-    found = part_prices(problem, rules, Random(seed)) if in_parts else column_prices(problem, rules, Search(effort=3))
+    if in_parts:
+        found = part_prices(problem, rules, Random(seed))
+    elif in_order:
+        found = ordered(problem, rules, Random(seed), best)
+    else:
+        found = column_prices(problem, rules, Search(effort=3))
     return judge(problem, rules, best, found)
 
 
@@ -96,10 +127,11 @@ def main() -> None:
     parser.add_argument("count", nargs="?", type=int, default=1200)
     parser.add_argument("seed", nargs="?", type=int, default=0)
     parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--ordering", action="store_true")
     options = parser.parse_args()
     wrong = met = 0
     for seed in range(options.seed, options.seed + options.count):
-        fault, is_met = hunt(seed, in_parts=options.parts)
+        fault, is_met = hunt(seed, in_parts=options.parts, in_order=options.ordering)
         met += is_met
         if fault:
             wrong += 1

@@ -9,8 +9,10 @@ import numpy as np
 
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import Prices, Program, column_program
+from shorthaul.tensor.bounds.columns import Program, column_program
 from shorthaul.tensor.bounds.parts import part_prices
+from shorthaul.tensor.bounds.prices import Prices
+from shorthaul.tensor.bounds.separation import ordered_prices
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
@@ -97,7 +99,11 @@ def prove(
         prices = part_prices(problem, rules, search, plan)
     else:
         covers = formula_prices(problem, rules, search) if earlier is None else []
-        prices = program.solve(search.part(_PRICING), covers, plan)
+        pricing = search.part(_PRICING)
+        prices = program.solve(pricing, covers, plan)
+        if not math.isinf(latency):
+            program, better = ordered_prices(program, pricing, latency)
+            prices = prices if better is None else better
     if prices is None:
         return Proof(bound, None)
     if prices.value >= bound.value * (1 - TOLERANCE):  # of two alike, the one with a certificate

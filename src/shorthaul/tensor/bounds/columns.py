@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -26,25 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.groups.cutting import Links, Taking
+from shorthaul.tensor.bounds.groups.cutting import Links
 from shorthaul.tensor.bounds.groups.diagram import Diagram
-from shorthaul.tensor.bounds.groups.pieces import Demand
+from shorthaul.tensor.bounds.groups.ordering import UNORDERED, Ordering
+from shorthaul.tensor.bounds.groups.rows import Rows
 from shorthaul.tensor.bounds.master import Master, alike_rows
-from shorthaul.tensor.bounds.pricing import Column, Pricing
+from shorthaul.tensor.bounds.prices import Parts, Prices
+from shorthaul.tensor.bounds.pricing import Column, Pricing, column_of
 from shorthaul.tensor.bounds.walking import Found
 from shorthaul.tensor.cost_model.exhaustion import Floor, is_exhaustible
 from shorthaul.tensor.cost_model.granularity import Granularities
-from shorthaul.tensor.cost_model.profile import (
-    COLUMNS_EXACT,
-    FULL,
-    PADDED,
-    ROWS_EXACT,
-    STEP,
-    TILE,
-    Profile,
-    profile_of,
-)
-from shorthaul.tensor.model import Problem, Rules, Tensor
+from shorthaul.tensor.cost_model.profile import Profile, profile_of
+from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import (
     COLUMNS_PER_EFFORT,
@@ -56,9 +48,6 @@ from shorthaul.tensor.tuning import (
 
 Floats = NDArray[np.float64]
 
-#: How certificates name what an axis of a slice follows, and what is charged exactly.
-_EXTENTS: Final = {FULL: "full", TILE: "tile", STEP: "step"}
-_MARKINGS: Final = {PADDED: "none", ROWS_EXACT: "rows", COLUMNS_EXACT: "columns"}
 #: Columns that enter the linear program at once.
 _ENTERING: Final = 300
 #: The weight of compute in parts that others are drawn to at first.
@@ -92,58 +81,6 @@ _MOST_CLASSES: Final = 0.5
 _ALIKE: Final = 0.4
 #: A program whose bound is this near to its value is solved.
 _CLOSE: Final = 1e-7
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Where groups are cut: the links, the weight of compute by shape of outputs, and the prices of takings."""
-
-    links: Links
-    weight: dict[Tensor, float]
-    taking: dict[Taking, float]
-
-    def document(self) -> dict[str, object]:
-        """Return what this adds to a certificate: shapes as width and height, slices as how their axes follow."""
-        return {
-            "cuts": [list(link) for link in sorted(self.links)],
-            "weight": [[shape.width, shape.height, weight] for shape, weight in self.weight.items()],
-            "taking": [
-                [index, tensor, shape.width, shape.height, [_named(demand) for demand in sorted(demands)], price]
-                for (index, tensor, shape, demands), price in self.taking.items()
-            ],
-        }
-
-
-def _named(demand: Demand) -> list[object]:
-    return [_EXTENTS[demand.rows], _EXTENTS[demand.columns], demand.sink, _MARKINGS[demand.exact]]
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Dual prices: ``cover`` by operator, ``link`` by operator and tensor, ``hand_over`` by tensor. They add up.
-
-    ``order`` are all operators, takers before makers: so decided, groups have few states.
-    """
-
-    cover: dict[int, float]
-    link: dict[tuple[int, int], float]
-    hand_over: dict[int, float]
-    order: tuple[int, ...]
-    parts: Parts | None = None
-
-    @property
-    def value(self) -> float:
-        """The bound: what all rows that ask for something are worth together."""
-        return math.fsum([*self.cover.values(), *self.link.values()])
-
-    def document(self) -> dict[str, object]:
-        """Return the certificate of a result document."""
-        return {
-            "cover": [[operator, price] for operator, price in self.cover.items()],
-            "link": [[operator, tensor, price] for (operator, tensor), price in self.link.items()],
-            "hand_over": [[tensor, price] for tensor, price in self.hand_over.items()],
-            "order": list(self.order),
-        } | ({} if self.parts is None else self.parts.document())
 
 
 def has_columns(problem: Problem, rules: Rules) -> bool:
@@ -204,10 +141,11 @@ class Program:
         later: frozenset[int] = frozenset(),
         cuts: Links = frozenset(),
         order: Sequence[int] | None = None,
+        ordering: Ordering = UNORDERED,
     ) -> None:
         self.problem = problem
         self.rules = rules
-        self.diagram = Diagram(problem, rules, search.part(_BUILDING), MOST_NODES, later, cuts, order)
+        self.diagram = Diagram(problem, rules, search.part(_BUILDING), MOST_NODES, later, cuts, order, ordering)
         self.columns: dict[Column, float] = {}
         self._parts: dict[Column, float] = {}
         self.value = math.inf  #: of the linear program with the columns so far
@@ -233,18 +171,7 @@ class Program:
         self, inside: frozenset[int], resident: frozenset[int], retained: frozenset[int], search: Search
     ) -> None:
         """Enter a group of a plan, if it fits."""
-        problem, rows = self.problem, self.diagram.rows
-        produced = {problem.operators[index].output for index in inside}
-        consumed = {tensor for index in inside for tensor in problem.operators[index].inputs}
-        resident &= consumed - produced
-        sinks = produced - consumed - retained
-        served = [rows.cover[index] for index in inside]
-        served += [row for (user, t), row in rows.link.items() if user in inside and t in produced | resident]
-        served += [rows.link[user, tensor] for tensor in sinks for user in problem.consumers[tensor]]
-        served += [rows.hand_over[tensor] for tensor in retained]
-        taken = [rows.hand_over[tensor] for tensor in resident]
-        signs = (1.0,) * len(served) + (-1.0,) * len(taken)
-        column = Column(inside, resident, retained, (*served, *taken), signs)
+        column = column_of(self.problem, self.diagram.rows, inside, resident, retained)
         met = self._latency(column, search).met
         if math.isfinite(met):
             self.enter(column, met)
@@ -260,12 +187,15 @@ class Program:
             self._centre = solved[1]
 
     def resume(self, earlier: Program) -> None:
-        """Begin with the columns and the prices of a program whose groups were cut into smaller parts."""
-        for column, latency in earlier.columns.items():
-            self.enter(column, latency)
-        self._granularities, self._latencies = earlier._granularities, earlier._latencies
+        """Begin with the columns and the prices of a program with fewer rows, or groups cut into smaller parts."""
         rows, others = self.diagram.rows, earlier.diagram.rows
-        pairs = [*enumerate(range(others.others))]
+        for column, latency in earlier.columns.items():
+            self.enter(column_of(self.problem, rows, column.inside, column.resident, column.retained), latency)
+        self._granularities, self._latencies = earlier._granularities, earlier._latencies
+        pairs = [*enumerate(range(others.first_support))]
+        pairs += [(row, others.support[deeds]) for deeds, row in rows.support.items() if deeds in others.support]
+        pairs += [(row, others.hand_over[tensor]) for tensor, row in rows.hand_over.items()]
+        pairs += [(row, others.succession[sets]) for sets, row in rows.succession.items() if sets in others.succession]
         pairs += [(row, others.cut[taking]) for taking, row in rows.cut.items() if taking in others.cut]
         pairs += [(row, others.weight[shape]) for shape, row in rows.weight.items()]
         mine, theirs = zip(*pairs, strict=True)
@@ -334,11 +264,15 @@ class Program:
         self._master = master
         for column, latency in (self.columns | self._parts).items():
             master.enter(column.rows, column.signs, latency)
-        dear = 10 * math.fsum(self.columns.values()) + 1
+        dear = self._dear()
         for row in range(self.diagram.rows.asked):
             master.enter((row,), (1.0,), dear)
         for row in self.diagram.rows.weight.values():  # no weight is above 1
             master.enter((row,), (1.0,), 1.0)
+
+    def _dear(self) -> float:
+        """Return more than a plan of the columns takes."""
+        return 10 * math.fsum(self.columns.values()) + 1
 
     def _close(self, search: Search, *, is_proof: bool) -> Floats:
         """Generate columns of the program as it is until none is favoured or the search ends; return last prices."""
@@ -377,6 +311,23 @@ class Program:
         scaled = prices.copy()
         scaled[: self.diagram.rows.prices] *= scale
         return scaled
+
+    def chosen(self, ordering: Ordering, search: Search) -> tuple[float, list[tuple[Column, float]]]:
+        """Return the value of the columns so far under an ordering, and how much of which one that has."""
+        rows = Rows(self.problem, self.diagram.later, ordering)
+        master = Master(rows.asked, np.arange(rows.number))
+        found = {}
+        for known, latency in self.columns.items():
+            column = column_of(self.problem, rows, known.inside, known.resident, known.retained)
+            if master.enter(column.rows, column.signs, latency):
+                found[master.key(column.rows, column.signs)] = column
+        dear = self._dear()
+        for row in range(rows.asked):
+            master.enter((row,), (1.0,), dear)
+        solved = master.solve(search)
+        if solved is None:
+            return math.inf, []
+        return solved[0], [(found[key], amount) for key, amount in master.amounts().items() if key in found]
 
     def _worth(self, prices: Floats) -> float:
         """Return what all rows that ask for something are worth together."""
@@ -472,6 +423,8 @@ class Program:
             {link: float(duals[row]) for link, row in rows.link.items() if duals[row] > 0},
             {tensor: float(duals[row]) for tensor, row in rows.hand_over.items() if duals[row] > 0},
             tuple(self.diagram.order),
+            {deeds: float(duals[row]) for deeds, row in rows.support.items() if duals[row] > 0},
+            {sets: float(duals[row]) for sets, row in rows.succession.items() if duals[row] > 0},
             self._parts_of(duals) if self.diagram.cuts else None,
         )
 

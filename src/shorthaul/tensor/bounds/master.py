@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,17 @@ from shorthaul.tensor.model import Problem
 from shorthaul.tensor.tuning import PIVOTS_PER_EFFORT
 
 if TYPE_CHECKING:
-    from shorthaul.tensor.bounds.groups.diagram import Rows
+    from shorthaul.tensor.bounds.groups.rows import Rows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+#: What a column serves of classes of rows.
+Served = frozenset[tuple[int, float]]
 
 #: A column has to be cheaper by this part to take the place of another one that serves the same.
 _CHEAPER: Final = 1e-12
+#: Amounts of a column up to this are rounding.
+_SOME: Final = 1e-7
 
 
 class Master:
@@ -44,7 +48,7 @@ class Master:
         infinity = self._solver.infinity()
         self._rows = [self._solver.Constraint(float(number), infinity) for number in least]
         self._solver.Objective().SetMinimization()
-        self._known: dict[frozenset[tuple[int, float]], float] = {}
+        self._known: dict[Served, tuple[float, Any]] = {}  # the cheapest variable
         self._iterations = 0
 
     @property
@@ -54,18 +58,27 @@ class Master:
 
     def enter(self, rows: tuple[int, ...], signs: tuple[float, ...], cost: float) -> bool:
         """Enter a column; return whether none serves the same at this cost or less."""
+        key = self.key(rows, signs)
+        if cost >= self._known.get(key, (math.inf, None))[0] * (1 - _CHEAPER):
+            return False
+        variable = self._solver.NumVar(0, self._solver.infinity(), "")
+        self._known[key] = cost, variable
+        self._solver.Objective().SetCoefficient(variable, cost)
+        for row, sign in key:
+            self._rows[row].SetCoefficient(variable, sign)
+        return True
+
+    def key(self, rows: tuple[int, ...], signs: tuple[float, ...]) -> Served:
+        """Return what a column serves of each class of rows."""
         total: dict[int, float] = {}
         for row, sign in zip(self._class_of[list(rows)].tolist(), signs, strict=True):
             total[row] = total.get(row, 0.0) + sign
-        key = frozenset(total.items())
-        if cost >= self._known.get(key, math.inf) * (1 - _CHEAPER):
-            return False
-        self._known[key] = cost
-        variable = self._solver.NumVar(0, self._solver.infinity(), "")
-        self._solver.Objective().SetCoefficient(variable, cost)
-        for row, sign in total.items():
-            self._rows[row].SetCoefficient(variable, sign)
-        return True
+        return frozenset((row, sign) for row, sign in total.items() if sign)
+
+    def amounts(self) -> dict[Served, float]:
+        """Return how much the solution has of the columns that serve the same."""
+        amounts = ((key, variable.solution_value()) for key, (_, variable) in self._known.items())
+        return {key: amount for key, amount in amounts if amount > _SOME}
 
     def solve(self, search: Search) -> tuple[float, Floats] | None:
         """Return the value and the prices by row, None without a solution."""
@@ -92,6 +105,11 @@ def alike_rows(problem: Problem, rows: Rows, later: frozenset[int], radius: int)
         operator = problem.operators[index]
         side = operator.inputs.index(tensor) if operator.is_matmul else 0
         keys[row] = "link", operators[index], side, tensors[tensor]
+    for deeds, row in rows.support.items():
+        alike = operators, tensors, tensors  # by what a deed is
+        keys[row] = "support", tuple(sorted((kind, alike[kind][number]) for kind, number in deeds))
+    for sets, row in rows.succession.items():
+        keys[row] = "succession", tuple(sorted(tuple(sorted(tensors[tensor] for tensor in each)) for each in sets))
     for tensor, row in rows.hand_over.items():
         keys[row] = "hand over", tensors[tensor]
     for (index, tensor, shape, demands), row in rows.cut.items():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import Prices, Program, has_columns
+from shorthaul.tensor.bounds.columns import Program, has_columns
 from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.groups.regions import cut_links
+from shorthaul.tensor.bounds.prices import Prices
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import PARTS_EFFORT_PER_OPERATOR, PARTS_EFFORT_PER_SQUARE

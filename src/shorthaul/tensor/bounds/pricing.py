@@ -21,8 +21,11 @@ from shorthaul.tensor.bounds.completions import ByBox
 from shorthaul.tensor.bounds.groups.compaction import END, NOWHERE, Addition, Choice
 from shorthaul.tensor.bounds.groups.cutting import Means, Outputs
 from shorthaul.tensor.bounds.groups.diagram import Diagram
+from shorthaul.tensor.bounds.groups.ordering import deeds_of, holds_one
 from shorthaul.tensor.bounds.groups.pieces import HELD, TIME, TRAFFIC, mix
+from shorthaul.tensor.bounds.groups.rows import Rows
 from shorthaul.tensor.bounds.walking import Found, Judge, Judged, Walk
+from shorthaul.tensor.model import Problem
 from shorthaul.tensor.tuning import LABELS_PER_EFFORT, PARTS_PER_EFFORT, PROFILES_PER_EFFORT
 
 Floats = NDArray[np.float64]
@@ -45,6 +48,28 @@ class Column(NamedTuple):
     rows: tuple[int, ...]
     signs: tuple[float, ...]
     is_part: bool = False  #: a part of a group
+
+
+def column_of(
+    problem: Problem, rows: Rows, inside: frozenset[int], resident: frozenset[int], retained: frozenset[int]
+) -> Column:
+    """Return a group with its coefficients."""
+    produced = {problem.operators[index].output for index in inside}
+    consumed = {tensor for index in inside for tensor in problem.operators[index].inputs}
+    resident &= consumed - produced
+    sinks = produced - consumed - retained
+    served = [rows.cover[index] for index in inside]
+    served += [row for (user, t), row in rows.link.items() if user in inside and t in produced | resident]
+    served += [rows.link[user, tensor] for tensor in sinks for user in problem.consumers[tensor]]
+    served += [rows.hand_over[tensor] for tensor in retained]
+    if rows.support:
+        deeds = deeds_of(problem, inside, resident, retained)
+        served += [row for each, row in rows.support.items() if deeds.supports(each)]
+    served += [row for sets, row in rows.succession.items() if holds_one(retained, sets)]
+    taken = [rows.hand_over[tensor] for tensor in resident]
+    taken += [row for sets, row in rows.succession.items() if holds_one(resident, sets)]
+    signs = (1.0,) * len(served) + (-1.0,) * len(taken)
+    return Column(inside, resident, retained, (*served, *taken), signs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.check.column_floor import cheaper
 from shorthaul.tensor.check.groups.by_box import favoured_by_box
+from shorthaul.tensor.check.groups.history import NO_TURNS, Deed, Turns
 from shorthaul.tensor.check.groups.parts import NO_PARTS, Demand, Parts, TooManyError
 from shorthaul.tensor.check.groups.pricing import Groups, Prices
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column
@@ -43,6 +44,7 @@ class Certificate:
     hand_over: Mapping[int, float]
     order: tuple[int, ...] | None = None
     parts: Parts = NO_PARTS
+    turns: Turns = NO_TURNS
 
 
 def certificate_of(problem: Problem, bound: Mapping[str, Any], place: str) -> Certificate:
@@ -65,7 +67,50 @@ def certificate_of(problem: Problem, bound: Mapping[str, Any], place: str) -> Ce
     by_operator = {operator: price for (operator,), price in cover.items()}
     by_tensor = {tensor: price for (tensor,), price in hand_over.items()}
     order = _order(problem, given.get("order"), place)
-    return Certificate(float(value), by_operator, link, by_tensor, order, _parts(problem, given, place))
+    parts, turns = _parts(problem, given, place), _turns(problem, given, f"{place}.certificate")
+    if parts.cuts and (turns.supports or turns.successions):
+        raise InputError("has cuts beside supports or successions", place=f"{place}.certificate", value="cuts")
+    return Certificate(float(value), by_operator, link, by_tensor, order, parts, turns)
+
+
+def _turns(problem: Problem, given: dict[str, Any], place: str) -> Turns:
+    """Return what a certificate says of groups one after the other."""
+    made = {operator.output for operator in problem.operators}
+    known = {"run": set(range(len(problem.operators))), "stored": made, "retained": made}
+    supports: list[tuple[frozenset[Deed], float]] = []
+    successions: list[tuple[frozenset[frozenset[int]], float]] = []
+    for number, row in enumerate(_rows(given, "support", place)):
+        try:
+            deeds = frozenset((kind, deed) for kind, deed in row[0] if deed in known[kind])
+            is_right = len(deeds) == len(row[0]) and any(kind == "run" for kind, _ in deeds) and _is_price(row[1])
+            supports.append((deeds, row[1]))
+        except (TypeError, ValueError, KeyError, IndexError):
+            is_right = False
+        if not is_right:
+            cure = "give deeds, an operator that is run among them, and a price"
+            raise InputError("is no support", place=f"{place}.support[{number}]", value=row, cure=cure)
+    for number, row in enumerate(_rows(given, "succession", place)):
+        try:
+            sets = frozenset(map(frozenset, row[0]))
+            is_right = bool(sets) and all(each and each <= made for each in sets) and _is_price(row[1])
+            successions.append((sets, row[1]))
+        except (TypeError, ValueError, IndexError):
+            is_right = False
+        if not is_right:
+            cure = "give sets of tensors that operators make, and a price"
+            raise InputError("is no succession", place=f"{place}.succession[{number}]", value=row, cure=cure)
+    return Turns(supports, successions)
+
+
+def _rows(given: dict[str, Any], name: str, place: str) -> list[Any]:
+    rows = given.get(name, [])
+    if not isinstance(rows, list):
+        raise InputError("must be a list", place=f"{place}.{name}", value=rows)
+    return rows
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and _is_number(value) and value >= 0
 
 
 def _parts(problem: Problem, given: dict[str, Any], place: str) -> Parts:
@@ -150,12 +195,16 @@ def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Vio
     """
     if rules.stores_shared or rules.retains_inputs or not rules.granularity_is_native:
         raise InputError("has no certificates", place="--rules", value=rules.name, allowed="contest or contest-loose")
-    total = math.fsum([*certificate.cover.values(), *certificate.link.values()])
+    supports = (price for _, price in certificate.turns.supports)
+    total = math.fsum([*certificate.cover.values(), *certificate.link.values(), *supports])
     if certificate.value > total * (1 + _ROUNDING):
         message = "the bound is above what its prices add up to"
         return [Violation("certificate-sum", "bound", message, certificate.value, total)]
     parts = replace(certificate.parts, taking=_lowered(certificate.parts.taking))
-    prices = Prices(_lowered(certificate.cover), _lowered(certificate.link), _lowered(certificate.hand_over), parts)
+    turns = certificate.turns.lowered(1 - _ROUNDING)
+    prices = Prices(
+        _lowered(certificate.cover), _lowered(certificate.link), _lowered(certificate.hand_over), parts, turns
+    )
     worths: dict[Column, tuple[float, str]] = {}
     try:
         for item, worth, name in _favoured(Groups(problem, rules, prices, _MOST_GROUPS, certificate.order)):

@@ -18,10 +18,22 @@ from numpy.typing import NDArray
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.groups.compaction import END, NOWHERE, Addition, Arcs, Choice, compacted
-from shorthaul.tensor.bounds.groups.cutting import BEGUN, PART, WHOLE, Giving, Links, Outputs, Taking, Takings
+from shorthaul.tensor.bounds.groups.cutting import BEGUN, PART, WHOLE, Giving, Links, Outputs, Takings
 from shorthaul.tensor.bounds.groups.joining import CUT, LOADED, MADE, RESIDENT, Joining, Open
+from shorthaul.tensor.bounds.groups.ordering import (
+    RETAINED,
+    RUN,
+    STORED,
+    UNORDERED,
+    Deed,
+    GroupDeeds,
+    Marks,
+    Ordering,
+    Tracker,
+)
 from shorthaul.tensor.bounds.groups.pieces import HELD, TIME, TRAFFIC, Boxes, Demand, Load, Work
 from shorthaul.tensor.bounds.groups.regions import is_a_prologue, may_be_made, sharing
+from shorthaul.tensor.bounds.groups.rows import Rows
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, NO_REDUCTION, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules, Tensor
 from shorthaul.tensor.tuning import ARCS_PER_EFFORT
@@ -54,51 +66,7 @@ class _Joined(NamedTuple):
     taken: list[tuple[int, float]]  #: rows, and the share of a unit
     more: Addition
     part: int
-
-
-class Rows:
-    """The rows of the linear program: cover by operator, link by operator and tensor, hand over by tensor.
-
-    ``cut`` are rows by which parts of groups take from others, ``weight`` those by shape of outputs whose prices are
-    the weights of compute in parts.
-    """
-
-    def __init__(self, problem: Problem, later: frozenset[int] = frozenset()) -> None:
-        self.cover = [index for index in range(len(problem.operators)) if index not in later]
-        pairs = [
-            (index, tensor)
-            for index, operator in enumerate(problem.operators)
-            for tensor in dict.fromkeys(operator.inputs)
-            if problem.producer[tensor] is not None
-        ]
-        begin = len(self.cover)
-        self.link = {pair: begin + number for number, pair in enumerate(pairs)}
-        begin += len(pairs)
-        self.asked = begin  # rows before this ask for something
-        capacity = problem.machine.capacity
-        inner = [
-            t for t, users in enumerate(problem.consumers) if set(users) - later and problem.producer[t] is not None
-        ]
-        fitting = [tensor for tensor in inner if problem.tensors[tensor].size <= capacity]
-        self.hand_over = {tensor: begin + number for number, tensor in enumerate(fitting)}
-        self.cut: dict[Taking, int] = {}
-        self.weight: dict[Tensor, int] = {}
-        self.others = begin + len(fitting)  #: the number of rows but those of parts
-
-    @property
-    def number(self) -> int:
-        """The number of rows."""
-        return self.others + len(self.cut) + len(self.weight)
-
-    @property
-    def prices(self) -> int:
-        """The number of rows but those of weights, which come last."""
-        return self.others + len(self.cut)
-
-    def weigh(self, problem: Problem) -> None:
-        """Add the rows of weights."""
-        shapes = dict.fromkeys(problem.tensors[operator.output] for operator in problem.operators)
-        self.weight = {shape: self.prices + number for number, shape in enumerate(shapes)}
+    deeds: GroupDeeds
 
 
 class Diagram:
@@ -107,7 +75,7 @@ class Diagram:
     Node ``n`` of layer ``layer_of[n]`` has ``arcs_of[n]`` arcs from ``first_arc[n]`` on. ``starts`` are the arcs, by
     layer, that begin a group. Operators ``later``, the last ones, are in no group:
     they stand for others that need what they take to be stored. Groups that use links of ``cuts`` fall into parts.
-    ``order`` is one of all operators, consumers before producers.
+    ``order`` is one of all operators, consumers before producers; ``ordering`` is what that of groups asks of them.
     """
 
     def __init__(
@@ -119,13 +87,15 @@ class Diagram:
         later: frozenset[int] = frozenset(),
         cuts: Links = frozenset(),
         order: Sequence[int] | None = None,
+        ordering: Ordering = UNORDERED,
     ) -> None:
         self.problem = problem
         self.rules = rules
         self.later = later
         self.cuts = cuts
-        self.rows = Rows(problem, later)
+        self.rows = Rows(problem, later, ordering)
         order = narrow_order(problem, search) if order is None else order
+        self.ordering, self.decided = ordering, order
         self.order = [index for index in order if index not in later]
         self.boxes = Boxes(problem.machine)
         self._numbers: dict[Work | Load, int] = {}
@@ -138,10 +108,12 @@ class Diagram:
         self._joining = Joining(problem, self.order, self._may_be_made, givers)
         self._in_parts = self._near_cuts(givers)
         self._fronts: list[tuple[Open, ...]] = [()]
+        self._tracker = Tracker(problem, self.rows, self.order)
+        self._marks: list[Marks] = [()]
         self._closing = self._last_uses()
         self._asked_known: dict[tuple[int, frozenset[Demand]], tuple[list[_Asked], int]] = {}
         self._layers: list[list[int]] = [[] for _ in self.order]
-        self._nodes: dict[tuple[Outputs, tuple[Open, ...]], tuple[int, int]] = {}
+        self._nodes: dict[tuple[Outputs, tuple[Open, ...], Marks], tuple[int, int]] = {}
         built = self._build(search, most)
         self.is_complete = built is not None
         if self.rows.cut:
@@ -251,9 +223,12 @@ class Diagram:
                     demands |= {Demand(TILE, TILE, 0, PADDED)}
                 more = Addition((), int(is_stored), problem.tensors[output].size if is_retained else 0)
                 kind = PART if giving.rows else outputs.kind
-                joined = _Joined(
-                    front, outputs._replace(kind=kind), Choice(index, (), is_retained), served, [], more, part
-                )
+                does = {Deed(RUN, index)}
+                if is_stored or is_retained:
+                    does.add(Deed(STORED if is_stored else RETAINED, output))
+                deeds = GroupDeeds(frozenset(does), frozenset())
+                choice = Choice(index, (), is_retained)
+                joined = _Joined(front, outputs._replace(kind=kind), choice, served, [], more, part, deeds)
                 self._join(node, place, outputs, joined, demands)
 
     def _join(self, node: int, place: int, outputs: Outputs, joined: _Joined, demands: frozenset[Demand]) -> None:
@@ -267,6 +242,7 @@ class Diagram:
             front = dict(joined.front)
             kind = PART if CUT in ways else joined.outputs.kind
             left = right = 0
+            needs = set()
             served, taken, pieces, resident = list(joined.served), list(joined.taken), [work], []
             held = joined.more.held
             for each, way in zip(asked, ways, strict=True):
@@ -274,6 +250,8 @@ class Diagram:
                 share = 1 / self._sharing[index, tensor] if outputs.is_part else 1.0
                 if way != LOADED:
                     served.append(rows.link[index, tensor])
+                if way in (LOADED, RESIDENT):
+                    needs.add(Deed(STORED if way == LOADED else RETAINED, tensor))
                 if way in (MADE, CUT):
                     left, right = max(left, each.prologues[0]), max(right, each.prologues[1])
                 if way == CUT:
@@ -294,6 +272,7 @@ class Diagram:
                 served=served,
                 taken=taken,
                 more=more,
+                deeds=joined.deeds._replace(needs=frozenset(needs)),
             )
             self._add(node, place, outputs, front, grown)
 
@@ -436,7 +415,11 @@ class Diagram:
                 del front[tensor]
             else:  # its producer cannot join any more, until it is decided
                 front[tensor] = item._replace(demands=frozenset())
-        target = self._node(place, after, front) if waiting else END
+        marks: Marks = () if node == NOWHERE else self._marks[node]
+        changed: list[tuple[int, float]] = []
+        if joined is not None:
+            marks, changed = self._tracker.grown(marks, joined.deeds)
+        target = self._node(place, after, front, marks) if waiting else END
         if target == NOWHERE:
             return
         more = (Addition() if joined is None else joined.more)._replace(pieces=tuple(sorted(pieces)))
@@ -448,11 +431,11 @@ class Diagram:
             outputs._replace(kind=PART if outputs.is_part else WHOLE),
             more,
             () if joined is None else (joined.choice,),
-            [*served, *(row for row, _ in taken)],
-            [1.0] * len(served) + [-share for _, share in taken],
+            [*served, *(row for row, _ in taken), *(row for row, _ in changed)],
+            [1.0] * len(served) + [-share for _, share in taken] + [sign for _, sign in changed],
         )
 
-    def _node(self, place: int, outputs: Outputs, front: dict[int, Open]) -> int:
+    def _node(self, place: int, outputs: Outputs, front: dict[int, Open], marks: Marks) -> int:
         """Return the node of groups that wait for tensors once a layer is decided, nowhere if it leads nowhere."""
         renamed: dict[int, int] = {}
         key = []
@@ -461,7 +444,7 @@ class Diagram:
             if item.way == MADE and item.part != (part := renamed.setdefault(item.part, len(renamed))):
                 item = Open(tensor, MADE, item.demands, part)
             key.append(item)
-        state = outputs, tuple(key)
+        state = outputs, tuple(key), self._tracker.undecided(marks, place)
         layer, node = self._nodes.get(state, (0, NOWHERE))
         if layer > place:
             return node
@@ -473,4 +456,5 @@ class Diagram:
         self._nodes[state] = found, node
         self._layers[found].append(node)
         self._fronts.append(state[1])
+        self._marks.append(state[2])
         return node

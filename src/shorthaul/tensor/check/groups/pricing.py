@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import HELD, ROWS, TRAFFIC, Boxes, weighed
+from shorthaul.tensor.check.groups.deciding import takers_first
+from shorthaul.tensor.check.groups.history import NO_TURNS, Histories, History, Turns
 from shorthaul.tensor.check.groups.parts import NO_PARTS, Demand, Parts, Takings, TooManyError
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column, Slice
 from shorthaul.tensor.model import Problem, Rules, Tensor
@@ -31,19 +33,21 @@ _WEIGHTS: Final = weighed([*((mean, mean) for mean in _MEANS), *_UNLIKE])
 #: A part of what all prices add up to that is nothing.
 _SLACK: Final = 1e-12
 _LOADED, _RESIDENT, _MADE, _CUT = "loaded", "resident", "made", "cut"
+_OUTSIDE: Final = (_LOADED, _RESIDENT)
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
     """What covering an operator, serving a link and retaining a tensor is worth.
 
-    ``parts`` says where groups are cut into parts.
+    ``parts`` says where groups are cut into parts, ``turns`` what it is worth to come in time.
     """
 
     cover: Mapping[int, float]
     link: Mapping[tuple[int, int], float]
     hand_over: Mapping[int, float]
     parts: Parts = NO_PARTS
+    turns: Turns = NO_TURNS
 
 
 class _Wait(NamedTuple):
@@ -56,12 +60,16 @@ class _Wait(NamedTuple):
 
 
 class State(NamedTuple):
-    """What groups wait for, of outputs of this shape; or parts of groups, and if these have used a cut already."""
+    """What groups wait for, of outputs of this shape; or parts of groups, and if these have used a cut already.
+
+    ``history`` is what matters of what they did so far.
+    """
 
     shape: Tensor
     waits: tuple[_Wait, ...] = ()
     is_part: bool = False
     is_cut: bool = False
+    history: History = History()
 
     @property
     def begins(self) -> bool:
@@ -121,7 +129,7 @@ class Groups:
         self, problem: Problem, rules: Rules, prices: Prices, most: int, order: tuple[int, ...] | None = None
     ) -> None:
         self.problem, self.rules, self.prices, self.most = problem, rules, prices, most
-        self.order = _takers_first(problem) if order is None else list(order)
+        self.order = takers_first(problem) if order is None else list(order)
         place = {operator: number for number, operator in enumerate(self.order)}
         self.last_taker = [max((place[user] for user in users), default=-1) for users in problem.consumers]
         self.boxes = Boxes(problem, rules)
@@ -131,6 +139,7 @@ class Groups:
         #: What rounding may make of prices that come to nothing together, as those of parts may.
         self.slack = _SLACK * math.fsum([*prices.cover.values(), *prices.link.values()]) if prices.parts.cuts else 0.0
         self._takings = Takings(problem, prices.parts, lambda index, tensor: _MADE in self._any_way(index, tensor))
+        self._histories = Histories(problem, prices.turns, self.order)
         self.steps: list[dict[State, list[_Step]]] = []
         self._walk()
         self._hope = self._hopes()
@@ -305,9 +314,11 @@ class Groups:
                 held=size if is_kept else 0,
                 deepest=problem.reduction(index) if problem.operators[index].is_matmul else 1 << 60,
             )
-            step = _Step(gain, base, None, (f"{index}{'+' if is_kept else ''}",))
+            deeds = [("run", index)] + ([("retained" if is_kept else "stored", output)] if is_kept or is_stored else [])
+            history, more = self._histories.did(state.history, deeds)
+            step = _Step(gain + more, base, None, (f"{index}{'+' if is_kept else ''}",))
             part = max((wait.part for wait in state.waits), default=0) + 1 if mine is None else mine.part
-            after = state._replace(is_cut=state.is_cut or bool(given))
+            after = state._replace(is_cut=state.is_cut or bool(given), history=history)
             asked = self._asked(index, slices)
             for ways in product(*(self._ways(index, tensor, waits, state) for tensor in asked)):
                 yield from self._taking(place, after, waits, step, dict(zip(asked, ways, strict=True)), part, asked)
@@ -326,6 +337,9 @@ class Groups:
         index = self.order[place]
         grown = dict(waits)
         gain, asks, words = step.gain, step.asks, step.words
+        rests = [("stored" if way == _LOADED else "retained", t) for t, way in ways.items() if way in _OUTSIDE]
+        history, more = self._histories.rests(state.history, rests)
+        state, gain = state._replace(history=history), gain + more
         for tensor, way in ways.items():
             before = grown.get(tensor)
             share = self._takings.share(index, tensor) if state.is_part else 1.0
@@ -385,7 +399,7 @@ class Groups:
                 part: place for place, part in enumerate(dict.fromkeys(w.part for w in left if w.way == _MADE), 1)
             }
             left = [wait._replace(part=number.get(wait.part, 0)) for wait in left]
-            after = state._replace(waits=tuple(sorted(left)))
+            after = state._replace(waits=tuple(sorted(left)), history=self._histories.recent(state.history, place))
         yield step._replace(asks=step.asks._replace(pieces=tuple(sorted(pieces))), state=after)
 
     def _load(self, tensor: int, demands: Iterable[Demand], share: float = 1.0) -> int:
@@ -467,30 +481,3 @@ def named(words: Words) -> str:
         words, last = words
         found += last
     return f"operators {' '.join(reversed(found))}"
-
-
-def _takers_first(problem: Problem) -> list[int]:
-    """Return the operators, takers before makers; of those that may follow, the one whose taker came last.
-
-    Of its makers the one with the fewest operators above it comes first.
-    """
-    above: list[set[int]] = [set() for _ in problem.operators]
-    for index in problem.topological_order:
-        for tensor in problem.operators[index].inputs:
-            maker = problem.producer[tensor]
-            if maker is not None:
-                above[index] |= above[maker] | {maker}
-    waiting = {index: set(problem.consumers[operator.output]) for index, operator in enumerate(problem.operators)}
-    order: list[int] = []
-    recent = dict.fromkeys(waiting, -1)
-    while waiting:
-        ready = [index for index, takers in waiting.items() if not takers]
-        chosen = max(ready, key=lambda index: (recent[index], -len(above[index])))
-        del waiting[chosen]
-        for tensor in problem.operators[chosen].inputs:
-            maker = problem.producer[tensor]
-            if maker is not None:
-                waiting[maker].discard(chosen)
-                recent[maker] = len(order)
-        order.append(chosen)
-    return order
