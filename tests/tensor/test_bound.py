@@ -147,7 +147,7 @@ def siblings(seed):
 @pytest.mark.parametrize("name", RULES)
 def test_no_search_beats_the_bound_of_products_of_one_tensor(name):
     met = seen = 0
-    for seed in range(80):
+    for seed in range(40):
         problem = siblings(seed)
         try:
             plan = improve(problem, RULES[name], Search(effort=0.02, workers=1))
@@ -158,8 +158,8 @@ def test_no_search_beats_the_bound_of_products_of_one_tensor(name):
         assert latency >= bound.value * (1 - 1e-9), (seed, bound)
         seen += 1
         met += bound.is_met_by(latency)
-    assert seen > 60
-    assert met > 8
+    assert seen > 30
+    assert met > 3
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the contest's instances are not part of the project")

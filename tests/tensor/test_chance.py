@@ -65,8 +65,8 @@ def floors(seed, tries):
 
 
 def test_no_order_is_below_the_floor_and_the_checker_finds_the_same():
-    compared, met = np.sum([floors(seed, 4) for seed in range(400)], axis=0)
-    assert compared > 60
+    compared, met = np.sum([floors(seed, 4) for seed in range(160)], axis=0)
+    assert compared > 20
     assert met > compared / 2
 
 

@@ -44,8 +44,8 @@ def exhausted(seed, rules, operators):
 
 @pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
 def test_no_search_beats_it_and_most_meet_it(rules):
-    ratios = [found for seed in range(25) if (found := searched(seed, rules)) is not None]
-    assert len(ratios) > 20
+    ratios = [found for seed in range(12) if (found := searched(seed, rules)) is not None]
+    assert len(ratios) > 9
     assert sum(found < 1 + 1e-6 for found in ratios) > len(ratios) / 2
 
 

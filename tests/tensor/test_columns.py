@@ -47,7 +47,7 @@ def test_random_plans_come_back_from_columns(tmp_path):
 
 
 def test_a_long_plan_is_written_both_ways_and_leaves_the_document(tmp_path):
-    side = 400
+    side = 330
     tensors = (Tensor(side, side), Tensor(side, side))
     problem = Problem(tensors, (Operator(OperatorType.POINTWISE, (0,), 1, 1),), Machine(2, 1, 1, 1))
     save_problem(tmp_path / "problem.json", problem)
