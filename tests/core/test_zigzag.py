@@ -103,6 +103,6 @@ def test_it_is_converted_and_taken(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"zigzag\.yaml: operational_array: .*missing"):
         surface.convert(source, tmp_path / "none.yaml")
     source.write_text("name: no accelerator")
-    with pytest.raises(InputError, match="no accelerator of zigzag"):
+    with pytest.raises(InputError, match="no machine of another tool"):
         surface.convert(source, tmp_path / "none.yaml")
     assert not (tmp_path / "none.yaml").exists()

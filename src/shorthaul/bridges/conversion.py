@@ -150,10 +150,10 @@ def _tree(source: Path, data: bytes, target: Path) -> None:
 
 
 def _machine(source: Path, data: bytes, target: Path) -> None:
-    from shorthaul.core.machines.zigzag import machine_text_of_zigzag
+    from shorthaul.core.machines.files import foreign_machine_text
 
     try:
-        write_text(target, machine_text_of_zigzag(decode_text(data, file=source)))
+        write_text(target, foreign_machine_text(decode_text(data, file=source)))
     except InputError as error:
         raise error.in_file(source) from None
 
@@ -163,7 +163,12 @@ _NETWORK = "operator graph: an ONNX model or a problem of the tensor engine to a
 _TREES = (".nwk", ".newick", ".tree", ".npz", ".npy", ".parents")
 
 CONVERSIONS = (
-    Conversion("machine: an accelerator of zigzag to a machine file", (".yaml", ".yml"), (".yaml", ".yml"), _machine),
+    Conversion(
+        "machine: one of zigzag or accelforge to a machine file",
+        (".yaml", ".yml"),
+        (".yaml", ".yml"),
+        _machine,
+    ),
     Conversion("streaming network: SDF3 to an application document", (".xml",), (".json",), _from_sdf3),
     Conversion("streaming network: an application document to SDF3", (".json",), (".xml",), _to_sdf3),
     Conversion("tree: Newick, NumPy or a list of parents", _TREES, (".nwk", ".newick", ".npy", ".npz"), _tree),

@@ -14,10 +14,13 @@ import msgspec
 
 from shorthaul.core.document import decode_text, read_bytes
 from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name, show_value, unknown_name
+from shorthaul.core.machines.accelforge import is_accelforge, machine_of_accelforge
 from shorthaul.core.machines.schema import MachineFile
 from shorthaul.core.machines.yaml_text import decode_yaml
 from shorthaul.core.machines.zigzag import is_zigzag, machine_of_zigzag
 
+#: Documents of other tools, and what makes a machine file of one.
+FOREIGN = ((is_zigzag, machine_of_zigzag), (is_accelforge, machine_of_accelforge))
 SectionT = TypeVar("SectionT", bound=msgspec.Struct)
 
 _BUNDLED = Path(__file__).parent / "data"
@@ -93,8 +96,18 @@ def machine_file(text: str, *needed: str) -> MachineFile:
         raise InputError("is nested too deeply", allowed="a machine file, see docs/machines.md") from None
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise InputError("is not a machine file", value=value, allowed=", ".join(_fields(MachineFile)))
-    value = machine_of_zigzag(value) if is_zigzag(value) else value
+    value = next((made(value) for told, made in FOREIGN if told(value)), value)
     return section_from(value, MachineFile, needed, cure="see docs/machines.md for every field")
+
+
+def foreign_machine_text(text: str) -> str:
+    """Return what another tool says of a machine as a machine file; raises :class:`InputError`."""
+    value = _with_numbers(decode_yaml(text))
+    made = next((made for told, made in FOREIGN if isinstance(value, dict) and told(value)), None)
+    if made is None:
+        allowed = "a file with memories and operational_array (zigzag), or with arch and its nodes (accelforge)"
+        raise InputError("is no machine of another tool", allowed=allowed)
+    return msgspec.yaml.encode(made(value)).decode()
 
 
 def section_from(value: dict[str, Any], kind: type[SectionT], needed: tuple[str, ...] = (), *, cure: str) -> SectionT:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
-import msgspec
 import yaml  # type: ignore[import-untyped]
 
 from shorthaul.core.errors import InputError
@@ -24,10 +23,25 @@ def decode_yaml(text: str) -> Any:
         if "*" in text:
             with suppress(yaml.YAMLError):  # said in other words by what decodes it
                 _expect_few_repeated(text)
-        return msgspec.yaml.decode(text.encode(), strict=True)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        return yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         problem = " ".join(str(error).split())
-        raise InputError(f"is not YAML: {problem}", allowed="a machine file, see docs/machines.md") from None
+        is_template = "{%" in text or "{{" in text
+        cure = "it looks like a template: fill it in before" if is_template else ""
+        raise InputError(f"is not YAML: {problem}", allowed="a machine file, see docs/machines.md", cure=cure) from None
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Loads plain values; a mapping with a tag, as accelforge has them, is one with the tag as ``!``."""
+
+
+def _tagged(loader: Any, tag: str, node: Any) -> dict[Any, Any]:
+    if not isinstance(node, yaml.MappingNode):
+        raise yaml.constructor.ConstructorError(None, None, f"unknown tag !{tag}", node.start_mark)
+    return {"!": tag, **loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _tagged)
 
 
 def _expect_few_repeated(text: str) -> None:

@@ -9,13 +9,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.machines.yaml_text import decode_yaml
+from shorthaul.core.machines.arrays import Accelerator, OperandMemory
 
 #: zigzag counts cycles; the figures of a machine file are per second.
 CLOCK_HZ: Final = 1e9
 _OPERANDS: Final = ("I1", "I2", "O")
-#: What lies along a dimension of the array along which an operand is shared, where nothing else says it in this order.
-_ROLES: Final = {"I1": "columns", "O": "reduction", "I2": "rows"}
 
 Positive = Annotated[float, Meta(gt=0)]
 Cost = Annotated[float, Meta(ge=0)]
@@ -101,59 +99,37 @@ def machine_of_zigzag(value: dict[str, Any]) -> dict[str, Any]:
         raise InputError(
             "has sizes that do not fit", place="operational_array.sizes", value=array.sizes, allowed=allowed
         )
-    chains = {name: [key for key, memory in found.memories.items() if name in memory.operands] for name in _OPERANDS}
     outer = list(found.memories)[-1]
-    for name, chain in chains.items():
-        if len(chain) < 2 or chain[-1] != outer:
-            allowed = f"in {outer}, the last one, and in a memory before"
-            raise InputError(f"has no place for the operand {name}", place="memories", value=chain, allowed=allowed)
-    levels = [_level(found, [outer], outermost=True)]
-    depths = (2, 3) if min(len(chain) for chain in chains.values()) > 2 else (2,)
-    levels += [_level(found, list(dict.fromkeys(chain[-depth] for chain in chains.values()))) for depth in depths]
-    rate, bits = 2 * array.size(array.dimensions), max(array.input_precision)
-    matrix: dict[str, Any] = {"operations_per_cycle": {bits: rate}}
-    each = _pj_per_multiplication(found, chains)
-    if each is not None:
-        matrix["pj_per_operation"] = {bits: each / 2}
-    vector = {**matrix, "operations_per_cycle": {bits: array.sizes[0]}}
-    shared = _shared_operands(found, chains)
-    sides = [
-        {"size": size, "spreads": [_ROLES[shared[name]]]}
-        for name, size in zip(array.dimensions, array.sizes, strict=True)
-    ]
-    compute = {"clock_hz": CLOCK_HZ, "matrix": matrix, "vector": vector, "array": sides}
-    return {"name": found.name, "source": "an accelerator of zigzag", "levels": levels, "compute": compute}
+    return Accelerator(
+        name=found.name,
+        source="an accelerator of zigzag",
+        operands=_OPERANDS,
+        memories={key: _memory(memory, array, is_outermost=key == outer) for key, memory in found.memories.items()},
+        sides=dict(zip(array.dimensions, array.sizes, strict=True)),
+        shared=_shared_operands(found),
+        clock_hz=CLOCK_HZ,
+        vector_rate=array.sizes[0],
+        unit_pj=array.unit_energy,
+        input_bits=array.input_precision,
+    ).document()
 
 
-def machine_text_of_zigzag(text: str) -> str:
-    """Return an accelerator file of zigzag as a machine file; raises :class:`InputError`."""
-    value = decode_yaml(text)
-    if not isinstance(value, dict) or not is_zigzag(value):
-        raise InputError("is no accelerator of zigzag", allowed="a file with memories and operational_array")
-    return msgspec.yaml.encode(machine_of_zigzag(value)).decode()
-
-
-def _level(found: _Accelerator, names: list[str], *, outermost: bool = False) -> dict[str, Any]:
-    """Return memories side by side as one level: all their bytes and ports, and the mean of their energies."""
-    memories = [found.memories[name] for name in names]
-    array = found.operational_array
+def _memory(memory: _Memory, array: _Array, *, is_outermost: bool) -> OperandMemory:
     # The outermost memory is there once, whatever it says it serves: zigzag has one port of it as well.
-    unserved = [[d for d in array.dimensions if d not in item.served_dimensions] for item in memories]
-    copies = [1 if outermost else array.size(names) for names in unserved]
-    moved = sum(item.bandwidth("read") * count for item, count in zip(memories, copies, strict=True))
-    level: dict[str, Any] = {"name": " + ".join(names), "bandwidth_bytes_per_s": moved / 8 * CLOCK_HZ}
-    if not outermost:
-        held = sum(item.size * count for item, count in zip(memories, copies, strict=True))
-        level["capacity_bytes"] = int(held // 8)
-    for way in ("read", "write"):
-        energies = [item.pj_per_byte(way, operand) for item in memories for operand in item.operands]
-        known = [energy for energy in energies if energy is not None]
-        if len(known) == len(energies):
-            level[f"{way}_pj_per_byte"] = sum(known) / len(known)
-    return level
+    unserved = [name for name in array.dimensions if name not in memory.served_dimensions]
+    return OperandMemory(
+        bits=memory.size,
+        operands=tuple(memory.operands),
+        copies=1 if is_outermost else array.size(unserved),
+        bits_per_s=memory.bandwidth("read") * CLOCK_HZ,
+        served=frozenset(memory.served_dimensions),
+        pj_per_byte={
+            (way, operand): memory.pj_per_byte(way, operand) for way in ("read", "write") for operand in memory.operands
+        },
+    )
 
 
-def _shared_operands(found: _Accelerator, chains: dict[str, list[str]]) -> dict[str, str]:
+def _shared_operands(found: _Accelerator) -> dict[str, str]:
     """Return, by dimension of the array, the operand that its units along it have in common.
 
     A memory next to the array that serves some dimensions, and not all, says so of its operand. Of what is left the
@@ -162,7 +138,8 @@ def _shared_operands(found: _Accelerator, chains: dict[str, list[str]]) -> dict[
     names = found.operational_array.dimensions
     known: dict[str, str] = {}
     for operand in ("O", "I2", "I1"):
-        served = found.memories[chains[operand][0]].served_dimensions
+        innermost = next((memory for memory in found.memories.values() if operand in memory.operands), None)
+        served = names if innermost is None else innermost.served_dimensions
         if not set(names) <= set(served):
             known |= {name: operand for name in served if name in names and name not in known}
     left = [operand for operand in ("I1", "O") if operand not in known.values()]
@@ -170,23 +147,3 @@ def _shared_operands(found: _Accelerator, chains: dict[str, list[str]]) -> dict[
         if name not in known:
             known[name] = left.pop(0) if left else "I2"
     return known
-
-
-def _pj_per_multiplication(found: _Accelerator, chains: dict[str, list[str]]) -> float | None:
-    """Return the energy of a multiplication with what it reads and writes of the innermost memories."""
-    array = found.operational_array
-    if array.unit_energy is None:
-        return None
-    total = array.unit_energy
-    widths = dict(zip(("I1", "I2"), array.input_precision, strict=False))
-    for name, chain in chains.items():
-        memory = found.memories[chain[0]]
-        along = _shared_operands(found, chains)
-        shared = array.size([dim for dim in memory.served_dimensions if along.get(dim) == name])
-        bits = widths.get(name, 2 * max(array.input_precision))
-        for way in ("read", "write") if name == "O" else ("read",):
-            each = memory.pj_per_byte(way, name)
-            if each is None:
-                return None
-            total += each * bits / 8 / shared
-    return total

@@ -1,0 +1,126 @@
+"""An array of multipliers with memories of single operands, as other tools describe it, as a machine file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from shorthaul.core.errors import InputError
+
+#: What can lie along a side of the array along which inputs, weights or sums are shared.
+_ROLES: Final = ("columns", "rows", "reduction")
+#: A rate without end, as machine files write it.
+MOST_RATE: Final = 1e21
+_ALL_ROLES: Final = ("rows", "columns", "batch", "reduction", "taps")
+
+
+@dataclass(frozen=True, slots=True)
+class OperandMemory:
+    """A memory of some operands: what one copy holds and passes on, and the sides of the array that a copy serves."""
+
+    bits: float
+    operands: tuple[str, ...]
+    copies: int
+    bits_per_s: float
+    served: frozenset[str]
+    #: Picojoules per byte by way (read, write) and operand; None where they are not known.
+    pj_per_byte: Mapping[tuple[str, str], float | None]
+
+    def mean_pj_per_byte(self, way: str) -> list[float | None]:
+        """Return what every operand takes."""
+        return [self.pj_per_byte.get((way, operand)) for operand in self.operands]
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """Memories from the innermost to the outermost, sides of the array, and the operand that is shared along each."""
+
+    name: str
+    source: str
+    #: What inputs, weights and sums are called.
+    operands: tuple[str, str, str]
+    memories: Mapping[str, OperandMemory]
+    sides: Mapping[str, int]
+    #: By side; a side that is not here shares nothing in particular.
+    shared: Mapping[str, str]
+    clock_hz: float
+    #: Operations per cycle that are no products.
+    vector_rate: float
+    unit_pj: float | None
+    input_bits: tuple[int, int] = (8, 8)
+    place: str = field(default="memories", kw_only=True)
+
+    def size(self, sides: Sequence[str] | frozenset[str]) -> int:
+        """Return how many units lie along sides."""
+        return math.prod(size for name, size in self.sides.items() if name in sides)
+
+    def chains(self) -> dict[str, list[str]]:
+        """Return the memories of every operand, from the innermost; raises :class:`InputError` for less than two."""
+        outer = list(self.memories)[-1]
+        found = {}
+        for operand in self.operands:
+            chain = [key for key, memory in self.memories.items() if operand in memory.operands]
+            if len(chain) < 2 or chain[-1] != outer:
+                allowed = f"in {outer}, the outermost one, and in a memory before"
+                raise InputError(
+                    f"has no place for the operand {operand}", place=self.place, value=chain, allowed=allowed
+                )
+            found[operand] = chain
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of a machine file; raises :class:`InputError`.
+
+        The memory next to the outermost of every operand is the level inside of that, the one after them another
+        level, if every operand has one. What the array reads and writes of the innermost memories goes to the energy
+        of its operations: an operand counts once where the array shares it.
+        """
+        chains = self.chains()
+        levels = [self._level([list(self.memories)[-1]], outermost=True)]
+        depths = (2, 3) if min(len(chain) for chain in chains.values()) > 2 else (2,)
+        levels += [self._level(list(dict.fromkeys(chain[-depth] for chain in chains.values()))) for depth in depths]
+        bits = max(self.input_bits)
+        matrix: dict[str, Any] = {"operations_per_cycle": {bits: 2 * self.size(list(self.sides))}}
+        each = self._pj_per_multiplication(chains)
+        if each is not None:
+            matrix["pj_per_operation"] = {bits: each / 2}
+        vector = {**matrix, "operations_per_cycle": {bits: self.vector_rate}}
+        roles = dict(zip(self.operands, _ROLES, strict=True))
+        sides = [
+            {"size": size, "spreads": [roles[self.shared[name]]] if name in self.shared else list(_ALL_ROLES)}
+            for name, size in self.sides.items()
+        ]
+        compute = {"clock_hz": self.clock_hz, "matrix": matrix, "vector": vector, "array": sides}
+        return {"name": self.name, "source": self.source, "levels": levels, "compute": compute}
+
+    def _level(self, names: list[str], *, outermost: bool = False) -> dict[str, Any]:
+        """Return memories side by side as one level: all their bytes and ports, and the mean of their energies."""
+        memories = [self.memories[name] for name in names]
+        moved = sum(item.bits_per_s * item.copies for item in memories)
+        level: dict[str, Any] = {"name": " + ".join(names), "bandwidth_bytes_per_s": min(moved / 8, MOST_RATE)}
+        if not outermost:
+            level["capacity_bytes"] = int(sum(item.bits * item.copies for item in memories) // 8)
+        for way in ("read", "write"):
+            energies = [energy for item in memories for energy in item.mean_pj_per_byte(way)]
+            known = [energy for energy in energies if energy is not None]
+            if len(known) == len(energies):
+                level[f"{way}_pj_per_byte"] = sum(known) / len(known)
+        return level
+
+    def _pj_per_multiplication(self, chains: Mapping[str, list[str]]) -> float | None:
+        """Return the energy of a multiplication with what it reads and writes of the innermost memories."""
+        if self.unit_pj is None:
+            return None
+        total = self.unit_pj
+        widths = (*self.input_bits, 2 * max(self.input_bits))
+        for operand, bits in zip(self.operands, widths, strict=True):
+            memory = self.memories[chains[operand][0]]
+            shared = self.size([side for side in memory.served if self.shared.get(side) == operand])
+            for way in ("read", "write") if operand == self.operands[2] else ("read",):
+                each = memory.pj_per_byte.get((way, operand))
+                if each is None:
+                    return None
+                total += each * bits / 8 / shared
+        return total
