@@ -80,7 +80,7 @@ PARTITION_OPERATIONS = 200_000
 WAVEFRONT_OPERATIONS = 400_000
 #: Double cones of one statement.
 CONE_OPERATIONS = 1_000_000
-#: Layers of one statement.
+#: Layers of one statement, or of several in turn.
 LAYER_OPERATIONS = 600_000
 #: Phases of one statement and loop.
 PHASE_OPERATIONS = 1_500_000
@@ -133,6 +133,8 @@ LAYER_COMPOSITIONS = 5
 LONGEST_ROUTE = 6
 #: Vertices of a path from layer to layer.
 LONGEST_LAYER_PATH = 4
+#: Sweeps of one time step whose layers are taken in turn.
+MOST_SWEEPS = 3
 #: Compositions on the way back to the ancestors of a chain.
 INTERVAL_COMPOSITIONS = 5
 #: Compositions on the way to ancestors and descendants.

@@ -17,7 +17,15 @@ from shorthaul.affine.bounds.boxes.fields import boxed_cones
 from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations, combined_at
 from shorthaul.affine.bounds.graphs import Graph, graphs
-from shorthaul.affine.bounds.lifetime import crossing_scans, intervals, layers, phases, successive_chains, wavefront
+from shorthaul.affine.bounds.lifetime import (
+    alternating_layers,
+    crossing_scans,
+    intervals,
+    layers,
+    phases,
+    successive_chains,
+    wavefront,
+)
 from shorthaul.affine.bounds.partition import convex_body, stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
@@ -216,6 +224,7 @@ def _added(parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]]) -> list[s
 
 #: Arguments on what is alive at a time, in the order of the proof; and in the order in which they are tried.
 _LAYERS = Family(layers.layers, layers.sub_bound)
+_ALTERNATING = Family(alternating_layers.alternating_layers, alternating_layers.sub_bound)
 _WAVEFRONTS = Family(wavefront.wavefronts, wavefront.sub_bound)
 _INTERVALS = Family(intervals.intervals, wavefront.sub_bound)
 _CROSSINGS = Family(crossing_scans.crossings, crossing_scans.sub_bound)
@@ -224,8 +233,8 @@ _SUCCESSIVE = Family(successive_chains.successive_chains, phases.sub_bound)
 _HOURGLASSES = Family(hourglass.hourglasses, hourglass.sub_bound, has_value=False)
 _CONES = Family(cones.cones, cones.sub_bound, has_value=False)
 _BODIES = Family(convex_body.convex_bodies, convex_body.sub_bound, has_value=False)
-_LISTED = (_LAYERS, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SUCCESSIVE)
-_TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _INTERVALS, _PHASES, _SUCCESSIVE)
+_LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SUCCESSIVE)
+_TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SUCCESSIVE)
 _PUBLISHED = (_LAYERS, _WAVEFRONTS)
 
 

@@ -16,7 +16,7 @@ from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import PARTITION_OPERATIONS
+from shorthaul.affine.tuning import LEAST_GAIN, PARTITION_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,9 @@ def combinations(
 def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symmetric: bool) -> list[SubBound]:
     """Return sub-bounds with disjoint may-spill sets: the best of the pool, then the best of what is left of the rest.
 
-    An argument that meets a chosen one is tried again without the instances that touch the vertices taken. Where the
-    search ends, the sub-bounds chosen so far are returned.
+    An argument that meets a chosen one is tried again without the instances that touch the vertices taken; one that
+    stands in the way of several that are worth more together is passed over. Where the search ends, the sub-bounds
+    chosen so far are returned.
     """
     taken = empty_union()
     chosen: list[SubBound] = []
@@ -106,7 +107,7 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
             break
         try:
             if item.spill.intersect(taken).is_empty():
-                bound = item.count()
+                bound = None if _is_outweighed(item, waiting, taken, at) else item.count()
                 if bound is not None:
                     chosen.append(bound)
                     taken = taken.union(item.spill).coalesce()
@@ -117,6 +118,24 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
         except isl.Error:
             continue
     return chosen
+
+
+def _is_outweighed(item: Candidate | Fixed, waiting: Sequence[Candidate | Fixed], taken: isl.UnionSet, at: int) -> bool:
+    """True if arguments as they stand that meet one, but not one another, are worth more than it together."""
+    value, known, together = item.worth(at), item.spill, empty_union()
+    others = [
+        other for other in waiting if isinstance(item, Fixed) and isinstance(other, Fixed) and other.worth(at) > 0
+    ]
+    rest = sum(other.worth(at) for other in others)
+    for other in others:
+        if rest <= LEAST_GAIN * value:
+            return False
+        rest -= other.worth(at)
+        spill = other.spill
+        if not spill.intersect(known).is_empty() and spill.intersect(taken.union(together)).is_empty():
+            together = together.union(spill)
+            rest += other.worth(at)
+    return rest > LEAST_GAIN * value
 
 
 def combined_at(

@@ -7,6 +7,7 @@ verified the same way, turned round.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -153,6 +154,65 @@ def _wrong_layers(item: Waiting, reads: Reads) -> Iterator[str]:
         yield "a vertex is on two paths"
     if not item.spill.is_equal(vertices):
         yield "the may-spill set is not that of the vertices of the paths"
+
+
+def _wrong_alternating(item: Waiting, reads: Reads) -> Iterator[str]:
+    """Yield where chains do not follow reads, are not those of the next layer, or begin after a layer does."""
+    (one,), roles = item.sums, {role: isl.UnionMap(str(text)) for role, text in item.given["chains"].items()}
+    y, w, z, after = (roles[role] for role in ("y", "w", "z", "y'"))
+    layers, ancestors, ends = item.relation("layers"), item.relation("ancestors"), one.alive.range()
+    if not layers.is_single_valued() or one.times > 1 or one.less:
+        yield "a vertex is not of one layer"
+    if not one.alive.is_equal(layers.intersect_domain(ends).reverse()):
+        yield "the ends of chains are not those of their layer"
+    if any(
+        not (one.is_injective() and one.is_single_valued() and one.domain().is_equal(ends)) for one in roles.values()
+    ):
+        yield "the vertices of chains are no functions of their ends that are one-to-one"
+    if not all(relation.is_subset(reads.all) for relation in (after, *map(z.reverse().apply_range, (y, w)))):
+        yield "a chain does not follow reads"
+    if not after.reverse().apply_range(z).is_subset(reads.all):
+        yield "a chain does not follow reads"
+    of_layer = [one.alive.apply_range(relation) for relation in (y, w, z, after)]
+    if not all(a.intersect(b).is_empty() for a, b in itertools.combinations(of_layer, 2)):
+        yield "two vertices of the chains of a layer are one"
+    begun = of_layer[0].union(of_layer[1])
+    if not begun.range().is_subset(reads.instances):
+        yield "a chain begins with an input"
+    if not follows(ancestors, reads.all) or not one.alive.reverse().apply_range(begun).is_subset(ancestors):
+        yield "a chain begins with what is no ancestor of the whole layer"
+    yield from _wrong_turns(item, layers, roles)
+    if not item.spill.is_equal(y.range().union(w.range()).union(z.range()).union(after.range())):
+        yield "the may-spill set is not that of the vertices of the chains"
+
+
+def _wrong_turns(item: Waiting, layers: isl.UnionMap, roles: Mapping[str, isl.UnionMap]) -> Iterator[str]:
+    """Yield where the chains of a layer do not go on in the next one, in the order of the layers of a sequence."""
+    last, z, width = len(item.names) - 1, roles["z"], isl.Set.from_union_set(layers.range()).dim(isl.dim_type.set)
+    first = "".join(f"o{at}, " for at in range(width - 2))
+    following = isl.UnionMap(
+        f"{{ layer[{first}x, y] -> layer[{first}x, y + 1] : 0 <= y < {last}; "
+        f"layer[{first}x, {last}] -> layer[{first}x + 1, 0] }}"
+    )
+    ends, known = z.domain(), layers.intersect_domain(z.domain()).range()
+    before = following.intersect_range(known).domain()
+    after = following.intersect_domain(known).range()
+    continued = z.intersect_domain(layers.intersect_range(after).domain())
+    if not z.reverse().is_subset(layers.apply_range(following).apply_range(layers.reverse())):
+        yield "a chain does not lead to the layer before"
+    goes_on = ends.intersect(layers.intersect_range(before).domain())
+    if not goes_on.is_subset(z.range()) or not continued.range().is_subset(ends):
+        yield "the ends of a layer are not those that the next one begins with"
+    if not continued.apply_range(roles["y'"]).is_equal(roles["y"].intersect_domain(continued.domain())):
+        yield "a chain goes on by another vertex"
+    sequence = isl.UnionMap(f"{{ layer[{first}x, y] -> sequence[{first[:-2]}] }}")
+    numbers, vertices = layers.intersect_domain(ends).apply_range(sequence).reverse(), empty_map()
+    for relation in roles.values():
+        vertices = vertices.union(numbers.apply_range(relation))
+    if not sequence.intersect_domain(known.subtract(after)).is_injective():
+        yield "a sequence of layers begins twice"
+    if not vertices.reverse().is_single_valued():
+        yield "two sequences of layers have a vertex in common"
 
 
 def _coordinates(reads: Reads, name: str) -> tuple[list[str], list[str]]:
@@ -358,6 +418,7 @@ _KINDS: Final[dict[str, Callable[[Waiting, Reads], Iterator[str]]]] = {
     "wavefront": _wrong_wavefront,
     "intervals": _wrong_intervals,
     "layers": _wrong_layers,
+    "alternating": _wrong_alternating,
     "crossing": _wrong_crossing,
     "phases": _wrong_phases,
 }

@@ -65,8 +65,7 @@ class Graph:
 
 def wrong_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
     """Yield what does not hold of an argument in the program as executed."""
-    known = {"layers": _wrong_layers_in, "crossing": _wrong_crossing_in, "phases": _wrong_phases_in}
-    how = known.get(item.kind, _wrong_readers_in)
+    how = _KNOWN.get(item.kind, _wrong_readers_in)
     yield from how(item, graph, sizes)
 
 
@@ -91,6 +90,24 @@ def _wrong_layers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> I
             yield f"the path that ends in {end} does not follow reads"
         if path[-1] not in by_layer[layer - 1] or not all(graph.is_before(one, end) for one in by_layer[layer - 1]):
             yield f"{end} does not come after all of the layer before"
+
+
+def _wrong_alternating_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
+    roles = {role: dict(pairs_at(isl.UnionMap(str(text)), sizes)) for role, text in item.given["chains"].items()}
+    by_layer: dict[Vertex, list[Vertex]] = defaultdict(list)
+    for layer, end in pairs_at(item.sums[0].alive, sizes):
+        by_layer[layer].append(end)
+    before: tuple[tuple[int, ...] | None, set[Vertex]] = None, set()
+    for layer, ends in sorted(by_layer.items()):
+        for end in ends:
+            y, w, z, after = (roles[role][end] for role in ("y", "w", "z", "y'"))
+            if not (after in graph.operands[end] and z in graph.operands[after] and {y, w} <= graph.operands[z]):
+                yield f"the chain that ends in {end} does not follow reads"
+            if not all(graph.is_before(one, other) for one in (y, w) for other in ends):
+                yield f"{layer} does not come after all of {y} and {w}"
+        if before[0] == layer[1][:-2] and {roles["z"][end] for end in ends} != before[1]:
+            yield f"the chains of {layer} do not begin with the ends of the layer before"
+        before = layer[1][:-2], set(ends)
 
 
 def _wrong_crossing_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
@@ -135,6 +152,14 @@ def _wrong_phases_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> I
                     yield f"{path[-1]} is no ancestor of {begin}"
                 if not graph.is_read_between(vertex, begin, finish.get(begin)):
                     yield f"{vertex} is not read between {begin} and the end of the interval"
+
+
+_KNOWN = {
+    "layers": _wrong_layers_in,
+    "alternating": _wrong_alternating_in,
+    "crossing": _wrong_crossing_in,
+    "phases": _wrong_phases_in,
+}
 
 
 def pairs_at(relation: isl.UnionMap, sizes: Mapping[str, int]) -> list[tuple[Vertex, Vertex]]:

@@ -343,6 +343,26 @@ vertex, so it holds at most S - 1 values. Every path has a last computed vertex 
 still to be computed, so the value is needed in fast memory now or later: n different values.""",
 )
 
+ALTERNATING = Lemma(
+    "alternating layers",
+    """\
+Of every layer let n chains y, z, y', e be given, all of different vertices, no inputs: z reads y and a value w
+beside it, y' reads z, and e reads y'. The layer consists of the ends e. Let the e of every layer but the last be z
+of the chains of the next one, with their y' as y, and let every y and w of a layer be ancestors of all its e. Then
+at least (n - S + 1) loads of vertices y, w, z and y' take place for every layer, all together.""",
+    """\
+Let M be the moment at which the first e of a layer is computed. In every layer but the first this e is computed
+after its z, an e of the layer before, so these moments have the order of the layers. At M all y and w of the layer
+have been computed and none of its e. A chain is open if its z has not been computed; y and w are read by z later.
+Of another chain z has been computed and is still to be read by y', or y' has been and is still to be read by e.
+At the next moment M' (of the last layer, at the end of the play) all y' have been computed, as they are y of the
+next layer: so between M and M' y and w of all open chains are read, z where it waits, and y' where it waits unless
+e is missing at M'; then e is z of an open chain of the next layer. With m open chains at M and m' at M' (0 at the
+end) these are n + m - m' values or more that exist at M. At M fast memory holds the e that is computed and S - 1
+other values at most, so n + m - m' - (S - 1) of them are loaded between M and M'. Summed over the layers all m and
+m' but the first m cancel.""",
+)
+
 CROSSING = Lemma(
     "crossing of two scans",
     """\
