@@ -160,6 +160,7 @@ class PlanExtra(TypedDict):
     """What ``plan`` says beside the front."""
 
     front_bound: FrontBounds
+    complete: bool
     hypervolume: HypervolumeDocument
     generations: int
 

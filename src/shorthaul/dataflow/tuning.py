@@ -49,6 +49,8 @@ LINEAR_PROGRAM_S = 1.0
 FINISH_OVER_POINT, CHECK_OVER_BOUND = 5.0, 3.0
 #: Least effort of the exact solves between two turns of annealing. Not measured.
 LEAST_POLISH = 0.05
+#: Multicasts up to which all choices of those replaced are looked at, one tree each.
+MOST_FLIPPED = 8
 #: Networks of more tasks are not solved exactly in the end: building one takes a second.
 MOST_POLISHED_TASKS = 1000
 
@@ -87,6 +89,18 @@ MOST_IDLE_TURNS = 40
 SOLVES_OVER_REST = 2.0
 #: Effort of the first exact solve of a mapping, over that of building its network.
 SOLVE_OVER_BUILDING = 4.0
+
+# Enumeration
+
+#: Share of what is left for enumerating all mappings, before and after every meeting, and an effort that it may be at
+#: least, up to another share (sobel takes 0.4 to 0.9 from the points of NSGA-II on).
+ENUMERATION = (0.15, 1.5, 0.4)
+#: Multicasts up to which all choices of those replaced are looked at, one tree each.
+MOST_FLIPPED = 8
+#: Networks of more tasks are not enumerated: they hardly ever come to an end.
+MOST_ENUMERATED_TASKS = 64
+#: Mappings that are collected before the most promising of them are scheduled.
+LEAVES_AT_ONCE = 2000
 
 # Latency
 

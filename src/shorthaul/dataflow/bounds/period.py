@@ -18,7 +18,7 @@ from shorthaul.dataflow.bounds.period_at_cost import period_at_cost
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
-from shorthaul.dataflow.plan import FrontBounds
+from shorthaul.dataflow.plan import FrontBounds, Point
 from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
@@ -224,6 +224,21 @@ def front_bound(
         _core_cost(platform, firing),
         curve,
     )
+
+
+def of_complete_front(bounds: FrontBound, points: Sequence[Point]) -> FrontBound:
+    """Return the bounds that the points prove where no others exist: the least period at every core cost or below."""
+    costs = sorted({cost for cost, _ in bounds.period_at_cost} | {point.core_cost for point in points})
+    known = dict(bounds.period_at_cost)
+    curve = []
+    for cost in costs:
+        periods = [point.period for point in points if point.core_cost <= cost]
+        if periods or cost in known:
+            curve.append((cost, min(periods, default=known.get(cost, 1))))
+    least = min(point.period for point in points)
+    proof = f"every mapping was looked at: none has a schedule of period {least - 1}"
+    period = Bound("period", least, "every mapping", proof)
+    return dataclasses.replace(bounds, period=period, period_at_cost=tuple(curve))
 
 
 def _any_period(

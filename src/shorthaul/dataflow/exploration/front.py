@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -39,6 +39,15 @@ from shorthaul.dataflow.plan import Point
 ItemT = TypeVar("ItemT")
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The last state of an exploration and its points with what polishing adds; ``is_complete`` if no others exist."""
+
+    state: State
+    points: list[Point]
+    is_complete: bool = False
+
+
 def explore_front(
     problem: Problem,
     instance: Instance,
@@ -46,7 +55,7 @@ def explore_front(
     search: Search,
     bounds: FrontBound,
     constraints: Constraints,
-) -> tuple[State, list[Point]]:
+) -> Found:
     """Return the last state of the exploration, and its points with what polishing adds; :class:`NoPlanError` if none.
 
     Of a time limit, enough is kept back for what comes after the exploration.
@@ -99,14 +108,15 @@ def explore_front(
         volume = hypervolume(np.array([point.objectives for point in found], np.float64), low, state.reference)
         search.keep(-volume, Explored(state, tuple(found)))
 
+    is_complete = False
     if polish_effort != 0 and not search.expired():
         within = search if polish_effort is None else search.within(polish_effort)
-        points = polish_together(instance, points, options, within, constraints, keep_points)
+        points, is_complete = polish_together(instance, points, options, within, constraints, keep_points)
     search.keep_back(0.0)
     allowed = [point for point in points if constraints.allow(point)]
     if not allowed:
         raise NoPlanError(constraints.nearest(points))
-    return state, allowed
+    return Found(state, allowed, is_complete)
 
 
 def explore_fronts(
@@ -116,7 +126,7 @@ def explore_fronts(
     search: Search,
     bounds: FrontBound,
     constraints: Constraints,
-) -> tuple[State, list[Point]]:
+) -> Found:
     """Return the points of all restarts, and the state of the one that covers most."""
     count = restarts(search, options.restarts, is_threaded=True)
     if count == 1:
@@ -126,13 +136,14 @@ def explore_fronts(
     explored = [answer for answer in found if not isinstance(answer, NoPlanError)]
     if not explored:
         raise next(answer for answer in found if isinstance(answer, NoPlanError))
-    state, _ = max(explored, key=lambda item: item[0].trace[-1] if item[0].trace else 0.0)
-    return state, [point for _, points in explored for point in points]
+    best = max(explored, key=lambda item: item.state.trace[-1] if item.state.trace else 0.0)
+    points = [point for item in explored for point in item.points]
+    return Found(best.state, points, any(item.is_complete for item in explored))
 
 
 def _explored(
     task: tuple[Problem, PlanOptions, FrontBound, Constraints, int, Explored | None], search: Search
-) -> tuple[State, list[Point]] | NoPlanError:
+) -> Found | NoPlanError:
     problem, options, bounds, constraints, number, resumed = task
     search.seed += number
     search.resumed = resumed if number == 0 else None

@@ -9,6 +9,7 @@ from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
+from shorthaul.dataflow.exploration.enumeration import Enumeration
 from shorthaul.dataflow.exploration.polishing import Knowledge, polish
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.options import PlanOptions
@@ -22,26 +23,34 @@ def polish_together(
     search: Search,
     constraints: Constraints,
     keep: Callable[[Sequence[Point]], None],
-) -> list[Point]:
-    """Return the points and better ones within the constraints, until the search is used up.
+) -> tuple[list[Point], bool]:
+    """Return the points and better ones within the constraints, until the search is used up; True if there are no more.
 
-    The number of islands does not depend on how many run at once. Small searches are of one.
+    The number of islands does not depend on how many run at once. Small searches are of one. Small spaces of mappings
+    are enumerated to the end, as soon as a share of the search is enough for that.
     """
-    known = Knowledge(list(points))
-    if search.left() < tuning.LEAST_ISLAND_EFFORT * tuning.ISLANDS:
+    known, every = Knowledge(list(points)), Enumeration(instance, options, constraints)
+    every.run(known, _enumerating(search))
+    if search.left() < tuning.LEAST_ISLAND_EFFORT * tuning.ISLANDS and not every.is_complete:
         polish(instance, known, options, search, constraints, keep)
-        return known.points
     effort, meeting = min(search.left() / tuning.MEETINGS, tuning.MOST_MEETING_EFFORT), 0
-    while not (search.expired() or known.is_over):
+    while not (search.expired() or known.is_over or every.is_complete):
         tasks = [
             (instance, _share(known, number), options, constraints, meeting * tuning.ISLANDS + number)
             for number in range(tuning.ISLANDS)
         ]
         answers = dict(run_tasks(_polished, tasks, search=search.within(effort)))
         known = _together([answers[number] for number in sorted(answers)])
+        every.run(known, _enumerating(search))
         keep([point for point in known.points if constraints.allow(point)])
         meeting += 1
-    return known.points
+    return known.points, every.is_complete
+
+
+def _enumerating(search: Search) -> Search:
+    """Return the part of the search for enumerating mappings."""
+    share, least, most = tuning.ENUMERATION
+    return search.within(max(share * search.left(), min(least, most * search.left())))
 
 
 def _polished(task: tuple[Instance, Knowledge, PlanOptions, Constraints, int], search: Search) -> Knowledge:

@@ -16,7 +16,7 @@ from shorthaul.dataflow.exploration.groups import Groups, groups_of, mappings_of
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.options import PlanOptions
-from shorthaul.dataflow.plan import Point
+from shorthaul.dataflow.plan import HypervolumeDocument, Point
 
 IntArray = npt.NDArray[np.int64]
 BitArray = npt.NDArray[np.int8]
@@ -174,6 +174,17 @@ def hypervolume(points: FloatArray, low: FloatArray, reference: FloatArray) -> f
     scaled = (points - low) / span
     scaled = scaled[(scaled <= 1).all(axis=1)]
     return float(moocore.hypervolume(scaled, ref=np.ones(points.shape[1]))) if len(scaled) else 0.0
+
+
+def volumes(points: FloatArray, ideal: tuple[float, float, float], state: State) -> HypervolumeDocument:
+    """Return how good a front is, and how good it was while it was explored."""
+    of_front = round(hypervolume(points, np.array(ideal), state.reference), 6) if state.trace else None
+    return {
+        "by_generation": [round(value, 6) for value in state.trace],
+        "of_front": of_front,
+        "ideal": list(ideal),
+        "reference": [float(value) for value in state.reference],
+    }
 
 
 def by_contribution(points: FloatArray, low: FloatArray, reference: FloatArray) -> IntArray:

@@ -22,6 +22,7 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.exploration.decoders import MultiStart
+from shorthaul.dataflow.exploration.enumeration import Points
 from shorthaul.dataflow.exploration.few_tokens import few_tokens
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.exploration.loads_kernels import Loads
@@ -42,7 +43,7 @@ from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.periodic import Schedule, Trees, dive_effort, modulo_schedule_within
 from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
-from shorthaul.dataflow.plan import Point, covers
+from shorthaul.dataflow.plan import Point
 
 IntArray = npt.NDArray[np.int64]
 
@@ -73,10 +74,9 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class Knowledge:
+class Knowledge(Points):
     """What polishing knows after some turns: the points so far, and the mappings that may lead to better ones."""
 
-    points: list[Point]
     #: By price the mapping of the least load within it: of any, of frugal, of small ones.
     best: tuple[dict[int, Candidate], ...] = field(default_factory=lambda: ({}, {}, {}))
     #: Mappings to schedule, those that were, and how many were at every price.
@@ -88,13 +88,6 @@ class Knowledge:
     turns: int = 0
     #: True where many turns have found no mapping to schedule.
     is_over: bool = False
-
-    def add(self, point: Point) -> bool:
-        """Add a point in the place of those that it covers; False if another covers it."""
-        if any(covers(other, point) for other in self.points):
-            return False
-        self.points = [other for other in self.points if not covers(point, other)] + [point]
-        return True
 
     def note(self, found: Candidate) -> None:
         """Take a mapping for the best at its price if no other is as good."""

@@ -11,8 +11,7 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained
 from shorthaul.dataflow.bounds.latency import latency_bound
 from shorthaul.dataflow.bounds.period import FrontBound
-from shorthaul.dataflow.exploration.front import explore_fronts
-from shorthaul.dataflow.exploration.nsga2 import State
+from shorthaul.dataflow.exploration.front import Found, explore_fronts
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.mapping.binding import (
@@ -34,7 +33,7 @@ from shorthaul.dataflow.plan import Point, covers
 def explored(
     problem: Problem, instance: Instance, options: PlanOptions, search: Search, bounds: FrontBound,
     constraints: Constraints,
-) -> tuple[State, list[Point]]:  # fmt: skip
+) -> Found:  # fmt: skip
     """Return the last state of the exploration and its points; where latency is an objective, with theirs.
 
     Raises :class:`InputError` where it cannot be, and :class:`NoPlanError` if nothing was found within the limits.
@@ -57,17 +56,17 @@ def explored(
                 cure=f"allow {least.value} or more",
             )  # fmt: skip
     share, spent = tuning.LATENCY_SHARE, search.spent()
-    state, points = explore_fronts(problem, instance, options, search.part(1 - share), bounds, constraints)
+    found = explore_fronts(problem, instance, options, search.part(1 - share), bounds, constraints)
     limit_s = search.time_limit or 0.0
     search.keep_back(tuning.LEAST_FINISH_SHARE * limit_s)
     part = search.within(share / (1 - share) * (search.spent() - spent)) if search.is_unlimited else search.part(1.0)
-    points = _with_latencies(instance, points, options, part, constraints)
+    points = _with_latencies(instance, found.points, options, part, constraints)
     search.keep_back(0.0)
     allowed = [point for point in points if most is None or point.costs[3] <= most]
     if not allowed:
         nearest = min(point.costs[3] for point in points)
         raise NoPlanError(f"no point was found within --max-latency {most}; the least latency found is {nearest}")
-    return state, allowed
+    return Found(found.state, allowed)
 
 
 def _with_latencies(

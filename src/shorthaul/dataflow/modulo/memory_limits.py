@@ -35,6 +35,35 @@ def _used(net: MappedNetwork, tokens: Mapping[str, int]) -> dict[str, int]:
     return used
 
 
+def room(
+    net: MappedNetwork, limits: Mapping[str, int | None], low: Mapping[str, int], spare: int | None = None
+) -> dict[str, int]:
+    """Return the most tokens that buffers may hold when the others hold as many as ``low``; no entry: any.
+
+    All together hold ``spare`` bytes more at most (None: any).
+    """
+    used, high = _used(net, low), {}
+    # no arc of tokens or places asks for more than two periods between two firings: more tokens are of no use
+    useful = 2 * len(net.network.actors) + 2
+    for buffer in net.network.buffers:
+        limit = limits[net.memory[buffer.id]]
+        free = [] if limit is None else [limit - used[net.memory[buffer.id]]]
+        free += [] if spare is None else [spare]
+        if not free or buffer.token_bytes == 0:
+            continue
+        more = min(free) // buffer.token_bytes
+        if more < useful:
+            high[buffer.id] = low[buffer.id] + more
+    return high
+
+
+def fewest(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """Return the lesser of two limits on tokens, buffer by buffer; no entry: any."""
+    return {
+        name: min(one.get(name, other.get(name, 0)), other.get(name, one.get(name, 0))) for name in {**one, **other}
+    }
+
+
 def schedule_in_memories(
     net: MappedNetwork, free: Schedule, limits: Mapping[str, int | None], search: Search, hint: Point | None, *,
     atomic: bool,
@@ -51,7 +80,7 @@ def schedule_in_memories(
         return None
     best = None if hint is None else Schedule(hint.period, dict(hint.starts), free.least)
     tree = _Tree(net, limits, atomic, search)
-    nodes, proven, method = [_Node(low, tree.room(low), free.least)], [], free.method
+    nodes, proven, method = [_Node(low, room(net, limits, low), free.least)], [], free.method
     found: Schedule | None = free
     for _ in range(tuning.MOST_CAPACITIES):
         node = nodes.pop()
@@ -144,20 +173,6 @@ class _Tree:
         )  # fmt: skip
         return None if starts is None else replace(found, starts=starts)
 
-    def room(self, low: Mapping[str, int]) -> dict[str, int]:
-        """Return the most tokens that buffers may hold when the others hold as many as ``low``."""
-        used, high = _used(self.net, low), {}
-        # no arc of tokens or places asks for more than two periods between two firings: more tokens are of no use
-        useful = 2 * len(self.net.network.actors) + 2
-        for buffer in self.net.network.buffers:
-            limit = self.limits[self.net.memory[buffer.id]]
-            if limit is None or buffer.token_bytes == 0:
-                continue
-            more = (limit - used[self.net.memory[buffer.id]]) // buffer.token_bytes
-            if more < useful:
-                high[buffer.id] = low[buffer.id] + more
-        return high
-
     def split(self, node: _Node, found: Schedule) -> list[_Node]:
         """Return the nodes into which one falls whose schedule needs too much of some memory."""
         tokens = self.tokens(found)
@@ -171,9 +186,4 @@ class _Tree:
         low = {**node.low, buffer.id: tokens[buffer.id]}
         if not fits(self.net, self.limits, low):
             return [fewer]
-        room = self.room(low)
-        high = {
-            name: min(node.high.get(name, room.get(name, 0)), room.get(name, node.high.get(name, 0)))
-            for name in {**node.high, **room}
-        }
-        return [fewer, _Node(low, high, found.least)]
+        return [fewer, _Node(low, fewest(node.high, room(self.net, self.limits, low)), found.least)]

@@ -95,6 +95,18 @@ def modulo_schedule_within(
     return solver.schedule(period, starts, capacities, atomic=atomic)
 
 
+def least_schedule(
+    net: MappedNetwork, least: int, most: int, capacities: Mapping[str, int], search: Search, *, atomic: bool
+) -> Schedule:
+    """Return the schedule of the least period below ``most`` with buffers of these ``capacities``, by trees alone.
+
+    Where there is none its period is ``most``, and there are no starts. It is proven if ``least`` is no less.
+    """
+    solver = _Solver(disjunctive_graph(net, capacities, atomic=atomic), net, {}, most, least, search)
+    solver.settle()
+    return solver.schedule(most, {}, capacities, atomic=atomic)
+
+
 def dive_effort(net: MappedNetwork) -> float:
     """Return about what it takes a tree to decide all turns of a network once."""
     tasks = [task for group in (net.reads, net.writes) for some in group.values() for task in some if task.duration]
@@ -229,6 +241,16 @@ class _Solver:
             middle = (low + self.goal - 1) // 2
             self.decide(middle, nodes)
             low = max(low if self.period <= middle else middle + 1, self.least)
+
+    def settle(self) -> None:
+        """Decide by ever larger trees, until the period is proven or the effort is spent."""
+        nodes, spent = tuning.FIRST_NODES, -1.0
+        while self.is_open() and self.search.spent() > spent:
+            spent = self.search.spent()
+            for target in (self.goal - 1, self.least, (self.least + self.goal - 1) // 2):
+                if self.is_open() and self.least <= target < self.goal:
+                    self.decide(target, nodes)
+            nodes *= 2
 
     def anneal(self, start: tuple[IntArray, int], moves: int, hot: float, cold: float) -> None:
         """Look for a better schedule by local search from ``start``, times at a period."""

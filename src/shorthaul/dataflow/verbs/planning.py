@@ -27,27 +27,19 @@ from shorthaul.dataflow.bounds.constraints import (
     refuse_infeasible,
 )
 from shorthaul.dataflow.bounds.load_model import refined
-from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, period_bound
+from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, of_complete_front, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
 from shorthaul.dataflow.exploration.front import by_worth, in_time
 from shorthaul.dataflow.exploration.kept import Explored
-from shorthaul.dataflow.exploration.nsga2 import (
-    FloatArray,
-    hypervolume,
-)
+from shorthaul.dataflow.exploration.nsga2 import FloatArray, hypervolume, volumes
 from shorthaul.dataflow.exploration.quickest import explored
 from shorthaul.dataflow.formats.documents import RESULT_KIND
 from shorthaul.dataflow.formats.schedules import front_table
 from shorthaul.dataflow.loading import mapping_of, naming, prepared
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
-from shorthaul.dataflow.model import (
-    Application,
-    Platform,
-    Problem,
-    check_mapping,
-)
+from shorthaul.dataflow.model import Application, Platform, Problem, check_mapping
 from shorthaul.dataflow.options import (
     PICKS,
     STRATEGIES,
@@ -135,17 +127,21 @@ def plan(
     refuse_infeasible(limited, machine, constraints, bounds)
     _expect_sound(search, application, machine)
     with search:
-        state, points = explored(problem, instance, options, search, bounds, constraints)
-    low = np.array(bounds.ideal)
-    points = _undominated(points)
+        found = explored(problem, instance, options, search, bounds, constraints)
+    state, ideal = found.state, bounds.ideal
+    low = np.array(ideal)
+    points = _undominated(found.points)
     numbers = by_worth(_objectives(points), low, state)[: options.front]
     kept = {
         int(i): _bounded(application, machine, points[i]) for i in in_time(numbers, search, tuning.CHECK_OVER_BOUND)
     }
+    is_complete = found.is_complete and len(kept) == len(points)
+    if is_complete and constraints.is_free:
+        bounds = of_complete_front(bounds, points)
     front = _asked_for(tuple(kept[i] for i in sorted(kept)), options, bounds)
     report = check_front(application, machine, front)
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
-    is_best = len(front) == 1 and tuple(least) == bounds.ideal
+    is_best = is_complete or (len(front) == 1 and tuple(least) == ideal)
     if front[0].latency is not None:
         least, is_best = [*least, min(point.costs[3] for point in front)], False
     return Result(
@@ -157,12 +153,8 @@ def plan(
         provenance=provenance("dataflow plan", options=options, source=source, search=search),
         extra={
             "front_bound": bounds.document(),
-            "hypervolume": {
-                "by_generation": [round(value, 6) for value in state.trace],
-                "of_front": round(hypervolume(_objectives(front), low, state.reference), 6) if state.trace else None,
-                "ideal": list(bounds.ideal),
-                "reference": [float(value) for value in state.reference],
-            },
+            "complete": is_complete,
+            "hypervolume": volumes(_objectives(front), ideal, state),
             "generations": state.generation,
         },
         figures=(
