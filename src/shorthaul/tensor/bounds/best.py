@@ -103,7 +103,7 @@ def prove(
         prices = program.solve(pricing, covers, plan)
         if not math.isinf(latency):
             program, better = ordered_prices(program, pricing, latency)
-            prices = prices if better is None else better
+            prices = prices if better is None or better.value < prices.value else better
     if prices is None:
         return Proof(bound, None)
     if prices.value >= bound.value * (1 - TOLERANCE):  # of two alike, the one with a certificate

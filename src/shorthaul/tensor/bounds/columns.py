@@ -148,6 +148,7 @@ class Program:
         self.diagram = Diagram(problem, rules, search.part(_BUILDING), MOST_NODES, later, cuts, order, ordering)
         self.columns: dict[Column, float] = {}
         self._parts: dict[Column, float] = {}
+        self.is_ordered = False  #: whether its solution breaks no row of an ordering that would be found
         self.value = math.inf  #: of the linear program with the columns so far
         self._granularities = Granularities(problem.machine, rules)
         self._latencies: dict[Profile, _Latency] = {}
@@ -200,6 +201,8 @@ class Program:
         pairs += [(row, others.weight[shape]) for shape, row in rows.weight.items()]
         mine, theirs = zip(*pairs, strict=True)
         self._centre[[*mine]] = earlier._best[[*theirs]]
+        if not self.diagram.cuts and np.count_nonzero(self._centre) == np.count_nonzero(earlier._best):
+            self._best = self._centre.copy()  # the same prices of the same rows
         known = dict(zip(theirs, mine, strict=True))
         for column, latency in earlier._parts.items():
             if all(row in known for row in column.rows):
@@ -269,6 +272,14 @@ class Program:
             master.enter((row,), (1.0,), dear)
         for row in self.diagram.rows.weight.values():  # no weight is above 1
             master.enter((row,), (1.0,), 1.0)
+
+    def priced(self) -> Ordering:
+        """Return the rows of the ordering that have prices."""
+        rows = self.diagram.rows
+        return Ordering(
+            tuple(deeds for deeds, row in rows.support.items() if self._best[row] > 0),
+            tuple(sets for sets, row in rows.succession.items() if self._best[row] > 0),
+        )
 
     def _dear(self) -> float:
         """Return more than a plan of the columns takes."""

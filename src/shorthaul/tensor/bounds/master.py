@@ -97,7 +97,7 @@ def alike_rows(problem: Problem, rows: Rows, later: frozenset[int], radius: int)
 
     Operators ``later`` are like none that are covered.
     """
-    operators, tensors = _colours(problem, later, radius)
+    operators, tensors = colours(problem, later, radius)
     keys: list[Hashable] = [None] * rows.number
     for row, index in enumerate(rows.cover):
         keys[row] = "cover", operators[index]
@@ -121,7 +121,7 @@ def alike_rows(problem: Problem, rows: Rows, later: frozenset[int], radius: int)
     return np.array(_numbered(keys), dtype=np.int64)
 
 
-def _colours(problem: Problem, later: frozenset[int], radius: int) -> tuple[list[int], list[int]]:
+def colours(problem: Problem, later: frozenset[int], radius: int) -> tuple[list[int], list[int]]:
     """Return numbers of operators and of tensors, the same where they look alike."""
     operators = _numbered(
         (each.is_matmul, each.base_cost, index in later) for index, each in enumerate(problem.operators)

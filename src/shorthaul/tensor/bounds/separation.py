@@ -26,6 +26,7 @@ from shorthaul.tensor.bounds.groups.ordering import (
     holds_one,
 )
 from shorthaul.tensor.bounds.prices import Prices
+from shorthaul.tensor.bounds.repeats import Repeats
 from shorthaul.tensor.model import Problem
 
 #: A set is asked for if its supports lack this much of a unit.
@@ -52,6 +53,7 @@ def ordered_prices(program: Program, search: Search, latency: float) -> tuple[Pr
     while program.is_proven() and program.value < latency * _LESS and not search.expired():
         ordering = _ordered(program, search, latency)
         if ordering == program.diagram.ordering:
+            program.is_ordered = True
             break
         later = Program(
             program.problem,
@@ -73,15 +75,16 @@ def ordered_prices(program: Program, search: Search, latency: float) -> tuple[Pr
 
 def _ordered(program: Program, search: Search, latency: float) -> Ordering:
     """Return an ordering that raises the value of the columns so far, as far as it may."""
-    ordering = program.diagram.ordering
+    ordering = program.priced()
+    repeats = Repeats(program.problem, program.diagram.later)
     for _ in range(_ROUNDS):
         value, columns = program.chosen(ordering, search)
         if value >= latency * _LESS:
             break
         chosen = [(deeds_of(program.problem, *column[:3]), amount) for column, amount in columns]
         more = Ordering(
-            _fresh(unsupported(program.problem, program.diagram.later, chosen), ordering.supports),
-            _fresh(outnumbered(chosen), ordering.successions),
+            _fresh(repeats.supports(unsupported(program.problem, program.diagram.later, chosen)), ordering.supports),
+            _fresh(repeats.successions(outnumbered(chosen)), ordering.successions),
         )
         if not any(more):
             break

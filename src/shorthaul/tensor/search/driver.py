@@ -139,7 +139,7 @@ def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: 
     proof = prove(problem, rules, part, begun.schedules.plan(begun.best.sequence), begun.best.latency)
     begun = _improved(begun.with_groups(proof.groups), search, restarts, proof.bound)
     program = None if search.is_unlimited or search.expired() else proof.program
-    if program is not None and not program.is_proven():
+    if program is not None and not (program.is_proven() and program.is_ordered):
         known = begun.schedules.plan(begun.best.sequence)
         proof = prove(problem, rules, search, known, begun.best.latency, earlier=proof)
         begun = begun.with_groups(proof.groups)
