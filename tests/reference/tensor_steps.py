@@ -74,6 +74,11 @@ def steps_seconds(network: Network, group: Group, near: set[int], shared: set[in
                 each = operator.work * machine.seconds_per_operation(operator.unit, network.bits(number))
                 units[operator.unit] += each * _passes(box, old, spread(operator, machine.array))
                 continue
+            for softmax, key in network.running_in(group.operators):
+                if role == "made" and network.producer[number] == key[0] and key in loops:
+                    operator = network.operators[softmax]
+                    each = machine.seconds_per_operation(operator.unit, network.bits(softmax))
+                    units[operator.unit] += each * _volume(box) * (place[list(loops).index(key)] > 0)
             tensor = number if role == "made" else touched(network, group.operators, here).read[number][1]
             if old is None or tensor in near or (role == "read" and number in shared):
                 continue

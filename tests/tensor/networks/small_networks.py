@@ -8,10 +8,10 @@ import numpy as np
 from tests.tensor.networks.onnx_writer import Net
 
 from shorthaul.core.machines.files import machine_file
+from shorthaul.tensor.networks.loops import loops_of
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
-from shorthaul.tensor.networks.pricing import loops_of
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 

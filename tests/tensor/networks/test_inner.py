@@ -16,10 +16,11 @@ from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.inner import region_network
+from shorthaul.tensor.networks.loops import loops_of
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
-from shorthaul.tensor.networks.pricing import GroupPricer, loops_of
+from shorthaul.tensor.networks.pricing import GroupPricer
 from shorthaul.tensor.verbs.networks import planned, report_on
 
 LARGE = 10**9

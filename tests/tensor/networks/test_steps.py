@@ -10,10 +10,11 @@ from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.small_networks import ARRAYS, SMALL, machine, random_plan, read
 
+from shorthaul.tensor.networks.loops import loops_of
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
-from shorthaul.tensor.networks.pricing import GroupPricer, loops_of
+from shorthaul.tensor.networks.pricing import GroupPricer
 from shorthaul.tensor.verbs.networks import latency_s, replay_on
 
 #: Steps of a group at most that are executed event by event.

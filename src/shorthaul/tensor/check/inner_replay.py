@@ -41,7 +41,15 @@ def replay_inner(
                 if loops is None and not is_last:
                     continue
                 alone = _alone(network, item, extents)
-                form = (at, loops, item.reads, item.writes, extents, item.whole, tuple(t.bits for t in alone.tensors))
+                form = (
+                    at,
+                    loops,
+                    item.reads,
+                    item.writes,
+                    extents,
+                    item.whole | item.running,
+                    tuple(t.bits for t in alone.tensors),
+                )
                 if loops is None:
                     known[form] = known.get(form) or (*_by_position(network, item, extents), 0.0)
                 else:
@@ -74,7 +82,7 @@ def _by_position(network: Network, item: Operator, extents: Sequence[int]) -> tu
     Tiles of single positions move no more, and less where neighbours have something in common: leaving tiles out never
     pays where those fit.
     """
-    single = tuple(size if dim in item.whole else 1 for dim, size in enumerate(extents))
+    single = tuple(size if dim in item.whole | item.running else 1 for dim, size in enumerate(extents))
     all_at_once, one = (
         GroupRun(_alone(network, item, sizes), Group((0,)), set(), double_buffered=False).run()
         for sizes in (extents, single)
@@ -96,7 +104,7 @@ def _alone(network: Network, item: Operator, extents: Sequence[int]) -> Network:
         tensors.append(Tensor(str(place), shape, bits, "made" if is_made else "input", is_output=is_made))
         accesses.append(Access(place, tuple(index for index, _ in moved), shape))
     count = len(item.reads)
-    parts = (tuple(accesses[:count]), tuple(accesses[count:]), item.work, item.unit, item.whole)
+    parts = (tuple(accesses[:count]), tuple(accesses[count:]), item.work, item.unit, item.whole | item.running)
     return Network(item.name, tuple(tensors), (Operator(item.name, item.kind, tuple(extents), item.dim_names, *parts),))
 
 

@@ -58,11 +58,11 @@ def _there(network: Network, model: Network) -> dict[int, Ends]:
 
 def _fault(item: Operator, model: Operator, there: dict[int, Ends]) -> str:
     """Return what is wrong with an operator beside that of the whole network, empty for nothing."""
-    kept = ("name", "kind", "dim_names", "work", "unit", "whole", "barrier")
+    kept = ("name", "kind", "dim_names", "work", "unit", "whole", "running", "barrier")
     if any(getattr(item, name) != getattr(model, name) for name in kept) or len(item.dims) != len(model.dims):
         return "is not of the model"
     first = item.first or (0,) * len(item.dims)
-    fixed = {*model.reduced, *model.whole}
+    fixed = {*model.reduced, *model.whole, *model.running}
     for dim, (low, size, before) in enumerate(zip(first, item.dims, model.dims, strict=True)):
         if not 0 <= low <= low + size <= before or (dim in fixed and size < before):
             return f"computes {size} places of {item.dim_names[dim]} from {low} on, of {before}"

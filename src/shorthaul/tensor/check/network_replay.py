@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shorthaul.core.check import Violation
 from shorthaul.tensor.check.accesses import Ints, Range, in_all, joined, passes, reached_by, whole
@@ -187,7 +188,7 @@ def loop_faults(network: Network, group: Group, where: str) -> Iterator[Violatio
         if (loop.operator, loop.dim) in seen:
             yield Violation("loop-twice", where, text)
         seen.add((loop.operator, loop.dim))
-        if loop.dim in item.whole:
+        if loop.dim in item.whole | item.running:
             yield Violation("cut-row", where, f"{text}: {item.name} needs it whole")
         if loop.operator == sink:
             if anchor is not None:
@@ -196,8 +197,27 @@ def loop_faults(network: Network, group: Group, where: str) -> Iterator[Violatio
             yield Violation("loop-order", where, f"{text}: neither of the sink nor a reduction of one anchor")
         else:
             anchor = loop.operator
+    cut = [at for at, loop in enumerate(group.loops) if loop.tile < network.operators[loop.operator].dims[loop.dim]]
+    for number, (_, place) in running(network, group).items():
+        if place != cut[-1]:
+            text = f"rows of {network.operators[number].name} are cut by a loop that is not the last one"
+            yield Violation("loop-order", where, text)
     if steps > MOST_STEPS:
         yield Violation("too-many-steps", where, "more steps than can be replayed", steps, MOST_STEPS)
+
+
+def running(network: Network, group: Group) -> dict[int, tuple[int, int]]:
+    """Return the operators whose rows are cut by the sums of their reader: what it makes, and the place of the loop."""
+    found = {}
+    for place, loop in enumerate(group.loops):
+        adds = network.operators[loop.operator]
+        if loop.dim not in _reduced(adds) or loop.tile >= adds.dims[loop.dim]:
+            continue
+        for access in adds.reads:
+            maker = network.producer.get(access.tensor)
+            if maker in group.operators and network.operators[maker].running:
+                found[maker] = (adds.writes[0].tensor, place)
+    return found
 
 
 def _reduced(item: Operator) -> set[int]:
@@ -232,6 +252,8 @@ class GroupRun:
         self.tensor: dict[str, int] = {}
         self.changes: dict[str, bool] = {}
         self.extents: dict[str, tuple[int, ...]] = {}
+        self.running = running(network, group)
+        self.scaled = dict.fromkeys(self.running, 0.0)
 
     def run(self) -> GroupReplay:
         """Return what the group moves, computes and holds."""
@@ -250,7 +272,10 @@ class GroupRun:
                 low = index.astype(np.int64) * loop.tile
                 tiles[loop.operator, loop.dim] = (low, np.minimum(low + loop.tile, size) - 1)
             for name, box in self.boxes(tiles):
-                self._follow(name, box, len(numbers))
+                volume = self._follow(name, box, len(numbers))
+                for number, (tensor, place) in self.running.items():  # sums so far are scaled once per further tile
+                    if name == f"made {tensor}":
+                        self.scaled[number] += float(volume[at[place] > 0].sum())
                 if name.startswith("made") and self.tensor[name] in marks:
                     ends = [np.stack(in_all(ranges, len(numbers))) for ranges in box or [whole(1)]]
                     marks[self.tensor[name]].append(np.stack(ends, 1))
@@ -299,8 +324,8 @@ class GroupRun:
                     self.tensor[name] = access.tensor
                     yield name, box
 
-    def _follow(self, name: str, box: Sequence[Range], count: int) -> None:
-        """Add up what each step of a piece needs of a box that the step before did not have."""
+    def _follow(self, name: str, box: Sequence[Range], count: int) -> npt.NDArray[np.float64]:
+        """Add up what each step of a piece needs of a box that the step before did not have; return its volumes."""
         before = self.last.get(name)
         seen = passes(box, count, before, self.widths.get(name))
         changed = seen.volume > seen.common
@@ -317,6 +342,7 @@ class GroupRun:
         self.most[name] = max(self.most.get(name, 0.0), float(seen.volume.max()))
         self.changes[name] = self.changes.get(name, False) or bool(changed.any())
         self.trails.setdefault(name, hashlib.sha256()).update(np.stack([seen.low, seen.high]).tobytes())
+        return seen.volume
 
     def _amounts(self, steps: int) -> GroupReplay:
         result, tensors = GroupReplay(steps=steps), self.network.tensors
@@ -327,8 +353,9 @@ class GroupRun:
         for name in self.most:
             if name.startswith("work"):
                 number = int(name.removeprefix("work "))
-                result.operations[number] = self.moved[name] * self.items[number].work
-                result.filled[number] = self.filled[name] * self.items[number].work
+                scaled = self.scaled.get(number, 0.0)
+                result.operations[number] = self.moved[name] * self.items[number].work + scaled
+                result.filled[number] = self.filled[name] * self.items[number].work + scaled
                 result.extents[number] = self.extents[name]
                 continue
             tensor = self.tensor[name]
@@ -358,6 +385,12 @@ class GroupRun:
                 held += self.most[name] * size
             else:
                 passing[tensor] = self.most[name] * size
+        for number in self.running:  # the largest element of a row so far, and a sum
+            (row,) = self.items[number].running
+            target = self.items[number].writes[0]
+            sides = zip(target.axes, self.extents[f"made {target.tensor}"], strict=True)
+            rows = math.prod(extent for index, extent in sides if all(dim != row for dim, _ in index.terms))
+            held += 2 * rows * tensors[target.tensor].bits / 8
         result.peak_bytes = held + self._most_passing(passing)
         return result
 

@@ -74,10 +74,14 @@ class _Times:
         passing, work = [np.zeros(count) for count in blocks], np.zeros(steps)
         for start in range(0, steps, _AT_ONCE):
             end = min(start + _AT_ONCE, steps)
-            tiles, sums = self._tiles(sizes, start, end)
+            tiles, sums, at_tiles = self._tiles(sizes, start, end)
             done: dict[int, Floats] = {}
             shares: dict[int, Floats] = {}
+            scaled: dict[int, Floats] = {}
             for name, box in run.boxes(tiles):
+                for number, (tensor, place) in run.running.items():
+                    if name == f"made {tensor}":
+                        scaled[number] = passes(box, end - start, None, None).volume * (at_tiles[place] > 0)
                 if name in still:
                     continue
                 entering, leaving, filled = self._changes(name, box, end - start)
@@ -97,6 +101,9 @@ class _Times:
                 passing[at][here // each] += leaving[here - start] * size
                 if self.network.producer[tensor] == members[-1]:
                     passing[at][here // each - 1] += np.where(sums, entering, 0.0)[here - start] * size
+            for number, operations in scaled.items():
+                done[number] = done[number] + operations
+                shares[number] = shares[number] + operations / max(self.seen.operations[number], 1e-300)
             work[start:end] = self._work(done, shares)
         return self._in_a_row(work, passing)
 
@@ -112,8 +119,8 @@ class _Times:
                         found[name] = at
         return found
 
-    def _tiles(self, sizes: Sequence[int], start: int, end: int) -> tuple[dict[tuple[int, int], Range], Any]:
-        """Return the tiles of a piece of the steps, and where sums of the sink go on that have begun."""
+    def _tiles(self, sizes: Sequence[int], start: int, end: int) -> tuple[dict[tuple[int, int], Range], Any, Any]:
+        """Return the tiles of a piece of the steps, where sums of the sink go on that have begun, and tiles by loop."""
         at = np.unravel_index(np.arange(start, end), self.trips) if self.trips else ()
         tiles: dict[tuple[int, int], Range] = {}
         sums = np.zeros(end - start, bool)
@@ -123,7 +130,7 @@ class _Times:
             tiles[loop.operator, loop.dim] = (low, np.minimum(low + loop.tile, size) - 1)
             if loop.operator == sink and loop.dim in self.network.operators[sink].reduced:
                 sums |= index > 0
-        return tiles, sums
+        return tiles, sums, at
 
     def _changes(self, name: str, box: Sequence[Range], count: int) -> tuple[Floats, Floats, Floats]:
         """Return by step what enters of a box, what leaves, and what the array computes, a part of a pass as all."""

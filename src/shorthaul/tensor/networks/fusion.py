@@ -95,7 +95,9 @@ class Tilings:
         for number in operators:
             item = self.network.operators[number]
             accesses = tuple(plain(access) for access in (*item.reads, *item.writes))
-            parts.append((accesses, len(item.reads), item.dims, item.work, item.unit, item.whole, item.barrier))
+            parts.append(
+                (accesses, len(item.reads), item.dims, item.work, item.unit, item.whole, item.running, item.barrier)
+            )
         return tuple(parts)
 
     @staticmethod

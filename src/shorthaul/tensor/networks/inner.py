@@ -34,7 +34,7 @@ def region_network(network: Network, number: int, extents: Sequence[int]) -> Net
     tensors[-1] = Tensor(tensors[-1].name, tensors[-1].shape, tensors[-1].bits, "made", is_output=True)
     reads, writes = tuple(accesses[: len(operator.reads)]), tuple(accesses[len(operator.reads) :])
     names = (operator.name, operator.kind, tuple(extents), operator.dim_names)
-    alone = Operator(*names, reads, writes, operator.work, operator.unit, operator.whole)
+    alone = Operator(*names, reads, writes, operator.work, operator.unit, operator.rows)
     return Network(operator.name, tuple(tensors), (alone,))
 
 

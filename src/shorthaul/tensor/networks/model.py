@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -95,6 +95,8 @@ class Operator:
     Dimensions of ``whole`` cannot be cut: a softmax needs its row. Dimensions that the output lacks are reduced over.
     Of a ``barrier`` only the traffic is known: it reads all its inputs and writes all its outputs, once. ``first`` is
     where each dimension begins in the node that the operator computes a part of; empty where it computes all of it.
+    Dimensions of ``running`` are cut where the one reader of the operator cuts what it adds up over, and not otherwise:
+    a softmax in its online form.
     """
 
     name: str
@@ -108,6 +110,12 @@ class Operator:
     whole: frozenset[int] = frozenset()
     barrier: bool = False
     first: tuple[int, ...] = ()
+    running: frozenset[int] = frozenset()
+
+    @property
+    def rows(self) -> frozenset[int]:
+        """The dimensions that the operator on its own cannot cut."""
+        return self.whole | self.running
 
     @property
     def operations(self) -> float:
@@ -172,6 +180,16 @@ class Network:
             for access in item.writes
             if item.first
         }
+
+    def running_in(self, operators: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
+        """Return the operators of a group whose rows its sums may cut, with the operator and dimension of these."""
+        found = []
+        for number in operators:
+            if self.operators[number].running:
+                (reader,) = self.consumers[self.operators[number].writes[0].tensor]
+                if reader in operators:
+                    found.append((number, (reader, self.operators[reader].reduced[0])))
+        return found
 
     def operations(self) -> float:
         """Return the operations of all operators; a multiply-accumulate is two."""

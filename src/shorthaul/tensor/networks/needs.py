@@ -81,7 +81,7 @@ def _least_by_tiles(network: Network, operator: Operator, dims: Positions, capac
     likewise, and with batches. Without tiles three words pass for each position. A convolution of patches that do not
     overlap is such a product.
     """
-    if operator.barrier or operator.whole or (len(operator.reads), len(operator.writes)) != (2, 1):
+    if operator.barrier or operator.rows or (len(operator.reads), len(operator.writes)) != (2, 1):
         return 0.0
     accesses = (*operator.reads, *operator.writes)
     terms = [[term for index in access.axes for term in index.terms] for access in accesses]
@@ -127,7 +127,7 @@ def _needed(network: Network) -> dict[int, Positions]:
         if not outputs and wanted is not None and not operator.barrier:
             for mask, index in zip(wanted, target.axes, strict=True):
                 for dim, _ in index.terms:
-                    if dim not in operator.whole:
+                    if dim not in operator.rows:
                         dims[dim] = mask
         found[number] = dims
         for access in operator.reads:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.boxes import Box, Key, Span, tiles, touched
+from shorthaul.tensor.networks.loops import Shape
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.stepping import Passing, Sides, changes, come_back, stays, steps_seconds
@@ -53,15 +54,6 @@ class Part:
     live: tuple[int, int] = (0, 0)
     #: Of the region of an operator: how many positions of each dimension the array computes at once.
     widths: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What of a group can be cut: dimensions of the sink, reduced ones of the anchor, and the sizes of all."""
-
-    sink: tuple[Key, ...]
-    inner: tuple[Key, ...]
-    sizes: dict[Key, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,62 +115,7 @@ class Prices:
         return np.asarray(found)
 
 
-def loops_of(network: Network, operators: Sequence[int]) -> Shape:
-    """Return the loops of a group: of two that move one axis, or of the anchor after it, one is left out."""
-    sink = operators[-1]
-    anchor = _anchor(network, operators)
-    keys = [(sink, dim) for dim in range(len(network.operators[sink].dims))]
-    if anchor is not None and anchor != sink:
-        keys += [(anchor, dim) for dim in network.operators[anchor].reduced]
-    sizes = {key: network.operators[key[0]].dims[key[1]] for key in keys}
-    windows = {key for key in keys if _is_window(network, key)}
-    keys = [key for key in keys if key[1] not in network.operators[key[0]].whole and key not in windows]
-    while True:
-        clash = _clash(network, operators, keys, sizes)
-        if clash is None:
-            break
-        keys.remove(clash)
-    mine = tuple(key for key in keys if key[0] == sink)
-    return Shape(mine, tuple(key for key in keys if key[0] != sink), sizes)
-
-
-def _anchor(network: Network, operators: Sequence[int]) -> int | None:
-    """Return the last operator that accumulates, None if there is none: operators after it take its finished tile."""
-    for number in reversed(operators):
-        operator = network.operators[number]
-        if operator.reduced:
-            return number
-    return None
-
-
-def _is_window(network: Network, key: Key) -> bool:
-    """Return whether a dimension moves along an axis together with another one, as the taps of a convolution do."""
-    operator = network.operators[key[0]]
-    together = [
-        {dim for dim, _ in index.terms} for access in operator.reads for index in access.axes if len(index.terms) > 1
-    ]
-    return key[1] in operator.reduced and any(key[1] in dims for dims in together)
-
-
-def _clash(network: Network, operators: Sequence[int], keys: Sequence[Key], sizes: dict[Key, int]) -> Key | None:
-    """Return a loop to leave out: one of two along one axis, or one of the anchor's that moves what comes after it."""
-    probe = {key: Span(*(np.zeros(1, np.int64),) * 2, frozenset((key,))) for key in keys}
-    found = touched(network, operators, probe)
-    boxes = [*found.regions.values(), *found.made.values(), *(box for _, _, box in found.read)]
-    for box in boxes:
-        for span in box:
-            if len(span.of) > 1:
-                return min(span.of, key=lambda key: (key[0] == operators[-1], sizes[key], key))
-    anchors = {key[0] for key in keys} - {operators[-1]}
-    for number in operators:
-        if anchors and number > min(anchors):
-            for span in found.regions[number]:
-                late = [key for key in span.of if key[0] in anchors]
-                if late:
-                    return late[0]
-    return None
-
-
+_MADE = frozenset({"sink", "stored", "inner"})
 #: A part with its factors at tilings, its extent summed over all steps, the largest one and the first one.
 _Sums = tuple[Part, dict[Key, Factor], Floats, Floats, Floats]
 
@@ -392,6 +329,7 @@ class GroupPricer:
                 live[part.live[0] : part.live[1] + 1] += np.where(shared > 0, 0, size)
             else:
                 kept_bytes += np.where((moved > first) & buffered, 2 * size, size)
+        kept_bytes += self._scale_anew(regions, order, chosen, count)
         seconds, inner = self._work(regions, touched_bytes, count)
         work = np.maximum(seconds["matrix"], seconds["vector"])
         if len(self.machine.levels) > 2 and self.machine.levels[2].double_buffered:
@@ -400,6 +338,34 @@ class GroupPricer:
         steps_s = steps_seconds(trips, work, passing if buffered else None, byte_s) if by_step else work.sum(0)
         found = (seconds["matrix"].sum(0), seconds["vector"].sum(0), kept_bytes + live.max(0), ends)
         return Prices(loads, stores, *found, math.prod(trips, start=np.ones(count)), inner.sum(0), steps_s, begins)
+
+    def _scale_anew(
+        self,
+        regions: dict[int, tuple[Floats, Floats, float]],
+        order: Sequence[Key],
+        chosen: Mapping[Key, Ints],
+        count: int,
+    ) -> Floats:
+        """Let a softmax whose rows are cut scale sums once per further tile; return the bytes it holds for rows.
+
+        The loop over its tiles is the last one, so it is what goes on with each of these steps.
+        """
+        held = np.zeros(count)
+        made = {part.number: entry for entry in self._sums(chosen, count) if (part := entry[0]).role in _MADE}
+        for number, key in self.network.running_in(self.operators):
+            if key not in order:
+                continue
+            trips = self.trips[key][chosen[key]]
+            operator = self.network.operators[number]
+            total = made[self.network.operators[key[0]].writes[0].tensor][2]
+            entering, most, unit = regions[number]
+            entering = entering.copy()
+            entering[order.index(key) + 1 if len(entering) > 1 else 0] += total * (1 - 1 / trips) / operator.work
+            regions[number] = entering, most, unit
+            part, factors, *_ = made[operator.writes[0].tensor]
+            rows = part.constant * math.prod(factor.most for at, factor in factors.items() if at != key)
+            held += np.where(trips > 1, 2 * rows * part.unit, 0.0)
+        return held
 
     def _is_sum(self, order: Sequence[Key]) -> list[bool]:
         """Return which loops add up parts of the output of the sink."""

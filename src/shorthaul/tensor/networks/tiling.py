@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.tensor.networks.boxes import Key
+from shorthaul.tensor.networks.loops import loops_of
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop
-from shorthaul.tensor.networks.pricing import Beside, GroupPricer, Prices, loops_of
+from shorthaul.tensor.networks.pricing import Beside, GroupPricer, Prices
 
 Ints = npt.NDArray[np.int64]
 

@@ -16,6 +16,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.networks.boxes import Box, Key, Span, touched
 from shorthaul.tensor.networks.execution.arrays import evaluated
 from shorthaul.tensor.networks.execution.memory import Far, Ranges, beyond, common, slices, volume
+from shorthaul.tensor.networks.execution.online import laid_out, softmax_of_tile
 from shorthaul.tensor.networks.execution.operators import Piece
 from shorthaul.tensor.networks.execution.reading import Index, Reader, gathered
 from shorthaul.tensor.networks.execution.windows import kind_of
@@ -107,6 +108,10 @@ class _GroupRun:
             if count > 1 and loop.dim in self.network.operators[loop.operator].reduced:
                 self.parts.setdefault(loop.operator, []).append(at)
         self.anchor = next((n for n in self.parts if n != group.operators[-1]), None)
+        #: By operator whose sums cut rows of a softmax: that one; logarithms of sums of exponentials, here and so far.
+        self.running = {key[0]: n for n, key in self.network.running_in(group.operators) if key[0] in self.parts}
+        self.logs: dict[int, Array] = {}
+        self.logs_of: dict[int, Array] = {}
         self.late = self._after_anchor()
 
     def _after_anchor(self) -> set[int]:
@@ -226,6 +231,10 @@ class _GroupRun:
         self.regions[number] = region
         done = sum(volume(part) for part in missing) * operator.work
         self.moved.operations[number] = self.moved.operations.get(number, 0.0) + done
+        if number in self.running.values():  # a tile of each row, which is another one in every step
+            made, self.logs[number] = softmax_of_tile(self._piece(number, region), operator)
+            self._keep(tensor, _Held(box, made))
+            return
         if number in self.parts:
             if volume(region):  # where all that is asked for lies beyond a border, nothing is added up
                 self._add(number, region, box)
@@ -254,16 +263,36 @@ class _GroupRun:
         is_first = all(self.trip[at] == 0 for at in self.parts[number])
         if is_first:
             total = part
+            if number in self.running:
+                softmax = self.running[number]
+                operators = self.network.operators
+                self.logs_of[number] = laid_out(self.logs[softmax], operators[softmax], operators[number])
         else:
             if held is None:
                 held = _Held(box, self.open.pop(box))
                 if tensor not in self.execution.kept:
                     self.moved.loads_bytes += self._size(tensor, volume(box))
             total = kind.merge(held.array, part)
+            if number in self.running:
+                total = self._scaled(number, held.array, part)
         self.sums[number] = _Held(box, total)
         if self._at_end(number):
             del self.sums[number]
+            if number in self.running:  # as the softmax of a row that is masked as a whole
+                total = np.where(np.isneginf(self.logs_of[number]), np.nan, total)
             self._keep(tensor, _Held(box, self._finished(number, region, total)))
+
+    def _scaled(self, number: int, total: Array, part: Array) -> Array:
+        """Return sums over two tiles of rows of a softmax, each normalised by itself, as those over both together."""
+        softmax = self.running[number]
+        logs = laid_out(self.logs[softmax], self.network.operators[softmax], self.network.operators[number])
+        before = self.logs_of[number]
+        both = np.logaddexp(before, logs)
+        with np.errstate(invalid="ignore"):
+            shares = [np.where(np.isneginf(one), 0.0, np.exp(one - both)) for one in (before, logs)]
+        self.logs_of[number] = both
+        self.moved.operations[softmax] += part.size
+        return np.asarray(total * shares[0] + part * shares[1])
 
     def _leave(self, tensor: int, held: _Held) -> None:
         """Store a tile whose sums are not complete."""

@@ -83,7 +83,7 @@ class _Need:
             return
         target = item.writes[0]
         for index, size, span in zip(target.axes, target.shape, self.asked[target.tensor], strict=True):
-            if index.terms and index.terms[0][0] not in item.whole and int(span.lengths()[0]) < size:
+            if index.terms and index.terms[0][0] not in item.rows and int(span.lengths()[0]) < size:
                 dims[index.terms[0][0]] = span
         if any(span.lengths()[0] < size for span, size in zip(dims, item.dims, strict=True)):
             self.windows[target.tensor] = tuple(

@@ -15,6 +15,7 @@ from shorthaul.tensor.networks.translation.agreement import expect_signature
 from shorthaul.tensor.networks.translation.builder import Builder, chained
 from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
 from shorthaul.tensor.networks.translation.need import needed_part
+from shorthaul.tensor.networks.translation.online import with_running_rows
 from shorthaul.tensor.networks.translation.operators import TRANSLATIONS
 
 #: Elements along an axis: what is read of each is marked one by one.
@@ -82,7 +83,8 @@ def translated(
         f"{kind} is not known ({_some(names)}): its traffic counts, and nothing is fused with it"
         for kind, names in builder.unknown.items()
     ]
-    made = (tuple(builder.tensors), tuple(builder.operators), (*graph.remarks, *remarks))
+    operators = with_running_rows(builder.operators, builder.tensors)
+    made = (tuple(builder.tensors), operators, (*graph.remarks, *remarks))
     origin = Origin(data if file is None else file, sizes, most_row_bytes)
     network, kept = needed_part(Network(graph.name, *made, origin, outputs))
     return Translation(network, graph, tuple(builder.nodes[number] for number in kept))

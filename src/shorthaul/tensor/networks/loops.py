@@ -1,0 +1,80 @@
+"""The loops that cut a group: dimensions of its last operator, and what one operator adds up over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shorthaul.tensor.networks.boxes import Key, Span, touched
+from shorthaul.tensor.networks.model import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What of a group can be cut: dimensions of the sink, reduced ones of the anchor, and the sizes of all."""
+
+    sink: tuple[Key, ...]
+    inner: tuple[Key, ...]
+    sizes: dict[Key, int]
+
+
+def loops_of(network: Network, operators: Sequence[int]) -> Shape:
+    """Return the loops of a group: of two that move one axis, or of the anchor after it, one is left out.
+
+    Where rows of a softmax are cut by the sums of the sink, the loop over these comes last.
+    """
+    sink = operators[-1]
+    anchor = _anchor(network, operators)
+    keys = [(sink, dim) for dim in range(len(network.operators[sink].dims))]
+    if anchor is not None and anchor != sink:
+        keys += [(anchor, dim) for dim in network.operators[anchor].reduced]
+    sizes = {key: network.operators[key[0]].dims[key[1]] for key in keys}
+    windows = {key for key in keys if _is_window(network, key)}
+    keys = [key for key in keys if key[1] not in network.operators[key[0]].rows and key not in windows]
+    while True:
+        clash = _clash(network, operators, keys, sizes)
+        if clash is None:
+            break
+        keys.remove(clash)
+    last = {key for _, key in network.running_in(operators)}
+    mine = tuple(key for key in keys if key[0] == sink and key not in last)
+    return Shape(mine, tuple(key for key in keys if key not in mine), sizes)
+
+
+def _anchor(network: Network, operators: Sequence[int]) -> int | None:
+    """Return the last operator that accumulates, None if there is none: operators after it take its finished tile."""
+    for number in reversed(operators):
+        operator = network.operators[number]
+        if operator.reduced:
+            return number
+    return None
+
+
+def _is_window(network: Network, key: Key) -> bool:
+    """Return whether a dimension moves along an axis together with another one, as the taps of a convolution do."""
+    operator = network.operators[key[0]]
+    together = [
+        {dim for dim, _ in index.terms} for access in operator.reads for index in access.axes if len(index.terms) > 1
+    ]
+    return key[1] in operator.reduced and any(key[1] in dims for dims in together)
+
+
+def _clash(network: Network, operators: Sequence[int], keys: Sequence[Key], sizes: dict[Key, int]) -> Key | None:
+    """Return a loop to leave out: one of two along one axis, or one of the anchor's that moves what comes after it."""
+    probe = {key: Span(*(np.zeros(1, np.int64),) * 2, frozenset((key,))) for key in keys}
+    found = touched(network, operators, probe)
+    boxes = [*found.regions.values(), *found.made.values(), *(box for _, _, box in found.read)]
+    for box in boxes:
+        for span in box:
+            if len(span.of) > 1:
+                return min(span.of, key=lambda key: (key[0] == operators[-1], sizes[key], key))
+    anchors = {key[0] for key in keys} - {operators[-1]}
+    for number in operators:
+        if anchors and number > min(anchors):
+            for span in found.regions[number]:
+                late = [key for key in span.of if key[0] in anchors]
+                if late:
+                    return late[0]
+    return None
