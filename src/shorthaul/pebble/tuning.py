@@ -43,7 +43,9 @@ FIRST_LOOK: Final = 0.5
 SYMMETRY_SHARE: Final = 0.3
 WITHOUT_PRICES_SHARE: Final = 0.8
 WITHOUT_TABLES_SHARE: Final = 1.2
-TABLES_SHARE: Final = 0.5
+TABLES_SHARE: Final = 1.0
+#: The part of what is left that choosing tables may take.
+TABLES_PART: Final = 0.25
 #: What passes that tell the better way to search take of a turn each way, and in how many steps their limits rise.
 DIRECTION_SHARE: Final = 0.1
 DIRECTION_STEPS: Final = 8
@@ -81,7 +83,9 @@ BEAM_NOISE: Final = 0.3
 MOST_ENTRIES: Final = 2**18
 FIRST_PATTERN: Final = 8
 LARGEST_PATTERN: Final = 26
-PATTERN_PATIENCE: Final = 6
+PATTERN_PATIENCE: Final = 12
+#: How many times as many entries a table for searches from the end may have.
+TIMES_AGAINST_TIME: Final = 8
 #: Up to this many nodes the least memory is searched exhaustively; effort of one such search without any limit.
 MOST_FOR_LEAST_MEMORY: Final = 400
 LEAST_MEMORY_EFFORT: Final = 10.0
@@ -132,8 +136,8 @@ LAYER_EFFORT: Final = 1.3e-4
 COLOURING_RATE: Final = 2e7
 COLOURING_EFFORT: Final = 3e-5
 #: Entries of pattern databases filled per effort, times nodes of the part; and what every table costs beside that.
-TABLE_RATE: Final = 6e7
-TABLE_EFFORT: Final = 1e-3
+TABLE_RATE: Final = 2e8
+TABLE_EFFORT: Final = 5e-4
 #: Live values priced per effort, over all steps between computed sets.
 PRICING_RATE: Final = 4e7
 #: Sets of values to let go that the search with recomputation looks at per effort.

@@ -78,15 +78,18 @@ def sample(rng: np.random.Generator, largest: int) -> tuple[Cdag, int]:
     return cdag, cdag.least_budget() + int(rng.integers(0, 3))
 
 
-def searched(cdag: Cdag, budget: int, limit: int, rng: np.random.Generator, **options: Any) -> list[Any]:
+def searched(
+    cdag: Cdag, budget: int, limit: int, rng: np.random.Generator, *, from_end: bool | None = None, **options: Any
+) -> list[Any]:
     """Return the excess and all layers of a search that is complete, a beam, or in a given order."""
     given = {"patterns": layered_search.NO_PATTERNS, "potential": layered_search.NO_POTENTIAL, **options}
     kind = rng.integers(3)
     if kind == 1:
         given["cut"] = layered_search.Cut(int(rng.integers(3, 12)), per_set=int(rng.integers(3)), greed=0.5)
-    elif kind == 2 and "automorphisms" not in options:
+    elif kind == 2 and "automorphisms" not in options and not from_end:
         given["order"] = belady.order_of(belady.plan(cdag, budget))
-    from_end = not options and kind != 2 and bool(rng.integers(2))
+    if from_end is None:
+        from_end = not options and kind != 2 and bool(rng.integers(2))
     whole = layered_search.Layers(cdag, budget, limit, layered_search.tables(cdag, from_end=from_end), **given)
     outcome = whole.run(Search())
     kinds = [] if outcome.plan is None else [outcome.plan.kinds, outcome.plan.nodes]
@@ -108,10 +111,11 @@ def wide_layers(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 def layers_with_tables(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag, budget = sample(rng, 8)
+    from_end, most = bool(rng.integers(2)), int(rng.choice([10, 1000]))
     with form_of(kernels):
         chosen = [np.flatnonzero(rng.random(cdag.n) < 0.7).tolist() for _ in range(3)]
         made = [
-            pattern_databases.table_of(cdag, nodes, budget, most=int(rng.choice([10, 1000])), search=Search())
+            pattern_databases.table_of(cdag, nodes, budget, most=most, search=Search(), from_end=from_end)
             for nodes in chosen
         ]
         tables = [table for table in made if table is not None]
@@ -120,7 +124,7 @@ def layers_with_tables(kernels: ModuleType, rng: np.random.Generator) -> Any:
         shares = np.vstack([np.full(len(tables), 60 // len(tables)), 60 * np.eye(len(tables), dtype=np.int64)])
         patterns = pattern_databases.assembled(cdag.n, tables, shares, 60)
         costs = [(table.costs, table.steps, table.ranks) for table in tables]
-        return costs, searched(cdag, budget, int(rng.integers(5, 30)), rng, patterns=patterns)
+        return costs, searched(cdag, budget, int(rng.integers(5, 30)), rng, from_end=from_end, patterns=patterns)
 
 
 def turned_layers(kernels: ModuleType, rng: np.random.Generator) -> Any:

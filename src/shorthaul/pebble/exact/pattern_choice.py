@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,29 +21,31 @@ _WHOLE = 2**20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Tables for the search, and the bound on the traffic beyond inputs and outputs that they prove at its start."""
+    """Tables for searches from the start and from the end, and the bound beyond inputs and outputs that they prove."""
 
-    patterns: Patterns
+    from_start: Patterns
+    from_end: Patterns
     excess: int
 
 
-def chosen(cdag: Cdag, budget: int, *, search: Search) -> Chosen:
-    """Return tables of parts that together say much, found in the time given.
+#: No tables.
+NOTHING = Chosen(NO_PATTERNS, NO_PATTERNS, 0)
+
+
+class Tables(Pool):
+    """Parts that were tabulated, and the best sum of them so far.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
-    >>> chosen(mvm(m=2, n=3, word=1), 3, search=Search()).excess
+    >>> Tables(mvm(m=2, n=3, word=1), 3, search=Search()).chosen(Search()).excess
     9
     """
-    return _Tabulated(cdag, budget, False, search).best()
 
-
-class _Tabulated(Pool):
-    """Parts that were tabulated."""
-
-    def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Search) -> None:
-        super().__init__(cdag, budget, recompute, search)
+    def __init__(self, cdag: Cdag, budget: int, *, search: Search) -> None:
+        super().__init__(cdag, budget, False, search)
         self._largest = tuning.LARGEST_PATTERN
         self._tables: dict[frozenset[int], PartTable] = {}
+        self._size = 0
+        self._best: Packing | None = None
 
     def _value(self, nodes: frozenset[int], share: float = 0.0) -> int:  # noqa: ARG002 -- tables take no search
         """Return what a part costs from the start; 0 too if its table would be too large."""
@@ -57,27 +60,46 @@ class _Tabulated(Pool):
         self._values[nodes] = 0 if table is None else table.start * self._unit
         return self._values[nodes]
 
-    def best(self) -> Chosen:
-        """Return the tables of the best packing when nothing better comes for long, or time is up."""
-        self._add_windows()
-        packing = best = self._packing()
-        size, waited = tuning.FIRST_PATTERN, 0
-        while not self._search.expired() and waited < tuning.PATTERN_PATIENCE:
-            self._grow_batch(packing, size)
+    def chosen(self, search: Search) -> Chosen:
+        """Return the tables of the best packing when nothing better comes for long, or time is up.
+
+        It goes on where it ended.
+        """
+        self._search = search
+        if self._size == 0:
+            self._add_windows()
+            self._size = tuning.FIRST_PATTERN
+        packing = self._packing()
+        best = packing if self._best is None or packing.total > self._best.total else self._best
+        waited = 0
+        while not search.expired() and waited < tuning.PATTERN_PATIENCE:
+            self._grow_batch(packing, self._size)
             packing = self._packing()
             waited += 1
             if packing.total > best.total:
                 best, waited = packing, 0
-            size = min(tuning.LARGEST_PATTERN, size + 2)
+            self._size = min(tuning.LARGEST_PATTERN, self._size + 2)
+        self._best = best
         return self._assembled(best)
 
     def _assembled(self, packing: Packing) -> Chosen:
-        chosen = self._chosen()
         shares = [share * _WHOLE // packing.whole for share in packing.shares]
-        used = [(self._tables[part], share) for part, share in zip(chosen, shares, strict=False) if share]
+        used = [(part, share) for part, share in zip(self._chosen(), shares, strict=False) if share]
+        forwards = [(self._tables[part], share) for part, share in used]
+        backwards = [(self._against_time(part), share) for part, share in used]
+        worth = sum(table.start * share for table, share in forwards)
+        return Chosen(
+            self._patterns(forwards),
+            self._patterns([(table, share) for table, share in backwards if table is not None]),
+            -(-worth // _WHOLE) * self._unit,
+        )
+
+    def _against_time(self, part: frozenset[int]) -> PartTable | None:
+        most = tuning.TIMES_AGAINST_TIME * tuning.MOST_ENTRIES
+        return table_of(self._cdag, sorted(part), self._budget, most=most, search=self._search, from_end=True)
+
+    def _patterns(self, used: Sequence[tuple[PartTable, int]]) -> Patterns:
         if not used:
-            return Chosen(NO_PATTERNS, 0)
-        row = np.array([[share for _, share in used]], dtype=np.int64)
-        tables = [table for table, _ in used]
-        worth = sum(table.start * share for table, share in used)
-        return Chosen(assembled(self._cdag.n, tables, row, _WHOLE), -(-worth // _WHOLE) * self._unit)
+            return NO_PATTERNS
+        shares = np.array([[share for _, share in used]], dtype=np.int64)
+        return assembled(self._cdag.n, [table for table, _ in used], shares, _WHOLE)

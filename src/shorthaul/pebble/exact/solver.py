@@ -6,8 +6,8 @@ are kept beside each other (Zhou and Hansen's breadth-first heuristic search), s
 that no other can become more cheaply; of states that an automorphism of the graph takes into each other one is kept.
 Schedules read from their ends are of the same kind, and often one way leads through a tenth of the states that the
 other does: short passes tell which. A pass below the best plan proves it optimal or finds an optimal one; passes below
-lower limits prove these as bounds. Passes go on turn by turn, with beams and local search in between, and what is left
-open at the end still tells a bound.
+lower limits prove these as bounds. Passes go on turn by turn, with beams and local search in between, and begin again
+when tables of parts, which grow from turn to turn, say more; what is left open at the end still tells a bound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.states import automorphisms as symmetry
 from shorthaul.pebble.states import potentials
 from shorthaul.pebble.states.layered_search import Cut, Layers, Outcome, layered, tables
-from shorthaul.pebble.states.pattern_databases import NO_PATTERNS
 from shorthaul.pebble.states.potentials import NO_POTENTIAL
 
 
@@ -55,12 +54,14 @@ def solve(
     effort = tuning.FIRST_TURN
     solver.improve(tuning.FIRST_LOOK * effort)
     solver.begin(effort)
-    solver.use_potential(effort)
     if bounding is not None and not solver.is_done():
         solver.raise_to(bounding(solver.best))
-    if not solver.is_done():
-        solver.use_tables(effort)
+    is_first = True
     while not solver.is_done():
+        solver.use_tables(effort)
+        if is_first:
+            solver.use_potential(effort)
+        is_first = False
         solver.run(effort)
         if not solver.is_done():
             solver.improve(effort)
@@ -76,7 +77,8 @@ class _Solver:
         self._given = {from_end: tables(cdag, from_end=from_end) for from_end in (False, True)}
         self._from_end = False
         self._least = cdag.algorithmic_bound()
-        self._patterns = NO_PATTERNS
+        self._tables: pattern_choice.Tables | None = None
+        self._chosen = pattern_choice.NOTHING
         self._potential = NO_POTENTIAL
         self._automorphisms: IntArray | None = None
         self._main: Layers | None = None
@@ -120,7 +122,13 @@ class _Solver:
         if self.gap() <= 0:
             return
         self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(tuning.SYMMETRY_SHARE * effort))
+        self._start_over(effort)
+
+    def _start_over(self, effort: float) -> None:
+        """Begin the pass below the best plan, whichever way is shorter, and go on for a while."""
         whole = self._turn_around(effort)
+        if self.gap() <= 0:
+            return
         self._main = self._layers(self.best.traffic(self._cdag.weights))
         is_near = whole < tuning.NEAR_SHARE * self._search.left()
         self._continue_main(max(self._short * effort, tuning.NEAR_TIMES * whole if is_near else 0.0))
@@ -209,15 +217,17 @@ class _Solver:
         self._search.keep(self.best.traffic(self._cdag.weights), self.best)
 
     def use_tables(self, effort: float) -> None:
-        """Begin the pass again with tables of what is still to come, unless it does not get further in as long."""
-        found = pattern_choice.chosen(self._cdag, self._budget, search=self._part(tuning.TABLES_SHARE * effort))
-        self.raise_to(self._least + found.excess)
-        if found.excess == 0 or self.gap() <= 0:
+        """Begin the pass again with better tables of what is still to come, whichever way is shorter with them."""
+        part = self._part(min(tuning.TABLES_SHARE * effort, tuning.TABLES_PART * self._search.left()))
+        if self._tables is None:
+            self._tables = pattern_choice.Tables(self._cdag, self._budget, search=part)
+        found = self._tables.chosen(part)
+        if found.excess <= self._chosen.excess:
             return
-        before, self._patterns = None if self._from_end else self._main, found.patterns
-        self._begin_forwards(self._short * effort)
-        if before is not None and self._main is not None and before.depth > self._main.depth and self.gap() > 0:
-            self._main, self._patterns = before, NO_PATTERNS
+        self._chosen = found
+        self.raise_to(self._least + found.excess)
+        if self.gap() > 0:
+            self._start_over(effort)
 
     def run(self, effort: float) -> None:
         """Go on with the pass below the best plan, and with one below a lower limit."""
@@ -227,7 +237,7 @@ class _Solver:
             pass
 
     def _layers(self, traffic: int, *, from_end: bool | None = None) -> Layers:
-        """Return a pass for plans cheaper than ``traffic``; only one from the start has tables and a potential."""
+        """Return a pass for plans cheaper than ``traffic``; only one from the start has a potential."""
         limit = traffic - self._least
         from_end = self._from_end if from_end is None else from_end
         return Layers(
@@ -235,7 +245,7 @@ class _Solver:
             self._budget,
             limit,
             self._given[from_end],
-            patterns=NO_PATTERNS if from_end else self._patterns,
+            patterns=self._chosen.from_end if from_end else self._chosen.from_start,
             potential=NO_POTENTIAL if from_end else self._potential,
             automorphisms=self._automorphisms,
         )

@@ -129,7 +129,7 @@ class Expansion:
         self.numbers = numbers
         self.potential = potential
         self.group = group
-        self.lookup = Lookup(patterns, words)
+        self.lookup = Lookup(patterns, graph.touchers, words)
         self.budget = budget
         self.only = only
         self.most_steps = most_steps

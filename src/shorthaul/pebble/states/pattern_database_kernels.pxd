@@ -6,6 +6,7 @@ cdef class Parts:
     cdef const long long[::1] first
     cdef const long long[::1] members
     cdef const unsigned long long[::1] given
+    cdef const unsigned long long[::1] late
     cdef const long long[::1] node_first
     cdef const long long[::1] node_parts
     cdef const long long[::1] node_places
@@ -23,6 +24,7 @@ cdef class Patterns:
 
 cdef class Lookup:
     cdef Patterns patterns
+    cdef const unsigned long long[::1] touchers
     cdef long long words
     cdef long long[::1] source_rank
     cdef long long[::1] source_entry

@@ -1,17 +1,22 @@
 """Tables of parts: what each state of a part still costs, and their sums for states of the whole.
 
-A state of a part says which of its nodes are computed and, of those that a node of the part still reads, which are in
-fast memory, and saved or not. The nodes of a part are numbered along a topological order, inputs are always computed.
+A state of a part says which of its nodes are computed and, of those that one of the part still touches, which are in
+fast memory, and saved or not; inputs are always computed. Searched from the end, a value may have been touched outside
+the part alone: then a state says, too, whether it is fresh, so that its first touch brings it unsaved.
 """
 
 from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.compiled.bits import bit, complement, has, wrapped_product
+from cython.cimports.shorthaul.core.compiled.bits import bit, complement, has, lowest, wrapped_product
 
 #: More than any state of a part costs.
 _DEAR = cython.declare(cython.longlong, 1 << 30)
+#: What a value of a state counts as: it left, it is red and saved, red and unsaved, or nothing has touched it yet.
+_SAVED = cython.declare(cython.longlong, 1)
+_UNSAVED = cython.declare(cython.longlong, 2)
+_FRESH = cython.declare(cython.longlong, 3)
 
 
 @cython.final
@@ -55,16 +60,18 @@ def enter_all(table: SetTable, keys: cython.const_ulonglong[::1], ranks: cython.
 @cython.final
 @cython.cclass
 class Part:
-    """One part while its table is made; a row of ``parents`` and ``children`` is a set.
+    """One part while its table is made; a row of ``touched``, ``touchers`` and ``before`` is a set.
 
-    ``outside`` is the weight of what a node reads from outside the part. States of set r have the numbers from
-    ``offsets[r]`` on; a node that is red counts ``steps[r, node]`` there, twice that if it is unsaved, and has 0 if
-    nothing of the part reads it any more.
+    ``outside`` is the weight of what a node reads from outside the part; ``late`` are the values that others may touch
+    first. States of set r have the numbers from ``offsets[r]`` on; a red node counts ``steps[r, node]`` there, twice
+    that if unsaved, three times if fresh; it has 0 if with these computed there is one way for it to be.
     """
 
-    parents: cython.const_ulonglong[::1]
-    children: cython.const_ulonglong[::1]
+    touched: cython.const_ulonglong[::1]
+    touchers: cython.const_ulonglong[::1]
+    before: cython.const_ulonglong[::1]
     given: cython.const_uchar[::1]
+    late: cython.const_uchar[::1]
     weights: cython.const_longlong[::1]
     outside: cython.const_longlong[::1]
     sets: cython.ulonglong[::1]
@@ -72,15 +79,18 @@ class Part:
     offsets: cython.longlong[::1]
     steps: cython.int[:, ::1]
     live: cython.longlong[::1]
+    radices: cython.longlong[::1]
     digits: cython.longlong[::1]
     ready: cython.longlong[::1]
     following: cython.longlong[::1]
 
     def __init__(
         self,
-        parents: cython.const_ulonglong[::1],
-        children: cython.const_ulonglong[::1],
+        touched: cython.const_ulonglong[::1],
+        touchers: cython.const_ulonglong[::1],
+        before: cython.const_ulonglong[::1],
         given: cython.const_uchar[::1],
+        late: cython.const_uchar[::1],
         weights: cython.const_longlong[::1],
         outside: cython.const_longlong[::1],
         sets: cython.ulonglong[::1],
@@ -88,20 +98,33 @@ class Part:
         offsets: cython.longlong[::1],
         steps: cython.int[:, ::1],
     ) -> None:
-        size = parents.shape[0]
-        self.parents = parents
-        self.children = children
+        size = touched.shape[0]
+        self.touched = touched
+        self.touchers = touchers
+        self.before = before
         self.given = given
+        self.late = late
         self.weights = weights
         self.outside = outside
         self.sets = sets
         self.table = table
         self.offsets = offsets
         self.steps = steps
-        self.live = np.empty(size, np.int64)
-        self.digits = np.empty(size, np.int64)
-        self.ready = np.empty(size, np.int64)
-        self.following = np.empty(size, np.int64)
+        self.live, self.radices, self.digits, self.ready, self.following = np.empty((5, size), np.int64)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _radix(part: Part, v: cython.longlong, done: cython.ulonglong) -> cython.longlong:
+    """Return in how many ways node v can be, with the nodes of ``done`` computed: 1 if it is as good as not there."""
+    if not part.touchers[v] & complement(done):
+        return 1
+    if part.given[v]:
+        return 2
+    if part.touchers[v] & done:
+        return 3
+    return 4 if part.late[v] else 1
 
 
 def enumerate_sets(part: Part, most_entries: cython.longlong) -> int:
@@ -118,10 +141,11 @@ def _enumerate(part: Part, most_entries: cython.longlong) -> cython.longlong:
     slots: cython.longlong = part.table.keys.shape[0]
     done: cython.ulonglong = 0
     states: cython.longlong
+    radix: cython.longlong
     entries: cython.longlong = 0
     count: cython.longlong = 1
     rank: cython.longlong = 0
-    for v in range(part.parents.shape[0]):
+    for v in range(part.touched.shape[0]):
         if part.given[v]:
             done |= bit(v)
     part.sets[0] = done
@@ -132,20 +156,20 @@ def _enumerate(part: Part, most_entries: cython.longlong) -> cython.longlong:
         done = part.sets[rank]
         part.offsets[rank] = entries
         states = 1
-        for v in range(part.parents.shape[0]):
-            if not done & bit(v):
-                if not part.parents[v] & complement(done):
-                    slot = slot_of(part.table, 0, slots, done | bit(v))
-                    if part.table.ranks[slot] < 0:
-                        if count == part.sets.shape[0] or 2 * count > slots:
-                            return -1
-                        part.table.keys[slot] = done | bit(v)
-                        part.table.ranks[slot] = count
-                        part.sets[count] = done | bit(v)
-                        count += 1
-            elif part.children[v] & complement(done):
+        for v in range(part.touched.shape[0]):
+            if not done & bit(v) and not part.before[v] & complement(done):
+                slot = slot_of(part.table, 0, slots, done | bit(v))
+                if part.table.ranks[slot] < 0:
+                    if count == part.sets.shape[0] or 2 * count > slots:
+                        return -1
+                    part.table.keys[slot] = done | bit(v)
+                    part.table.ranks[slot] = count
+                    part.sets[count] = done | bit(v)
+                    count += 1
+            radix = _radix(part, v, done)
+            if radix > 1:
                 part.steps[rank, v] = cython.cast(cython.int, states)
-                states *= 2 if part.given[v] else 3
+                states *= radix
                 if states > most_entries:
                     return -1
         entries += states
@@ -174,30 +198,30 @@ def _tabulate(
     part: Part, rank: cython.longlong, budget: cython.longlong, costs: cython.int[::1]
 ) -> cython.void:  # fmt: skip
     done: cython.ulonglong = part.sets[rank]
-    first: cython.longlong = part.offsets[rank]
     alive: cython.longlong = 0
     ready: cython.longlong = 0
     held: cython.longlong = 0
     best: cython.longlong
     index: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    for v in range(part.parents.shape[0]):
+    for v in range(part.touched.shape[0]):
         part.digits[v] = 0
         if part.steps[rank, v] > 0:
             part.live[alive] = v
+            part.radices[alive] = _radix(part, v, done)
             alive += 1
-        if not done & bit(v) and not part.parents[v] & complement(done):
+        if not done & bit(v) and not part.before[v] & complement(done):
             part.ready[ready] = v
             part.following[ready] = part.table.ranks[slot_of(part.table, 0, part.table.keys.shape[0], done | bit(v))]
             ready += 1
-    for index in range(first, part.offsets[rank + 1]):
+    for index in range(part.offsets[rank], part.offsets[rank + 1]):
         if ready == 0:
             costs[index] = 0
             continue
         best = _DEAR
         for i in range(alive):
             a = part.live[i]
-            if part.digits[a] > 0:
+            if 0 < part.digits[a] < _FRESH:
                 best = min(best, costs[index - part.digits[a] * part.steps[rank, a]] + part.digits[a] * part.weights[a])
         for i in range(ready):
             best = min(best, _after(part, i, alive, held, budget, costs))
@@ -206,11 +230,12 @@ def _tabulate(
             a = part.live[i]
             if part.digits[a] == 0:
                 held += part.weights[a]
+            elif part.digits[a] == _UNSAVED or part.radices[i] == 2:
+                held -= part.weights[a]
             part.digits[a] += 1
-            if part.digits[a] < (2 if part.given[a] else 3):
+            if part.digits[a] < part.radices[i]:
                 break
             part.digits[a] = 0
-            held -= part.weights[a]
 
 
 @cython.cfunc
@@ -227,16 +252,24 @@ def _after(
     """Return what the state after computing a ready node still costs."""
     v: cython.longlong = part.ready[number]
     after: cython.longlong = part.following[number]
-    target: cython.longlong = part.offsets[after] + 2 * part.steps[after, v]
-    occupied: cython.longlong = held + part.weights[v] + part.outside[v]
+    target: cython.longlong = part.offsets[after]
+    occupied: cython.longlong = held + part.outside[v]
+    touched: cython.ulonglong = part.touched[v]
     i: cython.Py_ssize_t
     for i in range(alive):
         a = part.live[i]
         digit = part.digits[a]
-        if digit == 0 and part.parents[v] & bit(a):
-            occupied += part.weights[a]
-            digit = 1
+        if touched & bit(a):
+            touched &= complement(bit(a))
+            if digit == 0 or digit == _FRESH:
+                occupied += part.weights[a]
+                digit = _SAVED if digit == 0 else _UNSAVED
         target += digit * part.steps[after, a]
+    while touched:  # those that only fresh they could be
+        a = lowest(touched)
+        touched &= touched - 1
+        occupied += part.weights[a]
+        target += _UNSAVED * part.steps[after, a]
     return costs[target] if occupied <= budget else _DEAR
 
 
@@ -245,13 +278,15 @@ def _after(
 class Parts:
     """Which nodes some parts have.
 
-    Part p has the nodes ``members[first[p]:first[p + 1]]``, those of the bits ``given[p]`` are inputs. ``node_parts``
-    and ``node_places`` from ``node_first[v]`` on say of which parts node v is which.
+    Part p has the nodes ``members[first[p]:first[p + 1]]``, those of the bits ``given[p]`` are inputs, of ``late[p]``
+    may be fresh for it though others have touched them. ``node_parts`` and ``node_places`` from ``node_first[v]`` on
+    say of which parts node v is which.
     """
 
     first: cython.const_longlong[::1]
     members: cython.const_longlong[::1]
     given: cython.const_ulonglong[::1]
+    late: cython.const_ulonglong[::1]
     node_first: cython.const_longlong[::1]
     node_parts: cython.const_longlong[::1]
     node_places: cython.const_longlong[::1]
@@ -261,6 +296,7 @@ class Parts:
         first: cython.const_longlong[::1],
         members: cython.const_longlong[::1],
         given: cython.const_ulonglong[::1],
+        late: cython.const_ulonglong[::1],
         node_first: cython.const_longlong[::1],
         node_parts: cython.const_longlong[::1],
         node_places: cython.const_longlong[::1],
@@ -268,6 +304,7 @@ class Parts:
         self.first = first
         self.members = members
         self.given = given
+        self.late = late
         self.node_first = node_first
         self.node_parts = node_parts
         self.node_places = node_places
@@ -321,10 +358,11 @@ class Patterns:
 class Lookup:
     """Where the shares of a state stand: the numbers of their computed sets, their entries, and sums of their costs.
 
-    The same for the state it comes from.
+    The same for the state it comes from. ``touchers`` are those of the whole graph.
     """
 
     patterns: Patterns
+    touchers: cython.const_ulonglong[::1]
     words: cython.longlong
     source_rank: cython.longlong[::1]
     source_entry: cython.longlong[::1]
@@ -332,14 +370,26 @@ class Lookup:
     entry: cython.longlong[::1]
     sums: cython.longlong[::1]
 
-    def __init__(self, patterns: Patterns, words: cython.longlong) -> None:
+    def __init__(self, patterns: Patterns, touchers: cython.const_ulonglong[::1], words: cython.longlong) -> None:
         self.patterns = patterns
+        self.touchers = touchers
         self.words = words
-        self.source_rank = np.empty(patterns.count, np.int64)
-        self.source_entry = np.empty(patterns.count, np.int64)
-        self.rank = np.empty(patterns.count, np.int64)
-        self.entry = np.empty(patterns.count, np.int64)
+        self.source_rank, self.source_entry, self.rank, self.entry = np.empty((4, patterns.count), np.int64)
         self.sums = np.empty(patterns.shares.shape[0], np.int64)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_fresh(
+    lookup: Lookup, node: cython.longlong, sets: cython.const_ulonglong[::1], first: cython.longlong
+) -> cython.bint:
+    """True if nothing computed in the state at ``first`` touches a node."""
+    k: cython.Py_ssize_t
+    for k in range(lookup.words):
+        if lookup.touchers[node * lookup.words + k] & sets[first + k]:
+            return False
+    return True
 
 
 @cython.cfunc
@@ -371,7 +421,9 @@ def _locate(
         if step > 0:
             v = parts.members[j]
             if has(sets, first + lookup.words, v):
-                entry += 2 * step if has(sets, first + 2 * lookup.words, v) else step
+                entry += step * (_UNSAVED if has(sets, first + 2 * lookup.words, v) else _SAVED)
+            elif parts.late[number] & bit(j - begin) and _is_fresh(lookup, v, sets, first):
+                entry += step * _FRESH
     lookup.rank[number] = at
     lookup.entry[number] = entry
 
