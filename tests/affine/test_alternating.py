@@ -61,12 +61,34 @@ def test_every_sweep_loads_what_does_not_fit() -> None:
 
 
 @pytest.mark.parametrize("body", [
-    ROWS + COLUMNS % "0.5",  # nothing beside q waits in every second layer
     ROWS.replace("v[i][j + 1]", "v[i][0]") + COLUMNS % "p[i][j]",  # rows that go one way
     ROWS + ROWS.replace("u[i][j]", "w[i][j]").replace("v[i]", "u[i]").replace("w[i][j]", "v[i][j]"),  # rows alone
-], ids=["nothing beside it", "one way", "one direction"])  # fmt: skip
+], ids=["one way", "one direction"])  # fmt: skip
 def test_no_argument(body: str) -> None:
     assert not arguments(HEAD % body)
+
+
+def test_with_nothing_beside_in_one_of_two_sweeps() -> None:
+    """One layer in each step is left: of columns only one value for each line waits, so nothing is gained by turns."""
+    (found,) = arguments(HEAD % (ROWS + COLUMNS % "0.5"))
+    assert len(found.statements) == 1
+    assert found.at({"T": 7, "M": 10, "N": 19, "S": 40}) == pytest.approx(5 * (8 * 17 - 39))
+
+
+#: A sweep in parts: the right side first, then a factor and the value in scalars and lines of their own.
+PARTS = """for (int i = 0; i < M; i++) {
+  for (int j = 1; j < N; j++) r[j] = u[i][j] + 0.5 * (u[i][j] - q[i][j]);
+  for (int j = 1; j < N; j++) { m = 2.0 - c[j - 1]; c[j] = 0.5 / m; d[j] = (r[j] + d[j - 1]) / m; }
+  for (int j = N - 2; j >= 1; j--) { s = c[j] * v[i][j + 1]; v[i][j] = d[j] - s; }
+}"""
+
+
+def test_sweeps_in_parts() -> None:
+    """Paths lead by way of right sides and temporaries; the factors of a line return to one another by a scalar."""
+    head = HEAD.replace("int N, ", "int N, double r[N], double c[N], double d[N], double m, double s, ")
+    (found,) = arguments(head % (PARTS + COLUMNS % "p[i][j]"))
+    assert len(found.statements) == 2
+    assert found.at({"T": 7, "M": 10, "N": 19, "S": 40}) == pytest.approx(13 * (8 * 17 - 39))
 
 
 def on_demand(cdag: ConcreteCdag, wanted: list[int]) -> IntArray:

@@ -135,6 +135,11 @@ LONGEST_ROUTE = 6
 LONGEST_LAYER_PATH = 4
 #: Sweeps of one time step whose layers are taken in turn.
 MOST_SWEEPS = 3
+#: Such sets of sweeps that are tried, and the statements by way of which one is made of the values before.
+MOST_SWEEP_CYCLES = 400
+LONGEST_SWEEP = 4
+#: Compositions on the way back to the ancestors of a sweep.
+SWEEP_COMPOSITIONS = 7
 #: Compositions on the way back to the ancestors of a chain.
 INTERVAL_COMPOSITIONS = 5
 #: Compositions on the way to ancestors and descendants.

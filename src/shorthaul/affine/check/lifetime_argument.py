@@ -8,7 +8,7 @@ verified the same way, turned round.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -158,38 +158,60 @@ def _wrong_layers(item: Waiting, reads: Reads) -> Iterator[str]:
 
 def _wrong_alternating(item: Waiting, reads: Reads) -> Iterator[str]:
     """Yield where chains do not follow reads, are not those of the next layer, or begin after a layer does."""
-    (one,), roles = item.sums, {role: isl.UnionMap(str(text)) for role, text in item.given["chains"].items()}
-    y, w, z, after = (roles[role] for role in ("y", "w", "z", "y'"))
-    layers, ancestors, ends = item.relation("layers"), item.relation("ancestors"), one.alive.range()
+    (one,), layers, ancestors = item.sums, item.relation("layers"), item.relation("ancestors")
+    sweeps = [
+        tuple([isl.UnionMap(str(text)) for text in sweep[key]] for key in ("path", "beside"))
+        for sweep in item.given["sweeps"]
+    ]
+    z = begun = vertices = empty_map()
     if not layers.is_single_valued() or one.times > 1 or one.less:
         yield "a vertex is not of one layer"
-    if not one.alive.is_equal(layers.intersect_domain(ends).reverse()):
+    for at, (name, (path, beside)) in enumerate(zip(item.names, sweeps, strict=True)):
+        before, others = sweeps[at - 1]
+        domain = isl.UnionSet.from_set(reads.domains[name])
+        ends = one.alive.range().intersect(domain)
+        if not ends.apply(layers).is_subset(isl.UnionSet(f"{{ layer[{_outer(layers)}x, {at}] }}")):
+            yield "a layer is not of one statement"
+        yield from _wrong_paths_back(domain, (path, beside), reads)
+        back = path[-1].intersect_domain(ends)
+        chain = [*path[:-1], back, *(back.apply_range(relation) for relation in (*before[:-1], *others))]
+        chain = [relation.intersect_domain(ends) for relation in chain]
+        if not all(a.intersect(b).is_empty() for a, b in itertools.combinations(map(one.alive.apply_range, chain), 2)):
+            yield "two vertices of the chains of a layer are one"
+        z, begun = z.union(back), begun.union(back.apply_range(before[-2].union(others[-1])))
+        for relation in chain:
+            vertices = vertices.union(relation)
+    if not one.alive.is_equal(layers.intersect_domain(z.domain()).reverse()):
         yield "the ends of chains are not those of their layer"
-    if any(
-        not (one.is_injective() and one.is_single_valued() and one.domain().is_equal(ends)) for one in roles.values()
-    ):
-        yield "the vertices of chains are no functions of their ends that are one-to-one"
-    if not all(relation.is_subset(reads.all) for relation in (after, *map(z.reverse().apply_range, (y, w)))):
-        yield "a chain does not follow reads"
-    if not after.reverse().apply_range(z).is_subset(reads.all):
-        yield "a chain does not follow reads"
-    of_layer = [one.alive.apply_range(relation) for relation in (y, w, z, after)]
-    if not all(a.intersect(b).is_empty() for a, b in itertools.combinations(of_layer, 2)):
-        yield "two vertices of the chains of a layer are one"
-    begun = of_layer[0].union(of_layer[1])
-    if not begun.range().is_subset(reads.instances):
-        yield "a chain begins with an input"
-    if not follows(ancestors, reads.all) or not one.alive.reverse().apply_range(begun).is_subset(ancestors):
+    ends, starts = z.domain(), z.range()
+    for name, (path, beside) in zip(item.names, sweeps, strict=True):
+        own = isl.UnionSet.from_set(reads.domains[name])
+        wanted = [*(ends.union(starts) for _ in path[1:]), ends, *(starts for _ in beside)]
+        if not all(a.domain().is_equal(b.intersect(own)) for a, b in zip((*path, *beside), wanted, strict=True)):
+            yield "a path leads back from other vertices than the ends and z of the chains"
+    if not vertices.range().is_subset(reads.instances):
+        yield "a vertex of a chain is an input"
+    begun = one.alive.reverse().apply_range(one.alive.apply_range(begun))
+    if not follows(ancestors, reads.all) or not begun.is_subset(ancestors):
         yield "a chain begins with what is no ancestor of the whole layer"
-    yield from _wrong_turns(item, layers, roles)
-    if not item.spill.is_equal(y.range().union(w.range()).union(z.range()).union(after.range())):
+    yield from _wrong_turns(item, layers, z, vertices)
+    if not item.spill.is_equal(vertices.range()):
         yield "the may-spill set is not that of the vertices of the chains"
 
 
-def _wrong_turns(item: Waiting, layers: isl.UnionMap, roles: Mapping[str, isl.UnionMap]) -> Iterator[str]:
+def _wrong_paths_back(domain: isl.UnionSet, ways: Iterable[Sequence[isl.UnionMap]], reads: Reads) -> Iterator[str]:
+    """Yield where paths back from vertices of a domain do not follow reads, or two of them meet."""
+    for way in ways:
+        for nearer, relation in zip([domain.identity(), *way], way, strict=False):
+            if not nearer.reverse().apply_range(relation).is_subset(reads.all):
+                yield "a chain does not follow reads"
+            if not (relation.is_injective() and relation.is_single_valued() and relation.domain().is_subset(domain)):
+                yield "a vertex of a chain is no function of its end that is one-to-one"
+
+
+def _wrong_turns(item: Waiting, layers: isl.UnionMap, z: isl.UnionMap, vertices: isl.UnionMap) -> Iterator[str]:
     """Yield where the chains of a layer do not go on in the next one, in the order of the layers of a sequence."""
-    last, z, width = len(item.names) - 1, roles["z"], isl.Set.from_union_set(layers.range()).dim(isl.dim_type.set)
-    first = "".join(f"o{at}, " for at in range(width - 2))
+    first, last = _outer(layers), len(item.names) - 1
     following = isl.UnionMap(
         f"{{ layer[{first}x, y] -> layer[{first}x, y + 1] : 0 <= y < {last}; "
         f"layer[{first}x, {last}] -> layer[{first}x + 1, 0] }}"
@@ -203,16 +225,18 @@ def _wrong_turns(item: Waiting, layers: isl.UnionMap, roles: Mapping[str, isl.Un
     goes_on = ends.intersect(layers.intersect_range(before).domain())
     if not goes_on.is_subset(z.range()) or not continued.range().is_subset(ends):
         yield "the ends of a layer are not those that the next one begins with"
-    if not continued.apply_range(roles["y'"]).is_equal(roles["y"].intersect_domain(continued.domain())):
-        yield "a chain goes on by another vertex"
     sequence = isl.UnionMap(f"{{ layer[{first}x, y] -> sequence[{first[:-2]}] }}")
-    numbers, vertices = layers.intersect_domain(ends).apply_range(sequence).reverse(), empty_map()
-    for relation in roles.values():
-        vertices = vertices.union(numbers.apply_range(relation))
+    owned = layers.intersect_domain(ends).apply_range(sequence).reverse().apply_range(vertices)
     if not sequence.intersect_domain(known.subtract(after)).is_injective():
         yield "a sequence of layers begins twice"
-    if not vertices.reverse().is_single_valued():
+    if not owned.reverse().is_single_valued():
         yield "two sequences of layers have a vertex in common"
+
+
+def _outer(layers: isl.UnionMap) -> str:
+    """Return the coordinates of layers before the last two, as the start of a tuple."""
+    width = isl.Set.from_union_set(layers.range()).dim(isl.dim_type.set)
+    return "".join(f"o{at}, " for at in range(width - 2))
 
 
 def _coordinates(reads: Reads, name: str) -> tuple[list[str], list[str]]:

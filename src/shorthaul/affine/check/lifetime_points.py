@@ -93,19 +93,30 @@ def _wrong_layers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> I
 
 
 def _wrong_alternating_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
-    roles = {role: dict(pairs_at(isl.UnionMap(str(text)), sizes)) for role, text in item.given["chains"].items()}
+    """Follow the chains of every layer, and yield those that do not go on from the layer before."""
+    sweeps = {
+        name: [[dict(pairs_at(isl.UnionMap(str(text)), sizes)) for text in sweep[key]] for key in ("path", "beside")]
+        for name, sweep in zip(item.names, item.given["sweeps"], strict=True)
+    }
     by_layer: dict[Vertex, list[Vertex]] = defaultdict(list)
     for layer, end in pairs_at(item.sums[0].alive, sizes):
         by_layer[layer].append(end)
     before: tuple[tuple[int, ...] | None, set[Vertex]] = None, set()
     for layer, ends in sorted(by_layer.items()):
+        begun, starts = set(), set()
         for end in ends:
-            y, w, z, after = (roles[role][end] for role in ("y", "w", "z", "y'"))
-            if not (after in graph.operands[end] and z in graph.operands[after] and {y, w} <= graph.operands[z]):
+            path = [end, *(level[end] for level in sweeps[end[0]][0])]
+            z = path[-1]
+            ways = sweeps[z[0]]
+            earlier, beside = ([z, *(level[z] for level in way)] for way in (ways[0][:-1], ways[1]))
+            steps = itertools.chain.from_iterable(map(itertools.pairwise, (path, earlier, beside)))
+            if not all(read in graph.operands[vertex] for vertex, read in steps):
                 yield f"the chain that ends in {end} does not follow reads"
-            if not all(graph.is_before(one, other) for one in (y, w) for other in ends):
-                yield f"{layer} does not come after all of {y} and {w}"
-        if before[0] == layer[1][:-2] and {roles["z"][end] for end in ends} != before[1]:
+            begun |= {earlier[-1], beside[-1]}
+            starts.add(z)
+        if not all(graph.is_before(one, end) for one in begun for end in ends):
+            yield f"{layer} does not come after all that its chains begin with"
+        if before[0] == layer[1][:-2] and starts != before[1]:
             yield f"the chains of {layer} do not begin with the ends of the layer before"
         before = layer[1][:-2], set(ends)
 

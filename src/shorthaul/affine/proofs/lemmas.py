@@ -346,21 +346,23 @@ still to be computed, so the value is needed in fast memory now or later: n diff
 ALTERNATING = Lemma(
     "alternating layers",
     """\
-Of every layer let n chains y, z, y', e be given, all of different vertices, no inputs: z reads y and a value w
-beside it, y' reads z, and e reads y'. The layer consists of the ends e. Let the e of every layer but the last be z
-of the chains of the next one, with their y' as y, and let every y and w of a layer be ancestors of all its e. Then
-at least (n - S + 1) loads of vertices y, w, z and y' take place for every layer, all together.""",
+Of every layer let n chains be given, all of different vertices, no inputs: a path from y by way of z and y' to an
+end e, every vertex read by the next one, and another path from w to the same z. The layer consists of the ends.
+Let every end of a layer but the last be z of a chain of the next one, in which the path from y to z is that from y'
+to the end, and let every z of a layer but the first be such an end. Let every y and w of a layer be ancestors of
+all its ends. Then at least (n - S + 1) loads of vertices of chains without their ends take place for every layer,
+all together.""",
     """\
-Let M be the moment at which the first e of a layer is computed. In every layer but the first this e is computed
-after its z, an e of the layer before, so these moments have the order of the layers. At M all y and w of the layer
-have been computed and none of its e. A chain is open if its z has not been computed; y and w are read by z later.
-Of another chain z has been computed and is still to be read by y', or y' has been and is still to be read by e.
-At the next moment M' (of the last layer, at the end of the play) all y' have been computed, as they are y of the
-next layer: so between M and M' y and w of all open chains are read, z where it waits, and y' where it waits unless
-e is missing at M'; then e is z of an open chain of the next layer. With m open chains at M and m' at M' (0 at the
-end) these are n + m - m' values or more that exist at M. At M fast memory holds the e that is computed and S - 1
-other values at most, so n + m - m' - (S - 1) of them are loaded between M and M'. Summed over the layers all m and
-m' but the first m cancel.""",
+Let M be the moment at which the first end of a layer is computed. In every layer but the first it is computed
+after its z, an end of the layer before, so these moments have the order of the layers. At M all y and w of the
+layer have been computed and none of its ends. A chain is open if its z has not been computed. Then the last
+computed vertices from y and from w on have readers before z, or z itself, that are still to be computed. Otherwise
+the last computed vertex from z on has. At the next moment M' (of the last layer, at the end of the play) all y'
+have been computed, as they are y of the next layer. So between M and M' both values of all open chains are read,
+those of the others that are before y', and those from y' on unless the end is missing at M'; then it is z of an
+open chain of the next layer. With m open chains at M and m' at M' (0 at the end) these are n + m - m' values or
+more that exist at M. At M fast memory holds the end that is computed and S - 1 other values at most, so n + m - m'
+- (S - 1) of them are loaded between M and M'. Summed over the layers all m and m' but the first m cancel.""",
 )
 
 CROSSING = Lemma(

@@ -96,19 +96,23 @@ class _Seen:
 
 
 class Reachability:
-    """Flows of a program turned round, closures of its chains, ancestors by statement: each is derived once."""
+    """Flows of a program turned round, closures of its chains, ancestors by statement: each is derived once.
 
-    def __init__(self, flow: DataFlow) -> None:
-        self.flow = flow
+    With ``around`` ancestors also follow chains that return to a statement by way of another one.
+    """
+
+    def __init__(self, flow: DataFlow, *, around: bool = False) -> None:
+        self.flow, self._is_around = flow, around
         self._ancestors: dict[str, list[_Seen]] = {}
         self._closures: dict[str, isl.UnionMap | None] = {}
         self._reads: dict[tuple[str, str | None], isl.UnionMap] = {}
         self._back: dict[tuple[str, ...], list[_Back]] = {}
 
     @classmethod
-    def of(cls, flow: DataFlow) -> Reachability:
+    def of(cls, flow: DataFlow, *, around: bool = False) -> Reachability:
         """Return what is known of a graph."""
-        found: Reachability = flow.known.setdefault("reachability", cls(flow))
+        key = "reachability around" if around else "reachability"
+        found: Reachability = flow.known.setdefault(key, cls(flow, around=around))
         return found
 
     def reads(self, statement: str, tag: str | None = None) -> isl.UnionMap:
@@ -134,8 +138,17 @@ class Reachability:
         if statement not in self._closures:
             own = [item.relation for item in self.flow.into(statement) if item.source == statement]
             even = [item for item in own if item.deltas().is_singleton()]
-            self._closures[statement] = exact_closure(even) or exact_closure(even[:1]) or self._sum(statement)
+            self._closures[statement] = exact_closure(even) or exact_closure(even[:1])
+            self._closures[statement] = self._closures[statement] or self._sum(statement) or self._around(statement)
         return self._closures[statement]
+
+    def _around(self, statement: str) -> isl.UnionMap | None:
+        """Return instance -> later instances by way of one other statement each time, if isl knows it exactly."""
+        for item in self.flow.out_of(statement) if self._is_around else ():
+            for after in self.flow.out_of(item.sink) if item.sink != statement else ():
+                if after.sink == statement and (closed := exact_closure([item.relation.apply_range(after.relation)])):
+                    return closed
+        return None
 
     def _sum(self, name: str) -> isl.UnionMap | None:
         """Return instance -> later ones that add to the same element, if each is read by the next one.
