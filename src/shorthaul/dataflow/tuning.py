@@ -72,6 +72,10 @@ SKIP = 0.7
 #: whose other resources have room leads to a shorter period (sobel4 and multicamera: 81 and 284; and most
 #: of 18 drawn graphs, where 0.5 does about as well: benchmarks/dataflow_weights.py).
 LOAD_WEIGHTS_OF_FEW, LOAD_WEIGHTS, FEW_TASKS = (0.1, 0.0), (2.0, 2.0), 50
+#: Where trees are small: moves of every annealing, half of which start at the best point within the price, and weights.
+#: Many short ones find more mappings that have a schedule close to their load than few long ones, with less weight on
+#: the mean square (sobel4 at a core cost of 4, of as many mappings twice as many below 8,900 as with a weight of 2.0).
+SOON_MOVES, SOON_WEIGHTS = 20_000, (0.5, 0.5)
 #: Most prices for which mappings are looked for, and most sums of prices that these are chosen from.
 MOST_BUDGETS, MOST_SUMS_OF_PRICES = 40, 10_000
 
@@ -127,7 +131,7 @@ FIRST_NODES = 1200
 #: one left open these get, as a share of the bound. Where only some trees are made, one dive each, and no closer.
 DIVES, NARROWED = 1.5, 0.01
 #: How often the effort of a dive must fit into that of a solve for some trees, and for many.
-SOME_DIVES, MANY_DIVES = 0.5, 8.0
+SOME_DIVES, MANY_DIVES = 0.5, 4.0
 #: Divisors of the nodes for trees at the lower bound, one tick below the best period, and in the middle.
 NODE_DIVISORS = (2, 1, 12)
 #: The round from which CP-SAT takes part, and the effort of its first turn.

@@ -176,11 +176,16 @@ class _Polishing:
             sum_ for sum_ in _budgets(instance, np.asarray(self.loads[0].at.price)) if sum_ <= 1e6 * most + 1
         ]
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
+        dives = sorted(map(self._dive, knowledge.points))
+        #: Whether trees are small beside an exact solve; all mappings are then tried with few tokens first.
+        self.is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
+        #: Whether they also decide much: many mappings are then tried once.
+        self.is_soon = self.is_cheap and self.is_decided_soon
+        if self.is_soon and tasks > tuning.FEW_TASKS:
+            self.weights = tuning.SOON_WEIGHTS
+        self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if self.is_decided_soon else 1)
         for point in knowledge.points:
             self._start_from(point)
-        #: Whether trees are small beside an exact solve; all mappings are then tried with few tokens first.
-        self.is_cheap = bool(knowledge.points) and self._dive(knowledge.points[0]) * tuning.MANY_DIVES <= _effort(tasks)
-        self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if self.is_decided_soon else 1)
 
     def _start_from(self, point: Point) -> None:
         for loads in self.loads:
@@ -207,7 +212,7 @@ class _Polishing:
         """Look for mappings of less load within every price, from the best ones within it or within the next lower."""
         turn = number // len(tuning.LOAD_COOLINGS)
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
-        moves = self.first_moves << longer
+        moves = tuning.SOON_MOVES if self.is_soon else self.first_moves << longer
         hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
         loads = self.loads[number % len(self.loads)]
         least_bytes = min(
@@ -222,8 +227,11 @@ class _Polishing:
             aim = replace(start, small=True, bytes=least_bytes) if small else start
             if aim.load >= self._rival(aim) and self.draw.random() < tuning.SKIP:
                 continue
-            is_roomy = not loads.frugal and bool(self.draw.integers(2))
-            if not begin(loads.at, start.genotype, 0, int(is_roomy)):
+            is_roomy = not (loads.frugal or self.is_soon) and bool(self.draw.integers(2))
+            genotype = start.genotype
+            if self.is_soon and self.draw.integers(2):
+                genotype = self._genotype_of_best(budget) or genotype
+            if not begin(loads.at, genotype, 0, int(is_roomy)):
                 continue
             done = loads.at.steps
             anneal(loads.at, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
@@ -231,6 +239,12 @@ class _Polishing:
             self._take(loads, small=small, is_roomy=is_roomy)
             if self.search.expired():
                 return
+
+    def _genotype_of_best(self, budget: int) -> Genotypes | None:
+        """Return the mapping of the least period within a price."""
+        within = (point for point in self.known.points if point.core_cost * 1e6 <= budget + 1)
+        best = min(within, key=lambda point: point.period, default=None)
+        return None if best is None else _genotype(self.instance, best)
 
     def _take(self, loads: _Loads, *, small: bool = False, is_roomy: bool = False) -> None:
         """Keep the best mapping of the annealing where it may lead to a better point."""
@@ -246,7 +260,7 @@ class _Polishing:
             if one.load < self._rival(one):
                 key = self.symmetry.key(one.genotype), one.kind
                 if key not in self.known.seen:
-                    self.known.waiting[key] = one
+                    self.known.waiting[key] = replace(one, tries=1) if self.is_soon and not one.kind else one
                 break
 
     def _rival(self, candidate: Candidate) -> float:
@@ -277,7 +291,7 @@ class _Polishing:
         """
         tries, step = candidate.tries + self.known.solves[candidate.price, candidate.kind] / 2, self._step(candidate)
         worth = float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
-        if self.is_cheap and self.is_decided_soon:
+        if self.is_soon:
             is_late = step == 3 and self.efforts[3] > tuning.SMALL_SHARE * sum(self.efforts)
             return 0.0, worth + is_late
         return self.efforts[step] / tuning.STEP_SHARES[step], worth
