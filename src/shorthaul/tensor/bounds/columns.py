@@ -332,6 +332,7 @@ class Program:
             column = column_of(self.problem, rows, known.inside, known.resident, known.retained)
             if master.enter(column.rows, column.signs, latency):
                 found[master.key(column.rows, column.signs)] = column
+        search.spend(len(self.columns) / COLUMNS_PER_EFFORT)
         dear = self._dear()
         for row in range(rows.asked):
             master.enter((row,), (1.0,), dear)

@@ -78,6 +78,8 @@ def _ordered(program: Program, search: Search, latency: float) -> Ordering:
     ordering = program.priced()
     repeats = Repeats(program.problem, program.diagram.later)
     for _ in range(_ROUNDS):
+        if search.expired():
+            break
         value, columns = program.chosen(ordering, search)
         if value >= latency * _LESS:
             break
