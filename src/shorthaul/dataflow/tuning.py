@@ -98,7 +98,7 @@ SOLVE_OVER_BUILDING = 4.0
 
 #: Share of what is left for enumerating all mappings, before and after every meeting, and an effort that it may be at
 #: least, up to another share (sobel takes 0.4 to 0.9 from the points of NSGA-II on).
-ENUMERATION = (0.15, 1.5, 0.4)
+ENUMERATION = (0.06, 1.2, 0.4)
 #: Multicasts up to which all choices of those replaced are looked at, one tree each.
 MOST_FLIPPED = 8
 #: Networks of more tasks are not enumerated: they hardly ever come to an end.

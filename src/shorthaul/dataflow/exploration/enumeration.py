@@ -18,7 +18,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
-from shorthaul.dataflow.exploration.mappings_kernels import Tree, layout, mapping_of, next_mapping
+from shorthaul.dataflow.exploration.mappings_kernels import Tree, first_branch, layout, mapping_of, next_mapping
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
@@ -79,6 +79,8 @@ class Enumeration:
         if constraints.deadline is not None:
             self.never = min(self.never, constraints.deadline + 1)
         self.is_complete = False
+        #: How often it was gone on with, and whether some first actor has been seen on its first core to the end.
+        self.attempts, self.has_moved = 0, False
         self.applies = (
             np.abs(millionths - instance.core_cost * _MILLION).max() < 1e-3
             and self.never * max(1, int(self.price.sum())) < _MOST_PRODUCT
@@ -90,8 +92,14 @@ class Enumeration:
         self.tree: _Part | None = None
 
     def run(self, points: Points, search: Search) -> None:
-        """Add better points; :attr:`is_complete` once there are no others within the constraints."""
+        """Add better points; :attr:`is_complete` once there are no others within the constraints.
+
+        What does not get on in two attempts, the second with better points to start from, is given up.
+        """
         self.points = points
+        if self.attempts > 1 and not self.has_moved:
+            return
+        self.attempts += 1
         while self.applies and not self.is_complete and not search.expired():
             if not self._settle(search):
                 break
@@ -99,7 +107,9 @@ class Enumeration:
                 self.tree = next(self.trees, None)
                 self.is_complete = self.tree is None
             elif self._collect(self.tree, search):
-                self.tree = None
+                self.tree, self.has_moved = None, True
+            else:
+                self.has_moved |= first_branch(self.tree.at) > self.tree.first_branch
 
     def _collect(self, tree: _Part, search: Search) -> bool:
         """Look for mappings that may lead to better points; True if there are no more in this tree."""
@@ -218,6 +228,7 @@ class _Part:
         work, items = self._items(instance, of.price)
         core_kind, tile_kind = _kinds(instance, able)
         common = of.options.mrb_consumer == "common-tile"
+        self.first_branch = int(instance.able[items[0]][0]) + 1
         self.at = Tree(problem, self.layout, common, items, of.price, able, core_kind, tile_kind, work)
 
     def _items(self, instance: Instance, price: IntArray) -> tuple[IntArray, IntArray]:

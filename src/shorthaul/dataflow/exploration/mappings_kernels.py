@@ -339,6 +339,11 @@ def next_mapping(at: Tree, steps: cython.longlong) -> int:
     return int(found)
 
 
+def first_branch(at: Tree) -> int:
+    """Return the number of the branch after the one that the tree is in at its root."""
+    return int(at.choice[0])
+
+
 def mapping_of(at: Tree, one: Genotypes) -> int:
     """Write the mapping that was found into a genotype, its buffers where they are; return its busiest load."""
     with cython.nogil:
