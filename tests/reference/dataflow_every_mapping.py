@@ -144,4 +144,4 @@ def fewest_bytes(net: MappedNetwork, period: int, limits: dict[str, int | None],
     status = solver.solve(model)
     if status not in {cp_model.OPTIMAL, cp_model.INFEASIBLE}:
         raise TimeoutError
-    return int(solver.objective_value) if status == cp_model.OPTIMAL else None
+    return round(solver.objective_value) if status == cp_model.OPTIMAL else None
