@@ -31,8 +31,9 @@ kernels: .venv/ready-dev
 	$(BIN)/cythonize --quiet --inplace -3 tests/reference/pebble_game_kernels.py
 	$(BIN)/python -m compileall -q src
 
+# Three processes keep two processors busy, as some tests wait.
 test: kernels
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # All random cases and the long studies: hours.
 thorough: kernels .venv/ready-docs

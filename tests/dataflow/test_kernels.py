@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from tests.dataflow.small import small_problem
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.caps_hms.heuristic import topological_rank
+from shorthaul.dataflow.exploration import enumeration
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped
@@ -23,6 +26,7 @@ from shorthaul.dataflow.modulo.disjunctive_graph import (
     times_of,
     turns,
 )
+from shorthaul.dataflow.options import PlanOptions
 
 PACKAGE = "shorthaul.dataflow."
 MAPPING = PACKAGE + "mapping.mapping_kernels"
@@ -53,6 +57,29 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     best = loads.best
     kept = (best.xi, best.decision, best.binding, loads.best_bytes, loads.best_price)
     return begun, found, *kept, annealing.evaluate(loads), loads.steps
+
+
+def enumerated(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    mappings = beside(kernels, MAPPING)
+    names = ("Tree", "first_branch", "layout", "mapping_of", "next_mapping")
+    used = {name: getattr(kernels, name) for name in names}
+    used |= {"Genotypes": mappings.Genotypes, "Problem": mappings.Problem, "Layout": mappings.Mapping}
+    problem = small_problem(int(rng.integers(1000)), most_actors=6)
+    found: list[Any] = []
+    with mock.patch.multiple(enumeration, **used):
+        every = enumeration.Enumeration(build(problem.application, problem.platform), PlanOptions(), Constraints())
+        for tree in every.trees:
+            rival = int(rng.integers(1, 2 * every.never))
+            tree.at.compete(np.array([every.dearest]), np.array([rival]))
+            for _ in range(40):
+                told = kernels.next_mapping(tree.at, 200)
+                found += [told, tree.at.steps, tree.at.paid, kernels.first_branch(tree.at)]
+                if told == 0:
+                    break
+                if told > 0:
+                    one = mappings.Genotypes(*(np.array(array) for array in tree.one))
+                    found += [kernels.mapping_of(tree.at, one), one.binding, one.decision]
+    return found
 
 
 def decoded(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -175,6 +202,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.exploration.nsga2_kernels", generations),
     ("shorthaul.dataflow.exploration.load_kernels", annealed),
     ("shorthaul.dataflow.exploration.loads_kernels", annealed),
+    ("shorthaul.dataflow.exploration.mappings_kernels", enumerated),
     ("shorthaul.dataflow.modulo.annealing_kernels", selections),
     ("shorthaul.dataflow.modulo.selection_kernels", selections),
     ("shorthaul.dataflow.modulo.differences_kernels", branches),

@@ -96,8 +96,8 @@ SOLVE_OVER_BUILDING = 4.0
 
 # Enumeration
 
-#: Share of what is left for enumerating all mappings, before and after every meeting, and an effort that it may be at
-#: least, up to another share (sobel takes 0.4 to 0.9 from the points of NSGA-II on).
+#: Share of what is left for enumerating all mappings, before and after every meeting, and an effort that it is at least
+#: where that is no more than another share (sobel takes 0.4 to 0.9 from the points of NSGA-II on).
 ENUMERATION = (0.06, 1.2, 0.4)
 #: Multicasts up to which all choices of those replaced are looked at, one tree each.
 MOST_FLIPPED = 8

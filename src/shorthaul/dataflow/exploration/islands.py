@@ -50,7 +50,7 @@ def polish_together(
 def _enumerating(search: Search) -> Search:
     """Return the part of the search for enumerating mappings."""
     share, least, most = tuning.ENUMERATION
-    return search.within(max(share * search.left(), min(least, most * search.left())))
+    return search.within(max(share * search.left(), least if least <= most * search.left() else 0.0))
 
 
 def _polished(task: tuple[Instance, Knowledge, PlanOptions, Constraints, int], search: Search) -> Knowledge:
