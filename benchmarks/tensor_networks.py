@@ -1,9 +1,11 @@
 """Public architectures planned and checked on machines: processor time, latency, bound, gap and traffic of each.
 
-    python benchmarks/tensor_networks.py [--machines phone-npu edge-45nm] [--names resnet50 bert_base] [--write]
+    python benchmarks/tensor_networks.py [--machines phone-npu edge-45nm] [--names resnet50 bert_base] [--write | --run]
 
 The architectures are those of ``tests/tensor/networks``, at their real sizes, without limits. Every plan is replayed
-again by ``check``. ``--write`` puts the rows into ``benchmarks/results/tensor_networks.json``, in place of older ones.
+again by ``check``. ``--run`` executes it as well, whole, on weights and inputs that are drawn, and compares the outputs
+with the reference of onnx, and what is moved and computed with the replay: up to some minutes each. ``--write`` puts
+the rows into ``benchmarks/results/tensor_networks.json``, in place of older ones.
 """
 
 from __future__ import annotations
@@ -61,12 +63,33 @@ def measured(name: str, machine: str) -> dict[str, Any]:
     }
 
 
+def executed(name: str, machine: str) -> None:
+    """Plan and execute a network; what differs from the replay is an error, and so are other outputs."""
+    network = network_from_onnx(
+        ARCHITECTURES[name]().SerializeToString(), DIMS.get(name), most_row_bytes=load_machine(machine).most_row_bytes()
+    )
+    plan = tensor.plan(network, machine=machine).plan
+    began = time.process_time()
+    done = tensor.run(network, plan, machine=machine)
+    assert done.check is not None
+    assert done.check.ok, done.check.violations
+    error, taken = done.extra["run"]["largest_error"], time.process_time() - began
+    print(f"{name:<28}{machine:<12}largest error {error:.1e}, executed in {taken:.1f} s of processor time", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", nargs="+", default=["phone-npu", "edge-45nm"])
     parser.add_argument("--names", nargs="+", default=list(ARCHITECTURES), choices=list(ARCHITECTURES))
-    parser.add_argument("--write", action="store_true")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--write", action="store_true")
+    what.add_argument("--run", action="store_true")
     options = parser.parse_args()
+    if options.run:
+        for machine in options.machines:
+            for name in options.names:
+                executed(name, machine)
+        return
     print(HEAD.format(**{key: key for key in ("name", "machine", "operators", "groups", "cpu_s", "check_s")},
                       latency_s="latency_s", bound_s="bound_s", gap="gap"))  # fmt: skip
     rows = []

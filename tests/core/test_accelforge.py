@@ -97,6 +97,11 @@ def test_it_plans(tmp_path: Path) -> None:
     assert "accelforge" in surface.convert(source, target)
     both = [load_machine_file(path, "levels", "compute") for path in (source, target)]
     assert both[0] == both[1]
+    source.write_text(CORES.replace("energy: 8e-12", "energy: 8"))  # joules per bit
+    with pytest.raises(InputError, match=r"cores\.yaml: levels\[0\]\.read_pj_per_byte: expected"):
+        surface.convert(source, tmp_path / "none.yaml")
+    assert not (tmp_path / "none.yaml").exists()
+    source.write_text(CORES)
     found = surface.affine.bound("gemm", size="NI=64,NJ=64,NK=64", machine=source)
     assert found.bound is not None
 
@@ -104,6 +109,7 @@ def test_it_plans(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
+        ("name: local", "name: buffer", "is there twice"),
         ("!Container", "!Fork", r"arch\.nodes\[5\]: is of no kind"),
         ("size: 256 * KiB", "size: 256 * MiB", r"arch\.nodes\.buffer\.size: cannot be worked out"),
         ("size: 256 * KiB", "size: 9**9**9**9", "cannot be worked out"),

@@ -157,6 +157,10 @@ def machine_of_accelforge(value: dict[str, Any]) -> dict[str, Any]:
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise InputError(f"{message} (an architecture of accelforge)", place=path.rstrip("`")) from None
+    names = [node.name for node in found.arch.nodes]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError("is there twice", place="arch.nodes", value=twice, allowed="a name of its own for every node")
     scope = _Scope({"inf": math.inf, **_SETS})
     for name, text in found.variables.items():
         scope.names[name] = scope.number(text, f"variables.{name}")

@@ -107,7 +107,9 @@ def foreign_machine_text(text: str) -> str:
     if made is None:
         allowed = "a file with memories and operational_array (zigzag), or with arch and its nodes (accelforge)"
         raise InputError("is no machine of another tool", allowed=allowed)
-    return msgspec.yaml.encode(made(value)).decode()
+    document = made(value)
+    section_from(document, MachineFile, cure="change the figures of the file")
+    return msgspec.yaml.encode(document).decode()
 
 
 def section_from(value: dict[str, Any], kind: type[SectionT], needed: tuple[str, ...] = (), *, cure: str) -> SectionT:
