@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,12 @@ def texts(*contents: str, suffix: str) -> Callable[[Path], None]:
 
 def example(name: str) -> str:
     return (ROOT / "examples" / name).read_text()
+
+
+@functools.cache
+def workload(engine: str, name: str) -> Any:
+    """Return what a name stands for, read once."""
+    return getattr(shorthaul, engine).case(name).workload
 
 
 def of_plan(engine: str, suffix: str) -> Callable[[Path], None]:
@@ -186,8 +193,15 @@ def run_network(path: Path) -> object:
 def read_order(path: Path) -> object:
     from shorthaul.affine.check.plan_check import check_plan
 
-    program = shorthaul.affine.case(AFFINE).workload
+    program = workload("affine", AFFINE)
     return check_plan(program, shorthaul.affine.load_plan(path, program))
+
+
+@functools.cache
+def journal_lines() -> bytes:
+    with tempfile.TemporaryDirectory() as name:
+        journal(Path(name))
+        return Path(name, "journal.txt").read_bytes()
 
 
 def resume(path: Path) -> object:
@@ -197,11 +211,9 @@ def resume(path: Path) -> object:
 def resume_state(path: Path) -> object:
     """Resume a journal whose digests are right, whatever it holds."""
     file = path.with_suffix(".journal")
-    journal(path.parent)
-    path.parent.joinpath("journal.txt").replace(file)
     text = b'{"cost": -2.0}\t' + base64.b64encode(path.read_bytes())
-    with file.open("ab") as lines:
-        lines.write(digest(text).encode() + b"\t" + text + b"\n")
+    file.unlink(missing_ok=True)
+    file.write_bytes(journal_lines() + digest(text).encode() + b"\t" + text + b"\n")
     return resume(file)
 
 
@@ -213,8 +225,8 @@ def read_program(path: Path) -> object:
     return shorthaul.affine.program_from_text(path.read_text(errors="replace"), file=path)
 
 
-def checked(engine: str, workload: str, **keywords: object) -> Callable[[Path], object]:
-    return lambda path: getattr(shorthaul, engine).check(workload, path, **keywords)
+def checked(engine: str, name: str, **keywords: object) -> Callable[[Path], object]:
+    return lambda path: getattr(shorthaul, engine).check(workload(engine, name), path, **keywords)
 
 
 def case_of(engine: str) -> Callable[[Path], object]:
@@ -265,7 +277,7 @@ READERS = (
         ".txt",
         mutate_text,
         texts("1\n2.5\n-3e2\n4\n5\n6\n7\n8\n", suffix=".txt"),
-        lambda path: shorthaul.pebble.run(PEBBLE, data=path, effort=0.01),
+        lambda path: shorthaul.pebble.run(workload("pebble", PEBBLE), data=path, effort=0.01),
     ),
     Reader(
         "Newick",
@@ -279,8 +291,20 @@ READERS = (
     Reader("tree archive", ".npz", mutate_archive, tree_archive, case_of("spatial")),
     Reader("layout", ".json", mutate_json, of_plan("spatial", ".json"), checked("spatial", SPATIAL)),
     Reader("layout columns", ".npz", mutate_archive, of_plan("spatial", ".npz"), checked("spatial", SPATIAL)),
-    Reader("values", ".npy", mutate_array, values, lambda path: shorthaul.spatial.treefix(SPATIAL, path, refine=0)),
-    Reader("queries", ".npy", mutate_array, queries, lambda path: shorthaul.spatial.lca(SPATIAL, path, refine=0)),
+    Reader(
+        "values",
+        ".npy",
+        mutate_array,
+        values,
+        lambda path: shorthaul.spatial.treefix(workload("spatial", SPATIAL), path, refine=0),
+    ),
+    Reader(
+        "queries",
+        ".npy",
+        mutate_array,
+        queries,
+        lambda path: shorthaul.spatial.lca(workload("spatial", SPATIAL), path, refine=0),
+    ),
     Reader("tensor problem", ".json", mutate_json, problem_json, case_of("tensor")),
     Reader("tensor plan", ".json", mutate_json, of_plan("tensor", ".json"), checked("tensor", TENSOR)),
     Reader("tensor columns", ".npz", mutate_archive, of_plan("tensor", ".npz"), checked("tensor", TENSOR)),
@@ -300,7 +324,9 @@ READERS = (
         ".txt",
         mutate_text,
         texts("1 2\n" * 9, "".join(f"{i},{i},2\n" for i in range(9)), suffix=".txt"),
-        lambda path: shorthaul.spatial.treefix(SPATIAL, path, op="affine", direction="down", refine=0),
+        lambda path: shorthaul.spatial.treefix(
+            workload("spatial", SPATIAL), path, op="affine", direction="down", refine=0
+        ),
     ),
     Reader("result document", ".json", mutate_json, of_plan("spatial", ".json"), draw),
 )
