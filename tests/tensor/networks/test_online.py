@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 from tests.reference.tensor_steps import steps_seconds
 from tests.samples import samples
 from tests.tensor.networks.onnx_writer import Net
@@ -15,10 +16,12 @@ from tests.tensor.networks.small_networks import machine, random_plan, read
 from shorthaul import tensor
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
+from shorthaul.tensor.networks.execution.verdict import execute
 from shorthaul.tensor.networks.loops import loops_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.tiling import priced
+from shorthaul.tensor.networks.translation.network import network_from_onnx
 from shorthaul.tensor.verbs.networks import planned, replay_on
 
 
@@ -47,12 +50,79 @@ def experts() -> Any:
     return net.model(net.op("MatMul", net.op("MatMul", net.op("Softmax", x, axis=-1), v), net.input(5, 2)))
 
 
+def scores(net: Net, heads: int = 2, tokens: int = 7, keys: int = 9, features: int = 3) -> tuple[str, str]:
+    """Scores of which the fourth row and all places far behind are masked, and values."""
+    q, k, v = (net.input(1, heads, places, features) for places in (tokens, keys, keys))
+    rows, columns = np.indices((tokens, keys))
+    mask = np.where((columns > rows + 1) | (rows == 3), -np.inf, 0.0)
+    product = net.op("MatMul", q, net.transpose(k, 0, 1, 3, 2))
+    return net.add(product, net.constant(mask, np.float32)), v
+
+
+def guarded() -> Any:
+    """Rows that are masked whole are 0, as PyTorch exports it."""
+    net = Net("guarded")
+    x, v = scores(net)
+    p = net.op("Softmax", x, axis=-1)
+    return net.model(net.op("MatMul", net.op("Where", net.op("IsNaN", p), net.number(0), p), v))
+
+
+def scaled() -> Any:
+    """A factor per head, a divisor per row, places left out, and 16 bits."""
+    net = Net("scaled")
+    x, v = scores(net)
+    p = net.op("Mul", net.input(1, 2, 1, 1), net.op("Div", net.op("Softmax", x, axis=-1), net.input(7, 1)))
+    p = net.op("Where", net.input(7, 9, kind=TensorProto.BOOL), p, net.number(0))
+    p = net.op("Cast", net.op("Cast", p, to=TensorProto.FLOAT16), to=TensorProto.FLOAT)
+    return net.model(net.op("MatMul", p, v))
+
+
+def regrouped() -> Any:
+    """Heads folded into rows, a cache that is joined to new values, and a transposition."""
+    net = Net("regrouped")
+    q, k = net.input(1, 2, 3 * 5, 4), net.input(1, 2, 6, 4)
+    p = net.op("Softmax", net.op("MatMul", k, net.transpose(q, 0, 1, 3, 2)), axis=2)
+    p = net.reshape(net.transpose(p, 0, 1, 3, 2), 1, 6, 5, 6)
+    v = net.op("Concat", net.input(1, 2, 2, 4), net.input(1, 2, 4, 4), axis=2)
+    v = net.reshape(net.op("Expand", net.reshape(v, 1, 2, 1, 6, 4), net.constant([1, 2, 3, 6, 4])), 1, 6, 6, 4)
+    return net.model(net.op("MatMul", p, v))
+
+
+def by_letters() -> Any:
+    net = Net("by_letters")
+    q, k, v = (net.input(2, places, 3, 4) for places in (5, 6, 6))
+    p = net.op("Softmax", net.op("Einsum", q, k, equation="bshd,bthd->bhst"), axis=-1)
+    return net.model(net.op("Einsum", p, v, equation="bhst,bthd->bshd"))
+
+
+def by_gemm() -> Any:
+    net = Net("by_gemm")
+    p = net.op("Softmax", net.op("Gemm", net.input(5, 4), net.input(8, 4), transB=1), axis=-1)
+    return net.model(net.op("Gemm", p, net.input(6, 8), net.input(6), transB=1, alpha=0.5, beta=2.0))
+
+
+def pooled() -> Any:
+    """Rows are weights of a sum."""
+    net = Net("pooled")
+    x = net.input(2, 9, 6)
+    p = net.op("Softmax", net.op("MatMul", net.input(2, 9, 5), net.input(5, 1)), axis=1)
+    return net.model(net.op("ReduceSum", net.op("Mul", x, p), net.constant([1]), keepdims=0))
+
+
+def operator_of_onnx() -> Any:
+    net = Net("operator", opset=23)
+    q, k, v = (net.input(1, 5, width) for width in (16, 8, 8))
+    mask, more = net.input(5, 5, kind=TensorProto.BOOL), {"is_causal": 1, "softcap": 2.0}
+    return net.model(net.op("Attention", q, k, v, mask, q_num_heads=4, kv_num_heads=2, **more))
+
+
 MODELS = {
     "attention": attention(),
     "masked": attention(masked=True),
     "one head": attention(1, 6, 11, 2),
     "turned": turned(),
     "experts": experts(),
+    **{make.__name__: make() for make in (guarded, scaled, regrouped, by_letters, by_gemm, pooled, operator_of_onnx)},
 }
 NETWORKS = {name: read(model) for name, model in MODELS.items()}
 
@@ -76,7 +146,24 @@ def test_what_may_be_cut() -> None:
     other = net.model(net.op("MatMul", net.op("Softmax", net.input(4, 6), axis=0), net.input(6, 3)))
     net = Net("logarithms")
     logs = net.model(net.op("MatMul", net.op("LogSoftmax", net.input(4, 6), axis=-1), net.input(6, 3)))
-    for model in (twice, other, logs):
+    net = Net("squares")
+    p = net.op("Softmax", net.input(4, 6), axis=-1)
+    squares = net.model(net.op("Einsum", p, p, equation="ij,ij->i"))
+    net = Net("summand")
+    p = net.op("Where", net.input(4, 6, kind=TensorProto.BOOL), net.op("Softmax", net.input(4, 6)), net.number(0.1))
+    summand = net.model(net.op("MatMul", p, net.input(6, 3)))
+    net = Net("heads added up")
+    heads = net.model(
+        net.op("Einsum", net.op("Softmax", net.input(2, 4, 6)), net.input(2, 6, 3), equation="hij,hjk->ik")
+    )
+    net = Net("rows joined")
+    p = net.reshape(net.op("Softmax", net.input(4, 2, 6)), 4, 12)
+    joined = net.model(net.op("MatMul", p, net.input(12, 3)))
+    net = Net("guard read twice")
+    p = net.op("Softmax", net.input(4, 6))
+    guard = net.op("IsNaN", p)
+    read_twice = net.model(net.op("MatMul", net.op("Where", guard, net.number(0), p), net.input(6, 3)), guard)
+    for model in (twice, other, logs, squares, summand, heads, joined, read_twice):
         assert not any(item.running for item in read(model).operators)
 
 
@@ -150,6 +237,44 @@ def test_loops_that_would_normalise_too_early_are_refused() -> None:
     assert not replay_network(
         network, replace(early, groups=(*early.groups[:-1], last)), 1e9, double_buffered=False
     ).violations
+
+
+def test_rows_are_whole_in_a_group_without_their_sums() -> None:
+    """A loop over what comes between cuts that alone."""
+    network = NETWORKS["scaled"]
+    softmax = next(at for at, item in enumerate(network.operators) if item.running)
+    kinds = [item.kind for item in network.operators[softmax : softmax + 2]]
+    assert kinds == ["Softmax", "Div"]
+    group = Group((softmax, softmax + 1), (Loop(softmax + 1, 2, 4),))
+    others = [Group((at,)) for at in range(len(network.operators)) if at not in group.operators]
+    plan = NetworkPlan((*others[:softmax], group, *others[softmax:]))
+    (seen,) = (each for each in replay_on(network, plan, machine(10**6)).groups if softmax in each.extents)
+    assert seen.extents[softmax] == network.operators[softmax].dims
+    assert seen.extents[softmax + 1][-1] == 4
+    done = tensor.run(network, plan, machine="edge-45nm")
+    assert done.extra["run"]["largest_error"] < 1e-12
+
+
+@pytest.mark.parametrize("guard", [False, True])
+def test_rows_that_sums_cut_may_be_longer_than_memory(guard: bool) -> None:
+    """Scores of 800 places, twice, do not fit; without sums over them the softmax is taken apart."""
+    on, net = machine(3000), Net("long")
+    x, v = scores(net, 2, 5, 800, 4)
+    p = net.op("Softmax", x, axis=-1)
+    if guard:
+        p = net.op("Cast", net.op("Where", net.op("IsNaN", p), net.number(0), p), to=TensorProto.FLOAT16)
+        p = net.op("Cast", p, to=TensorProto.FLOAT)
+    model = net.model(net.op("MatMul", p, v))
+    network = network_from_onnx(model.SerializeToString(), most_row_bytes=on.most_row_bytes())
+    assert sum(item.kind == "Softmax" for item in network.operators) == 1
+    plan, replayed = planned(network, on, Search())
+    assert not replayed.violations
+    assert execute(network, plan, None, Search(seed=3)).errors[model.graph.output[0].name] < 1e-12
+    net = Net("long and read")
+    p = net.op("Softmax", net.input(2, 800), axis=-1)
+    model = net.model(net.op("MatMul", p, net.input(800, 3)), net.op("Tanh", p))
+    network = network_from_onnx(model.SerializeToString(), most_row_bytes=on.most_row_bytes())
+    assert "Softmax" not in {item.kind for item in network.operators}
 
 
 def test_long_attention_is_fused() -> None:

@@ -207,17 +207,27 @@ def loop_faults(network: Network, group: Group, where: str) -> Iterator[Violatio
 
 
 def running(network: Network, group: Group) -> dict[int, tuple[int, int]]:
-    """Return the operators whose rows are cut by the sums of their reader: what it makes, and the place of the loop."""
+    """Return the operators whose rows are cut by sums over them: what these make, and the place of the loop."""
     found = {}
-    for place, loop in enumerate(group.loops):
-        adds = network.operators[loop.operator]
-        if loop.dim not in _reduced(adds) or loop.tile >= adds.dims[loop.dim]:
-            continue
-        for access in adds.reads:
-            maker = network.producer.get(access.tensor)
-            if maker in group.operators and network.operators[maker].running:
-                found[maker] = (adds.writes[0].tensor, place)
+    places = {
+        loop.operator: place
+        for place, loop in enumerate(group.loops)
+        if loop.dim in _reduced(network.operators[loop.operator])
+        and loop.tile < network.operators[loop.operator].dims[loop.dim]
+    }
+    for number in group.operators:
+        adds = _adding(network, number) if network.operators[number].running else -1
+        if adds in places:
+            found[number] = (network.operators[adds].writes[0].tensor, places[adds])
     return found
+
+
+def _adding(network: Network, number: int) -> int:
+    """Return the operator that adds up over the rows of another one: the first behind it that adds up at all."""
+    while True:
+        number = max(network.consumers[network.operators[number].writes[0].tensor])
+        if _reduced(network.operators[number]):
+            return number
 
 
 def _reduced(item: Operator) -> set[int]:
@@ -252,6 +262,10 @@ class GroupRun:
         self.tensor: dict[str, int] = {}
         self.changes: dict[str, bool] = {}
         self.extents: dict[str, tuple[int, ...]] = {}
+        self.whole = {number: item.whole for number, item in self.items.items()}
+        for number, item in self.items.items():
+            if item.running and _adding(network, number) not in group.operators:
+                self.whole[number] = item.whole | item.running
         self.running = running(network, group)
         self.scaled = dict.fromkeys(self.running, 0.0)
 
@@ -307,7 +321,7 @@ class GroupRun:
             if number != sink:
                 for axis, index in enumerate(target.axes):
                     for dim, _ in index.terms:
-                        dims[dim] = dims[dim] if dim in item.whole else wanted[target.tensor][axis]
+                        dims[dim] = dims[dim] if dim in self.whole[number] else wanted[target.tensor][axis]
             yield f"work {number}", dims
             name = f"made {target.tensor}"
             self.tensor[name] = target.tensor

@@ -196,9 +196,10 @@ def touched(network: Network, operators: Sequence[int], loops: Mapping[Key, Span
         dims = [loops.get((number, dim), full(size)) for dim, size in enumerate(operator.dims)]
         written = operator.writes[0]
         if number != operators[-1]:
+            whole = network.whole_in(number, operators)
             for axis, index in enumerate(written.axes):
                 for dim, _ in index.terms:
-                    if dim not in operator.whole:
+                    if dim not in whole:
                         dims[dim] = asked[written.tensor][axis]
         result.regions[number] = tuple(dims)
         result.made[written.tensor] = tuple(

@@ -210,7 +210,10 @@ def _begun(tilings: Tilings, capacity: float, start: NetworkPlan | None) -> _Sta
     for group in () if start is None else start.groups:
         state.put(tuple(sorted(group.operators)))
     for number in range(len(tilings.network.operators)):
-        if number not in state.group_of and not state.put((number,)):
+        if number in state.group_of or state.put((number,)):
+            continue
+        rows = tilings.network.until_sums(number)
+        if rows is None or not state.group_of.keys().isdisjoint(rows) or not state.put(rows):
             state.members[number], state.group_of[number] = (number,), number
     return state
 

@@ -95,8 +95,8 @@ class Operator:
     Dimensions of ``whole`` cannot be cut: a softmax needs its row. Dimensions that the output lacks are reduced over.
     Of a ``barrier`` only the traffic is known: it reads all its inputs and writes all its outputs, once. ``first`` is
     where each dimension begins in the node that the operator computes a part of; empty where it computes all of it.
-    Dimensions of ``running`` are cut where the one reader of the operator cuts what it adds up over, and not otherwise:
-    a softmax in its online form.
+    Dimensions of ``running`` are cut where the operator that adds up over them cuts them, and not otherwise: a softmax
+    in its online form. Between the two are operators that make 0 of 0, and read nothing else that depends on it.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Operator:
 class Origin:
     """The model that a network was made of, as a file or its bytes, and the sizes given to symbolic dimensions.
 
-    Softmax and normalisations over rows of more than ``most_row_bytes`` were taken apart.
+    Rows of more than ``most_row_bytes`` were taken apart, unless sums cut them.
     """
 
     model: Path | bytes
@@ -181,15 +181,29 @@ class Network:
             if item.first
         }
 
+    def until_sums(self, number: int) -> tuple[int, ...] | None:
+        """Return an operator of running rows and those up to what adds up over them, None if it has no such rows."""
+        found, last = [number], number
+        while self.operators[number].running and (last == number or not self.operators[last].reduced):
+            found += self.consumers[self.operators[last].writes[0].tensor]
+            last = found[-1]
+        return tuple(sorted(found)) if found[1:] else None
+
+    @cached_property
+    def row_sums(self) -> dict[int, tuple[int, int]]:
+        """The operator that adds up over running rows, and its dimension, by the operator that has these."""
+        ends = {number: self.until_sums(number) for number, item in enumerate(self.operators) if item.running}
+        return {number: (rows[-1], self.operators[rows[-1]].reduced[0]) for number, rows in ends.items() if rows}
+
     def running_in(self, operators: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
         """Return the operators of a group whose rows its sums may cut, with the operator and dimension of these."""
-        found = []
-        for number in operators:
-            if self.operators[number].running:
-                (reader,) = self.consumers[self.operators[number].writes[0].tensor]
-                if reader in operators:
-                    found.append((number, (reader, self.operators[reader].reduced[0])))
-        return found
+        keys = ((number, self.row_sums[number]) for number in operators if self.operators[number].running)
+        return [(number, key) for number, key in keys if key[0] in operators]
+
+    def whole_in(self, number: int, operators: Sequence[int]) -> frozenset[int]:
+        """Return the dimensions of an operator that a group has to leave whole, whatever it asks for."""
+        item = self.operators[number]
+        return item.rows if item.running and self.row_sums[number][0] not in operators else item.whole
 
     def operations(self) -> float:
         """Return the operations of all operators; a multiply-accumulate is two."""

@@ -16,7 +16,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.networks.boxes import Box, Key, Span, touched
 from shorthaul.tensor.networks.execution.arrays import evaluated
 from shorthaul.tensor.networks.execution.memory import Far, Ranges, beyond, common, slices, volume
-from shorthaul.tensor.networks.execution.online import laid_out, softmax_of_tile
+from shorthaul.tensor.networks.execution.online import rows_of, softmax_of_tile
 from shorthaul.tensor.networks.execution.operators import Piece
 from shorthaul.tensor.networks.execution.reading import Index, Reader, gathered
 from shorthaul.tensor.networks.execution.windows import kind_of
@@ -110,7 +110,7 @@ class _GroupRun:
         self.anchor = next((n for n in self.parts if n != group.operators[-1]), None)
         #: By operator whose sums cut rows of a softmax: that one; logarithms of sums of exponentials, here and so far.
         self.running = {key[0]: n for n, key in self.network.running_in(group.operators) if key[0] in self.parts}
-        self.logs: dict[int, Array] = {}
+        self.logs: dict[int, tuple[Ranges, Array]] = {}
         self.logs_of: dict[int, Array] = {}
         self.late = self._after_anchor()
 
@@ -232,7 +232,8 @@ class _GroupRun:
         done = sum(volume(part) for part in missing) * operator.work
         self.moved.operations[number] = self.moved.operations.get(number, 0.0) + done
         if number in self.running.values():  # a tile of each row, which is another one in every step
-            made, self.logs[number] = softmax_of_tile(self._piece(number, region), operator)
+            made, logs = softmax_of_tile(self._piece(number, region), operator)
+            self.logs[number] = box, logs
             self._keep(tensor, _Held(box, made))
             return
         if number in self.parts:
@@ -264,9 +265,7 @@ class _GroupRun:
         if is_first:
             total = part
             if number in self.running:
-                softmax = self.running[number]
-                operators = self.network.operators
-                self.logs_of[number] = laid_out(self.logs[softmax], operators[softmax], operators[number])
+                self.logs_of[number] = self._logs(number, region)
         else:
             if held is None:
                 held = _Held(box, self.open.pop(box))
@@ -274,25 +273,34 @@ class _GroupRun:
                     self.moved.loads_bytes += self._size(tensor, volume(box))
             total = kind.merge(held.array, part)
             if number in self.running:
-                total = self._scaled(number, held.array, part)
+                total = self._scaled(number, region, held.array, part)
         self.sums[number] = _Held(box, total)
         if self._at_end(number):
             del self.sums[number]
-            if number in self.running:  # as the softmax of a row that is masked as a whole
-                total = np.where(np.isneginf(self.logs_of[number]), np.nan, total)
             self._keep(tensor, _Held(box, self._finished(number, region, total)))
 
-    def _scaled(self, number: int, total: Array, part: Array) -> Array:
-        """Return sums over two tiles of rows of a softmax, each normalised by itself, as those over both together."""
-        softmax = self.running[number]
-        logs = laid_out(self.logs[softmax], self.network.operators[softmax], self.network.operators[number])
-        before = self.logs_of[number]
-        both = np.logaddexp(before, logs)
-        with np.errstate(invalid="ignore"):
-            shares = [np.where(np.isneginf(one), 0.0, np.exp(one - both)) for one in (before, logs)]
-        self.logs_of[number] = both
-        self.moved.operations[softmax] += part.size
-        return np.asarray(total * shares[0] + part * shares[1])
+    def _logs(self, number: int, region: Ranges) -> Array:
+        """Return the logarithms of sums of exponentials of the rows that every element of a product's tile adds up."""
+        box, logs = self.logs[self.running[number]]
+        index = rows_of(self.network, self.running[number], number, region)
+        found = gathered(logs, [low for low, _ in box], index)
+        assert found is not None, "a product adds up rows of the tile before it"
+        return found
+
+    def _scaled(self, number: int, region: Ranges, total: Array, part: Array) -> Array:
+        """Return sums over two tiles of rows of a softmax, each normalised by itself, as those over both together.
+
+        A tile of nothing but minus infinity weighs nothing beside another one.
+        """
+        before, logs = self.logs_of[number], self._logs(number, region)
+        both = self.logs_of[number] = np.logaddexp(before, logs)
+        self.moved.operations[self.running[number]] += part.size
+        weighed = []
+        for logs_of, sums in ((before, total), (logs, part)):
+            with np.errstate(invalid="ignore"):
+                share = np.exp(logs_of - both)
+            weighed.append(np.where(np.isneginf(logs_of), np.where(np.isneginf(both), sums, 0.0), sums * share))
+        return np.asarray(weighed[0] + weighed[1])
 
     def _leave(self, tensor: int, held: _Held) -> None:
         """Store a tile whose sums are not complete."""

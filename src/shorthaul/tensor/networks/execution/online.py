@@ -1,4 +1,4 @@
-"""Softmax in its online form: tiles of rows, each normalised by itself, and what they weigh against one another."""
+"""Softmax in its online form: tiles of rows, each normalised by itself, and which of them a sum adds up."""
 
 from __future__ import annotations
 
@@ -7,38 +7,75 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.tensor.networks.execution.memory import Ranges
 from shorthaul.tensor.networks.execution.operators import Piece
-from shorthaul.tensor.networks.execution.reading import mesh
-from shorthaul.tensor.networks.model import Operator
+from shorthaul.tensor.networks.execution.reading import Index, mesh, regrouped
+from shorthaul.tensor.networks.model import Access, Expand, Network, Operator, Permute, Regroup, Stride
 
 Array = npt.NDArray[Any]
 
 
 def softmax_of_tile(piece: Piece, operator: Operator) -> tuple[Array, Array]:
-    """Return the softmax of a tile of every row, and the logarithm of its sum of exponentials.
-
-    A tile of nothing but minus infinity weighs nothing, and is 0 here.
-    """
+    """Return the softmax of a tile of every row, and the logarithm of its sum of exponentials."""
     values = piece.take(0, mesh(*piece.written()))
     (row,) = operator.running
     axis = [index.terms[0][0] if index.terms else -1 for index in operator.writes[0].axes].index(row)
     top = values.max(axis, keepdims=True)
-    shifted = np.exp(values - np.where(np.isneginf(top), 0.0, top))
+    shifted = np.exp(values - top)
     total = shifted.sum(axis, keepdims=True)
-    with np.errstate(divide="ignore"):
-        logs = top + np.log(total)
-    return np.divide(shifted, total, out=np.zeros_like(shifted), where=total > 0), np.where(total > 0, logs, -np.inf)
+    logs = np.where(np.isneginf(top), -np.inf, top + np.log(total))
+    return shifted / total, logs
 
 
-def laid_out(logs: Array, softmax: Operator, product: Operator) -> Array:
-    """Return what is known of rows along the axes of the output of the product that adds up over them."""
-    made = softmax.writes[0].tensor
-    (access,) = (access for access in product.reads if access.tensor == made)
-    along = [index.terms[0][0] if index.terms else -2 for index in access.axes]
-    wanted = [index.terms[0][0] if index.terms else -1 for index in product.writes[0].axes]
-    kept = [axis for axis, dim in enumerate(along) if dim in wanted]
-    flat = logs.reshape([size for axis, size in enumerate(logs.shape) if axis in kept])
-    order = sorted(range(len(kept)), key=lambda at: wanted.index(along[kept[at]]))
-    shape = iter(flat.transpose(order).shape)
-    dims = {along[axis] for axis in kept}
-    return flat.transpose(order).reshape([next(shape) if dim in dims else 1 for dim in wanted])
+def rows_of(network: Network, softmax: int, adds: int, region: Ranges) -> Index:
+    """Return the first place of the row of a softmax that each element of a region of its sums adds up."""
+    item = network.operators[adds]
+    kept = [index.terms[0][0] if index.terms else -1 for index in item.writes[0].axes]
+    rank = len(kept)
+    dims = [np.full((1,) * rank, low) for low, _ in region]
+    for axis, dim in enumerate(kept):
+        if dim >= 0:
+            low, high = region[dim]
+            dims[dim] = np.arange(low, high + 1).reshape([-1 if at == axis else 1 for at in range(rank)])
+    above = _between(network, softmax, adds)
+    while True:
+        maker = above.pop()
+        made = network.operators[maker].writes[0]
+        (access,) = (access for access in item.reads if access.tensor == made.tensor)
+        places = _followed(access, dims)
+        if maker == softmax:
+            return places
+        item = network.operators[maker]
+        dims = [np.zeros((1,) * rank, np.int64)] * len(item.dims)
+        for index, at in zip(made.axes, places, strict=True):
+            if index.terms:
+                dims[index.terms[0][0]] = at
+
+
+def _between(network: Network, softmax: int, adds: int) -> list[int]:
+    """Return a softmax and the operators between it and what adds up over its rows, in order."""
+    found = [softmax]
+    while (after := network.consumers[network.operators[found[-1]].writes[0].tensor][-1]) != adds:
+        found.append(after)
+    return found
+
+
+def _followed(access: Access, dims: list[npt.NDArray[np.int64]]) -> Index:
+    """Return the places of a stored tensor that an access reads at places of the dimensions."""
+    zero = np.zeros((1,) * dims[0].ndim, np.int64)
+    found = [
+        (sum((dims[dim] * factor for dim, factor in index.terms), zero) + index.offset) // index.divisor
+        for index in access.axes
+    ]
+    for step in access.steps:
+        match step:
+            case Permute(axes):
+                found = [found[axes.index(axis)] for axis in range(len(axes))]
+            case Stride(start, by, _):
+                found = [first + way * at for first, way, at in zip(start, by, found, strict=True)]
+            case Expand(source):
+                last = found[len(found) - len(source) :]
+                found = [at * 0 if size == 1 else at for size, at in zip(source, last, strict=True)]
+            case Regroup(shape, source):
+                found = list(regrouped(tuple(found), shape, source))
+    return tuple(found)

@@ -83,7 +83,7 @@ class Reader:
             return np.asarray(self.constants[name][index])
         if name in self.number:
             number = self.number[name]
-            return self.stored(number, _regrouped(index, self.shape(name), self.stored_shape[number]))
+            return self.stored(number, regrouped(index, self.shape(name), self.stored_shape[number]))
         if name in self.constants:
             return np.asarray(self.constants[name][index])
         node = self.maker.get(name)
@@ -102,7 +102,7 @@ class Reader:
         return self.take(name, mesh(*(range(size) for size in self.shape(name))))
 
 
-def _regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Index:
+def regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Index:
     """Return the places in a tensor of the same elements in row-major order."""
     if tuple(shape) == tuple(source):
         return index
@@ -158,7 +158,7 @@ def _dequantised(reader: Reader, node: Node, source: Array, index: Index) -> Arr
 
 def _reshaped(reader: Reader, node: Node, name: str, index: Index) -> Array:
     source = node.inputs[0]
-    return reader.take(source, _regrouped(index, reader.shape(name), reader.shape(source)))
+    return reader.take(source, regrouped(index, reader.shape(name), reader.shape(source)))
 
 
 def _transposed(reader: Reader, node: Node, name: str, index: Index) -> Array:

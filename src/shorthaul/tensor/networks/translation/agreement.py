@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Expand, Index, Permute, Regroup, Step, Stride
 
 Shape = tuple[int, ...]
@@ -71,3 +72,26 @@ def expect_signature(node: Any, opsets: Mapping[str, int]) -> None:
     given = {item.name for item in node.attribute}
     if any(item.required and name not in given for name, item in schema.attributes.items()):
         raise ValueError("lacks an attribute")
+
+
+def expect_names(model: Any) -> None:
+    """Raise :class:`InputError` for names that are no text, operators without outputs, versions before the first."""
+    graph = model.graph
+    items = (*graph.initializer, *graph.input, *graph.output, *graph.node)
+    names = [item.name for item in items]
+    for node in graph.node:
+        names += (node.domain, node.op_type, *node.input, *node.output, *(item.name for item in node.attribute))
+    for tensor in graph.initializer:
+        names += (text for entry in tensor.external_data for text in (entry.key, entry.value))
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise InputError("has a name that is not UTF-8 text", place="graph", value=repr(wrong))
+    for node in graph.node:
+        if not node.output:
+            place = f"node {node.name} ({node.op_type})"
+            raise InputError("has no output", place=place, cure="check the model with onnx.checker.check_model")
+    for item in model.opset_import:
+        if item.version < 1:
+            raise InputError(
+                "is no version of operators", place="opset_import", value=item.version, allowed="1 or more"
+            )

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.files.arrays import MOST_AXES
-from shorthaul.tensor.networks.translation.long_rows import taken_apart
+from shorthaul.tensor.networks.translation.agreement import expect_names
+from shorthaul.tensor.networks.translation.long_rows import LongRows, taken_apart
 from shorthaul.tensor.networks.translation.rewriting import branch, captured, mended, rewritten, shapes_of
 
 Array = npt.NDArray[Any]
@@ -74,12 +75,11 @@ class Graph:
 
 
 def graph_from_onnx(
-    data: bytes, dims: Mapping[str, int], folder: Path | None = None, most_row_bytes: float = math.inf
+    data: bytes, dims: Mapping[str, int], folder: Path | None = None, long_rows: LongRows | None = None
 ) -> Graph:
     """Return the graph of an ONNX model with its symbolic dimensions bound to ``dims``.
 
-    Small constants that lie in files beside the model are read from ``folder``. Softmax and normalisations over rows of
-    more than ``most_row_bytes``, read and written, are taken apart.
+    Small constants that lie in files beside the model are read from ``folder``; ``long_rows`` are taken apart.
     Raises :class:`InputError` for what is no model, for dimensions that are not bound, all at once, and if the package
     ``onnx`` is not installed.
     """
@@ -101,7 +101,7 @@ def graph_from_onnx(
         raise InputError("has no operator", place="graph", allowed="one node at least")
     # Before version 4 inference knows initializers only if they are inputs too, which many files leave out.
     model.ir_version = max(model.ir_version, _INITIALIZERS_KNOWN)
-    _expect_names(model)
+    expect_names(model)
     for tensor in model.graph.initializer:
         if min(tensor.dims, default=0) < 0 or math.prod(tensor.dims) > _MOST_WEIGHTS:
             place, allowed = f"initializer {tensor.name}", f"sizes from 0 on, up to {_MOST_WEIGHTS} elements"
@@ -117,32 +117,9 @@ def graph_from_onnx(
     _bind(model.graph, dims)
     try:
         model = onnx.inliner.inline_local_functions(model) if model.functions else model
-        return _Reader(onnx, model, most_row_bytes).read()
+        return _Reader(onnx, model, long_rows or LongRows()).read()
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, DecodeError) as error:
         raise InputError(f"has shapes or types that contradict each other: {_first_line(error)}") from None
-
-
-def _expect_names(model: Any) -> None:
-    """Raise :class:`InputError` for names that are no text, operators without outputs, versions before the first."""
-    graph = model.graph
-    items = (*graph.initializer, *graph.input, *graph.output, *graph.node)
-    names = [item.name for item in items]
-    for node in graph.node:
-        names += (node.domain, node.op_type, *node.input, *node.output, *(item.name for item in node.attribute))
-    for tensor in graph.initializer:
-        names += (text for entry in tensor.external_data for text in (entry.key, entry.value))
-    wrong = next((name for name in names if not isinstance(name, str)), None)
-    if wrong is not None:
-        raise InputError("has a name that is not UTF-8 text", place="graph", value=repr(wrong))
-    for node in graph.node:
-        if not node.output:
-            place = f"node {node.name} ({node.op_type})"
-            raise InputError("has no output", place=place, cure="check the model with onnx.checker.check_model")
-    for item in model.opset_import:
-        if item.version < 1:
-            raise InputError(
-                "is no version of operators", place="opset_import", value=item.version, allowed="1 or more"
-            )
 
 
 def _first_line(error: Exception) -> str:
@@ -223,8 +200,8 @@ def _fixed_shape(value: Any) -> Shape | None:
 class _Reader:
     """A model while its shapes are inferred and its constants are computed, in turn until nothing changes."""
 
-    def __init__(self, onnx: Any, model: Any, most_row_bytes: float) -> None:
-        self.onnx, self.model, self.most_row_bytes = onnx, model, most_row_bytes
+    def __init__(self, onnx: Any, model: Any, long_rows: LongRows) -> None:
+        self.onnx, self.model, self.long_rows = onnx, model, long_rows
         self.values: dict[str, Array] = {}
         self.folded: list[Node] = []
         self.constants: set[str] = set()
@@ -286,7 +263,7 @@ class _Reader:
             for node in graph.node
             if node.op_type == "Reshape" and node.input
         }
-        known = (self.shapes, self.types, before)
+        known = (self.shapes, self.types, self.values)
         opset = max((item.version for item in self.model.opset_import if item.domain in {"", "ai.onnx"}), default=1)
         for number, node in enumerate(graph.node):
             name = node.name or f"{node.op_type}_{number}"
@@ -294,8 +271,8 @@ class _Reader:
                 made = branch(node, bool(self.values[node.input[0]].all()), names, self.onnx)
             else:
                 try:
-                    made = rewritten(self.onnx, node, name, self.shapes, self.types)
-                    made = made or taken_apart(self.onnx, node, name, known, opset, self.most_row_bytes)
+                    made = rewritten(self.onnx, node, name, known)
+                    made = made or taken_apart(self.onnx, node, name, known, before, opset, self.long_rows)
                 except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):  # its translation tells
                     made = None
             nodes += [node] if made is None else made[0]
@@ -424,7 +401,11 @@ class _Reader:
             return None
         made = [np.asarray(value) for value in result]
         # What is rounded to 16 bits here would not be so in double precision.
-        return None if any(value.dtype.name in {"float16", "bfloat16"} for value in made) else made
+        narrow = [value for value in made if value.dtype.name in {"float16", "bfloat16"}]
+        exact = node.op_type == "Cast" and all(
+            np.array_equal(value.astype(np.float64), self.values[node.input[0]].astype(np.float64)) for value in narrow
+        )
+        return made if exact or not narrow else None
 
     def _assume_shapes(self) -> bool:
         """Give what has no shape one: first what is known of operators, otherwise that of one operator's input.

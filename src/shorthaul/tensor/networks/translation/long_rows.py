@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from shorthaul.tensor.networks.translation.rewriting import Shape, Writer
+from shorthaul.tensor.networks.translation.rewriting import Known, Shape, Writer
 
 #: The version of ONNX from which on softmax takes one axis, and those from which on reductions are given their axes as
 #: a tensor, by kind.
@@ -19,29 +20,37 @@ _AXES_AS_INPUT: Final = {"ReduceSum": 13, "ReduceMean": 18, "ReduceMax": 18}
 _BY_CHANNEL: Final = ("InstanceNormalization", "GroupNormalization")
 
 
+@dataclass(frozen=True, slots=True)
+class LongRows:
+    """Rows of more than ``most_bytes``, read and written, of normalisations, and of softmax that makes ``softmax``.
+
+    Of other softmax they are cut by who adds up over them.
+    """
+
+    most_bytes: float = math.inf
+    softmax: frozenset[str] = frozenset()
+
+
 def taken_apart(
-    onnx: Any,
-    node: Any,
-    name: str,
-    known: tuple[Mapping[str, Shape], Mapping[str, int], Mapping[str, Shape]],
-    opset: int,
-    most_row_bytes: float,
+    onnx: Any, node: Any, name: str, known: Known, before: Mapping[str, Shape], opset: int, rows_of: LongRows
 ) -> tuple[list[Any], list[Any]] | None:
     """Return nodes that compute what ``node`` does, pass after pass over its rows, and their constants.
 
-    None where it has no rows, or they take at most ``most_row_bytes`` as they are read and written, with the factors
-    along them. ``known`` are the shapes and types of tensors, and shapes before a ``Reshape``.
+    None where it has no rows, or they are not among ``rows_of``, with the factors along them. ``before`` are shapes
+    before a ``Reshape``.
     """
     take = _TAKEN_APART.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
-    shapes, types, before = known
+    if node.op_type == "Softmax" and node.output[0] not in rows_of.softmax:
+        return None
+    shapes, types, _ = known
     shape = shapes.get(node.input[0]) if take is not None else None
     if take is None or not shape or node.input[0] not in types or any(node.output[1:]):
         return None
-    rows = _Rows(Writer(onnx, node, name, shapes, types), shape, opset, before.get(node.input[0], shape))
+    rows = _Rows(Writer(onnx, node, name, known), shape, opset, before.get(node.input[0], shape))
     width = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(types[node.input[0]])).itemsize
     row = math.prod(rows.shape[axis] for axis in rows.axes)
     factors = 0 if node.op_type in _BY_CHANNEL else row * len(node.input[1:])
-    fits = width * (2 * row + factors) <= most_row_bytes or math.prod(shape) == row
+    fits = width * (2 * row + factors) <= rows_of.most_bytes or math.prod(shape) == row
     if fits or not take(rows):
         return None
     return rows.writer.nodes, rows.writer.constants

@@ -14,6 +14,7 @@ from shorthaul.tensor.networks.model import Expand, Network, Origin, Permute, Re
 from shorthaul.tensor.networks.translation.agreement import expect_signature
 from shorthaul.tensor.networks.translation.builder import Builder, chained
 from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
+from shorthaul.tensor.networks.translation.long_rows import LongRows
 from shorthaul.tensor.networks.translation.need import needed_part
 from shorthaul.tensor.networks.translation.online import with_running_rows
 from shorthaul.tensor.networks.translation.operators import TRANSLATIONS
@@ -37,7 +38,8 @@ def network_from_onnx(
     """Return the network of an ONNX model, its symbolic dimensions bound to ``dims``.
 
     Operators that are not known are barriers, listed in the remarks: they read their inputs and write their outputs
-    once. Softmax and normalisations over rows of more than ``most_row_bytes``, read and written, become several passes.
+    once. Normalisations over rows of more than ``most_row_bytes``, read and written, become several passes, and so does
+    softmax, unless it is added up over its rows.
     Raises :class:`InputError` for what is no model, and for dimensions without a size.
     """
     return translated(data, dims, file=file, most_row_bytes=most_row_bytes).network
@@ -48,9 +50,29 @@ def translated(
 ) -> Translation:
     """Return the network of an ONNX model with the graph it was made of; see :func:`network_from_onnx`."""
     sizes = {} if dims is None else dict(dims)
+    origin = Origin(data if file is None else file, sizes, most_row_bytes)
+    made = _translated(data, origin, frozenset())
+    long = _long_softmax(made.network.whole or made.network, most_row_bytes)
+    return _translated(data, origin, long) if long else made
+
+
+def _long_softmax(network: Network, most_row_bytes: float) -> frozenset[str]:
+    """Return what softmax makes whose rows, read and written, are too long to be whole, as they have to be."""
+    found = set()
+    for item in network.operators:
+        if item.kind == "Softmax" and item.whole:
+            made = network.tensors[item.writes[0].tensor]
+            if 2 * math.prod(item.dims[dim] for dim in item.whole) * made.bits > 8 * most_row_bytes:
+                found.add(made.name)
+    return frozenset(found)
+
+
+def _translated(data: bytes, origin: Origin, long_softmax: frozenset[str]) -> Translation:
+    file = origin.model if isinstance(origin.model, Path) else None
     try:
-        graph = graph_from_onnx(data, sizes, None if file is None else file.parent, most_row_bytes)
-        builder = Builder(graph, most_row_bytes=most_row_bytes)
+        long_rows = LongRows(origin.most_row_bytes, long_softmax)
+        graph = graph_from_onnx(data, origin.dims, None if file is None else file.parent, long_rows)
+        builder = Builder(graph, most_row_bytes=origin.most_row_bytes)
         guessed = set(graph.guessed)
         for node in graph.nodes:
             is_guess = any(name in guessed for name in node.inputs)
@@ -83,9 +105,8 @@ def translated(
         f"{kind} is not known ({_some(names)}): its traffic counts, and nothing is fused with it"
         for kind, names in builder.unknown.items()
     ]
-    operators = with_running_rows(builder.operators, builder.tensors)
+    operators = with_running_rows(builder)
     made = (tuple(builder.tensors), operators, (*graph.remarks, *remarks))
-    origin = Origin(data if file is None else file, sizes, most_row_bytes)
     network, kept = needed_part(Network(graph.name, *made, origin, outputs))
     return Translation(network, graph, tuple(builder.nodes[number] for number in kept))
 

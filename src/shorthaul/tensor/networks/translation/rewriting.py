@@ -8,16 +8,22 @@ from typing import Any, Final
 import numpy as np
 
 Shape = tuple[int, ...]
+#: Of tensors by name: shapes, types by their numbers in ONNX, and the elements of small constants.
+Known = tuple[Mapping[str, Shape], Mapping[str, int], Mapping[str, Any]]
 #: The domain of the operators that onnxruntime adds.
 _DOMAIN: Final = "com.microsoft"
 _ACTIVATION: Final = {"Clip": ("min", "max"), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
 
 
 class Writer:
-    """The nodes that stand for one, while they are written; ``constants`` are the initializers that they need."""
+    """The nodes that stand for one, while they are written; ``constants`` are the initializers that they need.
 
-    def __init__(self, onnx: Any, node: Any, name: str, shapes: Mapping[str, Shape], types: Mapping[str, int]) -> None:
-        self.onnx, self.name, self.shapes, self.types = onnx, name, shapes, types
+    ``known`` are the shapes and types of tensors, and what small constants hold.
+    """
+
+    def __init__(self, onnx: Any, node: Any, name: str, known: Known) -> None:
+        self.onnx, self.name = onnx, name
+        self.shapes, self.types, self.numbers = known
         self.inputs, self.outputs = list(node.input), list(node.output)
         self.kind: str = node.op_type
         self.values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
@@ -44,12 +50,10 @@ class Writer:
         return name
 
 
-def rewritten(
-    onnx: Any, node: Any, name: str, shapes: Mapping[str, Shape], types: Mapping[str, int]
-) -> tuple[list[Any], list[Any]] | None:
+def rewritten(onnx: Any, node: Any, name: str, known: Known) -> tuple[list[Any], list[Any]] | None:
     """Return nodes of ONNX that compute what ``node`` does and their constants; None where nothing is known of it."""
-    rewrite = _REWRITTEN.get(node.op_type) if node.domain == _DOMAIN else None
-    writer = Writer(onnx, node, name, shapes, types)
+    rewrite = {_DOMAIN: _REWRITTEN, "": _PLAINER, "ai.onnx": _PLAINER}.get(node.domain, {}).get(node.op_type)
+    writer = Writer(onnx, node, name, known)
     return (writer.nodes, writer.constants) if rewrite is not None and rewrite(writer) else None
 
 
@@ -108,6 +112,38 @@ def _activated(writer: Writer) -> bool:
     return True
 
 
+def _of_type(writer: Writer) -> bool:
+    """A conversion into the type of another tensor, which may be known: then constants stay constants."""
+    kind = writer.types.get(writer.inputs[1], 0)
+    return bool(kind and writer.add("Cast", writer.inputs[0], output=writer.outputs[0], to=kind))
+
+
+def _chosen(writer: Writer) -> bool:
+    """A choice that is the same everywhere, as masks that leave out nothing make."""
+    condition = writer.numbers.get(writer.inputs[0])
+    if condition is None or not condition.size or condition.all() != condition.any():
+        return False
+    return _as_it_is(writer, writer.inputs[1 if condition.all() else 2])
+
+
+def _without_margin(writer: Writer) -> bool:
+    pads = writer.values.get("pads", writer.numbers.get(writer.input(1)))
+    return pads is not None and not np.any(pads) and _as_it_is(writer, writer.inputs[0])
+
+
+def _as_it_is(writer: Writer, source: str) -> bool:
+    shape = writer.shapes.get(source)
+    is_same = shape is not None and shape == writer.shapes.get(writer.outputs[0])
+    return is_same and bool(writer.add("Identity", source, output=writer.outputs[0]))
+
+
+#: Operators of ONNX that others stand for.
+_PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
+    "CastLike": _of_type,
+    "Where": _chosen,
+    "Pad": _without_margin,
+}
+#: Operators of onnxruntime.
 _REWRITTEN: Final[dict[str, Callable[[Writer], bool]]] = {
     **dict.fromkeys(("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), _skipping),
     **dict.fromkeys(("FusedMatMul", "TransposeMatMul"), _product),
