@@ -207,6 +207,13 @@ MOST_BOX_ROUNDS = 12
 MOST_EDGES_NEAR = 4
 #: Places along one coordinate at which tiles may begin.
 MOST_PLANES = 10_000
+#: Instances in a box and those around it that are looked at one by one, for what is alive there.
+MOST_ALIVE_POINTS = 200_000
+#: Times the memory that a box may touch, if what is alive at a time fits; rounds to find the largest such box; the
+#: share of the memory that comes and goes along a run, from which on that is tried.
+MOST_TOUCHED = 2
+MOST_ALIVE_ROUNDS = 4
+LEAST_PASSING = 0.25
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
 #: Counts of them that are kept: boxes of one search differ in a loop or two.

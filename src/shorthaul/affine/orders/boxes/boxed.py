@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, permutations, product
 from math import inf
 
@@ -23,7 +24,17 @@ from shorthaul.affine.orders.placement import (
     signs_of,
 )
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.tuning import MOST_BOX_ROUNDS, MOST_EDGES_NEAR, NO_SLACK, STRIP, WIDEST_FREE_ORDER, Slack
+from shorthaul.affine.tuning import (
+    LEAST_PASSING,
+    MOST_ALIVE_ROUNDS,
+    MOST_BOX_ROUNDS,
+    MOST_EDGES_NEAR,
+    MOST_TOUCHED,
+    NO_SLACK,
+    STRIP,
+    WIDEST_FREE_ORDER,
+    Slack,
+)
 
 #: Loops that run one by one outside, and those that may be tiled.
 Band = tuple[tuple[int, ...], tuple[int, ...]]
@@ -66,18 +77,19 @@ def boxed(
     found = [item for band in bands for item in alone[band, words[0]]]
     if len(words) > 1:
         found = [item] if found and (item := _nested(cells, extents, words, alone, slack, still)) is not None else []
-    made = [
-        BoxStep(
-            step,
-            tuple(Box(*boxes, first, 0 if level else item.outer) for level, boxes in enumerate(item.loops)),
-            words,
-            cells,
-            extents,
-            sizes,
-            still,
-        )
-        for item in found
-    ]
+    alive = grouping.alive() if slack == NO_SLACK and len(words) == 1 else None
+
+    def as_step(item: Found) -> BoxStep:
+        loops = tuple(Box(*boxes, first, 0 if level else item.outer) for level, boxes in enumerate(item.loops))
+        return BoxStep(step, loops, words, cells, extents, sizes, still, alive)
+
+    made = [as_step(item) for item in found]
+    if alive is not None and all(item.passing >= LEAST_PASSING * words[0] for item in made):
+        for band in bands:
+            larger = _larger(as_step, partial(BoxSearch, cells, extents, *band, small=stepped), words[0])
+            if larger is not None:
+                found.append(larger)
+                made.append(as_step(larger))
     if len(made) > 1 and any(item.is_cut for item in cells):
         shares = (1 + slack.strips * item.has_strips for item in made)
         return min(
@@ -85,6 +97,24 @@ def boxed(
             key=lambda pair: (pair[0].loads(sizes, words[0]) / pair[1], stepped * pair[0].room),
         )[0]
     return made[min(range(len(found)), key=lambda at: found[at].value)] if made else None
+
+
+def _larger(
+    as_step: Callable[[Found], BoxStep], search: Callable[[Sequence[Level]], BoxSearch], words: int
+) -> Found | None:
+    """Return boxes that touch more than ``words``, of which no more are alive at a time; None if none are found."""
+    capacity = MOST_TOUCHED * words
+    for _ in range(MOST_ALIVE_ROUNDS):
+        found = search([Level(capacity)]).best()
+        if found is None:
+            return None
+        made = as_step(found)
+        if made.touched <= words:
+            return None
+        if made.fits:
+            return found
+        capacity = min(capacity, made.touched) * words // (made.room + 1)
+    return None
 
 
 def _nested(

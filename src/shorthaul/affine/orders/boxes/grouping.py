@@ -14,6 +14,7 @@ from shorthaul.affine.integer_sets.dependences import Flow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.integer_sets.subspaces import integer_solution
 from shorthaul.affine.model import Reference
+from shorthaul.affine.orders.boxes.alive import Alive, Line
 from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
@@ -48,6 +49,22 @@ class _Group:
     loaded: list[isl.Set] = field(default_factory=list)
     made: list[tuple[tuple[int, ...], isl.Set]] = field(default_factory=list)
     sources: list[str | None] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)  #: the reads
+    writes: list[Line] = field(default_factory=list)  #: those of ``made``
+
+
+@dataclass(frozen=True)
+class _Outside:
+    """What instances of ``sink`` read from outside a step: elements, readers, and values by step and element.
+
+    ``own`` is the group that it is in by itself.
+    """
+
+    own: _Key
+    sink: str
+    elements: isl.Map
+    readers: isl.Set
+    values: isl.Map
 
 
 class Grouping:
@@ -65,6 +82,7 @@ class Grouping:
         self.stepped = stepped
         self.storage, self.flow, self.step, self.placement, self.sizes = storage, storage.flow, step, placement, sizes
         self.groups: dict[_Key, _Group] = {}
+        self.outside: list[_Outside] = []
         program = self.flow.program
         ends = _ends(union(self.image(name, program.by_name[name].domain) for name in placement))
         self.first = tuple(low for low, _ in ends)
@@ -102,6 +120,8 @@ class Grouping:
             made = None if source is None else self._in_form(source.name, source.write, key[0])
             if self.stepped and not self._in_step(item):  # apart from what this step computes
                 key, made = ((key[0][0], self._before(item), key[0][2]), key[1]), None
+                relation = self.storage.relation(item.reference)
+                self._from_outside(key[0], item.sink, relation, item.relation.reverse())
             self._note(key, item, made)
         for use in self.step.reads:
             if use.source is not None and use.source not in names:
@@ -111,8 +131,71 @@ class Grouping:
                 group = self.groups.setdefault((use.array, use.source, lines[0]), _Group())
                 group.constants.append(lines[1])
                 group.places.append(self.image(use.sink, use.domain))
-        found = (self._made(key, group, box) for key, group in self.groups.items())
-        return tuple(item for item in found if item is not None)
+                group.lines.append(self._line(use.sink, use.rows))
+                if self.stepped:
+                    written = self.storage.relation(self.flow.program.by_name[use.source].write)
+                    self._from_outside(
+                        (use.array, use.source, lines[0]), use.sink, use.function.apply_range(written), use.function
+                    )
+        if self.stepped:
+            self._one_value_each(box)
+        found = ((self._made(key, group, box), group) for key, group in self.groups.items())
+        pairs = [(item, group) for item, group in found if item is not None]
+        self._lines = tuple((*group.lines, *(group.writes if item.fresh else ())) for item, group in pairs)
+        return tuple(item for item, _ in pairs)
+
+    def _one_value_each(self, box: isl.Set) -> None:
+        """Let elements stand for values from before a step, where every element has one in a step.
+
+        So what is read at one place of the program is one group, whether it is an input or who computed it, if that
+        is read everywhere and no more elements lie between these than are counted apart.
+        """
+        for array in dict.fromkeys(item.own[0] for item in self.outside):
+            found = [item for item in self.outside if item.own[0] == array]
+            members = {item.own for item in found}
+            made: dict[_Key, _Group] = {}
+            if len(members) < 2 or not _is_single_valued([item.values for item in found]):
+                continue
+            for item in found:
+                rows = function_rows(item.elements)
+                lines = None if rows is None else self._in_coordinates(item.sink, rows)
+                if lines is None:
+                    break
+                group = made.setdefault((array, BEFORE, lines[0]), _Group())
+                group.constants.append(lines[1])
+                group.places.append(self.image(item.sink, item.readers))
+                group.lines.append(self._line(item.sink, rows))
+            else:
+                apart = [self._made(key, self.groups[key], box) for key in members]
+                merged = [self._made(key, group, box) for key, group in made.items()]
+                fill = all(item is not None and not item.is_cut for item in merged)
+                if fill and self._count(merged) <= self._count(apart):
+                    self.groups = {key: group for key, group in self.groups.items() if key not in members} | made
+
+    def _count(self, cells: Iterable[Cells | None]) -> int:
+        return sum(int(item.count(self.extents)) for item in cells if item is not None)
+
+    def _from_outside(self, key: _Key, sink: str, elements: isl.Map, values: isl.Map) -> None:
+        """Note the ``elements`` that instances read, and their ``values`` from before a step."""
+        readers = values.domain()
+        places = self._steps(sink).flat_range_product(elements.reset_tuple_id(isl.dim_type.out))
+        pairs = at_sizes(places.intersect_domain(readers).reverse().apply_range(values), self.sizes)
+        elements = elements.intersect_domain(readers)
+        for item in self.flow.program.by_name[sink].reads:
+            if item.array == key[0] and self.storage.relation(item).intersect_domain(readers).is_equal(elements):
+                elements = self.storage.relation(item)  # as written: on a border it has other forms
+                break
+        self.outside.append(_Outside(key, sink, elements, readers, pairs))
+
+    def alive(self) -> Alive:
+        """Return what tells how long the cells of the groups found are alive."""
+        by_name = self.flow.program.by_name
+        times = {name: function_rows(by_name[name].schedule) for name in self.placement}
+        return Alive(self._lines, self.placement, times, self.first, self.extents, self.sizes)
+
+    def _line(self, name: str, rows: tuple[Row, ...] | None) -> Line:
+        """Return an access; every step has elements of its own, if there are steps."""
+        return Line(name, (*self.placement[name][: self.stepped], *(rows or ())))
 
     def _pieces(self, item: Flow) -> Iterator[Flow]:
         """Yield a flow in parts of which each reads by one affine function: values of this step, and earlier ones."""
@@ -150,10 +233,13 @@ class Grouping:
         group.places.append(self.image(item.sink, everywhere))
         group.elements.append(self._elements(item, readers))
         group.sources.append(item.source)
+        group.lines.append(self._line(item.sink, function_rows(self.storage.relation(item.reference))))
         if made is None or item.source is None:
             group.loaded.append(group.elements[-1])
         else:
             group.made.append((made, self.image(item.source, item.relation.domain())))
+            written = self.flow.program.by_name[item.source].write
+            group.writes.append(self._line(item.source, function_rows(self.storage.relation(written))))
 
     def _elements(self, item: Flow, points: isl.Set) -> isl.Set:
         """Return the elements that instances read, with the step in front where there are steps."""
@@ -282,6 +368,14 @@ class Grouping:
             constants.insert(0, 0)
             lattice.insert(0, (1, 0))
         return (tuple(factors), tuple(lattice)), tuple(constants)
+
+
+def _is_single_valued(parts: Sequence[isl.Map]) -> bool:
+    """True if the maps are one function, whatever they lead to."""
+    every = isl.UnionMap.from_map(parts[0])
+    for item in parts[1:]:
+        every = every.union(isl.UnionMap.from_map(item))
+    return bool(every.is_single_valued())
 
 
 def _ends(places: isl.Set) -> list[tuple[int, int]]:

@@ -13,10 +13,11 @@ import numpy as np
 
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
+from shorthaul.affine.orders.boxes.alive import Alive
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, boxes_in, within
 from shorthaul.affine.orders.tile_steps import AtSizes, Step
-from shorthaul.affine.tuning import MOST_COUNTS_KEPT, PIECES_OF_A_RUN, STRIP
+from shorthaul.affine.tuning import MOST_COUNTS_KEPT, MOST_TOUCHED, PIECES_OF_A_RUN, STRIP
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class BoxStep(AtSizes):
     """One phase in boxes that were searched at given sizes; ``plain`` is the phase for all sizes.
 
     With several ``boxes`` each is cut into the next, and the k-th stays in a memory of ``capacities[k]`` words.
-    In ``still`` are loops along which an element that is written stays, with one along its row.
+    In ``still`` are loops along which an element that is written stays, with one along its row. Where it is known what
+    is ``alive`` inside, no more needs room.
     """
 
     boxes: tuple[Box, ...]
@@ -46,6 +48,7 @@ class BoxStep(AtSizes):
     extents: tuple[int, ...]
     sizes: Mapping[str, int]
     still: frozenset[tuple[int, int]] = frozenset()
+    alive: Alive | None = None
 
     @property
     def box(self) -> Box:
@@ -61,9 +64,24 @@ class BoxStep(AtSizes):
     @property
     def room(self) -> int:
         """The most words held at a time in the innermost boxes, with room for one result."""
+        touched, alive = self.touched, None
+        if self.alive is not None and self.capacities[-1] < touched <= MOST_TOUCHED * self.capacities[-1]:
+            alive = self.alive.most(self.cells, tuple(zip(self.box.loops, self.box.edges, strict=True)))
+        return touched if alive is None else min(touched, 1 + alive)
+
+    @property
+    def touched(self) -> int:
+        """All cells of an innermost box, with room for one result."""
         edges = dict(zip(self.box.loops, self.box.edges, strict=True))
         held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
         return 1 + int(sum(item.count(held) for item in self.cells))
+
+    @property
+    def passing(self) -> int:
+        """The cells of an innermost box that come and go along the innermost loop over boxes."""
+        edges = dict(zip(self.box.loops, self.box.edges, strict=True))
+        held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
+        return int(sum(item.count(held) for item in self.cells if item.loops.intersection(self.box.loops[-1:])))
 
     @property
     def has_strips(self) -> bool:

@@ -1,0 +1,199 @@
+"""What is alive inside of a box, instance by instance, instead of all that it touches.
+
+Boxes along the innermost loop over boxes are a run. A group that depends on this loop loads the union of its cells
+over the run, and needs room for a cell from its first access in the run to its last only; other groups hold all they
+touch. So the room is the sum of these, and the most cells of the groups of the run that are alive at one instance.
+
+It is counted once, in a box and those around it that share cells with it, as if all statements had instances at all
+places. Boxes that are cut off have some of these, so no cell is alive for longer there, provided that a box elsewhere
+is the same, moved: inside of it the time of an instance must follow from its place by one rule for all statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.affine.integer_sets.subspaces import integer_solution
+from shorthaul.affine.orders.boxes.cells import Cells
+from shorthaul.affine.orders.placement import Row
+from shorthaul.affine.tuning import MOST_ALIVE_POINTS
+
+IntArray = npt.NDArray[np.int64]
+#: Loops over boxes with their edges, the outermost first.
+_Loops = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """An access of a statement: its subscripts as functions of the iterators."""
+
+    statement: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Alive:
+    """The accesses of every group of cells, with places and times of the statements, at ``sizes``.
+
+    ``times`` are None where the time of a statement is not affine.
+    """
+
+    lines: tuple[tuple[Line, ...], ...]
+    placement: Mapping[str, tuple[Row, ...]]
+    times: Mapping[str, tuple[Row, ...] | None]
+    first: tuple[int, ...]
+    extents: tuple[int, ...]
+    sizes: Mapping[str, int]
+    _known: dict[_Loops, int | None] = field(default_factory=dict)
+
+    def most(self, cells: Sequence[Cells], loops: _Loops) -> int | None:
+        """Return the most words held at a time in boxes of ``loops``, without a result; None where it is not known."""
+        if loops not in self._known:
+            self._known[loops] = self._most(cells, loops) if loops else None
+        return self._known[loops]
+
+    def _most(self, cells: Sequence[Cells], loops: _Loops) -> int | None:
+        run = loops[-1][0]
+        edges = dict(loops)
+        held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
+        passing = [
+            number for number, item in enumerate(cells) if run in item.loops and not _is_shared(item, cells, run)
+        ]
+        fixed = sum(int(item.count(held)) for number, item in enumerate(cells) if number not in passing)
+        names = sorted({line.statement for number in passing for line in self.lines[number]})
+        near = max((_boxes_of_a_cell(cells[number], held, run) for number in passing), default=0)
+        bases = {name: self._basis(name, (run, *(at for at, _ in loops if at != run))) for name in names}
+        if not passing or not self._move_together(names, bases):
+            return None
+        ends = [
+            (0, edge) if at in edges else (first, first + edge) for at, (first, edge) in enumerate(self._ends(held))
+        ]
+        ends[run] = -near * held[run], (near + 1) * held[run]
+        sizes = {name: _points_in(ends, base, run, 2 * near + 1) for name, base in bases.items()}
+        if sum(sizes.values()) > MOST_ALIVE_POINTS:
+            return None
+        points = {name: self._points(name, base, ends, run, near) for name, base in bases.items()}
+        order = _ranks([np.column_stack(points[name][1:]) for name in names])
+        ranks = dict(zip(names, order, strict=True))
+        middle = np.concatenate([ranks[name][points[name][1] == 0] for name in names])
+        changes = np.zeros(sum(map(len, order)) + 1, np.int64)
+        for number in passing:
+            found = [self._elements(line, points[line.statement][0]) for line in self.lines[number]]
+            when = np.concatenate([ranks[line.statement] for line in self.lines[number]])
+            _, which = np.unique(np.concatenate(found), axis=0, return_inverse=True)
+            which = which.reshape(-1)
+            begin, end = np.full(which.max() + 1, len(changes)), np.zeros(which.max() + 1, np.int64)
+            np.minimum.at(begin, which, when)
+            np.maximum.at(end, which, when)
+            np.add.at(changes, begin, 1)
+            np.add.at(changes, end + 1, -1)
+        return fixed + int(np.cumsum(changes)[middle].max(initial=0))
+
+    def _ends(self, held: Sequence[int]) -> Iterator[tuple[int, int]]:
+        yield from zip(self.first, held, strict=True)
+
+    def _basis(self, name: str, wanted: Sequence[int]) -> tuple[int, ...] | None:
+        """Return coordinates that tell the iterators of a statement, first those ``wanted``; None if there are none."""
+        rows, chosen = self.placement[name], list[int]()
+        depth = len(rows[0].factors)
+        for at in (*wanted, *(other for other in range(len(rows)) if other not in wanted)):
+            more = [*(rows[other].factors for other in chosen), rows[at].factors]
+            if len(chosen) < depth and np.linalg.matrix_rank(np.array(more)) == len(more):
+                chosen.append(at)
+        units = np.eye(depth, dtype=np.int64).tolist()
+        matrix = tuple(rows[at].factors for at in chosen)
+        if len(chosen) < depth or any(integer_solution(matrix, tuple(unit)) is None for unit in units):
+            return None
+        return tuple(chosen)
+
+    def _move_together(self, names: Sequence[str], bases: Mapping[str, tuple[int, ...] | None]) -> bool:
+        """True if the order of instances in boxes that are moved stays what it is."""
+        moving = {}
+        for name in names:
+            base, times = bases[name], self.times[name]
+            if base is None or times is None:
+                return False
+            matrix = tuple(self.placement[name][at].factors for at in base)
+            weights = [integer_solution(matrix, row.factors) for row in times]
+            if any(item is None for item in weights):
+                return False
+            moving[name] = [dict(zip(base, item or (), strict=True)) for item in weights]
+        return all(self._same(*both, moving) for both in combinations(names, 2))
+
+    def _same(self, one: str, two: str, moving: Mapping[str, list[dict[int, int]]]) -> bool:
+        times = self.times[one] or (), self.times[two] or ()
+        for at, (first, second) in enumerate(zip(*times, strict=True)):
+            ways = [{key: value for key, value in moving[name][at].items() if value} for name in (one, two)]
+            if ways[0] != ways[1]:
+                return False
+            if not ways[0] and first.at((0,) * len(first.factors), self.sizes) != second.at(
+                (0,) * len(second.factors), self.sizes
+            ):
+                return True
+        return True
+
+    def _points(
+        self, name: str, base: tuple[int, ...] | None, ends: Sequence[tuple[int, int]], run: int, near: int
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Return iterators, the box along the run, and times of the instances of a statement, one per row."""
+        assert base is not None
+        rows = self.placement[name]
+        places = np.stack(
+            np.meshgrid(*(np.arange(*ends[at]) for at in base), indexing="ij") if base else [np.zeros(1, np.int64)],
+            axis=-1,
+        ).reshape(-1, max(1, len(base)))[:, : len(base)]
+        constants = np.array([rows[at].at((0,) * len(rows[at].factors), self.sizes) for at in base], np.int64)
+        turn = np.linalg.inv(np.array([rows[at].factors for at in base], float).reshape(len(base), len(base)))
+        points = (places - constants) @ np.rint(turn).astype(np.int64).T
+        if run in base:
+            box = places[:, base.index(run)] // (ends[run][1] // (near + 1))
+        else:  # in one box of the run, whichever it is
+            box = np.repeat(np.arange(-near, near + 1), len(points))
+            points = np.tile(points, (2 * near + 1, 1))
+        return points, box, self._values(self.times[name] or (), points)
+
+    def _elements(self, line: Line, points: IntArray) -> IntArray:
+        return self._values(line.rows, points)
+
+    def _values(self, rows: Sequence[Row], points: IntArray) -> IntArray:
+        factors = np.array([row.factors for row in rows], np.int64).reshape(len(rows), points.shape[1])
+        constants = [row.at((0,) * len(row.factors), self.sizes) for row in rows]
+        return points @ factors.T + np.array(constants, np.int64)
+
+
+def _points_in(ends: Sequence[tuple[int, int]], base: tuple[int, ...] | None, run: int, boxes: int) -> int:
+    count = boxes if run not in (base or ()) else 1
+    for at in base or ():
+        count *= ends[at][1] - ends[at][0]
+    return count
+
+
+def _boxes_of_a_cell(cells: Cells, held: Sequence[int], run: int) -> int:
+    """Return how many boxes further along the run a cell may be accessed once more."""
+    found = []
+    for row, spread in zip(cells.factors, cells.spread, strict=True):
+        if row[run]:
+            reach = sum(abs(factor) * (held[at] - 1) for at, factor in enumerate(row) if at != run) + spread
+            found.append(-(-reach // (abs(row[run]) * held[run])))
+    return min(found)
+
+
+def _is_shared(item: Cells, cells: Sequence[Cells], run: int) -> bool:
+    """True if another group of the run has cells of the same array: one may hold what the other does not load."""
+    return any(
+        other is not item and other.name == item.name and other.lattice == item.lattice and run in other.loops
+        for other in cells
+    )
+
+
+def _ranks(keys: Sequence[IntArray]) -> list[IntArray]:
+    """Return the place of every row among all in lexicographic order; rows that are equal have one place."""
+    every = np.concatenate(keys)
+    _, ranks = np.unique(every, axis=0, return_inverse=True)
+    parts = np.cumsum([len(item) for item in keys])[:-1]
+    return np.split(ranks.reshape(-1), parts)
