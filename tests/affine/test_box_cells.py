@@ -15,11 +15,12 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.boxes.cells import Cells, Factors
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
-from shorthaul.affine.orders.sized import Boxes
+from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.upper_bound import UpperBound
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.tuning import CODE_SLACK
+from shorthaul.core.search import Search
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -90,3 +91,20 @@ def test_sums_of_a_step_that_are_written_first(subscripts: str) -> None:
         loads, exact = replayed(here, flow, sizes)
         assert exact
         assert loads <= cut.loads(sizes, 12)
+
+
+@pytest.mark.parametrize("last", ["c[i][j] /= s;", "c[i][j] = sqrt(c[i][j]) + a[i][0];"])
+def test_what_follows_a_sum_is_done_while_it_is_held(last: str) -> None:
+    """Without iterations of the sum it would come before it: parameters are at least 1."""
+    program = program_from_text(f"""void f(int n, int m, double a[n][m], double b[n][m], double c[n][n], double s) {{
+#pragma scop
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {{
+    c[i][j] = 0; for (int k = 0; k < m; k++) c[i][j] += a[i][k] * b[j][k]; {last} }}
+#pragma endscop
+}}""")
+    flow, sizes = flow_dependences(program), {"n": 12, "m": 9, "S": 46}
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes)
+    assert len(here.steps) == 1
+    loads, exact = replayed(here, flow, sizes)
+    assert exact
+    assert loads <= here.value(sizes) < 2 * 12 * 12 * 9 / 6 + 12 * 12 / 2

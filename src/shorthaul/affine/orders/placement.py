@@ -412,8 +412,10 @@ class Distances:
 
 
 def signs_of(distances: isl.Set) -> frozenset[Signs]:
-    """Return all patterns of signs in a set of distances."""
+    """Return all patterns of signs in a set of distances, for parameters of at least 1."""
     result: set[Signs] = set()
+    for at in range(distances.dim(_PARAM)):
+        distances = distances.lower_bound_val(_PARAM, at, isl.Val(1))
     _collect(distances.project_out(_PARAM, 0, distances.dim(_PARAM)), distances.dim(_SET), (), result)
     return frozenset(result)
 

@@ -85,11 +85,16 @@ class Cells:
         read are written first, these are the others among all counted, provided that each is counted in some box: with
         a cell for every point they are, and with every loop in one subscript alone, where boxes leave no gaps.
         """
-        return int(self.count(extents)) if self.share == 1 and self._leave_no_gaps else self.fresh
+        return int(self.count(extents)) if self.is_written_first and self._leave_no_gaps else self.fresh
 
     @cached_property
     def _leave_no_gaps(self) -> bool:
         return self.is_injective or _are_single(self._apart)
+
+    @property
+    def is_written_first(self) -> bool:
+        """True if every cell that is read has been written before."""
+        return self.share == 1
 
     @property
     def is_cut(self) -> bool:

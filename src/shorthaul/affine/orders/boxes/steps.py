@@ -112,6 +112,8 @@ class BoxStep(AtSizes):
         if at is None:
             return inf
         boxes = self.boxes[: at + 1]
+        if cells.is_written_first and len(boxes) == 1 and _visited_once(boxes[0], cells):
+            return 0.0
         found = self._loads_in_regions(boxes, cells) if any(item.is_cut for item in self.cells) else None
         if found is not None:
             return found - cells.fresh
@@ -131,6 +133,12 @@ class BoxStep(AtSizes):
             several = max(1, self.extents[box.loops[last]] // (box.edges[last] * PIECES_OF_A_RUN))
             loops.append((box.loops[last], several * box.edges[last]))
         return _loads_of_boxes(cells, self.cells, self.extents, box.first, tuple(loops), box.loops, last)
+
+
+def _visited_once(box: Box, cells: Cells) -> bool:
+    """True if every cell is accessed in boxes of one run only."""
+    last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=-1)
+    return cells.is_injective and cells.loops.issuperset(box.loops[: max(last, 0)])
 
 
 @lru_cache(maxsize=MOST_COUNTS_KEPT)
