@@ -243,10 +243,13 @@ def inputs_of(graph: Graph, model: Any, given: str | Path | None, seed: int) -> 
     if given is not None:
         return {name: _double(array) for name, array in _read(Path(given), graph, dtypes).items()}
     generator = np.random.default_rng((seed, 1))
-    rows = dict(_rows_named(graph))
+    rows, lengths = dict(_rows_named(graph)), dict(_lengths_of_sequences(graph, model))
     result = {}
     for name, dtype in dtypes.items():
         shape = graph.shapes.get(name, ())
+        if name in lengths:
+            result[name] = np.full(shape, lengths[name], dtype)
+            continue
         is_quantised = dtype.itemsize == 1 and dtype.kind in "iu"
         most = rows.get(name, 128 if is_quantised else 2) - 1
         array = random_array(generator, shape, dtype, most) if dtype.kind in "iub" else generator.standard_normal(shape)
@@ -289,6 +292,24 @@ def _rows_named(graph: Graph) -> Iterator[tuple[str, int]]:
             name = source[name]
         if shape:
             yield name, shape[int(node.attributes.get("axis", 0)) % len(shape)]
+
+
+def _lengths_of_sequences(graph: Graph, model: Any) -> Iterator[tuple[str, int]]:
+    """Yield the inputs that say how many places sequences have, as if caches were full: numbers, or masks of ones."""
+    maker = {name: node for node in model.graph.node for name in node.output}
+    for node in model.graph.node:
+        if node.op_type != "GroupQueryAttention" or len(node.input) < 7 or len(node.output) < 2:
+            continue
+        total = graph.shapes.get(node.output[1], (0, 0, 0))[2]
+        for name, length in ((node.input[5], total - 1), (node.input[6], total)):
+            counted = False
+            for _ in range(len(maker)):
+                if name in graph.inputs or name not in maker or not maker[name].input:
+                    break
+                counted |= maker[name].op_type == "ReduceSum"
+                name = maker[name].input[0]
+            if name in graph.inputs:
+                yield name, 1 if counted else length
 
 
 def _double(array: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.networks.execution.operators import rows_of
+from shorthaul.tensor.networks.execution.lookups import rows_of
 from shorthaul.tensor.networks.execution.reading import Index, Reader, expect_rows, gathered, mesh
 from shorthaul.tensor.networks.translation.network import Translation
 

@@ -239,12 +239,17 @@ _SPECIAL: Final[dict[str, Callable[[Piece, Sequence[npt.NDArray[np.int64]]], Arr
     "Trilu": _triangle,
     "FastGelu": lambda piece, places: _of_sum(_fast_gelu)(*_all(piece, places)),
     "BiasGelu": lambda piece, places: _of_sum(_gelu)(*_all(piece, places)),
+    "Gelu": lambda piece, places: _gelu_of(piece)(*_all(piece, places)),
     "QuickGelu": lambda piece, places: _quick_gelu(piece, *_all(piece, places)),
 }
 
 
 def _all(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> list[Array]:
     return [cut(piece, number, places) for number, name in enumerate(piece.node.inputs) if name]
+
+
+def _gelu_of(piece: Piece) -> Callable[[Array], Array]:
+    return _fast_gelu if piece.node.attributes.get("approximate", "none") == "tanh" else _gelu
 
 
 def _quick_gelu(piece: Piece, x: Array) -> Array:
@@ -397,6 +402,7 @@ def reduction(piece: Piece) -> Array:
     if piece.kind.startswith("Arg"):
         return piece.by_reference({piece.input(0): values})
     found = _REDUCED[piece.kind][0](values, reduced)
+    found = found.astype(values.dtype) if values.dtype.kind in "iu" else found  # NumPy adds up in 64 bits
     return np.asarray(found if keeps else found.squeeze(reduced))
 
 
@@ -447,41 +453,6 @@ _REDUCED: Final[dict[str, tuple[_Reduce, Callable[[Array, Array], Array]]]] = {
 }
 
 
-def gather(piece: Piece) -> Array:
-    """Return rows of a table, as they were loaded."""
-    number = piece.reader.number.get(rows_of(piece.node))
-    return taken(piece) if number is None else piece.reader.fetch(number, mesh(*piece.written()))
-
-
-def taken(piece: Piece) -> Array:
-    """Return elements at places that another tensor names, of all that they may be taken from."""
-    places, shape, given = piece.written(), piece.shape(0), piece.shape(1)
-    counted, along, around = [int(piece.node.attributes.get("axis", 0)) % len(shape)], places, list(places)
-    if piece.kind == "Gather":
-        along = places[counted[0] : counted[0] + len(given)]
-        around[counted[0] : counted[0] + len(given)] = [np.arange(0)]
-    elif piece.kind == "GatherND":
-        first = int(piece.node.attributes.get("batch_dims", 0))
-        counted = list(range(first, first + given[-1]))
-        along = [*places[: len(given) - 1], np.arange(given[-1])]
-        around = [*places[:first], *[np.arange(0)] * given[-1], *places[len(given) - 1 :]]
-    elif piece.kind == "GridSample":
-        counted, along = [2, 3], [places[0], *places[2:], np.arange(2)]
-    whole = [np.arange(size) if axis in counted else around[axis] for axis, size in enumerate(shape)]
-    named = piece.take(1, mesh(*along)) if given else piece.constant(1)
-    if (
-        piece.kind == "GatherElements"
-    ):  # onnx's reference fails where an axis has one element, or differs from the table's
-        table = piece.take(0, mesh(*whole))
-        return np.take_along_axis(table, named % table.shape[counted[0]], axis=counted[0])
-    return piece.by_reference({piece.input(0): piece.take(0, mesh(*whole)), piece.input(1): named})
-
-
-def rows_of(node: Node) -> str:
-    """Return the name of the rows of a table that a node names."""
-    return f"{node.inputs[0]} (rows of {node.name})"
-
-
 KINDS: Final[dict[str, Kind]] = {
     **dict.fromkeys(("MatMul", "QLinearMatMul", "MatMulInteger"), Kind(matmul, finish=finish_matmul)),
     "Gemm": Kind(gemm, finish=finish_gemm),
@@ -494,6 +465,4 @@ KINDS: Final[dict[str, Kind]] = {
     "GroupNormalization": Kind(group_normalised),
     **{kind: Kind(reduction, merge, finish_reduction) for kind, (_, merge) in _REDUCED.items()},
     **dict.fromkeys(("ArgMax", "ArgMin"), Kind(reduction)),
-    "Gather": Kind(gather),
-    **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), Kind(taken)),
 }

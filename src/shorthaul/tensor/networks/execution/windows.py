@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
+from shorthaul.tensor.networks.execution.lookups import LOOKUPS
 from shorthaul.tensor.networks.execution.operators import KINDS, Array, Kind, Piece, pointwise, rounded
 from shorthaul.tensor.networks.execution.reading import mesh
 from shorthaul.tensor.networks.translation.builder import margins
@@ -346,4 +347,4 @@ _WINDOWED: Final[dict[str, Kind]] = {
 def kind_of(name: str) -> Kind:
     """Return how an operator is executed."""
     plain = name.removeprefix("com.microsoft.")
-    return KINDS.get(plain) or _WINDOWED.get(plain) or Kind(pointwise)
+    return KINDS.get(plain) or LOOKUPS.get(plain) or _WINDOWED.get(plain) or Kind(pointwise)

@@ -267,14 +267,18 @@ class _Reader:
         opset = max((item.version for item in self.model.opset_import if item.domain in {"", "ai.onnx"}), default=1)
         for number, node in enumerate(graph.node):
             name = node.name or f"{node.op_type}_{number}"
+            made: tuple[list[Any], list[Any]] | None = None
             if node.op_type == "If" and node.input[0] in self.values:
                 made = branch(node, bool(self.values[node.input[0]].all()), names, self.onnx)
             else:
                 try:
-                    made = rewritten(self.onnx, node, name, known)
-                    made = made or taken_apart(self.onnx, node, name, known, before, opset, self.long_rows)
+                    written = rewritten(self.onnx, node, name, known, opset)
+                    written = written or taken_apart(self.onnx, node, name, known, before, opset, self.long_rows)
                 except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):  # its translation tells
-                    made = None
+                    written = None
+                if written is not None:
+                    made = written.nodes, written.constants
+                    self.remarks += written.remarks
             nodes += [node] if made is None else made[0]
             if made is not None:
                 changed = True

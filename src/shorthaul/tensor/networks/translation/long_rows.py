@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from shorthaul.tensor.networks.translation.rewriting import Known, Shape, Writer
+from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
 
 #: The version of ONNX from which on softmax takes one axis, and those from which on reductions are given their axes as
 #: a tensor, by kind.
@@ -33,7 +33,7 @@ class LongRows:
 
 def taken_apart(
     onnx: Any, node: Any, name: str, known: Known, before: Mapping[str, Shape], opset: int, rows_of: LongRows
-) -> tuple[list[Any], list[Any]] | None:
+) -> Writer | None:
     """Return nodes that compute what ``node`` does, pass after pass over its rows, and their constants.
 
     None where it has no rows, or they are not among ``rows_of``, with the factors along them. ``before`` are shapes
@@ -46,21 +46,21 @@ def taken_apart(
     shape = shapes.get(node.input[0]) if take is not None else None
     if take is None or not shape or node.input[0] not in types or any(node.output[1:]):
         return None
-    rows = _Rows(Writer(onnx, node, name, known), shape, opset, before.get(node.input[0], shape))
+    rows = _Rows(Writer(onnx, node, name, known, opset), shape, before.get(node.input[0], shape))
     width = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(types[node.input[0]])).itemsize
     row = math.prod(rows.shape[axis] for axis in rows.axes)
     factors = 0 if node.op_type in _BY_CHANNEL else row * len(node.input[1:])
     fits = width * (2 * row + factors) <= rows_of.most_bytes or math.prod(shape) == row
     if fits or not take(rows):
         return None
-    return rows.writer.nodes, rows.writer.constants
+    return rows.writer
 
 
 class _Rows:
     """The rows of a node: the axes along which they lie, and what is computed of each."""
 
-    def __init__(self, writer: Writer, shape: Shape, opset: int, before: Shape) -> None:
-        self.writer, self.shape, self.opset = writer, shape, opset
+    def __init__(self, writer: Writer, shape: Shape, before: Shape) -> None:
+        self.writer, self.shape = writer, shape
         self.source, self.output = writer.inputs[0], writer.outputs[0]
         rank = len(shape)
         if writer.kind in _BY_CHANNEL:
@@ -75,21 +75,11 @@ class _Rows:
             self.shape = (shape[0], groups, channels[1] // groups, *channels[2:])
             self.axes = tuple(range(2, len(self.shape)))
 
-    def constant(self, values: Any) -> str:
-        """Return the name of a constant of integers."""
-        name = f"{self.writer.name}/constant{len(self.writer.constants)}"
-        self.writer.constants.append(self.writer.onnx.numpy_helper.from_array(np.array(values, np.int64), name))
-        return name
-
     def reduced(self, kind: str, source: str) -> str:
         """Return what a reduction makes of every row."""
-        if self.opset >= _AXES_AS_INPUT[kind]:
-            return self.writer.add(kind, source, self.constant(self.axes), keepdims=1)
+        if self.writer.opset >= _AXES_AS_INPUT[kind]:
+            return self.writer.add(kind, source, self.writer.constant(self.axes), keepdims=1)
         return self.writer.add(kind, source, axes=self.axes, keepdims=1)
-
-    def reshaped(self, source: str, shape: Shape, output: str = "") -> str:
-        """Return a view under another shape."""
-        return self.writer.add("Reshape", source, self.constant(shape), output=output)
 
     def deviation(self, squares: str) -> str:
         """Return the square root of the mean of ``squares``, the least variance added."""
@@ -100,7 +90,7 @@ class _Rows:
 
 def _softmax(rows: _Rows, *, logarithm: bool) -> bool:
     """The largest element, the sum of powers, and the row over it; powers are computed twice rather than kept."""
-    if rows.opset < _ONE_AXIS:
+    if rows.writer.opset < _ONE_AXIS:
         return False
     writer = rows.writer
     largest = rows.reduced("ReduceMax", rows.source)
@@ -141,20 +131,20 @@ def _layer(rows: _Rows) -> bool:
 def _channels(rows: _Rows) -> bool:
     """Rows of a channel, or of a group of them, with a factor and a summand by channel or by group."""
     writer, whole = rows.writer, rows.writer.shapes[rows.source]
-    made = rows.source if rows.shape == whole else rows.reshaped(rows.source, rows.shape)
+    made = rows.source if rows.shape == whole else rows.writer.reshaped(rows.source, rows.shape)
     made = _normalised(rows, made)
     size = math.prod(writer.shapes.get(writer.inputs[1], ()))
     by_group = rows.shape != whole and size == rows.shape[1]
     if size != whole[1] and not by_group:
         return False
     if not by_group and rows.shape != whole:
-        made = rows.reshaped(made, whole)
+        made = rows.writer.reshaped(made, whole)
     ones = (1,) * (len(rows.shape if by_group else whole) - 2)
-    scale, shift = (rows.reshaped(name, (size, *ones)) for name in writer.inputs[1:3])
+    scale, shift = (rows.writer.reshaped(name, (size, *ones)) for name in writer.inputs[1:3])
     is_done = not (by_group and rows.shape != whole)
     made = writer.add("Add", writer.add("Mul", made, scale), shift, output=rows.output if is_done else "")
     if not is_done:
-        rows.reshaped(made, whole, rows.output)
+        rows.writer.reshaped(made, whole, rows.output)
     return True
 
 

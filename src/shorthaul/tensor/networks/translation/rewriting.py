@@ -2,59 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-Shape = tuple[int, ...]
-#: Of tensors by name: shapes, types by their numbers in ONNX, and the elements of small constants.
-Known = tuple[Mapping[str, Shape], Mapping[str, int], Mapping[str, Any]]
+from shorthaul.tensor.networks.translation import attention
+from shorthaul.tensor.networks.translation.quantised import QUANTISED, by_range
+from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
+
 #: The domain of the operators that onnxruntime adds.
 _DOMAIN: Final = "com.microsoft"
 _ACTIVATION: Final = {"Clip": ("min", "max"), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
 
 
-class Writer:
-    """The nodes that stand for one, while they are written; ``constants`` are the initializers that they need.
-
-    ``known`` are the shapes and types of tensors, and what small constants hold.
-    """
-
-    def __init__(self, onnx: Any, node: Any, name: str, known: Known) -> None:
-        self.onnx, self.name = onnx, name
-        self.shapes, self.types, self.numbers = known
-        self.inputs, self.outputs = list(node.input), list(node.output)
-        self.kind: str = node.op_type
-        self.values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def input(self, number: int) -> str:
-        """Return the name of an input, empty where it is left out."""
-        return self.inputs[number] if number < len(self.inputs) else ""
-
-    def add(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """Add a node and return the name of what it makes."""
-        name = f"{self.name}/{kind}{len(self.nodes) or ''}"
-        given = {key: value for key, value in attributes.items() if value is not None}
-        made = output or f"{name} output"
-        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [made], name, **given))
-        return made
-
-    def number(self, value: float) -> str:
-        """Return the name of a constant of the type of the first input."""
-        dtype = self.onnx.helper.tensor_dtype_to_np_dtype(self.types[self.inputs[0]])
-        name = f"{self.name}/constant{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.array(value, dtype), name))
-        return name
-
-
-def rewritten(onnx: Any, node: Any, name: str, known: Known) -> tuple[list[Any], list[Any]] | None:
+def rewritten(onnx: Any, node: Any, name: str, known: Known, opset: int) -> Writer | None:
     """Return nodes of ONNX that compute what ``node`` does and their constants; None where nothing is known of it."""
     rewrite = {_DOMAIN: _REWRITTEN, "": _PLAINER, "ai.onnx": _PLAINER}.get(node.domain, {}).get(node.op_type)
-    writer = Writer(onnx, node, name, known)
-    return (writer.nodes, writer.constants) if rewrite is not None and rewrite(writer) else None
+    writer = Writer(onnx, node, name, known, opset)
+    return writer if rewrite is not None and rewrite(writer) else None
 
 
 def _skipping(writer: Writer) -> bool:
@@ -112,6 +79,91 @@ def _activated(writer: Writer) -> bool:
     return True
 
 
+def _embedding(writer: Writer) -> bool:
+    """Rows of three tables added up and normalised; how many places of a mask are ones."""
+    ids, segments, words, places, kinds, gamma, beta = writer.inputs[:7]
+    batch, count = writer.shapes[ids]
+    at = writer.input(8)
+    position = writer.add("Gather", places, at, axis=0) if at else writer.part(places, 0, 0, count)
+    made = writer.add("Add", writer.add("Gather", words, ids, axis=0), position)
+    made = writer.add("Add", made, writer.add("Gather", kinds, segments, axis=0)) if segments else made
+    total = writer.outputs[2] if len(writer.outputs) > 2 else ""
+    made = writer.add("Identity", made, output=total) if total else made
+    epsilon = writer.values.get("epsilon", 1e-12)
+    writer.add("LayerNormalization", made, gamma, beta, output=writer.outputs[0], axis=-1, epsilon=epsilon)
+    if len(writer.outputs) > 1 and writer.outputs[1]:
+        if writer.input(7):
+            along = {} if writer.opset >= 13 else {"axes": [1]}
+            axes = [] if along else [writer.constant([1])]
+            writer.add("ReduceSum", writer.input(7), *axes, output=writer.outputs[1], keepdims=0, **along)
+        else:
+            writer.add("Identity", writer.constant(np.zeros(batch), np.int32), output=writer.outputs[1])
+    return True
+
+
+def _gated(writer: Writer) -> bool:
+    """Half of the features, times what an activation makes of the other half."""
+    shape = writer.shapes[writer.inputs[0]]
+    axis, half = len(shape) - 1, shape[-1] // 2
+    made = writer.add("Add", *writer.inputs[:2])
+    gate = writer.part(made, axis, half, 2 * half)
+    root = writer.add("Erf", writer.add("Mul", gate, writer.number(0.5**0.5)))
+    gate = writer.add("Mul", writer.add("Mul", gate, writer.number(0.5)), writer.add("Add", root, writer.number(1.0)))
+    return bool(writer.add("Mul", writer.part(made, axis, 0, half), gate, output=writer.outputs[0]))
+
+
+def _summed(writer: Writer) -> bool:
+    made = writer.add("Add", *writer.inputs[:2])
+    return bool(writer.add("Add", made, writer.inputs[2], output=writer.outputs[0]))
+
+
+def _biased_softmax(writer: Writer) -> bool:
+    """A bias that is broadcast from the last axes on, or along axes in the middle."""
+    shape, bias = (writer.shapes[name] for name in writer.inputs[:2])
+    axis = int(writer.values.get("axis", 1)) % len(shape)
+    if axis != len(shape) - 1 or (not writer.values.get("is_inner_broadcast", 1) and len(bias) != len(shape)):
+        return False
+    made = writer.add("Add", *writer.inputs[:2])
+    return bool(writer.add("Softmax", made, output=writer.outputs[0], axis=-1))
+
+
+def _by_groups(writer: Writer) -> bool:
+    """A normalisation by groups of channels, which may be the last axis, of a sum perhaps, and an activation."""
+    batch, *shape = writer.shapes[writer.inputs[0]]
+    last, groups = bool(writer.values.get("channels_last", 1)), int(writer.values["groups"])
+    made, rank = writer.inputs[0], 1 + len(shape)
+    for name in writer.inputs[3:]:  # a tensor to add, and a bias by channel
+        wide = name
+        if name and len(writer.shapes[name]) == 2:
+            wide = writer.reshaped(name, (batch, *(1,) * (rank - 2), shape[-1]))
+        made = writer.add("Add", made, wide) if name else made
+    if len(writer.outputs) > 1 and writer.outputs[1]:
+        made = writer.add("Identity", made, output=writer.outputs[1])
+    first = [0, rank - 1, *range(1, rank - 1)] if last else list(range(rank))
+    made = writer.add("Transpose", made, perm=first) if last else made
+    channels = shape[-1] if last else shape[0]
+    inside = (batch, channels, *(shape[:-1] if last else shape[1:]))
+    rows = writer.reshaped(made, (batch, groups, math.prod(inside) // batch // groups))
+    scale, shift = writer.number(np.ones(groups)), writer.number(np.zeros(groups))
+    epsilon = writer.values.get("epsilon", 1e-5)
+    made = writer.reshaped(writer.add("InstanceNormalization", rows, scale, shift, epsilon=epsilon), inside)
+    for kind, name in (("Mul", writer.inputs[1]), ("Add", writer.inputs[2])):
+        made = writer.add(kind, made, writer.reshaped(name, (channels, *(1,) * (rank - 2))))
+    if writer.values.get("activation", 0):
+        made = writer.add("Mul", made, writer.add("Sigmoid", made))
+    back = [0, *range(2, rank), 1] if last else list(range(rank))
+    return bool(writer.add("Transpose", made, output=writer.outputs[0], perm=back))
+
+
+def _channels_last(writer: Writer) -> bool:
+    """A convolution whose channels are the last axis, of its data and of its weights."""
+    rank = len(writer.shapes[writer.inputs[0]])
+    first = [0, rank - 1, *range(1, rank - 1)]
+    turned = [writer.add("Transpose", name, perm=first) for name in writer.inputs[:2]]
+    made = writer.add("Conv", *turned, *writer.inputs[2:3], **writer.values)
+    return bool(writer.add("Transpose", made, output=writer.outputs[0], perm=[0, *range(2, rank), 1]))
+
+
 def _of_type(writer: Writer) -> bool:
     """A conversion into the type of another tensor, which may be known: then constants stay constants."""
     kind = writer.types.get(writer.inputs[1], 0)
@@ -140,14 +192,26 @@ def _as_it_is(writer: Writer, source: str) -> bool:
 #: Operators of ONNX that others stand for.
 _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
     "CastLike": _of_type,
+    "DynamicQuantizeLinear": by_range,
     "Where": _chosen,
     "Pad": _without_margin,
 }
 #: Operators of onnxruntime.
 _REWRITTEN: Final[dict[str, Callable[[Writer], bool]]] = {
+    **QUANTISED,
+    "EmbedLayerNormalization": _embedding,
+    "BiasSplitGelu": _gated,
+    "BiasAdd": _summed,
+    "BiasSoftmax": _biased_softmax,
+    **dict.fromkeys(("GroupNorm", "SkipGroupNorm"), _by_groups),
+    "NhwcConv": _channels_last,
     **dict.fromkeys(("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), _skipping),
     **dict.fromkeys(("FusedMatMul", "TransposeMatMul"), _product),
     **dict.fromkeys(("FusedConv", "FusedGemm"), _activated),
+    "Attention": attention.attention,
+    "MultiHeadAttention": attention.multi_head_attention,
+    "GroupQueryAttention": attention.grouped_attention,
+    "RotaryEmbedding": attention.rotary_embedding,
 }
 
 
@@ -254,7 +318,7 @@ def _embedded(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
 
 _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]]] = {
     **dict.fromkeys(("SimplifiedLayerNormalization", "BiasGelu", "FastGelu", "QuickGelu", "RotaryEmbedding"), _as_read),
-    **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu"), _as_read),
+    **dict.fromkeys(("Gelu", "QLinearSigmoid", "QLinearLeakyRelu"), _as_read),
     "Loop": _looped,
     "Slice": _sliced,
     "MatMulNBits": _packed,

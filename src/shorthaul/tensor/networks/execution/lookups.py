@@ -1,0 +1,55 @@
+"""Elements at places that numbers name: rows of tables, elements along an axis, samples of an image."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.tensor.networks.execution.operators import Kind, Piece
+from shorthaul.tensor.networks.execution.reading import mesh
+from shorthaul.tensor.networks.translation.graph import Node
+
+Array = npt.NDArray[Any]
+
+
+def gather(piece: Piece) -> Array:
+    """Return rows of a table, as they were loaded."""
+    number = piece.reader.number.get(rows_of(piece.node))
+    return taken(piece) if number is None else piece.reader.fetch(number, mesh(*piece.written()))
+
+
+def taken(piece: Piece) -> Array:
+    """Return elements at places that another tensor names, of all that they may be taken from."""
+    places, shape, given = piece.written(), piece.shape(0), piece.shape(1)
+    counted, along, around = [int(piece.node.attributes.get("axis", 0)) % len(shape)], places, list(places)
+    if piece.kind == "Gather":
+        along = places[counted[0] : counted[0] + len(given)]
+        around[counted[0] : counted[0] + len(given)] = [np.arange(0)]
+    elif piece.kind == "GatherND":
+        first = int(piece.node.attributes.get("batch_dims", 0))
+        counted = list(range(first, first + given[-1]))
+        along = [*places[: len(given) - 1], np.arange(given[-1])]
+        around = [*places[:first], *[np.arange(0)] * given[-1], *places[len(given) - 1 :]]
+    elif piece.kind == "GridSample":
+        counted, along = [2, 3], [places[0], *places[2:], np.arange(2)]
+    whole = [np.arange(size) if axis in counted else around[axis] for axis, size in enumerate(shape)]
+    named = piece.take(1, mesh(*along)) if given else piece.constant(1)
+    if (
+        piece.kind == "GatherElements"
+    ):  # onnx's reference fails where an axis has one element, or differs from the table's
+        table = piece.take(0, mesh(*whole))
+        return np.take_along_axis(table, named % table.shape[counted[0]], axis=counted[0])
+    return piece.by_reference({piece.input(0): piece.take(0, mesh(*whole)), piece.input(1): named})
+
+
+def rows_of(node: Node) -> str:
+    """Return the name of the rows of a table that a node names."""
+    return f"{node.inputs[0]} (rows of {node.name})"
+
+
+LOOKUPS: Final[dict[str, Kind]] = {
+    "Gather": Kind(gather),
+    **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), Kind(taken)),
+}

@@ -1,0 +1,341 @@
+"""Attention as onnxruntime has it, as products, masks and a softmax between them; rotary embeddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from shorthaul.tensor.networks.translation.writing import Shape, Writer
+
+#: A place that no query looks at.
+_NOWHERE: Final = 2**30
+
+
+class _Heads:
+    """Queries, keys and values by head, (batch, heads, places, features), and what is added to scores."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.values: Any = writer.values
+
+    def by_head(self, source: str, shape: Shape, heads: int) -> tuple[str, Shape]:
+        """Return places by head of what has the features of all heads one after the other."""
+        batch, places, width = shape
+        split = self.writer.reshaped(source, (batch, places, heads, width // heads))
+        return self.writer.add("Transpose", split, perm=[0, 2, 1, 3]), (batch, heads, places, width // heads)
+
+    def packed(self, source: str, shape: Shape, at: int) -> tuple[str, Shape]:
+        """Return one of several tensors (batch, places, heads, which, features), by head."""
+        batch, places, heads, _, size = shape
+        flat = self.writer.reshaped(self.writer.part(source, 3, at, at + 1), (batch, places, heads, size))
+        return self.writer.add("Transpose", flat, perm=[0, 2, 1, 3]), (batch, heads, places, size)
+
+    def joined(self, past: str, new: str, output: str) -> str:
+        """Return keys or values of earlier places before those of the new ones."""
+        if past:
+            return self.writer.add("Concat", past, new, output=output, axis=2)
+        return self.writer.add("Identity", new, output=output) if output else new
+
+    def together(self, source: str, shape: Shape, output: str) -> None:
+        """Make the output: the features of all heads one after the other."""
+        batch, heads, places, size = shape
+        turned = self.writer.add("Transpose", source, perm=[0, 2, 1, 3])
+        self.writer.reshaped(turned, (batch, places, heads * size), output)
+
+    def attend(
+        self,
+        query: tuple[str, Shape],
+        key: tuple[str, Shape],
+        value: tuple[str, Shape],
+        *,
+        added: Sequence[tuple[str, Shape]] = (),
+        allowed: str = "",
+        sink: str = "",
+    ) -> tuple[str, Shape]:
+        """Return attention by head; several heads of queries may share one of keys.
+
+        ``added`` are summands of scores, with as many axes as these; where ``allowed`` is given and false, a query does
+        not look; a ``sink`` is a score by head of a place that has no value.
+        """
+        writer, (batch, heads, places, size) = self.writer, query[1]
+        pairs, total, width = *key[1][1:3], value[1][3]
+        factor = float(self.values.get("scale", 0.0)) or 1 / math.sqrt(size)
+        scaled = writer.add("Mul", query[0], writer.number(factor))
+        keys, values, apart = key[0], value[0], pairs != heads
+        if apart:
+            scaled = writer.reshaped(scaled, (batch, pairs, heads // pairs, places, size))
+            keys = writer.reshaped(keys, (batch, pairs, 1, total, size))
+            values = writer.reshaped(values, (batch, pairs, 1, total, width))
+        order = [*range(2 + apart), 3 + apart, 2 + apart]
+        scores = writer.add("MatMul", scaled, writer.add("Transpose", keys, perm=order))
+        scores = writer.reshaped(scores, (batch, heads, places, total)) if apart else scores
+        cap = float(self.values.get("softcap", 0.0))
+        if cap:
+            limit = writer.number(cap)
+            scores = writer.add("Mul", writer.add("Tanh", writer.add("Div", scores, limit)), limit)
+        for bias, _ in added:
+            scores = writer.add("Add", scores, bias)
+        if allowed:
+            scores = writer.add("Where", allowed, scores, writer.number(-np.inf))
+        if sink:
+            ends = writer.constant((batch, heads, places, 1))
+            scores = writer.add("Concat", scores, writer.add("Expand", sink, ends), axis=3)
+            nothing = writer.number(np.zeros((batch, pairs, *(1,) * apart, 1, width)))
+            values, total = writer.add("Concat", values, nothing, axis=2 + apart), total + 1
+        weights = writer.add("Softmax", scores, axis=-1)
+        weights = writer.reshaped(weights, (batch, pairs, heads // pairs, places, total)) if apart else weights
+        made = writer.add("MatMul", weights, values)
+        shape = (batch, heads, places, width)
+        return writer.reshaped(made, shape) if apart else made, shape
+
+    def padding(self, name: str, total: int) -> list[tuple[str, Shape]] | None:
+        """Return what a mask of places adds to scores; None for masks of a kind that is not known."""
+        writer = self.writer
+        if not name:
+            return []
+        shape = writer.shapes[name]
+        if len(shape) == 1 and shape != (writer.shapes[writer.inputs[0]][0],):
+            return None
+        if len(shape) == 1:  # how many places there are
+            seen = writer.add("Less", writer.constant(range(total), np.int32), writer.reshaped(name, (*shape, 1)))
+            shape = (*shape, total)
+        elif shape[-1] == total and len(shape) in {2, 3}:
+            seen = writer.add("Cast", name, to=writer.onnx.TensorProto.BOOL)
+        else:
+            return None
+        wide = (shape[0], 1, *shape[1:]) if len(shape) == 3 else (shape[0], 1, 1, total)
+        filler = writer.number(float(self.values.get("mask_filter_value", -10000.0)))
+        added = writer.add("Where", writer.reshaped(seen, wide), writer.number(0.0), filler)
+        return [(added, wide)]
+
+    def causal(self, places: int, total: int) -> str:
+        """Return which places each of the last ``places`` ones looks at: itself, and those before it."""
+        if places == 1:
+            return ""
+        writer = self.writer
+        return writer.add("Less", writer.constant(np.arange(total)), writer.constant(_column(total - places, places)))
+
+
+def _column(first: int, count: int) -> Any:
+    """Return, for each of ``count`` places from ``first`` on, the place after it, as a column."""
+    return np.arange(first + 1, first + count + 1)[:, None]
+
+
+def attention(writer: Writer) -> bool:
+    """Queries, keys and values are one product of the input with weights."""
+    heads, (batch, places, _) = int(writer.values["num_heads"]), writer.shapes[writer.inputs[0]]
+    past = writer.input(4)
+    if writer.values.get("do_rotary", 0) or writer.input(6) or writer.values.get("past_present_share_buffer", 0):
+        return False
+    width = writer.shapes[writer.inputs[1]][1]
+    widths = list(writer.values.get("qkv_hidden_sizes") or (width // 3,) * 3)
+    product = writer.add("MatMul", *writer.inputs[:2])
+    product = writer.add("Add", product, writer.input(2)) if writer.input(2) else product
+    work, by_head, start = _Heads(writer), [], 0
+    for size in widths:
+        some = writer.part(product, 2, start, start + size)
+        by_head.append(work.by_head(some, (batch, places, size), heads))
+        start += size
+    earlier = writer.shapes[past][3] if past else 0
+    total, kept = earlier + places, []
+    for number in (1, 2):
+        name, shape = by_head[number]
+        if past:
+            before = writer.reshaped(
+                writer.part(past, 0, number - 1, number), (batch, heads, earlier, widths[number] // heads)
+            )
+            name = work.joined(before, name, "")
+        by_head[number] = name, (*shape[:2], total, shape[3])
+        kept.append(writer.reshaped(name, (1, *by_head[number][1])))
+    if len(writer.outputs) > 1 and writer.outputs[1]:
+        writer.add("Concat", *kept, output=writer.outputs[1], axis=0)
+    added = work.padding(writer.input(3), total)
+    if added is None:
+        return False
+    added += [(writer.input(5), writer.shapes[writer.input(5)])] if writer.input(5) else []
+    allowed = work.causal(places, total) if writer.values.get("unidirectional", 0) else ""
+    made, shape = work.attend(*by_head, added=added, allowed=allowed)
+    work.together(made, shape, writer.outputs[0])
+    return True
+
+
+def multi_head_attention(writer: Writer) -> bool:
+    """Queries, keys and values are inputs, perhaps packed, perhaps without their biases."""
+    heads, query = int(writer.values["num_heads"]), writer.shapes[writer.inputs[0]]
+    if any(writer.inputs[8:]) or any(writer.outputs[3:]):
+        return False
+    work = _Heads(writer)
+    names = [writer.input(number) for number in range(3)]
+    shapes = [writer.shapes[name] if name else () for name in names]
+    if len(query) == 5:
+        parts = [work.packed(names[0], query, at) for at in range(3)]
+    elif len(shapes[1]) == 5:
+        parts = [("", ()), *(work.packed(names[1], shapes[1], at) for at in range(2))]
+    elif not names[1] or not names[2]:
+        return False
+    else:
+        parts = [("", ())] * 3
+    start = 0
+    for number in range(3):
+        shape = shapes[number]
+        if len(shape) == 4 and number:
+            parts[number] = names[number], shape
+        if parts[number][0]:
+            width = parts[number][1][1] * parts[number][1][3]
+            if writer.input(3) and len(shape) != 4:
+                summand = writer.part(writer.input(3), 0, start, start + width)
+                by_head = writer.reshaped(summand, (1, heads, 1, width // heads))
+                parts[number] = writer.add("Add", parts[number][0], by_head), parts[number][1]
+        else:
+            width, name = shape[2], names[number]
+            if writer.input(3):
+                name = writer.add("Add", name, writer.part(writer.input(3), 0, start, start + width))
+            parts[number] = work.by_head(name, shape, heads)
+        start += width
+    total = parts[1][1][2]
+    for number in (1, 2):
+        past, (name, shape) = writer.input(5 + number), parts[number]
+        total = shape[2] + (writer.shapes[past][2] if past else 0)
+        output = writer.outputs[number] if len(writer.outputs) > number else ""
+        parts[number] = work.joined(past, name, output), (*shape[:2], total, shape[3])
+    added = work.padding(writer.input(4), total)
+    if added is None:
+        return False
+    added += [(writer.input(5), writer.shapes[writer.input(5)])] if writer.input(5) else []
+    allowed = work.causal(parts[0][1][2], total) if writer.values.get("unidirectional", 0) else ""
+    made, shape = work.attend(*parts, added=added, allowed=allowed)
+    work.together(made, shape, writer.outputs[0])
+    return True
+
+
+def grouped_attention(writer: Writer) -> bool:
+    """Several heads of queries share one of keys and values, which a cache may hold of earlier places.
+
+    A cache that keeps its size counts as full: its last places are those of the new keys. Those of others that a sample
+    does not have are masked.
+    """
+    values = writer.values
+    heads, pairs, window = (int(values.get(key, -1)) for key in ("num_heads", "kv_num_heads", "local_window_size"))
+    unknown = any(writer.inputs[12:]) or any(writer.outputs[3:]) or values.get("k_quant_type", b"NONE") != b"NONE"
+    if unknown or values.get("v_quant_type", b"NONE") != b"NONE":
+        return False
+    batch, places, width = writer.shapes[writer.inputs[0]]
+    work, source = _Heads(writer), list(writer.inputs[:3])
+    size = width // heads
+    if not source[1]:
+        size = width // (heads + 2 * pairs)
+        ends = [0, heads * size, (heads + pairs) * size, width]
+        source = [writer.part(writer.inputs[0], 2, ends[at], ends[at + 1]) for at in range(3)]
+    parts = [
+        work.by_head(name, (batch, places, count * size), count)
+        for name, count in zip(source, (heads, pairs, pairs), strict=True)
+    ]
+    past = [writer.input(3), writer.input(4)]
+    earlier = writer.shapes[past[0]][2] if past[0] else 0
+    made_shape = writer.shapes.get(writer.outputs[1]) if len(writer.outputs) > 1 else None
+    keeps_size = made_shape is not None and earlier >= places and made_shape[2] == earlier
+    if keeps_size:
+        earlier -= places
+        writer.remarks.append(f"the cache of {writer.name} counts as full: its last places are those of the new keys")
+    is_known = (batch == 1 and not keeps_size) or not earlier
+    before = writer.constant([[earlier]], np.int64) if is_known else _lengths(writer, batch, places)
+    if values.get("do_rotary", 0):
+        at = writer.input(9)
+        if not at:
+            at = writer.add("Add", before, writer.constant(np.arange(places)[None]))
+        for number in range(2):
+            parts[number] = _rotated(writer, parts[number], at, writer.input(7), writer.input(8)), parts[number][1]
+    for number in (1, 2):
+        name, shape = parts[number]
+        output = writer.outputs[number] if len(writer.outputs) > number else ""
+        cache = past[number - 1]
+        if cache and keeps_size:
+            cache = writer.part(cache, 2, 0, earlier)
+        joined = work.joined(cache if earlier else "", name, output)
+        parts[number] = joined, (*shape[:2], earlier + places, size)
+    allowed = _seen(writer, before if not is_known else "", earlier, places, window)
+    bias = writer.input(10)
+    sink = writer.input(11)
+    if sink:
+        sink = writer.reshaped(sink, (1, heads, 1, 1))
+    elif values.get("smooth_softmax", 0) > 0:
+        sink = writer.number(np.zeros((1, 1, 1, 1)))
+    added = [(bias, writer.shapes[bias])] if bias else []
+    made, shape = work.attend(*parts, added=added, allowed=allowed, sink=sink)
+    work.together(made, shape, writer.outputs[0])
+    return True
+
+
+def _lengths(writer: Writer, batch: int, places: int) -> str:
+    """Return how many places every sample had before: there is room for as many in a cache, or for more."""
+    last = writer.add("Cast", writer.input(5), to=writer.onnx.TensorProto.INT64)
+    return writer.reshaped(writer.add("Sub", last, writer.constant([places - 1])), (batch, 1))
+
+
+def _seen(writer: Writer, before: str, earlier: int, places: int, window: int) -> str:
+    """Return which places each new one looks at, counted from the first new one; empty where these are all."""
+    after = writer.constant(_column(0, places))
+    if not before:
+        if places == 1 and (window < 0 or window > earlier):
+            return ""
+        keys = writer.constant(np.arange(-earlier, places))
+    else:
+        count = writer.constant(np.arange(earlier)[None])
+        distance = writer.add("Sub", count, before)
+        cached = writer.add("Where", writer.add("Less", count, before), distance, writer.constant(_NOWHERE))
+        batch = writer.shapes[writer.inputs[0]][0]
+        new = writer.constant(np.tile(np.arange(places), (batch, 1)))
+        keys = writer.reshaped(writer.add("Concat", cached, new, axis=1), (batch, 1, 1, earlier + places))
+    seen = writer.add("Less", keys, after)
+    if window > 0:
+        near = writer.add("Less", writer.constant(_column(-1 - window, places)), keys)
+        seen = writer.add("And", seen, near)
+    return seen
+
+
+def rotary_embedding(writer: Writer) -> bool:
+    """Pairs of features turned by the angles of their places."""
+    shape, values = writer.shapes[writer.inputs[0]], writer.values
+    positions, width = writer.shapes[writer.inputs[1]], writer.shapes[writer.inputs[2]][1]
+    if values.get("is_packed_batching", 0) or float(values.get("scale", 1.0)) != 1.0:
+        return False
+    at, turned = writer.inputs[1], writer.inputs[0]
+    heads = int(values.get("num_heads", 0)) or (shape[1] if len(shape) == 4 else shape[2] // (2 * width))
+    work = _Heads(writer)
+    part = (turned, shape) if len(shape) == 4 else work.by_head(turned, shape, heads)
+    if len(positions) == 1:
+        at = writer.add("Add", writer.reshaped(at, (1, 1)), writer.constant(np.arange(part[1][2])[None]))
+    last = writer.outputs[0] if len(shape) == 4 else ""
+    made = _rotated(writer, part, at, writer.inputs[2], writer.inputs[3], last)
+    if len(shape) == 3:
+        work.together(made, part[1], writer.outputs[0])
+    return True
+
+
+def _rotated(writer: Writer, part: tuple[str, Shape], at: str, cos: str, sin: str, output: str = "") -> str:
+    """Return places by head, the first of their features turned; ``at`` are the rows of the tables of angles."""
+    (name, shape), width = part, writer.shapes[cos][1]
+    interleaved = writer.values.get("interleaved", writer.values.get("rotary_interleaved", 0))
+    tables = []
+    for table in (cos, sin):
+        rows = writer.add("Gather", table, at, axis=0)
+        tables.append(writer.add("Unsqueeze", rows, writer.constant([1])) if writer.opset >= 13 else
+                      writer.add("Unsqueeze", rows, axes=[1]))  # fmt: skip
+    if interleaved:
+        pairs = writer.part(name, 3, 0, 2 * width) if shape[3] > 2 * width else name
+        pairs = writer.reshaped(pairs, (*shape[:3], width, 2))
+        halves = [writer.reshaped(writer.part(pairs, 4, side, side + 1), (*shape[:3], width)) for side in range(2)]
+    else:
+        halves = [writer.part(name, 3, side * width, (side + 1) * width) for side in range(2)]
+    first = writer.add("Sub", writer.add("Mul", halves[0], tables[0]), writer.add("Mul", halves[1], tables[1]))
+    second = writer.add("Add", writer.add("Mul", halves[0], tables[1]), writer.add("Mul", halves[1], tables[0]))
+    made = [first, second]
+    if interleaved:
+        apart = [writer.reshaped(half, (*shape[:3], width, 1)) for half in made]
+        made = [writer.reshaped(writer.add("Concat", *apart, axis=4), (*shape[:3], 2 * width))]
+    if shape[3] > 2 * width:
+        made.append(writer.part(name, 3, 2 * width, shape[3]))
+    return writer.add("Concat", *made, output=output, axis=3)

@@ -1,0 +1,124 @@
+"""Operators of onnxruntime on quantised numbers, as products of integers, or as what they are on real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from shorthaul.tensor.networks.translation.writing import Writer
+
+
+def integer_product(writer: Writer, factors: tuple[str, str], zeros: tuple[str, str], scales: tuple[str, str]) -> str:
+    """Return a product of integers as real numbers."""
+    made = writer.add("MatMulInteger", *factors, *_without_last(zeros))
+    real = writer.add("Cast", made, to=_real(writer, scales[0]))
+    return writer.add("Mul", real, writer.add("Mul", *scales))
+
+
+def _without_last(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return inputs without those at the end that are left out."""
+    while names and not names[-1]:
+        names = names[:-1]
+    return names
+
+
+def _real(writer: Writer, scale: str) -> Any:
+    return writer.types.get(scale) or writer.onnx.TensorProto.FLOAT
+
+
+def _with_bias(writer: Writer, made: str, number: int) -> bool:
+    """Make the output of a product and a bias, if there is one."""
+    bias = writer.input(number)
+    kind, more = ("Add", [bias]) if bias else ("Identity", [])
+    return bool(writer.add(kind, made, *more, output=writer.outputs[0]))
+
+
+def by_range(writer: Writer) -> bool:
+    """Numbers as whole ones from 0 to 255, by the least and the largest of them."""
+    return bool(_by_range(writer, (*writer.outputs, "", "")))
+
+
+def _by_range(writer: Writer, outputs: Sequence[str]) -> tuple[str, str, str]:
+    source, nothing = writer.inputs[0], writer.number(0.0)
+    least = writer.add("Min", writer.add("ReduceMin", source, keepdims=0), nothing)
+    most = writer.add("Max", writer.add("ReduceMax", source, keepdims=0), nothing)
+    scale = writer.add("Div", writer.add("Sub", most, least), writer.number(255.0), output=outputs[1])
+    zero = writer.add("Round", writer.add("Div", writer.add("Sub", nothing, least), scale))
+    zero = writer.add("Cast", zero, output=outputs[2], to=writer.onnx.TensorProto.UINT8)
+    return writer.add("QuantizeLinear", source, scale, zero, output=outputs[0]), scale, zero
+
+
+def dynamic_product(writer: Writer) -> bool:
+    """The left factor is quantised by its own range."""
+    numbers, scale, zero = _by_range(writer, ("", "", ""))
+    made = integer_product(writer, (numbers, writer.inputs[1]), (zero, writer.input(3)), (scale, writer.inputs[2]))
+    return _with_bias(writer, made, 4)
+
+
+def real_product(writer: Writer) -> bool:
+    """A product of integers, and what it is in real numbers."""
+    zeros, scales = (writer.input(4), writer.input(5)), (writer.inputs[2], writer.inputs[3])
+    return _with_bias(writer, integer_product(writer, (writer.inputs[0], writer.inputs[1]), zeros, scales), 6)
+
+
+def gemm(writer: Writer) -> bool:
+    """A product of quantised matrices, either turned, quantised again or not."""
+    left, left_scale, left_zero, right, right_scale, right_zero = writer.inputs[:6]
+    if writer.values.get("transA", 0):
+        left = writer.add("Transpose", left, perm=[1, 0])
+    if writer.values.get("transB", 0):
+        right = writer.add("Transpose", right, perm=[1, 0])
+    made = writer.add("MatMulInteger", left, right, left_zero, right_zero)
+    made = writer.add("Add", made, writer.input(6)) if writer.input(6) else made
+    factor, kind = float(writer.values.get("alpha", 1.0)), _real(writer, left_scale)
+    scale = writer.add("Mul", left_scale, right_scale)
+    if factor != 1.0:
+        scale = writer.add("Mul", scale, writer.constant(factor, np.float32))
+    real = writer.add("Cast", made, to=kind)
+    if not writer.input(7):
+        return bool(writer.add("Mul", real, scale, output=writer.outputs[0]))
+    return _quantised(writer, writer.add("Mul", real, scale), writer.input(7), writer.input(8))
+
+
+def _quantised(writer: Writer, real: str, scale: str, zero: str) -> bool:
+    return bool(writer.add("QuantizeLinear", real, *_without_last((scale, zero)), output=writer.outputs[0]))
+
+
+def _real_input(writer: Writer, at: int) -> str:
+    return writer.add("DequantizeLinear", *_without_last(tuple(writer.input(at + more) for more in range(3))))
+
+
+def _through_real(kind: str) -> Callable[[Writer], bool]:
+    """Return what makes real numbers, computes, and quantises again."""
+
+    def write(writer: Writer) -> bool:
+        if writer.values.get("channels_last", 0):
+            return False
+        flat = int(writer.values.get("opset", 13)) < 13 and int(writer.values.get("axis", -1)) != -1
+        if kind == "Softmax" and (flat or writer.opset < 13):
+            return False
+        given = {key: value for key, value in writer.values.items() if key not in {"channels_last", "opset"}}
+        real = writer.add(kind, _real_input(writer, 0), **given)
+        return _quantised(writer, real, writer.input(3), writer.input(4))
+
+    return write
+
+
+def concatenation(writer: Writer) -> bool:
+    """Quantised parts, each with a scale of its own."""
+    parts = [_real_input(writer, at) for at in range(2, len(writer.inputs), 3)]
+    real = writer.add("Concat", *parts, axis=writer.values["axis"])
+    return _quantised(writer, real, *writer.inputs[:2])
+
+
+QUANTISED: Final[dict[str, Callable[[Writer], bool]]] = {
+    "DynamicQuantizeMatMul": dynamic_product,
+    "MatMulIntegerToFloat": real_product,
+    "QGemm": gemm,
+    "QLinearConcat": concatenation,
+    "QLinearSoftmax": _through_real("Softmax"),
+    "QLinearAveragePool": _through_real("AveragePool"),
+    "QLinearGlobalAveragePool": _through_real("GlobalAveragePool"),
+}

@@ -1,0 +1,60 @@
+"""Nodes of ONNX while they are written in place of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+Shape = tuple[int, ...]
+#: Of tensors by name: shapes, types by their numbers in ONNX, and the elements of small constants.
+Known = tuple[Mapping[str, Shape], Mapping[str, int], Mapping[str, Any]]
+
+
+class Writer:
+    """The nodes that stand for one, while they are written.
+
+    ``constants`` are the initializers that they need, ``remarks`` what is taken for granted, ``known`` the shapes and
+    types of tensors, and what small constants hold.
+    """
+
+    def __init__(self, onnx: Any, node: Any, name: str, known: Known, opset: int) -> None:
+        self.onnx, self.name, self.opset = onnx, name, opset
+        self.shapes, self.types, self.numbers = known
+        self.inputs, self.outputs = list(node.input), list(node.output)
+        self.kind: str = node.op_type
+        self.values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.remarks: list[str] = []
+
+    def input(self, number: int) -> str:
+        """Return the name of an input, empty where it is left out."""
+        return self.inputs[number] if number < len(self.inputs) else ""
+
+    def add(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        """Add a node and return the name of what it makes."""
+        name = f"{self.name}/{kind}{len(self.nodes) or ''}"
+        given = {key: value for key, value in attributes.items() if value is not None}
+        made = output or f"{name} output"
+        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [made], name, **given))
+        return made
+
+    def constant(self, values: Any, dtype: Any = np.int64) -> str:
+        """Return the name of a constant, of integers by default."""
+        name = f"{self.name}/constant{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, dtype), name))
+        return name
+
+    def number(self, value: Any) -> str:
+        """Return the name of a constant of the type of the first input."""
+        return self.constant(value, self.onnx.helper.tensor_dtype_to_np_dtype(self.types[self.inputs[0]]))
+
+    def reshaped(self, source: str, shape: Shape, output: str = "") -> str:
+        """Return a view under another shape."""
+        return self.add("Reshape", source, self.constant(shape), output=output)
+
+    def part(self, source: str, axis: int, start: int, stop: int) -> str:
+        """Return the places from ``start`` up to ``stop`` of an axis."""
+        return self.add("Slice", source, *(self.constant([value]) for value in (start, stop, axis)))
