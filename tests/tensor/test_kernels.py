@@ -167,12 +167,14 @@ def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
     found = []
     for first in (0, 3):
         kernels.prepare(made, rng.integers(0, 60, len(source)).astype(float), 0, first, 3)
-        before = rng.integers(0, 30, (2, 8, 3)).astype(float)
         arcs = np.arange(len(source))
-        after, hope = np.zeros((len(arcs), 8, 3)), np.empty(len(arcs))
+        states, hope = np.zeros((2 + len(arcs), 8, 3)), np.empty(len(arcs))
+        states[:2] = rng.integers(0, 30, (2, 8, 3))
         worth = rng.integers(0, 90, len(arcs)).astype(float)
-        kernels.add(made, before, rng.integers(0, 2, len(arcs)), arcs, worth, after, hope)
-        found += [after, hope]
+        free = rng.permutation(np.arange(2, len(states)))
+        used = kernels.add(made, states, rng.integers(0, 2, len(arcs)), arcs, worth, free, hope)
+        assert used == np.count_nonzero(hope)
+        found += [states, hope]
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from shorthaul.tensor.bounds.pricing import Column
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
-from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels, order_kernels
+from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels, order_kernels, price_kernels
 from shorthaul.tensor.cost_model.cost import kernel_arguments
 from shorthaul.tensor.cost_model.exhaustion import Floor
 from shorthaul.tensor.cost_model.granularity import Granularities
@@ -259,3 +260,29 @@ def test_slices_that_may_coincide_are_held_nevertheless():
     assert prices.value == pytest.approx(187_700.8)
     given = certificate_of(problem, {"value": prices.value, "certificate": prices.document()}, "bound")
     assert verify(problem, CONTEST, given) == []
+
+
+def test_no_shorter_step_takes_less_than_one_that_cuts_all_reductions_evenly():
+    """Sums of products of several reductions, in one group; every granularity alone, and the floor of all."""
+    tight = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        graph = GraphBuilder()
+        height, width = map(int, rng.integers(5, 20, 2))
+        total = None
+        for reduction in map(int, rng.choice((4, 8, 60, 100, 160), 3)):
+            made = graph.matmul(graph.tensor(height, reduction), graph.tensor(reduction, width), int(rng.integers(200)))
+            total = made if total is None else graph.pointwise((total, made), int(rng.integers(20)))
+        problem = graph.problem(int(rng.integers(300, 900)), float(rng.choice((0.5, 2.0, 8.0))))
+        machine = replace(problem.machine, native_width=int(rng.integers(4, 9)), native_height=int(rng.integers(4, 9)))
+        profile = profile_of(problem, range(5), [problem.operators[4].output], [], [])
+        costs = cost_kernels.Costs(*kernel_arguments(profile, machine))
+        limits = np.array([machine.native_width, machine.native_height, 4, 0, 0], dtype=np.int64)
+        work = exhaustion_kernels.Exhaustion(costs, costs, order_kernels.Orders(costs, False, False), limits)
+        for w, h in product(range(1, limits[0] + 1), range(1, limits[1] + 1)):
+            even, least = exhaustion_kernels.even_floor(work, w, h)
+            assert even == 4
+            floors = [price_kernels.floor(costs, w, h, k) for k in range(1, even)]
+            assert min(floors) >= least * (1 - 1e-12)
+            tight += min(floors) < 1.02 * least
+    assert tight > 20

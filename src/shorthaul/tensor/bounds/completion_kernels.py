@@ -166,12 +166,11 @@ def _hope(
 @cython.exceptval(check=False)
 def _add(
     made: Completions,
-    before: cython.const_double[:, :, ::1],
     row: cython.Py_ssize_t,
     group: cython.Py_ssize_t,
     arc: cython.Py_ssize_t,
     worth: cython.double,
-    after: cython.double[:, :, ::1],
+    states: cython.double[:, :, ::1],
 ) -> cython.double:
     """Return what the group may gain in the best box, 0 if nothing."""
     number = made.table[arc]
@@ -179,32 +178,36 @@ def _add(
     box: cython.Py_ssize_t
     kind: cython.Py_ssize_t
     for box in range(made.boxes):
-        after[group, TIME, box] = before[row, TIME, box] + made.tables[number, TIME, made.first + box]
-        if after[group, TIME, box] == INF:
+        states[group, TIME, box] = states[row, TIME, box] + made.tables[number, TIME, made.first + box]
+        if states[group, TIME, box] == INF:
             continue
         for kind in range(TIME + 1, ROWS):
-            after[group, kind, box] = before[row, kind, box] + made.tables[number, kind, made.first + box]
-        hope: cython.double = _hope(made, made.target[arc], box, after, group, worth)
+            states[group, kind, box] = states[row, kind, box] + made.tables[number, kind, made.first + box]
+        hope: cython.double = _hope(made, made.target[arc], box, states, group, worth)
         most = max(most, hope)
         if hope <= 0:
-            after[group, TIME, box] = INF
+            states[group, TIME, box] = INF
     return most
 
 
 def add(
     made: Completions,
-    before: cython.const_double[:, :, ::1],
+    states: cython.double[:, :, ::1],
     row: cython.const_longlong[::1],
     arc: cython.const_longlong[::1],
     worth: cython.const_double[::1],
-    after: cython.double[:, :, ::1],
+    free: cython.const_longlong[::1],
     hope: cython.double[::1],
-) -> None:
-    """Write the tables of groups, given by row, with an arc added each.
+) -> int:
+    """Write the tables of groups, given by row, with an arc added each, into rows that are free; return how many.
 
-    Boxes without hope get an infinite time; ``hope`` gets 0 for groups without any left.
+    Boxes without hope get an infinite time; ``hope`` gets 0 for groups without any left, which take no row.
     """
     group: cython.Py_ssize_t
+    used: cython.Py_ssize_t = 0
     with cython.nogil:
         for group in range(arc.shape[0]):
-            hope[group] = _add(made, before, row[group], group, arc[group], worth[group], after)
+            hope[group] = _add(made, row[group], free[used], arc[group], worth[group], states)
+            if hope[group] > 0:
+                used += 1
+    return int(used)

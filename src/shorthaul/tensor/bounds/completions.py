@@ -105,15 +105,29 @@ class BoxJudge:
         self._grow = grow
         self.at_once = 512
         self.labels_per_effort = BOXES_OF_LABELS_PER_EFFORT / boxes
-        self.empty = np.zeros((ROWS, boxes))  #: the table of a group with nothing in it
+        self._tables = np.zeros((1, ROWS, boxes))  # the first one is that of a group with nothing in it
+        self._free = np.zeros(0, dtype=np.int64)
 
-    def judge(self, profile: Integers, states: Floats, row: Integers, arc: Integers, total: Floats) -> Judged:
+    def judge(self, profile: Integers, state: Integers, arc: Integers, total: Floats) -> Judged:
         """Judge groups with an arc added, all boxes of each."""
-        after = np.empty((len(arc), *self.empty.shape))
+        if len(self._free) < len(arc):
+            self._reserve(len(arc))
         hope = np.empty(len(arc))
-        completion_kernels.add(self._made, states, row, arc, total, after, hope)
+        used = completion_kernels.add(self._made, self._tables, state, arc, total, self._free, hope)
+        states, self._free = self._free[:used], self._free[used:]
         kept = np.flatnonzero(hope)
-        return Judged(kept, self._grow(profile[kept], arc[kept]), hope[kept], after[kept])
+        return Judged(kept, self._grow(profile[kept], arc[kept]), hope[kept], states)
+
+    def _reserve(self, least: int) -> None:
+        """Make room for so many tables at least, and for as many as there are."""
+        known = len(self._tables)
+        more = max(known, least)
+        self._tables = np.concatenate([self._tables, np.empty((more, *self._tables.shape[1:]))])
+        self._free = np.concatenate([self._free, np.arange(known, known + more)])
+
+    def forget(self, states: Integers) -> None:
+        """Take the tables of these states for others."""
+        self._free = np.concatenate([states, self._free])
 
 
 def _tables(diagram: Diagram) -> tuple[Integers, list[Outputs], Floats]:

@@ -103,13 +103,12 @@ class _ByWeight:
     def __init__(self, pricing: Pricing, potentials: Floats) -> None:
         self.at_once = 1 << 14
         self.labels_per_effort = LABELS_PER_EFFORT
-        self.empty = np.zeros(0)
         self._pricing = pricing
         # what a path may gain after an arc, less what the arc costs, by weight
         self._after = potentials[pricing.diagram.target] - pricing.costs
         self._potential = potentials
 
-    def judge(self, profile: Integers, states: Floats, row: Integers, arc: Integers, total: Floats) -> Judged:
+    def judge(self, profile: Integers, state: Integers, arc: Integers, total: Floats) -> Judged:
         """Judge groups with an arc added, before their profiles are worked out and after."""
         pricing = self._pricing
         hope = total + (self._after[arc] - pricing.costs_of[profile]).min(axis=1)
@@ -119,7 +118,10 @@ class _ByWeight:
         hope = total[kept] + (self._potential[pricing.diagram.target[arc]] - pricing.costs_of[grown]).min(axis=1)
         has_hope = hope > pricing.nothing
         kept = kept[has_hope]
-        return Judged(kept, grown[has_hope], hope[has_hope], states[row[kept]])
+        return Judged(kept, grown[has_hope], hope[has_hope], state[kept])
+
+    def forget(self, states: Integers) -> None:
+        """Do nothing: groups have no states here."""
 
 
 class Pricing:

@@ -63,18 +63,20 @@ class Judged(NamedTuple):
     kept: Integers
     profile: Integers
     hope: Floats
-    state: Floats
+    state: Integers
 
 
 class Judge(Protocol):
-    """Bounds what groups in the making may gain; of each it may know a state, a row of an array."""
+    """Bounds what groups in the making may gain; of each it keeps a state, 0 for a group with nothing in it."""
 
     at_once: int  #: groups that are judged together
     labels_per_effort: float  #: groups that may gain something
-    empty: Floats  #: the state of a group with nothing in it
 
-    def judge(self, profile: Integers, states: Floats, row: Integers, arc: Integers, total: Floats) -> Judged:
-        """Judge groups of these profiles, and states in these rows, with an arc added, worth ``total`` then."""
+    def judge(self, profile: Integers, state: Integers, arc: Integers, total: Floats) -> Judged:
+        """Judge groups of these profiles and states with an arc added, worth ``total`` then."""
+
+    def forget(self, states: Integers) -> None:
+        """Take note that these states are not asked for any more."""
 
 
 class Profiles(Protocol):
@@ -92,7 +94,7 @@ class _Making(NamedTuple):
     worth: Floats
     hope: Floats
     trail: Integers
-    row: Integers  #: of its state
+    state: Integers
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> _Making:
         return _Making._make(column[rows] for column in self)
@@ -119,42 +121,44 @@ class Walk:
         ``begin`` are the profiles of groups that begin, by layer and arc.
         """
         nobody = _Making._make(np.zeros(0, kind) for kind in (int, int, float, float, int, int))
-        waiting = [[(nobody, judge.empty[None][:0])] for _ in self._diagram.starts]
+        waiting = [[nobody] for _ in self._diagram.starts]
         for place, starts in enumerate(self._diagram.starts):
             if search.expired() or self.labels > most:
                 self.is_complete = False
                 return
-            making, states = _together(waiting[place])
+            met = _together(waiting[place])
             waiting[place].clear()
-            making = making.take(_best_alike(making))
+            making = met.take(_best_alike(met))
             making = self._best(making.take(self._undominated(making)))
+            judge.forget(np.setdiff1d(met.state, making.state, assume_unique=True))
             none, zero = np.zeros(len(starts), np.int64), np.zeros(len(starts))
             nothing = _Making(none, begin[place], zero, zero, none + _NOTHING, none)
             first = np.arange(starts.start, starts.stop)
-            begun = self._grown(nothing, judge.empty[None], first, none + 1, gains, judge)
+            begun = self._grown(nothing, first, none + 1, gains, judge)
             first, count = self._diagram.first_arc[making.node], self._diagram.arcs_of[making.node]
-            after, states = _together([*begun, *self._grown(making, states, first, count, gains, judge)])
+            after = _together([nobody, *begun, *self._grown(making, first, count, gains, judge)])
+            judge.forget(making.state)
             self.labels += len(after.node)
             ended = after.take(after.node == END)
             self._note(place, ended.take(_best_alike(ended)))
+            judge.forget(ended.state)
             layer = np.where(after.node == END, -1, self._diagram.layer_of[after.node])
             for later in np.unique(layer[layer >= 0]).tolist():
-                there = after.take(layer == later)
-                waiting[later].append((there, states[there.row]))
+                waiting[later].append(after.take(layer == later))
             yield len(after.node)
 
     def _grown(
-        self, making: _Making, states: Floats, first: Integers, count: Integers, gains: Floats, judge: Judge
-    ) -> Iterator[tuple[_Making, Floats]]:
-        """Yield the groups that have hope with one of ``count`` arcs from ``first`` on added, and their states."""
+        self, making: _Making, first: Integers, count: Integers, gains: Floats, judge: Judge
+    ) -> Iterator[_Making]:
+        """Yield the groups that have hope with one of ``count`` arcs from ``first`` on added."""
         source = np.repeat(np.arange(len(count)), count)
         arcs = np.arange(len(source)) + np.repeat(first - np.cumsum(count) + count, count)
         for at in range(0, len(arcs), judge.at_once):
             one, arc = making.take(source[at : at + judge.at_once]), arcs[at : at + judge.at_once]
             total = one.worth + gains[arc]
-            kept, profile, hope, state = judge.judge(one.profile, states, one.row, arc, total)
+            kept, profile, hope, state = judge.judge(one.profile, one.state, arc, total)
             trail = self._trails.extend(one.trail[kept], arc[kept])
-            yield _Making(self._diagram.target[arc[kept]], profile, total[kept], hope, trail, kept), state
+            yield _Making(self._diagram.target[arc[kept]], profile, total[kept], hope, trail, state)
 
     def _note(self, place: int, ended: _Making) -> None:
         """Take note of groups that are complete."""
@@ -187,12 +191,9 @@ class Walk:
         return making.take(order[rank < self._width])
 
 
-def _together(parts: list[tuple[_Making, Floats]]) -> tuple[_Making, Floats]:
-    """Return groups in the making and their states, of all parts."""
-    making = _Making._make(map(np.concatenate, zip(*(grown for grown, _ in parts), strict=True)))
-    states = np.concatenate([state for _, state in parts])
-    # The kernels want C's order, which NumPy does not promise here.
-    return making._replace(row=np.arange(len(making.node))), np.ascontiguousarray(states)
+def _together(parts: list[_Making]) -> _Making:
+    """Return the groups in the making of all parts."""
+    return _Making._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _best_alike(making: _Making) -> Integers:

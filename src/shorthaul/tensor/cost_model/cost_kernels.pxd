@@ -37,3 +37,4 @@ cdef bint evaluate_within(Costs costs, double limit) noexcept nogil
 cdef bint asked(Costs costs, long long group, long long step) noexcept nogil
 cdef double charge(Costs costs, Py_ssize_t c, long long tall, long long wide, long long step) noexcept nogil
 cdef bint same_reduction(Costs costs, Py_ssize_t one, Py_ssize_t other) noexcept nogil
+cdef double later_step(Costs costs, Py_ssize_t c, long long step) noexcept nogil

@@ -383,6 +383,19 @@ def _later_loads(costs: Costs, tall: cython.longlong, wide: cython.longlong, ste
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def later_step(costs: Costs, c: cython.Py_ssize_t, step: cython.longlong) -> cython.double:
+    """Return the time of a step of a tile of class ``c``, not its first one."""
+    tall: cython.longlong = costs.tall[c // 2]
+    wide: cython.longlong = costs.wide[c % 2]
+    traffic: cython.longlong = _later_loads(costs, tall, wide, step)
+    if step == costs.steps - 1:
+        traffic += tall * wide * costs.stored
+    return max(_compute(costs, tall, wide, step), cython.cast(cython.double, traffic) / costs.bandwidth)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _tile(costs: Costs, c: cython.Py_ssize_t) -> cython.void:
     """Evaluate the steps of a tile of class ``c``."""
     tall: cython.longlong = costs.tall[c // 2]
@@ -404,12 +417,7 @@ def _tile(costs: Costs, c: cython.Py_ssize_t) -> cython.void:
     for i in range(costs.borders.shape[0] - 1):
         if costs.borders[i + 1] > costs.borders[i]:
             step = costs.borders[i]
-            traffic = _later_loads(costs, tall, wide, step)
-            if step == costs.steps - 1:
-                traffic += stored
-            costs.rest[c] += cython.cast(cython.double, costs.borders[i + 1] - step) * max(
-                _compute(costs, tall, wide, step), cython.cast(cython.double, traffic) / costs.bandwidth
-            )
+            costs.rest[c] += cython.cast(cython.double, costs.borders[i + 1] - step) * later_step(costs, c, step)
 
 
 @cython.cfunc

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import cython
 from cython.cimports.libc.math import ceil
 from cython.cimports.shorthaul.tensor.cost_model.chance_kernels import chance_floor
@@ -23,7 +25,7 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     TILE,
     WIDTH,
 )
-from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate, peak_of, settle
+from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate, later_step, peak_of, settle
 from cython.cimports.shorthaul.tensor.cost_model.order_kernels import Orders
 from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order, serpentine
 
@@ -97,6 +99,7 @@ class Exhaustion:
     k_most: cython.longlong
     left_prologue: cython.longlong  # reductions whose operand is made inside, 0 where no rule says so
     right_prologue: cython.longlong
+    even: cython.longlong  # the longest step that cuts all reductions evenly, 0 where that says nothing of shorter ones
     floor = cython.declare(cython.double, visibility="public")
     price = cython.declare(cython.double, visibility="public")
     done = cython.declare(cython.longlong, visibility="public")  # granularities, tiles, and steps looked at so far
@@ -112,6 +115,11 @@ class Exhaustion:
         self.is_mixed = orders.is_mixed
         self.w_most, self.h_most, self.k_most = limits[0], limits[1], limits[2]
         self.left_prologue, self.right_prologue = limits[3], limits[4]
+        self.even = 0
+        if costs.reductions.shape[0] > 0 and not orders.is_mixed:
+            common = math.gcd(*(int(length) for length in costs.reductions))
+            most = min(self.k_most, int(costs.native_width), int(costs.native_height))
+            self.even = max(k for k in range(1, most + 1) if common % k == 0)
         self.floor = self.price = float("inf")
         self.w = self.h = self.k = self.done = 0
 
@@ -383,6 +391,38 @@ def outlines(work: Exhaustion, limit: cython.double, values: cython.double[:, ::
                 _outline_block(work, work.costs, work.fitting, i * BLOCK, j * BLOCK, limit, values)
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _straddled(costs: Costs) -> cython.double:
+    """Return what shorter steps may save against the ones that were set, which cut all reductions evenly.
+
+    Take a tile, any order, and both ways to cut it into steps. A part of a step has its part at least of what a whole
+    one computes and loads, as what is the same in every step is paid more often. So as long as sinks go on together
+    shorter steps take no less; nor do a first and a last one, with what only they load, store or compute: being shorter
+    they hide less of it. Only in a step in which some sinks end may others compute what waited, or wait while those
+    compute: no more than all that others do there is hidden, and that is less than a whole step of theirs.
+    """
+    c: cython.Py_ssize_t
+    group: cython.Py_ssize_t
+    total: cython.double = 0.0
+    for group in range(costs.reductions.shape[0]):
+        if costs.steps_of[group] < costs.steps:
+            for c in range(4):
+                if costs.count[c] > 0:
+                    total += costs.count[c] * later_step(costs, c, costs.steps_of[group])
+    return total
+
+
+def even_floor(work: Exhaustion, w: cython.longlong, h: cython.longlong) -> tuple[int, float]:
+    """Return the longest step that cuts all reductions evenly, 0 if none counts, and a bound for no longer ones."""
+    if work.even == 0:
+        return 0, 0.0
+    settle(work.costs, w, h, work.even)
+    evaluate(work.costs)
+    return int(work.even), float(any_order(work.costs) - _straddled(work.costs))
+
+
 def exhaust(
     work: Exhaustion,
     pairs: cython.const_longlong[::1],
@@ -397,6 +437,7 @@ def exhaust(
     """
     place: cython.Py_ssize_t
     done: cython.longlong = 0
+    is_fitting: cython.bint
     costs: Costs = work.costs
     with cython.nogil:
         place = first
@@ -417,8 +458,10 @@ def exhaust(
                     floor = chance_floor(work.orders, costs, w, h, k, work.price)
                     work.floor = min(work.floor, max(values[pairs[place]], floor))
                     done += work.orders.followed - followed
-                if peak_of(costs) <= costs.capacity:
+                is_fitting = peak_of(costs) <= costs.capacity
+                if is_fitting or k == work.even:
                     evaluate(costs)
+                if is_fitting:
                     if not is_chance:
                         work.floor = min(work.floor, any_order(costs))
                     price = min(serpentine(costs, False), serpentine(costs, True))
@@ -427,6 +470,11 @@ def exhaust(
                         work.w = w
                         work.h = h
                         work.k = k
+                if k == work.even:
+                    shorter = any_order(costs) - _straddled(costs)
+                    if shorter >= work.price or (is_fitting and costs.reductions.shape[0] == 1):
+                        work.floor = min(work.floor, shorter)
+                        break
                 k -= 1
             place += 1
         work.done += done
