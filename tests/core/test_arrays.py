@@ -71,6 +71,8 @@ def npy_of_shape(shape: tuple[int, ...]) -> bytes:
         (npy(np.array([np.nan])), Column("f"), "finite"),
         (npy(np.array([-1])), Column(least=0), "is too small"),
         (npy(np.array([2**63], np.uint64)), Column(most=2**62), "is too large"),
+        (npy(np.array([65, 0x110000], np.uint32).view("<U2")[0]), Column("U", ()), "is no text"),
+        (npy(np.array(["\ud800"], ">U1")), Column("U"), "is no text"),
     ],
 )
 def test_wrong_arrays_are_refused(data: bytes, column: Column, says: str) -> None:

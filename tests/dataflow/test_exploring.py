@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.samples import samples
 
+from shorthaul.core.document import digest
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.exploration.nsga2_kernels import entering, rank_and_crowd
 from shorthaul.dataflow.formats.documents import application_document
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile
@@ -62,6 +66,23 @@ def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
     file.write_bytes(b"a letter")
     with pytest.raises(InputError, match="is not a journal"):
         plan(generators.sobel4(), resume=file)
+
+
+@pytest.mark.parametrize("kinds", ["bhif", "Qibd"])
+def test_a_state_of_other_types_is_the_same_state(kinds: str, tmp_path: Path) -> None:
+    """Kernels take one type of each array."""
+    file = tmp_path / "journal"
+    plan(generators.sobel(), generations=2, journal=file, population=4, offspring=2, polish_effort=0.0)
+    state = unpack(base64.b64decode(file.read_bytes().splitlines()[-1].split(b"\t")[2])).state
+    straight = plan(generators.sobel(), generations=4, resume=file, population=4, offspring=2, polish_effort=0.0)
+    state.rank, state.crowd = state.rank.astype(kinds[0]), state.crowd.astype(kinds[3])
+    for group in (state.population, state.archive):
+        group.binding, group.xi = group.binding.astype(kinds[1]), group.xi.astype(kinds[2])
+    text = b'{"cost": -2.0}\t' + base64.b64encode(pack(Explored(state)))
+    with file.open("ab") as lines:
+        lines.write(digest(text).encode() + b"\t" + text + b"\n")
+    resumed = plan(generators.sobel(), generations=4, resume=file, population=4, offspring=2, polish_effort=0.0)
+    assert documents(resumed) == documents(straight)
 
 
 def test_ranking_and_archive_against_plain_definitions() -> None:

@@ -17,13 +17,15 @@ from shorthaul.tensor.networks.translation.agreement import expect_covered, expe
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 UNSQUEEZE = make_node("Unsqueeze", ["x"], ["u"], axes=[0])
-MATRIX, VECTOR = np.ones((6, 4), np.float32), np.ones(4, np.float32)
+MATRIX, VECTOR, FRACTION = np.ones((6, 4), np.float32), np.ones(4, np.float32), np.array([0.5])
 
 
 def model(nodes: list[Any], *said: tuple[str, list[int]], opset: int = 17) -> bytes:
     """Return a model of an input of 8 by 6; ``said`` are shapes of tensors as the file has them."""
     info = onnx.helper.make_tensor_value_info
-    given = [onnx.numpy_helper.from_array(array, name) for name, array in (("w", MATRIX), ("v", VECTOR))]
+    given = [
+        onnx.numpy_helper.from_array(array, name) for name, array in (("w", MATRIX), ("v", VECTOR), ("r", FRACTION))
+    ]
     graph = onnx.helper.make_graph(
         nodes,
         "g",
@@ -48,8 +50,20 @@ def model(nodes: list[Any], *said: tuple[str, list[int]], opset: int = 17) -> by
         model([make_node("LayerNormalization", ["x", "w"], ["y"], axis=-1)]),
         # one window too large for its axis, of which ONNX infers a place all the same
         model([UNSQUEEZE, make_node("MaxPool", ["u"], ["y"], kernel_shape=[7], strides=[2])], opset=12),
+        model([UNSQUEEZE, make_node("MaxPool", ["u"], ["y"], kernel_shape=[2], strides=[-(2**62)])], opset=12),
+        model([make_node("Slice", ["x", "r", "r"], ["y"])]),
+        model([make_node("If", [], ["m"]), make_node("Relu", ["m"], ["y"])]),
+        model([make_node("Transpose", [""], ["m"]), make_node("Relu", ["m"], ["y"])]),
+        model([make_node("Shape", [], ["m"]), make_node("Relu", ["m"], ["y"])]),
+        model(
+            [make_node("ReduceSum", ["x"], ["m"], keepdims=0), make_node("LayerNormalization", ["m", "v"], ["y"])],
+            opset=11,
+        ),
     ],
-    ids=["product", "transposed", "joined", "kept axes", "inputs", "attribute", "broadcast", "window"],
+    ids=[
+        *("product", "transposed", "joined", "kept axes", "inputs", "attribute", "broadcast", "window"),
+        *("backwards", "fraction", "branch", "nothing", "shape", "no axis"),
+    ],
 )
 def test_a_contradiction_is_refused(data: bytes) -> None:
     with pytest.raises(InputError, match=r"do not fit|contradict"):

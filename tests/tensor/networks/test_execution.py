@@ -217,6 +217,12 @@ def test_rows_of_old_versions_are_all_axes_from_the_second_on(kind: str, opset: 
     np.testing.assert_allclose(found, made[kind], rtol=1e-12)
 
 
+def test_logarithms_of_small_shares_are_finite() -> None:
+    net, x = Net("far apart"), np.array([[0.0, 5.0, -2000.0]])
+    ((found,),) = (outputs_of(net.model(net.op("LogSoftmax", net.input(1, 3))), {"input0": x})[0].values(),)
+    np.testing.assert_allclose(found, x - 5 - np.log1p(np.exp(-5.0)), rtol=1e-12)
+
+
 @pytest.mark.parametrize("opset", [7, 9, 13, 14, 15])
 def test_normalisation_of_any_version_takes_the_figures_given(opset: int) -> None:
     net, x = Net("given", opset=opset), np.random.default_rng(0).standard_normal((2, 3, 4, 4))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ class Column:
         if array.dtype.kind not in self.kinds or not fits:
             found = f"{array.dtype}, shape {array.shape}"
             raise InputError("is an array of another form", place=place, value=found, allowed=str(self))
+        if array.dtype.kind == "U" and not _is_text(array):
+            raise InputError("is no text", place=place, allowed="characters of Unicode")
         if array.size == 0 or array.dtype.kind not in "iuf":
             return array
         low, high = array.min().item(), array.max().item()
@@ -67,6 +70,12 @@ class Column:
         if self.most is not None and high > self.most:
             raise InputError("is too large", place=place, value=high, allowed=f"up to {self.most:g}")
         return array
+
+
+def _is_text(array: npt.NDArray[np.str_]) -> bool:
+    """True if all characters are of Unicode: Python ends in an error of its own where it looks at others."""
+    codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    return not ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any()
 
 
 def as_array(value: object, place: str) -> npt.NDArray[Any]:

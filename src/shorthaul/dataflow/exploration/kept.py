@@ -107,8 +107,12 @@ def expect_fit(state: State, instance: Instance) -> State:
         if not able.all():
             raise InputError("binds an actor to a core that cannot run it", place=group)
     n = len(state.population.binding)
-    for name, column in (("rank", Column("iu", (n,), least=0, most=n)), ("crowd", Column("f", (n,), finite=False))):
-        column.checked(getattr(state, name), name)
+    for name, column, kind in (
+        ("rank", Column("iu", (n,), least=0, most=n), np.int64),
+        ("crowd", Column("f", (n,), finite=False), np.float64),
+        ("reference", Column("f", (3,)), np.float64),
+    ):
+        setattr(state, name, np.ascontiguousarray(column.checked(getattr(state, name), name), kind))
     if not state.trace or state.generation != len(state.trace) - 1:
         raise InputError("holds another number of generations", place="trace", value=len(state.trace))
     return state

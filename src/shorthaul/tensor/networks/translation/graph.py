@@ -268,7 +268,7 @@ class _Reader:
         for number, node in enumerate(graph.node):
             name = node.name or f"{node.op_type}_{number}"
             made: tuple[list[Any], list[Any]] | None = None
-            if node.op_type == "If" and node.input[0] in self.values:
+            if node.op_type == "If" and node.input and node.input[0] in self.values:
                 made = branch(node, bool(self.values[node.input[0]].all()), names, self.onnx)
             else:
                 try:
@@ -383,6 +383,8 @@ class _Reader:
 
     def _computed(self, node: Any) -> list[Array] | None:
         """Return the outputs of a node whose inputs are small constants or only asked for their shape, else None."""
+        if node.op_type in {"Shape", "Size", "ConstantOfShape"} and not any(node.input):
+            return None
         if node.op_type in {"Shape", "Size"} and node.domain in {"", "ai.onnx"}:
             shape = self.shapes.get(node.input[0])
             if shape is None:
@@ -404,6 +406,8 @@ class _Reader:
         except Exception:  # the reference lacks an operator, or the node is wrong, which inference tells better
             return None
         made = [np.asarray(value) for value in result]
+        if any(not isinstance(each, str | bytes) for value in made if value.dtype.hasobject for each in value.flat):
+            return None  # a transposed nothing
         # What is rounded to 16 bits here would not be so in double precision.
         narrow = [value for value in made if value.dtype.name in {"float16", "bfloat16"}]
         exact = node.op_type == "Cast" and all(

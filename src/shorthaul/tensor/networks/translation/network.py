@@ -192,6 +192,8 @@ def _slice(builder: Builder, node: Node) -> bool:
         given = [values.get(name) if name else None for name in node.inputs[1:]] + [None, None]
         if given[0] is None or any(name and name not in values for name in node.inputs[1:]):
             return False
+        if any(array is not None and array.dtype.kind not in "iu" for array in given):
+            raise TypeError("names places that are no integers")
         starts = tuple(given[0].ravel().tolist())
         axes = tuple(range(len(starts)) if given[2] is None else given[2].ravel().tolist())
         steps = (1,) * len(starts) if given[3] is None else tuple(given[3].ravel().tolist())

@@ -185,6 +185,8 @@ def _windows(node: Node, spatial: Shape, kernel: Shape, rank: int) -> tuple[list
     """Return strides, dilations and the padding in front, per axis; ValueError where not even one window fits."""
     strides = list(node.attributes.get("strides") or (1,) * rank)
     dilations = list(node.attributes.get("dilations") or (1,) * rank)
+    if min(*strides, *dilations, 1) < 1:
+        raise ValueError("has windows that do not move on")
     around = list(node.attributes.get("pads") or (0,) * (2 * rank))
     pads = around[:rank]
     same = str(node.attributes.get("auto_pad", "NOTSET"))
@@ -303,6 +305,8 @@ def rows(builder: Builder, node: Node) -> bool:
     """Operators that pass over whole rows, from the axis on or along it: softmax and normalisations."""
     shape = builder.shape(node.inputs[0])
     if not shape:
+        if len(node.inputs) > 1:
+            raise ValueError("has no axis to pass over")
         return pointwise(builder, node)
     is_flat = node.kind in FLATTENED and builder.graph.opsets.get("", LAST_FLATTENED + 1) <= LAST_FLATTENED
     default = 2 if node.kind == "InstanceNormalization" else 1 if is_flat else -1
