@@ -214,6 +214,12 @@ MOST_ALIVE_POINTS = 200_000
 MOST_TOUCHED = 2
 MOST_ALIVE_ROUNDS = 4
 LEAST_PASSING = 0.25
+#: Tiles along the longest loop that are put together in clusters, the most tiles in all, moves of the search for these,
+#: and moves that are a step of work.
+CLUSTER_TILES = (8, 10, 12)
+MOST_CLUSTERED_TILES = 250
+CLUSTER_MOVES = 40_000
+MOVES_PER_STEP = 1_000
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
 #: Counts of them that are kept: boxes of one search differ in a loop or two.

@@ -16,6 +16,7 @@ from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, acces
 from shorthaul.affine.integer_sets.points import at_sizes as at_parameters
 from shorthaul.affine.orders.borders.held import BorderedStep, limited
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
+from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.folded import folded
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
@@ -73,7 +74,7 @@ def at_sizes(
             if len(ordered) == len(steps) and sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
                 best = replace(upper, steps=tuple(ordered))
         for at, item in enumerate(best.steps):
-            found = boxes.passing(boxes.better(item, partial(refined, slack=slack)))
+            found = boxes.clustered(boxes.passing(boxes.better(item, partial(refined, slack=slack))))
             best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
             best = replace(best, staying=boxes.staying(best.steps))
@@ -166,6 +167,14 @@ class Boxes:
     def bordered(self, step: AnyStep) -> AnyStep:
         """Return a phase in tiles whose border is held, where that loads less; one memory only."""
         found = limited(step, self.sizes) if isinstance(step, Step) and len(self.weights) == 1 else None
+        return step if found is None or self.cost(found) >= self.cost(step) else found
+
+    def clustered(self, step: AnyStep) -> AnyStep:
+        """Return a phase in boxes in clusters of tiles, where that loads less; one memory, and not in emitted C."""
+        if type(step) is not BoxStep or step.phase is None or self.slack != NO_SLACK or len(self.weights) > 1:
+            return step
+        signs = _all(signs_by_array(self.conflicts, step.phase.placement))
+        found = clustered(step, [at for at in step.box.loops if not any(item[at] for item in signs)])
         return step if found is None or self.cost(found) >= self.cost(step) else found
 
     def passing(self, step: AnyStep) -> AnyStep:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.orders.borders.held import BorderedStep
+from shorthaul.affine.orders.boxes.clusters import ClusteredStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep, WholeStep
@@ -117,6 +118,10 @@ def _keys(
     step: Step | PanelStep | BoxStep | BorderedStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]
 ) -> list[IntArray]:
     capacity = sizes["S"]
+    if isinstance(step, ClusteredStep):
+        *tile, along = _box_keys(step.box, places)
+        numbers = [step.clusters[at] for at in zip(*(item.tolist() for item in tile), strict=True)]
+        return [np.array(numbers, dtype=np.int64), along, *tile]
     if isinstance(step, BoxStep):
         return _box_keys(step.box, places)
     if isinstance(step, PanelStep):

@@ -112,7 +112,7 @@ class BoxStep(AtSizes):
         if at is None:
             return inf
         boxes = self.boxes[: at + 1]
-        if cells.is_written_first and len(boxes) == 1 and _visited_once(boxes[0], cells):
+        if cells.is_written_first and len(boxes) == 1 and is_visited_once(boxes[0], cells):
             return 0.0
         found = self._loads_in_regions(boxes, cells) if any(item.is_cut for item in self.cells) else None
         if found is not None:
@@ -135,7 +135,7 @@ class BoxStep(AtSizes):
         return _loads_of_boxes(cells, self.cells, self.extents, box.first, tuple(loops), box.loops, last)
 
 
-def _visited_once(box: Box, cells: Cells) -> bool:
+def is_visited_once(box: Box, cells: Cells) -> bool:
     """True if every cell is accessed in boxes of one run only."""
     last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=-1)
     return cells.is_injective and cells.loops.issuperset(box.loops[: max(last, 0)])
