@@ -21,20 +21,20 @@ from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.folded import folded
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
 from shorthaul.affine.orders.boxes.passed import PassedStep, passed
-from shorthaul.affine.orders.boxes.sized_groups import SizedGroups
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
+from shorthaul.affine.orders.joining.phases import in_runs, joined
+from shorthaul.affine.orders.joining.turns import SizedGroups
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep, has_turns, nests_of
-from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, components, in_order, untiled
+from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, components, in_order, untiled
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
-    MOST_BOX_FUSIONS,
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
     MOST_SIZED_TURNS,
@@ -42,7 +42,6 @@ from shorthaul.affine.tuning import (
     PLACEMENT_OPERATIONS,
     POOR,
     POOR_RUN,
-    WORTH_JOINING,
     Slack,
 )
 from shorthaul.core.search import Search
@@ -83,7 +82,7 @@ def at_sizes(
 
 def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[AnyStep]]:
     """Yield the phases of all orders that are compared, so that the best is known whenever the search ends."""
-    yield from _in_runs(flow, boxes)
+    yield from in_runs(flow, boxes)
     starts = [[boxes.bordered(item) for item in upper.steps]]
     yield starts[0]
     if any(len(item.names) > 1 for item in upper.steps):
@@ -93,11 +92,11 @@ def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[Any
             steps[at] = boxes.better(item)
             yield list(steps)
         last = steps
-        for last in _joined(flow, steps, boxes):
+        for last in joined(flow, steps, boxes):
             yield last
         yield from boxes.turned(last)
     if any(len(run) > 1 for run in boxes.runs):
-        yield from _in_runs(flow, boxes, boxes.in_turns)
+        yield from in_runs(flow, boxes, boxes.in_turns)
 
 
 #: A placement, its loops that may be cut, and the memory in which they may.
@@ -418,92 +417,3 @@ def _undirected(placement: Placement) -> Placement:
 def _upwards(row: Row) -> Row:
     down = next((factor for factor in row.factors if factor), 1) < 0
     return Row(tuple(-factor for factor in row.factors) if down else row.factors, (), 0)
-
-
-def _in_runs(
-    flow: DataFlow, search: Boxes, further: Callable[[Step, float], AnyStep | None] | None = None
-) -> Iterator[list[AnyStep]]:
-    """Yield phases of loop nests that follow one another in the program: each run of them joined where that is best.
-
-    Nests of few instances are joined where they lie between others. ``further`` may have another order of a run that
-    loads less than what is given.
-    """
-    nests = [search.plain(names) for names in nests_of(flow.program)]
-    paid = sum(map(search.cost, nests))
-    large = [at for at, item in enumerate(nests) if search.instances(item) > WORTH_JOINING * paid]
-    rest: list[AnyStep] = [item for at, item in enumerate(nests) if at not in large]
-    least: list[tuple[float, list[AnyStep]]] = [(0.0, [])]  # the best phases of the first nests
-    refused: set[tuple[int, int]] = set()
-    for last in range(len(large)):
-        found: list[tuple[float, list[AnyStep]]] = []
-        for first in range(last, -1, -1):
-            members = nests[large[first] : large[last] + 1]
-            alone = search.plain(name for item in members for name in item.names)
-            made = None if {(first + 1, last), (first, last - 1)} & refused else search.of(alone.names)
-            if made is None and first < last:
-                refused.add((first, last))
-                continue
-            step = made if made is not None and search.cost(made) < search.cost(alone) else alone
-            found.append((least[first][0] + search.cost(step), [*least[first][1], step]))
-            other = further and further(alone, min(cost for cost, _ in found) - least[first][0])
-            if other is not None:
-                found.append((least[first][0] + search.cost(other), [*least[first][1], other]))
-        least.append(min(found, key=lambda item: item[0]))
-    steps = least[-1][1]
-    inside = {name for item in steps for name in item.names}
-    others = [item for item in rest if inside.isdisjoint(item.names)]
-    yield [*steps, *others]
-    yield _with_feeders(flow, [*steps, *others], steps, search)
-
-
-def _joined(flow: DataFlow, steps: list[AnyStep], search: Boxes) -> Iterator[list[AnyStep]]:
-    """Join phases as long as one in boxes loads less than several, those first that save most; yield all stages.
-
-    Of those that save about the same, the first are those of whose loads it is the largest part. Phases of few
-    instances are joined where they lie between others, and in the end with the only phase that reads what they compute.
-    """
-    known: dict[frozenset[str], BoxStep | None] = {}
-    while True:
-        costs = {item.names: search.cost(item) for item in steps}
-        large = [item for item in steps if search.instances(item) > WORTH_JOINING * sum(costs.values())]
-        pairs = {closed(flow, steps, *both) for both in combinations(large, 2) if _share(*both)}
-        found: list[tuple[float, float, list[AnyStep]]] = []
-        for names in sorted(pairs, key=lambda item: (len(item), sorted(item))):
-            apart = any(part <= names and made is None for part, made in known.items())
-            if not apart and names not in known and len(known) < MOST_BOX_FUSIONS:
-                known[names] = search.of(names)  # what no boxes were found for, has none as a part of more
-            made = known.get(names)
-            if made is not None:
-                others = [item for item in steps if not set(item.names) <= names]
-                paid = sum(costs[item.names] for item in steps if item not in others)
-                saved = paid - search.cost(made)
-                if saved > 0:
-                    found.append((saved, saved / paid, [*others, made]))
-                    yield found[-1][2]
-        if not found:
-            yield _with_feeders(flow, steps, large, search)
-            return
-        most = max(saved for saved, _, _ in found)
-        steps = max((item for item in found if item[0] >= ABOUT_THE_SAME * most), key=lambda item: item[1])[2]
-
-
-def _with_feeders(flow: DataFlow, steps: list[AnyStep], large: Sequence[AnyStep], search: Boxes) -> list[AnyStep]:
-    """Join each of the phases ``large`` with all others that compute values for it alone, where that loads less."""
-    small = [item for item in steps if item not in large]
-    for item in large:
-        parts = [item, *(other for other in small if _feeds_only(flow, other, item))]
-        made = search.of(name for part in parts for name in part.names) if len(parts) > 1 else None
-        if made is not None and search.cost(made) < sum(map(search.cost, parts)):
-            steps = [*(other for other in steps if other not in parts), made]
-    return steps
-
-
-def _feeds_only(flow: DataFlow, step: AnyStep, reader: AnyStep) -> bool:
-    readers = {item.sink for item in flow.flows if item.source in step.names} - {*step.names}
-    return bool(readers) and readers <= {*reader.names}
-
-
-def _share(first: AnyStep, second: AnyStep) -> bool:
-    """True if values of one are read by the other, or both read values of one statement or inputs of one array."""
-    uses = {*first.uses_of}, {*second.uses_of}
-    return not (uses[0] | {*first.names}).isdisjoint(uses[1] | {*second.names})
