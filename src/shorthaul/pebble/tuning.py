@@ -193,6 +193,9 @@ SEGMENT_RATE: Final = 1e8
 SEGMENT_EFFORT: Final = 2e-4
 PRODUCTS_RATE: Final = 2e5
 FAMILY_EFFORT: Final = 3e-3
+#: Terms unlike the others are left out of sums of products if so much of what these bring is kept: C kernels at sizes
+#: of 12, where squares and what sums begin with are a twentieth to a seventh of all terms.
+WORTH_KEPT: Final = 0.7
 #: So many sums of products in a row without a bound, large ones first, end the search for more.
 PRODUCTS_PATIENCE: Final = 16
 #: Nodes numbered per effort, to recognise a network in any order.

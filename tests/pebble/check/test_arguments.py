@@ -156,7 +156,7 @@ def test_networks_and_products_are_verified_where_values_are_computed_again(reco
         assert found.excess > 0
         claimed = cdag.algorithmic_bound() + found.excess
         assert claimed <= proven(cdag, parts, budget, recompute=recompute) <= claimed + 2, number
-        if not recompute and number > 1:
+        if number == 2 and not recompute:  # values between segments count
             assert proven(cdag, parts, budget, recompute=True) < claimed
 
 
@@ -284,7 +284,7 @@ def test_inputs_that_sums_begin_with_are_no_part_of_them() -> None:
             places.append([i, j, k])
             total = one
     cdag = graph.done()
-    prices = {"loaded": 12, "begun": 1.0, "left": 0.5}
+    prices = {"stretch": 12, "begun": 1.0, "left": 0.5}
     part = {"kind": "product", **prices, "terms": terms, "coordinates": places}
     computed = [pair for pair in sums if not cdag.given[pair[0]]]
     assert proven(cdag, [{**part, "sums": computed}], 6) > cdag.algorithmic_bound()

@@ -74,11 +74,14 @@ _PROOFS = {
     ),
     "S-partition": (
         "Every input is loaded and every output stored at least once. The graph is a network, or holds sums of "
-        "products, of which it is known how many values a given number of words can compute. Cut a schedule into "
+        "products. Of a network it is known how many values a given number of words can compute. Cut a schedule into "
         "segments of T loaded words each, from its end. What a segment computes depends on the words in fast memory at "
         "its start and the T loaded ones; so each computes at most M values, the first with its fewer loads fewer in "
-        "proportion, and T N / M words are loaded for N values (Hong and Kung; Loomis and Whitney for products). Of a "
-        "stencil, segments of T words loaded or stored read and leave at most two budgets and T words together."
+        "proportion, and T N / M words are loaded for N values (Hong and Kung). Of a stencil, segments of T words "
+        "loaded or stored read and leave at most two budgets and T words together. Of sums of products, it is known "
+        "how many operands so many terms of so many sums have (Loomis and Whitney). Cut a schedule after every Q-th "
+        "term: the operands between two cuts, and partial values from before, were in fast memory at the first, "
+        "beside what the term there read for the last time, or are loaded."
     ),
     "parts": (
         "Every input is loaded and every output stored at least once. Beyond that: strike the moves of all nodes "

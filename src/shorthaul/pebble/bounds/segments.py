@@ -1,14 +1,12 @@
 """S-partition bounds: the most values that a given number of loads can compute (Hong and Kung 1981, with constants).
 
-A schedule is cut, from its end, into segments of T loaded words each; only the first may load less, and it starts with
-an empty memory. If no segment computes more than M of N values, and one that loads r < T computes r M / T at most, then
-T N / M words are loaded.
+Schedules of networks are cut into segments of so many loaded words. Those of sums of products are cut after so many
+terms: what is of use in fast memory is known there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,14 +23,15 @@ from shorthaul.pebble.model import Cdag, IntArray
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Loads per segment that are tried, in budgets.
-_LENGTHS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, 128.0)
-#: Prices of sums that start or are left, in terms per sum and root of the budget.
-_PRICES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 1.0, 1.5, 2.0)
+#: How many lengths of stretches are tried; prices of sums that a stretch begins with, or leaves, in weights of a value.
+_STRETCHES = 60
+_PRICES = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Amounts of sums are grouped into this many classes, each taken at its better end.
 _CLASSES = 160
-#: What rounding may add to a bound, relatively.
-_ROUNDING = 1e-9
+#: Operands of a few terms are counted in whole numbers, up to so many terms of one slice.
+_MOST_WHOLE = 256
+#: What rounding may add to a bound, relatively, and to a number of units of weight.
+_ROUNDING, _UNIT_ROUNDING = 1e-9, 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +47,7 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
     >>> excess(matmul(m=16, n=16, k=16, word=1), 16, recompute=False, search=Search()).excess
-    991
+    1332
     """
     for graph, nodes in known_networks.with_and_without_walls(cdag):
         network = known_networks.recognised(graph, search=search)
@@ -72,10 +71,10 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a contraction moves beyond inputs and outputs, by segments of so many words, and prices of sums."""
+    """What a contraction moves beyond inputs and outputs, by stretches of so many terms, and prices of sums."""
 
     excess: int
-    loaded: int = 1
+    stretch: int = 1
     begun: float = 0.0
     left: float = 0.0
 
@@ -84,7 +83,7 @@ class Cut:
         terms = names(cdag, np.column_stack([found.terms, found.pairs]))
         nodes = names(cdag, found.accumulators)
         after = [None if node < 0 else cdag.id_of(node) for node in found.after.tolist()]
-        prices = {"loaded": self.loaded, "begun": self.begun, "left": self.left}
+        prices = {"stretch": self.stretch, "begun": self.begun, "left": self.left}
         parts = {
             "terms": [terms[at : at + 3] for at in range(0, len(terms), 3)],
             "coordinates": found.places.tolist(),
@@ -96,87 +95,146 @@ class Cut:
 def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute: bool, search: Search) -> Cut:
     """Return a lower bound on what the nodes of a contraction move beyond inputs and outputs.
 
-    Let a segment find a left operands, b right ones and p partial values of sums in fast memory at its start or among
-    its T loads (a computed operand counts as loaded where it is computed), so that their weights are at most budget
-    plus T. It computes at most sqrt(d a b c) terms of c sums (Loomis and Whitney). Each of the c sums leaves a value
-    in fast memory or in slow memory at the end, or is complete; and in all, the segments that meet a sum are at most
-    one more than the partial values found. With a price on both, what a segment may compute is maximised over p and c.
+    **Theorem.** Terms are numbered as they are computed; N of them, in Z sums. Cut a schedule after some of them. A
+    stretch with q terms, of c sums, reads operands of a weight of q r(c) at least, see :func:`_rates`. They are in fast
+    memory at its start, or loaded in it, or computed in it, once each. So are the p partial values of sums, of weight s
+    at least, that were computed before and go on in it. At the cut before, after a term t, the memory holds what t
+    reads: of that the partial sum is of no use any more, nor is what is no operand of any term. Let R(t) be the rest of
+    the memory. So the stretch loads q r(c) + p s - R(t) at least. Each of its c sums is complete at its end, or the
+    last value computed for it is in fast memory, beside all that the term there reads, H values at most, or is stored
+    in the stretch; it is no output then. Partial values found join all stretches that meet a sum: these are one more
+    than such values at most. So with prices 0 <= begun <= s of c - p, and 0 <= left <= s of sums that are left or
+    completed, each stretch comes to
 
-    With ``recompute`` it holds where all operands are inputs and all sums outputs, without the last argument. Lengths
-    of segments and prices are tried as long as the search goes on: each gives a bound.
+        g(q) - R(t), where g(q) is the least of q r(c) + begun c + left max(0, c - H) over all c,
+
+    as p = 0 is the worst; the prices come to Z (begun + left) at most in all. The first stretch begins with an empty
+    memory. With stretches of Q terms from the end, and a first one of the remaining o, this is
+
+        (ceil(N / Q) - 1) (g(Q) - max R) + g(o) - Z (begun + left),
+
+    where g counts with c sums of their terms only, and in whole units of weight. The mean over all ways to cut after
+    every Q-th term is N / Q times g(Q) less the mean of R, and the same prices. First loads of inputs are no excess,
+    nor is it that a computed operand is there once: the weight of all operands is subtracted.
+
+    Where values may be computed again, take for every sum one computation of its result, and go back from each value
+    to the computation that this copy of it is from. These computations of its nodes are what is said above of the
+    computations, as each copy is in fast memory or in slow memory until it is read; operands have to be inputs.
+
+    Lengths of stretches and prices are tried as long as the search goes on: each gives a bound.
     """
     given, widest = cdag.is_input(), int(cdag.weights[found.nodes].max())
     if int(cdag.weights[found.operands].sum()) + 3 * widest <= budget:
         return Cut(0)  # all operands fit at once, with a sum, a term and the sum after it
-    if recompute and not (found.ends_in_outputs and bool(given[found.operands].all())):
+    if recompute and not bool(given[found.operands].all()):
         return Cut(0)
-    terms, sums = len(found.left), int(found.sums.max()) + 1
-    left = (
-        max(float(sums), int(cdag.weights[found.results].sum()) / found.sum_weight) if found.ends_in_outputs else sums
+    stretches, best = _Stretches(cdag, found, budget), (0.0, 1, 0.0, 0.0)
+    for stretch in np.unique(np.geomspace(1, len(found.terms), _STRETCHES).astype(np.int64)).tolist():
+        if search.expired():
+            break
+        search.spend(stretches.size / tuning.SEGMENT_RATE + tuning.SEGMENT_EFFORT)
+        best = max(best, stretches.moved(stretch))
+    beyond = best[0] * (1 - _ROUNDING) - int(cdag.weights[found.operands].sum())
+    return Cut(max(0, math.ceil(beyond)), *best[1:])
+
+
+class _Stretches:
+    """What stretches between two terms move, by the number of sums that they meet."""
+
+    def __init__(self, cdag: Cdag, found: Contraction, budget: int) -> None:
+        self._unit = int(np.gcd.reduce(cdag.weights))
+        self._terms, self._sums, value = len(found.terms), int(found.sums.max()) + 1, found.sum_weight
+        rooms, held = _rooms(cdag, found, budget // self._unit * self._unit)
+        self._room, self._rooms = int(rooms.max()), int(rooms.sum())
+        fewest, most = (ends[1:].astype(np.float64) for ends in _classes(self._sums))
+        self._rate = _rates(found, most)
+        self._limit = int(np.bincount(found.sums).max()) * most
+        self._begun, self._left = (prices.ravel() * value for prices in np.meshgrid(_PRICES, _PRICES))
+        beyond = np.maximum(0.0, fewest - held // value)
+        self._priced = self._begun[:, None] * fewest + self._left[:, None] * beyond
+        self.size = self._priced.size
+
+    def _least(self, terms: int) -> FloatArray:
+        """Return what so many terms come to at least by prices, in whole units of weight."""
+        weight = self._unit * np.ceil(terms * self._rate / self._unit - _UNIT_ROUNDING)
+        found: FloatArray = (np.where(self._limit >= terms, weight, np.inf) + self._priced).min(axis=1)
+        return found
+
+    def moved(self, stretch: int) -> tuple[float, int, float, float]:
+        """Return the most that is proven with stretches of so many terms, and with which prices of begun and left."""
+        cuts = -(-self._terms // stretch) - 1
+        known = self._sums * (self._begun + self._left)
+        from_end = cuts * (self._least(stretch) - self._room) + self._least(self._terms - cuts * stretch)
+        alike = (stretch * self._rate + self._priced).min(axis=1)
+        in_the_mean = (self._terms * alike - self._rooms) / stretch
+        moved = np.maximum(from_end, in_the_mean) - known
+        best = int(moved.argmax())
+        return float(moved[best]), stretch, float(self._begun[best]), float(self._left[best])
+
+
+def _rooms(cdag: Cdag, found: Contraction, budget: int) -> tuple[IntArray, int]:
+    """Return how much of the memory is of use after each term, and the most that is left beside all that one reads."""
+    is_operand, goes_on_to = np.zeros(cdag.n, dtype=np.bool_), np.full(cdag.n, -1, dtype=np.int64)
+    is_operand[found.operands] = True
+    goes_on_to[found.accumulators] = found.after
+    sources, targets = cdag.edge_arrays()
+    is_over = (goes_on_to[sources] < 0) | (goes_on_to[sources] == targets)
+    read, idle = (
+        np.bincount(targets, np.where(chosen, cdag.weights[sources], 0), cdag.n)[found.terms].astype(np.int64)
+        for chosen in (is_over, is_over & ~is_operand[sources])
     )
-    room = budget / found.sum_weight
-    step = math.sqrt(max(1.0, room * found.duplicates))
-    best, cut = 0.0, (1, 0.0, 0.0)
-    for length in _LENGTHS:
-        loads = max(1, int(length * budget))
-        rows = _Segments(found, sums, budget, budget + loads + widest - 1)
-        for start_price in (0.0,) if recompute else _PRICES:
-            if search.expired():
-                break
-            search.spend(rows.size / tuning.SEGMENT_RATE + tuning.SEGMENT_EFFORT)
-            for left_price, most, unlimited in rows.most(start_price * step, step):
-                counted = terms - step * (start_price * sums + left_price * left)
-                per_store = left_price * step / found.sum_weight
-                if most > 0 and counted > 0:
-                    moved = _least_moved(counted, loads, most, unlimited, per_store)
-                    best, cut = max((best, cut), (moved, (loads, start_price * step, left_price * step)))
-    beyond = best * (1 - _ROUNDING) - int(cdag.weights[found.operands].sum())
-    return Cut(max(0, math.ceil(beyond)), *cut)
+    return budget - idle, budget - int(read.min())
 
 
-def _least_moved(counted: float, loads: int, most: float, unlimited: float, per_store: float) -> float:
-    """Return the least loads of some full segments, ``most`` values in each, and a first one, with further stores.
+def _rates(found: Contraction, met: FloatArray) -> FloatArray:
+    """Return the least weight of operands per term of a set of terms that meets so many sums.
 
-    The first segment starts with an empty memory; with r of ``loads`` loads it computes at most r / loads of what a
-    full one would, were there no other limits than operands. A word stored beyond the outputs leaves ``per_store``
-    fewer values to count; either that pays for no segment, or nothing is claimed.
+    With a left operands and b right ones of c sums there are at most sqrt(d a b c) terms (Loomis and Whitney), and per
+    term at least 1 / (terms of one operand) of each operand. With d = 1 an operand tells k: e terms of one k are of e
+    sums, and have operands enough if e <= a b; where operands of both sides are the same values, if e <= u (u - 1) / 2
+    for u of them, and no two have the same two. The least over all e <= c holds for the sum over all k.
     """
-    if per_store * loads > most:
-        return 0.0
-    full = max(0, math.ceil(counted / most) - 1)
-    rest = counted - full * most
-    moved = loads * (full + min(1.0, rest / unlimited))
-    if full and per_store:
-        moved = min(moved, loads * (full - 1 + most / unlimited) + rest / per_store)
-    return moved
+    left, right = found.left_weight, found.right_weight
+    if found.is_symmetric:
+        least = min(left, right)
+        most = int(np.bincount(np.unique(found.pairs, return_inverse=True)[1].ravel()).max())
+        rates = np.maximum(_symmetric_rate(met) * least, 2 * least / most)
+    elif found.is_shared:  # one word may serve as both
+        rates = _price_of_a_term(found, left / 2, right / 2, met)
+    else:
+        rates = _price_of_a_term(found, left, right, met)
+        if found.duplicates == 1:
+            rates = np.maximum(rates, _sliced_rate(left, right, met))
+    return rates
 
 
-class _Segments:
-    """What segments compute for classes of p (partial values found) and c (sums met), at most."""
+def _symmetric_rate(met: FloatArray) -> FloatArray:
+    """Return how many values per term up to so many different pairs have at least.
 
-    def __init__(self, found: Contraction, sums: int, budget: int, reach: int) -> None:
-        self._partial = _classes(reach // found.sum_weight)
-        self._met = _classes(sums)
-        most_met = self._met[1][None, :].astype(np.float64)
-        least_partial = self._partial[0][:, None].astype(np.float64)
-        price = _price_of_a_term(found, np.maximum(most_met, 1.0))
-        per_sum = int(np.bincount(found.sums).max())
-        self._unlimited = (reach - least_partial * found.sum_weight) / price
-        self._computed = np.minimum(self._unlimited, per_sum * most_met)
-        self._kept = np.maximum(0.0, self._met[0] - budget / found.sum_weight)
-        self.size = self._computed.size
+    >>> _symmetric_rate(np.array([1.0, 2.0, 3.0, 10.0])).tolist()
+    [2.0, 1.5, 1.0, 0.5]
+    """
+    few = np.arange(1, _MOST_WHOLE + 1)
+    whole = np.minimum.accumulate(np.ceil((1 + np.sqrt(1 + 8 * few)) / 2 - _ROUNDING) / few)
+    beyond = (1 + np.sqrt(1 + 8 * met)) / (2 * met)
+    rates: FloatArray = np.minimum(whole[np.minimum(met, _MOST_WHOLE).astype(np.int64) - 1], np.where(
+        met > _MOST_WHOLE, beyond, np.inf))  # fmt: skip
+    return rates
 
-    def most(self, start_price: float, step: float) -> Iterator[tuple[float, float, float]]:
-        """Yield prices of a sum that is left, and the most terms computed less prices of sums started and left.
 
-        A sum met beyond the partial values was started. Prices of sums left are in terms of ``step``. The third number
-        is without the limit on the terms of a sum.
-        """
-        prices = start_price * (self._met[0][None, :] - self._partial[1][:, None])
-        computed, unlimited = ((most - prices).max(axis=0) for most in (self._computed, self._unlimited))
-        for left_price in _PRICES if self._kept.any() else (0.0,):
-            kept = left_price * step * self._kept
-            yield left_price, float((computed - kept).max()), float((unlimited - kept).max())
+def _sliced_rate(left: int, right: int, met: FloatArray) -> FloatArray:
+    """Return the least weight per term of rows of weight ``left`` and columns that hold up to so many terms.
+
+    >>> _sliced_rate(1, 1, np.array([1.0, 2.0, 4.0, 7.0])).tolist()
+    [2.0, 1.5, 1.0, 0.8333333333333334]
+    """
+    few = np.arange(1, _MOST_WHOLE + 1)
+    rows = few[:, None]
+    weights = (left * rows + right * -(-few[None, :] // rows)).min(axis=0)
+    whole = np.minimum.accumulate(weights / few)
+    rates: FloatArray = np.minimum(whole[np.minimum(met, _MOST_WHOLE).astype(np.int64) - 1], np.where(
+        met > _MOST_WHOLE, 2 * np.sqrt(left * right / met), np.inf))  # fmt: skip
+    return rates
 
 
 def _classes(most: int) -> tuple[IntArray, IntArray]:
@@ -187,16 +245,16 @@ def _classes(most: int) -> tuple[IntArray, IntArray]:
     return ends[:-1], ends[1:] - 1
 
 
-def _price_of_a_term(found: Contraction, met: FloatArray) -> FloatArray:
-    """Return the least weight of operands per term where this number of sums is met.
+def _price_of_a_term(found: Contraction, left_weight: float, right_weight: float, met: FloatArray) -> FloatArray:
+    """Return the least weight of operands per term where this number of sums is met, by the inequality.
 
     Per term, at least 1 / (terms of one operand) of each operand, and their product at least 1 / (d c).
     """
     left_least = 1.0 / int(np.bincount(found.left).max())
     right_least = 1.0 / int(np.bincount(found.right).max())
     area = 1.0 / (found.duplicates * met)
-    left = np.maximum(np.sqrt(area * found.right_weight / found.left_weight), left_least)
+    left = np.maximum(np.sqrt(area * right_weight / left_weight), left_least)
     right = np.maximum(area / left, right_least)
     left = np.maximum(area / right, left_least)
-    price: FloatArray = found.left_weight * left + found.right_weight * right
+    price: FloatArray = left_weight * left + right_weight * right
     return price

@@ -22,7 +22,9 @@ class Contraction:
     ``operands`` are the nodes of both kinds, ``accumulators`` the terms and partial sums, ``results`` the
     complete sums. ``duplicates`` is d such that
     any set of terms with a left operands, b right operands and c sums has at most sqrt(d a b c) members.
-    ``left_weight``, ``right_weight``, ``sum_weight`` are the least weights of such values.
+    ``left_weight``, ``right_weight``, ``sum_weight`` are the least weights of such values. ``is_shared`` tells that
+    some operand is on both sides, ``is_symmetric`` also that no two terms have the same two operands, and that each
+    operand has one k, whatever its side.
     ``terms`` are the nodes of the terms, ``pairs`` (shape (terms, 2)) their operands, ``places`` (shape (terms, 3))
     what tells the terms apart; ``after`` is the node of the same sum that reads each accumulator, -1 for results.
     """
@@ -38,15 +40,21 @@ class Contraction:
     accumulators: IntArray
     results: IntArray
     duplicates: int
-    left_weight: float
-    right_weight: float
+    left_weight: int
+    right_weight: int
     sum_weight: int
-    ends_in_outputs: bool
+    is_shared: bool
+    is_symmetric: bool
+
+    def worth(self) -> float:
+        """Return how many of the terms a number of words brings, but for a factor."""
+        share = math.sqrt(0.5) if self.is_symmetric else 0.5 if self.is_shared else 1.0
+        return share * len(self.left) * math.sqrt(self.left_weight * self.right_weight / self.duplicates)
 
     @property
     def nodes(self) -> IntArray:
-        """All nodes of the contraction."""
-        return np.union1d(self.operands, self.accumulators)
+        """All nodes of the contraction whose loads and stores are counted: complete sums are not."""
+        return np.union1d(self.operands, self.accumulators[self.after >= 0])
 
 
 def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
@@ -85,7 +93,11 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
         if len(np.unique(operands[chosen])) == 2 * len(chosen):
             continue
         search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.PRODUCTS_RATE)
-        one = _oriented(cdag, terms[chosen], operands[chosen], (total, into), members[label])
+        one, best = None, 0.0
+        for kept in _alike(operands[chosen]):
+            found = _oriented(cdag, terms[chosen[kept]], operands[chosen[kept]], (total, into), members[label])
+            if found is not None and found.worth() > tuning.WORTH_KEPT * best:
+                one, best = found, found.worth()
         if one is None or len(one.operands) == 2 * len(one.left):
             continue
         if taken.isdisjoint(one.nodes.tolist()):  # else a value would be charged twice
@@ -116,6 +128,19 @@ def _terms(cdag: Cdag) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
     sources, targets = sources[kept][sequence], targets[kept][sequence]
     first = np.flatnonzero(np.diff(targets, prepend=-1))
     return is_sum, into, targets[first], np.stack([sources[first], sources[first + 1]], axis=1)
+
+
+def _alike(operands: IntArray) -> Iterator[IntArray]:
+    """Yield the places of all terms, and of those whose operands have about as many terms as those of others have.
+
+    What a sum begins with may be a term by its form, as C times beta is, and so may the square of an operand times a
+    factor: a value that is in one term alone, or one that is in far more of them than others, tells no place.
+    """
+    number = np.bincount(operands.ravel())[operands]
+    fewest, most = number.min(axis=1), number.max(axis=1)
+    yield np.arange(len(operands))
+    if (fewest > 1).any() and not (kept := (fewest > 1) & (most <= 2 * np.median(most[fewest > 1]))).all():
+        yield np.flatnonzero(kept)
 
 
 def _groups(labels: IntArray) -> dict[int, IntArray]:
@@ -153,8 +178,7 @@ def _oriented(
         for boxes in (_boxes_of_classes(pairs, sums, classes), _boxes_of_sets(pairs, sums)):
             if len(boxes.terms):
                 found = _contraction(cdag, terms[boxes.terms], pairs[boxes.terms], boxes, sums_of, accumulators)
-                worth = len(boxes.terms) * math.sqrt(found.left_weight * found.right_weight / found.duplicates)
-                best = max(best, (worth, found), key=lambda item: item[0])
+                best = max(best, (found.worth(), found), key=lambda item: item[0])
     return best[1]
 
 
@@ -166,13 +190,22 @@ def _contraction(
     names_left, left = np.unique(pairs[:, 0], return_inverse=True)
     names_right, right = np.unique(pairs[:, 1], return_inverse=True)
     results, sums = np.unique(total[terms], return_inverse=True)
-    share = 2.0 if len(np.intersect1d(names_left, names_right)) else 1.0
+    accumulators = accumulators[np.isin(total[accumulators], results)]
+    is_shared = bool(np.isin(names_left, names_right).any())
+    is_symmetric = is_shared and boxes.duplicates == 1 and _is_symmetric(pairs, boxes.places[:, 2])
     return Contraction(
         terms, pairs, boxes.places, into[accumulators],
         left, right, sums, np.union1d(names_left, names_right), accumulators, results, boxes.duplicates,
-        int(cdag.weights[names_left].min()) / share, int(cdag.weights[names_right].min()) / share,
-        int(cdag.weights[accumulators].min()), bool((cdag.children.degrees()[results] == 0).all()),
+        int(cdag.weights[names_left].min()), int(cdag.weights[names_right].min()),
+        int(cdag.weights[accumulators].min()), is_shared, is_symmetric,
     )  # fmt: skip
+
+
+def _is_symmetric(pairs: IntArray, k: IntArray) -> bool:
+    """True if no two terms have the same operands, in any order, and every operand has one k."""
+    ordered = np.sort(pairs, axis=1)
+    with_k = np.column_stack([pairs.ravel(), np.repeat(k, 2)])
+    return len(np.unique(ordered, axis=0)) == len(pairs) and len(np.unique(with_k, axis=0)) == len(np.unique(pairs))
 
 
 def _classes_of_operands(operands: IntArray, sums: IntArray) -> IntArray:

@@ -5,12 +5,13 @@ sum (each term is one) and the node of the same sum that reads it, or null: a re
 k), different for each term. A right operand tells (j, k), a sum (i, j), and a left operand stands for d pairs (i, k) at
 most: of a left operands, b right ones and c sums, at most sqrt(d a b c) terms can be made (Loomis and Whitney).
 
-A schedule is cut, from its end, into segments of ``loaded`` words. In a segment, operands and the p values of sums that
-it goes on with are there at its start, or loaded; an operand counts as loaded where it is computed. Each of the c sums
-that it meets is complete at the end, or leaves a value in fast memory, or stored. Values that segments hand on join all
-segments that meet a sum, so these are at most one more than such values. With ``begun`` as the price of a sum met
-beyond those found, and ``left`` of one left beyond what the memory holds, what terms and prices come to in a segment
-is maximised over p and c; all prices together are known. The proof stands in ``bounds/segments.py``.
+A schedule is cut after every ``stretch``-th term. What a stretch reads, operands and the p values of sums that it goes
+on with, is there at its start, or loaded; an operand counts as loaded where it is computed. Of what the term before the
+stretch reads, only operands are of use then. Each of the c sums that it meets is complete at the end, or leaves a value
+in fast memory, beside what the term there reads, or stored. Values that stretches hand on join all stretches that meet
+a sum, so these are at most one more than such values. With ``begun`` as the price of a sum met beyond those found, and
+``left`` of one left beyond what the memory holds, what a stretch comes to is minimised over c; all prices together are
+known. The proof stands in ``bounds/segments.py``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from shorthaul.pebble.check.certificates.part import Game, Proven, WrongError, w
 from shorthaul.pebble.model import IntArray
 
 _ROUNDING = 5e-10
+#: Up to so many terms, operands are counted in whole numbers.
+_MOST_WHOLE = 256
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -49,16 +52,12 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     operands = np.union1d(left, right)
     if (after[operands] >= 0).any():
         raise WrongError("terms: an operand is a value that a sum goes on with")
-    results = np.unique(root[terms])
-    nodes = np.union1d(operands, members)
-    duplicates = _duplicates(part, left, right, root[terms])
-    is_output = bool(cdag.is_output()[results].all())
-    begun = _price(part, "begun")
-    if game.recompute and not (is_output and cdag.given[operands].all() and begun == 0):
-        raise WrongError("where values are computed again, it holds from inputs to outputs only, with begun 0")
-    if int(cdag.weights[operands].sum()) + 3 * int(cdag.weights[nodes].max()) <= game.budget:
-        return Proven(0, nodes)
-    return Proven(_Segments(game, part, duplicates, left, right, root, terms, members).excess(operands), nodes)
+    if game.recompute and not cdag.given[operands].all():
+        raise WrongError("where values are computed again, operands have to be inputs")
+    nodes = np.union1d(operands, members[after[members] >= 0])
+    duplicates, is_symmetric = _shape(part, left, right, root[terms])
+    rates = _Rates(game, left, right, duplicates, is_symmetric)
+    return Proven(_Stretches(game, part, rates, root[terms], _rooms(game, terms, operands, after)).excess(), nodes)
 
 
 def _triples(game: Game, part: Mapping[str, Any]) -> IntArray:
@@ -94,8 +93,11 @@ def _roots(order: IntArray, after: IntArray) -> IntArray:
     return root
 
 
-def _duplicates(part: Mapping[str, Any], left: IntArray, right: IntArray, sums: IntArray) -> int:
-    """Return how many pairs (i, k) a left operand stands for at most; raises where coordinates do not tell terms."""
+def _shape(part: Mapping[str, Any], left: IntArray, right: IntArray, sums: IntArray) -> tuple[int, bool]:
+    """Return how many pairs (i, k) a left operand stands for at most; raises where coordinates do not tell terms.
+
+    Also return whether all operands have one k, on either side, and no two terms the same two.
+    """
     rows = part.get("coordinates")
     if not isinstance(rows, list) or len(rows) != len(left):
         raise WrongError("coordinates must be as many as terms")
@@ -111,91 +113,121 @@ def _duplicates(part: Mapping[str, Any], left: IntArray, right: IntArray, sums: 
         if len(np.unique(np.stack([of, *pair]), axis=1).T) > len(np.unique(of)):
             raise WrongError(f"coordinates: a {key} stands for several")
     faces = np.unique(np.stack([left, i, k], axis=1), axis=0)[:, 0]
-    return int(np.unique(faces, return_counts=True)[1].max())
+    duplicates = _largest(faces)
+    two = np.unique(np.stack([np.minimum(left, right), np.maximum(left, right)]), axis=1)
+    levels = np.unique(np.stack([np.append(left, right), np.append(k, k)]), axis=1)
+    is_symmetric = len(two.T) == len(left) and len(levels.T) == len(np.union1d(left, right))
+    return duplicates, is_symmetric and duplicates == 1
 
 
-def _price(part: Mapping[str, Any], key: str) -> float:
-    value = part.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e15:
-        raise WrongError(f"{key} must be a price, from 0 on")
-    return float(value)
+def _price(part: Mapping[str, Any], key: str, most: int) -> float:
+    price = part.get(key)
+    if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price <= most:
+        raise WrongError(f"{key} must be a price, from 0 to {most}")
+    return float(price)
 
 
 def _largest(values: IntArray) -> int:
     return int(np.unique(values, return_counts=True)[1].max())
 
 
-class _Segments:
-    """What segments compute, and what has to be moved for all terms."""
+def _rooms(game: Game, terms: IntArray, operands: IntArray, after: IntArray) -> tuple[list[int], int]:
+    """Return how much of the memory is of use after each term, and what is left beside all that one reads at most."""
+    served, weights = set(operands.tolist()), game.cdag.weights.tolist()
+    rooms, beside = [], 0
+    for term in terms.tolist():
+        over = [node for node in game.operands()[term] if after[node] < 0 or after[node] == term]
+        beside = max(beside, game.budget - sum(weights[node] for node in over))
+        rooms.append(game.budget - sum(weights[node] for node in over if node not in served))
+    return rooms, beside
 
-    def __init__(
-        self, game: Game, part: Mapping[str, Any], duplicates: int, left: IntArray, right: IntArray,
-        root: IntArray, terms: IntArray, members: IntArray,
-    ) -> None:  # fmt: skip
-        cdag, sums = game.cdag, root[terms]
-        self._weights, self._budget = cdag.weights, game.budget
-        self._loaded = whole(part, "loaded", 1)
-        self._begun, self._left = _price(part, "begun"), _price(part, "left")
-        self._terms, self._results = len(terms), np.unique(sums)
-        self._value = int(cdag.weights[members].min())
-        widest = max(int(cdag.weights[nodes].max()) for nodes in (left, right, members))
-        self._reach = game.budget + self._loaded + widest - 1
-        half = 2 if len(np.intersect1d(left, right)) else 1
-        self._prices = int(cdag.weights[left].min()) / half, int(cdag.weights[right].min()) / half
-        self._least = 1 / _largest(left), 1 / _largest(right)
-        self._most_of_a_sum = _largest(sums)
+
+class _Rates:
+    """What weight of operands a term takes at least, by the number of sums that its stretch meets."""
+
+    def __init__(self, game: Game, left: IntArray, right: IntArray, duplicates: int, is_symmetric: bool) -> None:
+        weights = game.cdag.weights
+        self.operands = np.union1d(left, right)
+        self._weights = int(weights[left].min()), int(weights[right].min())
+        self._most = _largest(left), _largest(right)
         self._duplicates = duplicates
-        ends = bool(cdag.is_output()[self._results].all())
-        complete = int(cdag.weights[self._results].sum()) / self._value if ends else 0.0
-        self._complete = max(complete, float(len(self._results)))
+        self._is_shared = len(self.operands) < len(np.unique(left)) + len(np.unique(right))
+        self._is_symmetric = self._is_shared and is_symmetric
+        self._most_of_both = _largest(np.append(left, right))
 
-    def _per_term(self, met: IntArray) -> FloatArray:
-        """Return the least weight of operands per term by the number of sums met.
+    def of(self, sums: int) -> FloatArray:
+        """Return the least weight per term where so many sums are met, shape (sums,), from one sum on."""
+        met = np.arange(1, sums + 1)
+        if self._is_symmetric:
+            values = np.ceil((np.sqrt(8.0 * met + 1) + 1) / 2 - 1e-9)
+            beyond = (np.sqrt(8.0 * met + 1) + 1) / 2 / met
+            least = np.maximum(self._sliced(values / met, beyond), 2 / self._most_of_both)
+            found: FloatArray = min(self._weights) * least
+            return found
+        if self._is_shared:
+            return self._by_faces(met, 0.5)
+        rates = self._by_faces(met, 1.0)
+        if self._duplicates > 1:
+            return rates
+        one, other = self._weights
+        few = min(sums, _MOST_WHOLE)
+        whole = np.array([min(one * rows + other * -(-terms // rows) for rows in range(1, terms + 1)) / terms
+                          for terms in range(1, few + 1)])  # fmt: skip
+        return np.maximum(rates, self._sliced(whole, 2 * np.sqrt(one * other / met)))
 
-        x left and y right operands per term: x y >= 1 / (d c), and both as many as the terms of one operand allow.
+    @staticmethod
+    def _sliced(whole: FloatArray, beyond: FloatArray) -> FloatArray:
+        """Return the least of the first numbers up to each place, and beyond those that are known of the others."""
+        known = np.minimum.accumulate(whole[:_MOST_WHOLE])
+        found: FloatArray = np.append(known, np.minimum(beyond[len(known) :], known[-1]))
+        return found
+
+    def _by_faces(self, met: IntArray, share: float) -> FloatArray:
+        """Return the least weight of x left and y right operands per term.
+
+        x y >= 1 / (d c), and both are as many as the terms of one operand allow; ``share`` of each counts.
         """
-        (heavy, other), (least, fewest) = self._prices, self._least
+        heavy, other = (share * weight for weight in self._weights)
+        least, fewest = (1 / most for most in self._most)
         area = 1 / (self._duplicates * met)
         x = np.maximum(least, np.sqrt(area * other / heavy))
         x = np.where(area / x < fewest, np.maximum(least, area / fewest), x)
         found: FloatArray = heavy * x + other * np.maximum(fewest, area / x)
         return found
 
-    def _most(self) -> tuple[float, float]:
-        """Return what terms less prices come to in a segment; also without the limit on the terms of a sum."""
-        met = np.arange(1, len(self._results) + 1)
-        per_term = self._per_term(met)
-        paid = self._begun * met + self._left * np.maximum(0, met - self._budget / self._value)
-        limit = (self._most_of_a_sum * met).astype(np.float64)
-        last = self._reach // self._value
-        best = alone = 0.0  # no sum is met
-        turn = np.clip((self._reach - limit * per_term) / self._value, 0, last)  # more values found leave fewer terms
-        for found in (np.zeros(len(met)), np.floor(turn), np.ceil(turn), np.full(len(met), float(last))):
-            room = (self._reach - found * self._value) / per_term
-            gained = self._begun * found - paid
-            best = max(best, float((np.minimum(room, limit) + gained).max()))
-            alone = max(alone, float((room + gained).max()))
-        nothing = self._begun * last  # values found and no sum met
-        return max(best, nothing), max(alone, nothing)
 
-    def excess(self, operands: IntArray) -> int:
-        """Return what is moved beyond inputs and outputs.
+class _Stretches:
+    """What stretches come to, and what has to be moved for all terms."""
 
-        m full segments, one before with fewer loads in proportion, and stores of values that sums leave.
-        """
-        most, alone = self._most()
-        counted = self._terms - self._begun * len(self._results) - self._left * self._complete
-        per_word = self._left / self._value  # a word stored in place of so many terms
-        if counted <= 0 or most <= 0 or per_word * self._loaded > most:
-            return 0
-        full = max(0, math.ceil(counted / most) - 1)
-        least = math.inf
-        for segments in range(max(0, full - 2), full + 1):
-            rest = counted - segments * most
-            stored = max(0.0, rest - most)
-            if stored and not per_word:
-                continue
-            first = min(1.0, min(rest, most) / alone)
-            least = min(least, self._loaded * (segments + first) + (stored / per_word if stored else 0.0))
-        known = int(self._weights[operands].sum())
-        return max(0, math.ceil(least * (1 - _ROUNDING)) - known)
+    def __init__(
+        self, game: Game, part: Mapping[str, Any], rates: _Rates, sums: IntArray, rooms: tuple[list[int], int]
+    ) -> None:
+        weights = game.cdag.weights
+        members = np.array([game.node(name) for name, _ in part["sums"]])
+        value = int(weights[members].min())
+        self._unit = math.gcd(*weights.tolist())
+        self._terms, self._sums = len(sums), len(np.unique(sums))
+        self._stretch = whole(part, "stretch", 1)
+        begun, left = _price(part, "begun", value), _price(part, "left", value)
+        self._known = self._sums * (begun + left) + int(weights[rates.operands].sum())
+        spare = game.budget % self._unit  # no words fit there
+        self._rooms = [room - spare for room in rooms[0]]
+        met = np.arange(1, self._sums + 1)
+        self._priced = begun * met + left * np.maximum(0, met - (rooms[1] - spare) // value)
+        self._rates, self._limits = rates.of(self._sums), met * _largest(sums)
+
+    def _least(self, terms: int) -> float:
+        """Return what so many terms come to at least, their operands in whole units of weight."""
+        fits = self._limits >= terms
+        units = np.ceil(terms * self._rates[fits] / self._unit - 5e-8)
+        return float((units * self._unit + self._priced[fits]).min())
+
+    def excess(self) -> int:
+        """Return what is moved beyond inputs and outputs, cut from the end, or in the mean over all ways to cut."""
+        cuts = max(0, math.ceil(self._terms / self._stretch) - 1)
+        first = self._terms - cuts * self._stretch
+        from_end = self._least(first) + (cuts * (self._least(self._stretch) - max(self._rooms)) if cuts else 0.0)
+        each = float((self._stretch * self._rates + self._priced).min())
+        in_the_mean = (self._terms * each - sum(self._rooms)) / self._stretch
+        moved = max(from_end, in_the_mean)
+        return max(0, math.ceil(moved * (1 - _ROUNDING) - self._known))
