@@ -98,9 +98,12 @@ class Builder:
         shape = self.shape(name)
         if not name or (self.is_constant(name) and math.prod(shape) <= 1) or 0 in shape:
             return []
-        seen = steps[0].shape if steps and isinstance(steps[0], Regroup) else shape
+        first = steps[0] if steps else None
+        seen, whole = (first.shape, first.source) if isinstance(first, Regroup) else (shape, shape)
         if len(axes) != len(seen):
             raise ValueError(f"{len(axes)} indices for a tensor of {len(seen)} axes")
+        if whole != shape:
+            raise ValueError(f"reads {list(shape)} as {list(whole)}")
         return [Access(number, tuple(axes), seen, chained(steps, inner)) for number, inner in self.stored(name)]
 
     def broadcast(self, name: str, axes: Sequence[Index]) -> list[Access]:
