@@ -17,7 +17,7 @@ from shorthaul import tensor
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.execution.verdict import execute
-from shorthaul.tensor.networks.loops import loops_of
+from shorthaul.tensor.networks.loops import loops_of, shapes_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.tiling import priced
@@ -282,3 +282,21 @@ def test_long_attention_is_fused() -> None:
     network, on = read(attention(1, 512, 512, 8)), machine(16_384)
     _, replayed = planned(network, on, Search())
     assert sum(seen.loads_bytes + seen.stores_bytes for seen in replayed.groups) < 4 * 512 * 512
+
+
+def test_heads_are_cut_where_values_come_from_a_projection() -> None:
+    """Heads and features lie along one axis of what a projection makes; a tile of heads is a part of it, and no more."""
+    net, heads, tokens, size = Net("projected"), 8, 64, 16
+    x = net.op("MatMul", net.input(1, tokens, 32), net.weight(32, 3 * heads * size))
+    parts = net.op("Split", x, axis=2, num_outputs=3, outputs=3)
+    q, k, v = (net.heads(part, 1, tokens, heads, size) for part in parts)
+    y = net.op("MatMul", net.op("Softmax", net.op("MatMul", q, net.transpose(k, 0, 1, 3, 2)), axis=-1), v)
+    network = read(net.model(y))
+    product = network.operators[-1]
+    shapes = list(shapes_of(network, (1, 2, 3)))
+    names = [{product.dim_names[dim] for _, dim in shape.sink} for shape in shapes]
+    assert names == [{"b1", "m"}, {"m", "n"}]
+    _, replayed = planned(network, machine(24_000), Search())
+    least = 4 * tokens * 4 * heads * size
+    moved = replayed.groups[-1].loads_bytes + replayed.groups[-1].stores_bytes
+    assert least <= moved <= 1.01 * least, "keys and values of a head pass once"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.tensor.networks.boxes import Key, Span, touched
+from shorthaul.tensor.networks.boxes import Key, Span, Touched, touched
 from shorthaul.tensor.networks.model import Network
 
 
@@ -23,8 +23,19 @@ class Shape:
 def loops_of(network: Network, operators: Sequence[int]) -> Shape:
     """Return the loops of a group: of two that move one axis, or of the anchor after it, one is left out.
 
+    Of two of the sink it is the one that leaves more of the axis where it is cut alone: features rather than heads.
     Where rows of a softmax are cut by the sums of the sink, the loop over these comes last.
     """
+    return next(shapes_of(network, operators))
+
+
+def shapes_of(network: Network, operators: Sequence[int]) -> Iterator[Shape]:
+    """Yield the loops of a group, then others if loops are left out: of two of the sink then the shorter one is."""
+    shapes = [_shape(network, operators, by_size=by_size) for by_size in (False, True)]
+    yield from shapes[: 1 if shapes[0] == shapes[1] else 2]
+
+
+def _shape(network: Network, operators: Sequence[int], *, by_size: bool) -> Shape:
     sink = operators[-1]
     anchor = _anchor(network, operators)
     keys = [(sink, dim) for dim in range(len(network.operators[sink].dims))]
@@ -34,7 +45,7 @@ def loops_of(network: Network, operators: Sequence[int]) -> Shape:
     windows = {key for key in keys if _is_window(network, key)}
     keys = [key for key in keys if key[1] not in network.operators[key[0]].rows and key not in windows]
     while True:
-        clash = _clash(network, operators, keys, sizes)
+        clash = _clash(network, operators, keys, sizes, by_size=by_size)
         if clash is None:
             break
         keys.remove(clash)
@@ -61,15 +72,23 @@ def _is_window(network: Network, key: Key) -> bool:
     return key[1] in operator.reduced and any(key[1] in dims for dims in together)
 
 
-def _clash(network: Network, operators: Sequence[int], keys: Sequence[Key], sizes: dict[Key, int]) -> Key | None:
+def _spans(found: Touched) -> list[Span]:
+    boxes = [*found.regions.values(), *found.made.values(), *(box for _, _, box in found.read)]
+    return [span for box in boxes for span in box]
+
+
+def _clash(
+    network: Network, operators: Sequence[int], keys: Sequence[Key], sizes: dict[Key, int], *, by_size: bool
+) -> Key | None:
     """Return a loop to leave out: one of two along one axis, or one of the anchor's that moves what comes after it."""
     probe = {key: Span(*(np.zeros(1, np.int64),) * 2, frozenset((key,))) for key in keys}
     found = touched(network, operators, probe)
-    boxes = [*found.regions.values(), *found.made.values(), *(box for _, _, box in found.read)]
-    for box in boxes:
-        for span in box:
-            if len(span.of) > 1:
-                return min(span.of, key=lambda key: (key[0] == operators[-1], sizes[key], key))
+    for at, span in enumerate(_spans(found)):
+        if len(span.of) > 1:
+            left = dict.fromkeys(span.of, 0)
+            for key in () if by_size else span.of:
+                left[key] = int(_spans(touched(network, operators, {key: probe[key]}))[at].lengths()[0])
+            return min(span.of, key=lambda key: (key[0] == operators[-1], -left[key], sizes[key], key))
     anchors = {key[0] for key in keys} - {operators[-1]}
     for number in operators:
         if anchors and number > min(anchors):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.tensor.networks.boxes import Key
-from shorthaul.tensor.networks.loops import loops_of
+from shorthaul.tensor.networks.loops import Shape, shapes_of
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop
@@ -68,7 +68,24 @@ def best_tiling(
     operator = network.operators[operators[-1]]
     if operator.barrier:
         return _barrier(network, operators[-1], machine, near)
-    shape = loops_of(network, operators)
+    tried = [
+        _tiled_along(network, operators, machine, stored, shape, capacity, near, beside)
+        for shape in shapes_of(network, operators)
+    ]
+    return min((found for found in tried if found is not None), key=lambda found: found.score, default=None)
+
+
+def _tiled_along(
+    network: Network,
+    operators: Sequence[int],
+    machine: Machine,
+    stored: frozenset[int],
+    shape: Shape,
+    capacity: float,
+    near: frozenset[int],
+    beside: Beside | None,
+) -> Tiled | None:
+    """Return the fastest tiling of a group by some loops, None if none fits."""
     late = frozenset[int]() if beside is None else beside.late
     pricer = GroupPricer(network, operators, machine, stored, shape, {}, near, late)
     keys = list(pricer.keys)
@@ -109,13 +126,14 @@ def priced(
     beside: Beside | None = None,
 ) -> Tiled:
     """Return a group with the price of its tiles."""
-    shape = loops_of(network, group.operators)
+    cut = [(loop.operator, loop.dim) for loop in group.loops]
+    shapes = list(shapes_of(network, group.operators))
+    shape = next((one for one in shapes if {*one.sink, *one.inner}.issuperset(cut)), shapes[0])
     sizes = shape.sizes | {(loop.operator, loop.dim): loop.tile for loop in group.loops}
     late = frozenset[int]() if beside is None else beside.late
     pricer = GroupPricer(network, group.operators, machine, stored, shape, sizes, near, late)
     for key in pricer.keys:
         pricer.offer(key, [sizes[key]])
-    cut = [(loop.operator, loop.dim) for loop in group.loops]
     order = [*cut, *(key for key in pricer.keys if key not in cut)]
     return _tiled(group, pricer.prices(order, dict.fromkeys(pricer.keys, np.zeros(1, np.int64))), machine, beside)
 

@@ -52,44 +52,50 @@ class _Heads:
         value: tuple[str, Shape],
         *,
         added: Sequence[tuple[str, Shape]] = (),
-        allowed: str = "",
-        sink: str = "",
+        allowed: Sequence[tuple[str, Shape]] = (),
+        sink: tuple[str, Shape] | None = None,
     ) -> tuple[str, Shape]:
         """Return attention by head; several heads of queries may share one of keys.
 
-        ``added`` are summands of scores, with as many axes as these; where ``allowed`` is given and false, a query does
-        not look; a ``sink`` is a score by head of a place that has no value.
+        ``added`` are summands of scores; where one of ``allowed`` is false, a query does not look; a ``sink`` is a
+        score by head of a place that has no value.
         """
         writer, (batch, heads, places, size) = self.writer, query[1]
         pairs, total, width = *key[1][1:3], value[1][3]
         factor = float(self.values.get("scale", 0.0)) or 1 / math.sqrt(size)
         scaled = writer.add("Mul", query[0], writer.number(factor))
-        keys, values, apart = key[0], value[0], pairs != heads
-        if apart:
-            scaled = writer.reshaped(scaled, (batch, pairs, heads // pairs, places, size))
-            keys = writer.reshaped(keys, (batch, pairs, 1, total, size))
-            values = writer.reshaped(values, (batch, pairs, 1, total, width))
-        order = [*range(2 + apart), 3 + apart, 2 + apart]
-        scores = writer.add("MatMul", scaled, writer.add("Transpose", keys, perm=order))
-        scores = writer.reshaped(scores, (batch, heads, places, total)) if apart else scores
-        cap = float(self.values.get("softcap", 0.0))
+        keys, values = key[0], value[0]
+        inner: Shape = (heads,) if pairs == heads else (pairs, heads // pairs)
+        shared: Shape = (pairs, 1)[: len(inner)]
+        if pairs != heads:
+            scaled = writer.reshaped(scaled, (batch, *inner, places, size))
+            keys = writer.reshaped(keys, (batch, *shared, total, size))
+            values = writer.reshaped(values, (batch, *shared, total, width))
+
+        def by_pair(name: str, shape: Shape) -> str:
+            if pairs == heads or len(shape) < 3:
+                return name
+            of_head = shape[-3:-2] if shape[-3] == 1 else inner
+            return writer.reshaped(name, (*shape[:-3], *((1, 1) if of_head == (1,) else inner), *shape[-2:]))
+
+        axis = 1 + len(inner)
+        turned = writer.add("Transpose", keys, perm=[*range(axis), axis + 1, axis])
+        scores, cap = writer.add("MatMul", scaled, turned), float(self.values.get("softcap", 0.0))
         if cap:
             limit = writer.number(cap)
             scores = writer.add("Mul", writer.add("Tanh", writer.add("Div", scores, limit)), limit)
-        for bias, _ in added:
-            scores = writer.add("Add", scores, bias)
-        if allowed:
-            scores = writer.add("Where", allowed, scores, writer.number(-np.inf))
-        if sink:
-            ends = writer.constant((batch, heads, places, 1))
-            scores = writer.add("Concat", scores, writer.add("Expand", sink, ends), axis=3)
-            nothing = writer.number(np.zeros((batch, pairs, *(1,) * apart, 1, width)))
-            values, total = writer.add("Concat", values, nothing, axis=2 + apart), total + 1
-        weights = writer.add("Softmax", scores, axis=-1)
-        weights = writer.reshaped(weights, (batch, pairs, heads // pairs, places, total)) if apart else weights
-        made = writer.add("MatMul", weights, values)
+        for bias in added:
+            scores = writer.add("Add", scores, by_pair(*bias))
+        for seen in allowed:
+            scores = writer.add("Where", by_pair(*seen), scores, writer.number(-np.inf))
+        if sink is not None:
+            ends = writer.constant((batch, *inner, places, 1))
+            scores = writer.add("Concat", scores, writer.add("Expand", by_pair(*sink), ends), axis=axis + 1)
+            nothing = writer.number(np.zeros((batch, *shared, 1, width)))
+            values = writer.add("Concat", values, nothing, axis=axis)
+        made = writer.add("MatMul", writer.add("Softmax", scores, axis=-1), values)
         shape = (batch, heads, places, width)
-        return writer.reshaped(made, shape) if apart else made, shape
+        return made if pairs == heads else writer.reshaped(made, shape), shape
 
     def padding(self, name: str, total: int) -> list[tuple[str, Shape]] | None:
         """Return what a mask of places adds to scores; None for masks of a kind that is not known."""
@@ -108,15 +114,25 @@ class _Heads:
             return None
         wide = (shape[0], 1, *shape[1:]) if len(shape) == 3 else (shape[0], 1, 1, total)
         filler = writer.number(float(self.values.get("mask_filter_value", -10000.0)))
-        added = writer.add("Where", writer.reshaped(seen, wide), writer.number(0.0), filler)
-        return [(added, wide)]
+        return [(writer.add("Where", writer.reshaped(seen, wide), writer.number(0.0), filler), wide)]
 
-    def causal(self, places: int, total: int) -> str:
-        """Return which places each of the last ``places`` ones looks at: itself, and those before it."""
-        if places == 1:
-            return ""
-        writer = self.writer
-        return writer.add("Less", writer.constant(np.arange(total)), writer.constant(_column(total - places, places)))
+    def near(self, first: int, places: int, total: int, left: int, right: int) -> list[tuple[str, Shape]]:
+        """Return which of ``total`` places each of ``places`` ones looks at, of which the first is ``first``.
+
+        They look at so many before them and behind, or at all where that is negative. Nothing where these are all.
+        """
+        found, keys = [], self.writer.constant(np.arange(total))
+        if right >= 0 and first + right + 1 < total:
+            found.append(self.writer.add("Less", keys, self.writer.constant(_column(first + right, places))))
+        if 0 <= left < first + places - 1:
+            found.append(self.writer.add("Less", self.writer.constant(_column(first - left - 2, places)), keys))
+        return [(name, (places, total)) for name in found]
+
+
+def _given(writer: Writer, number: int) -> list[tuple[str, Shape]]:
+    """Return an input with its shape, if there is one."""
+    name = writer.input(number)
+    return [(name, writer.shapes[name])] if name else []
 
 
 def _column(first: int, count: int) -> Any:
@@ -155,8 +171,8 @@ def attention(writer: Writer) -> bool:
     added = work.padding(writer.input(3), total)
     if added is None:
         return False
-    added += [(writer.input(5), writer.shapes[writer.input(5)])] if writer.input(5) else []
-    allowed = work.causal(places, total) if writer.values.get("unidirectional", 0) else ""
+    added += _given(writer, 5)
+    allowed = work.near(earlier, places, total, -1, 0 if writer.values.get("unidirectional", 0) else -1)
     made, shape = work.attend(*by_head, added=added, allowed=allowed)
     work.together(made, shape, writer.outputs[0])
     return True
@@ -204,8 +220,9 @@ def multi_head_attention(writer: Writer) -> bool:
     added = work.padding(writer.input(4), total)
     if added is None:
         return False
-    added += [(writer.input(5), writer.shapes[writer.input(5)])] if writer.input(5) else []
-    allowed = work.causal(parts[0][1][2], total) if writer.values.get("unidirectional", 0) else ""
+    added += _given(writer, 5)
+    past, ahead = writer.input(6), 0 if writer.values.get("unidirectional", 0) else -1
+    allowed = work.near(writer.shapes[past][2] if past else 0, parts[0][1][2], total, -1, ahead)
     made, shape = work.attend(*parts, added=added, allowed=allowed)
     work.together(made, shape, writer.outputs[0])
     return True
@@ -257,15 +274,66 @@ def grouped_attention(writer: Writer) -> bool:
         joined = work.joined(cache if earlier else "", name, output)
         parts[number] = joined, (*shape[:2], earlier + places, size)
     allowed = _seen(writer, before if not is_known else "", earlier, places, window)
-    bias = writer.input(10)
-    sink = writer.input(11)
+    sink, end = writer.input(11), None
     if sink:
-        sink = writer.reshaped(sink, (1, heads, 1, 1))
+        end = writer.reshaped(sink, (1, heads, 1, 1)), (1, heads, 1, 1)
     elif values.get("smooth_softmax", 0) > 0:
-        sink = writer.number(np.zeros((1, 1, 1, 1)))
-    added = [(bias, writer.shapes[bias])] if bias else []
-    made, shape = work.attend(*parts, added=added, allowed=allowed, sink=sink)
+        end = writer.number(np.zeros((1, 1, 1, 1))), (1, 1, 1, 1)
+    added = _given(writer, 10)
+    made, shape = work.attend(*parts, added=added, allowed=allowed, sink=end)
     work.together(made, shape, writer.outputs[0])
+    return True
+
+
+def attention_of_onnx(writer: Writer) -> bool:
+    """The operator of ONNX itself; where masks leave a query nothing to look at, the output is 0."""
+    lengths = writer.input(6)
+    if any(writer.outputs[3:]) or writer.input(0) not in writer.types or (lengths and writer.input(4)):
+        return False
+    work, values, parts = _Heads(writer), writer.values, []
+    for number, key in enumerate(("q_num_heads", "kv_num_heads", "kv_num_heads")):
+        name = writer.inputs[number]
+        shape = writer.shapes[name]
+        parts.append((name, shape) if len(shape) == 4 else work.by_head(name, shape, int(values[key])))
+    earlier = writer.shapes[writer.input(4)][2] if writer.input(4) else 0
+    for number in (1, 2):
+        name, shape = parts[number]
+        output = writer.outputs[number] if len(writer.outputs) > number else ""
+        joined = work.joined(writer.input(3 + number), name, output)
+        parts[number] = joined, (*shape[:2], earlier + shape[2], shape[3])
+    mask, places, total = writer.input(3), parts[0][1][2], parts[1][1][2]
+    left, right = (int(values.get(f"{side}_window_size", -1)) for side in ("left", "right"))
+    right = 0 if values.get("is_causal", 0) else right
+    is_choice = bool(mask) and writer.types[mask] == writer.onnx.TensorProto.BOOL
+    shape, known = writer.shapes.get(mask, ()), writer.numbers.get(mask)
+    if mask and 1 < shape[-1] < total:  # no query looks at the places behind
+        rest = np.zeros((*shape[:-1], total - shape[-1]))
+        more = writer.constant(rest, np.bool_) if is_choice else writer.number(rest - np.inf)
+        mask, known, shape = writer.add("Concat", mask, more, axis=len(shape) - 1), None, (*shape[:-1], total)
+    allowed = [(mask, shape)] if is_choice else []
+    if lengths:
+        ends = writer.reshaped(lengths, (writer.shapes[lengths][0], 1, 1, 1))
+        keys = writer.constant(np.arange(total))
+        there = (writer.shapes[lengths][0], 1, 1, total)
+        allowed.append((writer.add("Less", keys, ends), there))
+        back = writer.add("Sub", keys, ends)  # the queries are the last places that there are
+        if right >= 0:
+            before = writer.constant(_column(right - places, places))
+            allowed.append((writer.add("Less", back, before), (*there[:2], places, total)))
+        if left >= 0:
+            before = writer.constant(_column(-places - left - 2, places))
+            allowed.append((writer.add("Less", before, back), (*there[:2], places, total)))
+    else:
+        allowed += work.near(earlier, places, total, left, right)
+    added = [(mask, shape)] if mask and not is_choice else []
+    made, shape = work.attend(*parts, added=added, allowed=allowed)
+    all_look = not mask or (is_choice and known is not None and len(allowed) == 1 and bool(known.any(-1).all()))
+    if lengths or not all_look:
+        made = writer.add("Where", writer.add("IsNaN", made), writer.number(0.0), made)
+    if len(writer.shapes[writer.inputs[0]]) == 4:
+        writer.add("Identity", made, output=writer.outputs[0])
+    else:
+        work.together(made, shape, writer.outputs[0])
     return True
 
 
@@ -275,12 +343,12 @@ def _lengths(writer: Writer, batch: int, places: int) -> str:
     return writer.reshaped(writer.add("Sub", last, writer.constant([places - 1])), (batch, 1))
 
 
-def _seen(writer: Writer, before: str, earlier: int, places: int, window: int) -> str:
-    """Return which places each new one looks at, counted from the first new one; empty where these are all."""
+def _seen(writer: Writer, before: str, earlier: int, places: int, window: int) -> list[tuple[str, Shape]]:
+    """Return which places each new one looks at, counted from the first new one; nothing where these are all."""
     after = writer.constant(_column(0, places))
     if not before:
         if places == 1 and (window < 0 or window > earlier):
-            return ""
+            return []
         keys = writer.constant(np.arange(-earlier, places))
     else:
         count = writer.constant(np.arange(earlier)[None])
@@ -289,11 +357,11 @@ def _seen(writer: Writer, before: str, earlier: int, places: int, window: int) -
         batch = writer.shapes[writer.inputs[0]][0]
         new = writer.constant(np.tile(np.arange(places), (batch, 1)))
         keys = writer.reshaped(writer.add("Concat", cached, new, axis=1), (batch, 1, 1, earlier + places))
-    seen = writer.add("Less", keys, after)
+    seen = [writer.add("Less", keys, after)]
     if window > 0:
-        near = writer.add("Less", writer.constant(_column(-1 - window, places)), keys)
-        seen = writer.add("And", seen, near)
-    return seen
+        seen.append(writer.add("Less", writer.constant(_column(-1 - window, places)), keys))
+    shape = (places, earlier + places)
+    return [(name, (writer.shapes[writer.inputs[0]][0], 1, *shape) if before else shape) for name in seen]
 
 
 def rotary_embedding(writer: Writer) -> bool:

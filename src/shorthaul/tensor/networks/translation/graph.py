@@ -14,14 +14,13 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.files.arrays import MOST_AXES
 from shorthaul.tensor.networks.translation.agreement import expect_names
+from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, made_in_place
 from shorthaul.tensor.networks.translation.long_rows import LongRows, taken_apart
 from shorthaul.tensor.networks.translation.rewriting import branch, captured, mended, rewritten, shapes_of
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 
-#: Constants up to so many elements are computed: they hold shapes, axes and indices.
-_MOST_ELEMENTS: Final = 2**16
 #: Elements of a tensor in a file, at most; the largest known have 2^34.
 _MOST_WEIGHTS: Final = 2**40
 #: Weights beyond this leave the model before shapes are inferred, which copies it.
@@ -107,7 +106,7 @@ def graph_from_onnx(
             place, allowed = f"initializer {tensor.name}", f"sizes from 0 on, up to {_MOST_WEIGHTS} elements"
             raise InputError("has a shape out of range", place=place, value=list(tensor.dims), allowed=allowed)
         is_outside = tensor.data_location == onnx.TensorProto.EXTERNAL
-        if is_outside and folder is not None and math.prod(tensor.dims) <= _MOST_ELEMENTS:
+        if is_outside and folder is not None and math.prod(tensor.dims) <= MOST_ELEMENTS:
             fetch(onnx, tensor, folder)
         if tensor.ByteSize() > _LARGEST_KEPT_BYTES:
             _strip(tensor)
@@ -215,13 +214,14 @@ class _Reader:
 
     def read(self) -> Graph:
         self._infer()
+        self._rewrite()
         self._inline()
         while True:
             self._infer()
             while self._mend():
                 self._infer()
-            changed = self._rewrite()
-            if not (self._fold() or changed or self._assume_shapes()):
+            # What is written anew has shapes first, then it is told what of it is constant.
+            if not (self._rewrite() or self._fold() or self._assume_shapes()):
                 break
         graph = self.model.graph
         constants = {tensor.name for tensor in graph.initializer} | self.constants
@@ -302,7 +302,7 @@ class _Reader:
         graph = self.model.graph
         for tensor in graph.initializer:
             self.shapes[tensor.name], self.types[tensor.name] = tuple(tensor.dims), tensor.data_type
-            small = math.prod(tensor.dims) <= _MOST_ELEMENTS
+            small = math.prod(tensor.dims) <= MOST_ELEMENTS
             if small and tensor.name not in self.values and _has_elements(tensor):
                 self.values[tensor.name] = elements(self.onnx, tensor)
         for value in (*graph.input, *graph.output, *graph.value_info):
@@ -347,7 +347,7 @@ class _Reader:
         """Compute small constants, take large ones for computed; return whether there were small ones."""
         graph = self.model.graph
         constants = {tensor.name for tensor in graph.initializer} | self.constants
-        kept, folded = [], False
+        kept, folded, made_here = [], False, made_in_place(graph, self.shapes, constants)
         for node in graph.node:
             result = self._computed(node)
             if result is not None:
@@ -358,7 +358,7 @@ class _Reader:
                         constants.add(name)
                 folded = True
                 self.folded.append(_node(self.onnx, node, len(self.folded)))
-            elif self._is_constant(node, constants):
+            elif node.output[0] not in made_here and self._is_constant(node, constants):
                 self.constants |= set(node.output)
                 constants |= set(node.output)
                 kept.append(node)
@@ -395,9 +395,9 @@ class _Reader:
         if any(name and name not in self.values for name in node.input) or node.op_type.startswith("Random"):
             return None
         sizes = [self.shapes.get(name) for name in node.output if name]
-        if any(shape is not None and math.prod(shape) > _MOST_ELEMENTS for shape in sizes):
+        if any(shape is not None and math.prod(shape) > MOST_ELEMENTS for shape in sizes):
             return None
-        if node.op_type == "ConstantOfShape" and math.prod(self.values[node.input[0]].tolist()) > _MOST_ELEMENTS:
+        if node.op_type == "ConstantOfShape" and math.prod(self.values[node.input[0]].tolist()) > MOST_ELEMENTS:
             return None
         try:
             evaluator = self.onnx.reference.ReferenceEvaluator(node)

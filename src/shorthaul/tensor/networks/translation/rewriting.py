@@ -191,6 +191,7 @@ def _as_it_is(writer: Writer, source: str) -> bool:
 
 #: Operators of ONNX that others stand for.
 _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
+    "Attention": attention.attention_of_onnx,
     "CastLike": _of_type,
     "DynamicQuantizeLinear": by_range,
     "Where": _chosen,

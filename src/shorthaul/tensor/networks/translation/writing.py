@@ -48,8 +48,12 @@ class Writer:
         return name
 
     def number(self, value: Any) -> str:
-        """Return the name of a constant of the type of the first input."""
-        return self.constant(value, self.onnx.helper.tensor_dtype_to_np_dtype(self.types[self.inputs[0]]))
+        """Return the name of a constant of the type of the first input, which is rounded where it is of use."""
+        kind, exact = self.types[self.inputs[0]], np.asarray(value, np.float64)
+        dtype = self.onnx.helper.tensor_dtype_to_np_dtype(kind)
+        if np.array_equal(exact.astype(dtype).astype(np.float64), exact):
+            return self.constant(exact, dtype)
+        return self.add("Cast", self.constant(exact, np.float64), to=kind)
 
     def reshaped(self, source: str, shape: Shape, output: str = "") -> str:
         """Return a view under another shape."""

@@ -1,0 +1,36 @@
+"""Which constants are made while a network runs, and not before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from shorthaul.tensor.networks.translation.writing import Shape
+
+#: Constants up to so many elements are computed: they hold shapes, axes and indices.
+MOST_ELEMENTS: Final = 2**16
+#: Operators that tell places apart.
+_COMPARISONS: Final = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
+
+
+def made_in_place(graph: Any, shapes: Mapping[str, Shape], constants: Collection[str]) -> set[str]:
+    """Return large masks of small constants, as of places before others, that one reader makes as it goes along."""
+    readers: dict[str, list[Any]] = {}
+    for node in graph.node:
+        for name in node.input:
+            readers.setdefault(name, []).append(node)
+    ends = {value.name for value in graph.output}
+    found = set()
+    for node in graph.node:
+        name, sizes = node.output[0], [math.prod(shapes.get(name, ())) for name in node.input]
+        size = math.prod(shapes.get(name, ()))
+        if node.op_type not in _COMPARISONS or size <= MOST_ELEMENTS or size <= 4 * sum(sizes):
+            continue
+        while name not in ends and len(readers.get(name, ())) == 1:
+            (reader,) = readers[name]
+            if any(other and other != name and other not in constants for other in reader.input):
+                found.add(node.output[0])
+                break
+            name = reader.output[0]
+    return found
