@@ -94,7 +94,7 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
             continue
         search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.PRODUCTS_RATE)
         one, best = None, 0.0
-        for kept in _alike(operands[chosen]):
+        for kept in _alike(operands[chosen], total[terms[chosen]]):
             found = _oriented(cdag, terms[chosen[kept]], operands[chosen[kept]], (total, into), members[label])
             if found is not None and found.worth() > tuning.WORTH_KEPT * best:
                 one, best = found, found.worth()
@@ -130,17 +130,22 @@ def _terms(cdag: Cdag) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
     return is_sum, into, targets[first], np.stack([sources[first], sources[first + 1]], axis=1)
 
 
-def _alike(operands: IntArray) -> Iterator[IntArray]:
-    """Yield the places of all terms, and of those whose operands have about as many terms as those of others have.
+def _alike(operands: IntArray, sums: IntArray) -> Iterator[IntArray]:
+    """Yield the places of all terms, of those in sums of several, and of those with operands of usual terms.
 
     What a sum begins with may be a term by its form, as C times beta is, and so may the square of an operand times a
     factor: a value that is in one term alone, or one that is in far more of them than others, tells no place.
     """
-    number = np.bincount(operands.ravel())[operands]
+    kept = np.arange(len(operands))
+    yield kept
+    label = np.unique(sums, return_inverse=True)[1]
+    several = kept[np.bincount(label)[label] > 1]
+    if 0 < len(several) < len(kept):
+        yield (kept := several)
+    number = np.bincount(operands[kept].ravel(), minlength=int(operands.max()) + 1)[operands[kept]]
     fewest, most = number.min(axis=1), number.max(axis=1)
-    yield np.arange(len(operands))
-    if (fewest > 1).any() and not (kept := (fewest > 1) & (most <= 2 * np.median(most[fewest > 1]))).all():
-        yield np.flatnonzero(kept)
+    if (fewest > 1).any() and not (usual := (fewest > 1) & (most <= 2 * np.median(most[fewest > 1]))).all():
+        yield kept[usual]
 
 
 def _groups(labels: IntArray) -> dict[int, IntArray]:
@@ -246,10 +251,13 @@ class _Boxes:
 def _boxes_of_classes(pairs: IntArray, sums: IntArray, classes: IntArray) -> _Boxes:
     """Return the boxes in which i and j are the classes of the operands, and k is common to those that meet.
 
-    Terms whose operands are of other classes than those of most terms of their sum are left out.
+    Terms whose operands are of other classes than those of most terms of their sum are left out, and sums most of whose
+    terms are.
     """
     i, j = classes[pairs].T
-    usual = np.flatnonzero((i == _usual(i, sums)) & (j == _usual(j, sums)))
+    is_usual = (i == _usual(i, sums)) & (j == _usual(j, sums))
+    is_usual &= 2 * np.bincount(sums, is_usual)[sums] > np.bincount(sums)[sums]
+    usual = np.flatnonzero(is_usual)
     left, right = pairs[usual].T
     if len(usual) == 0:
         return _Boxes(usual, np.empty((0, 3), dtype=np.int64), 1)
