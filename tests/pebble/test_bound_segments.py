@@ -165,7 +165,7 @@ def test_the_most_of_all_sets_of_a_small_stencil_by_going_through_them() -> None
         *((lambda text=text: case(text).workload, 0) for text in KERNELS),
         (lambda: shuffled(fused_product(5, 6, 7), np.random.default_rng(1)), 5 * 6 * 7),
         (lambda: shuffled(symmetric_product(8, 6), np.random.default_rng(1)), 8 * 7 // 2 * 6),
-        (lambda: shuffled(lu(12), np.random.default_rng(1)), 464),
+        (lambda: shuffled(lu(12), np.random.default_rng(1)), 460),
         (lambda: shuffled(cholesky(14), np.random.default_rng(1)), 350),
         (lambda: shuffled(triangular_solve(9, 8), np.random.default_rng(1)), 272),
     ],
