@@ -193,9 +193,11 @@ class _Writer:
     def in_pieces(self, step: PassedStep) -> list[_Draft]:
         """Return the pieces of statements in boxes."""
         result = []
-        for name in step.boxes.names:
-            statement, conditions = self._piece(step.parts, name)
-            result.append(_Draft(name, statement, self._entries(step.boxes, name, statement), conditions))
+        for turn, boxes in enumerate(step.boxes):
+            for name in boxes.names:
+                statement, conditions = self._piece(step.parts, name)
+                entries = [_Entry(str(turn)), *self._entries(boxes, name, statement)]
+                result.append(_Draft(name, statement, entries[len(step.boxes) == 1 :], conditions))
         return result
 
     def _piece(self, parts: Split, name: str) -> tuple[str, list[str]]:

@@ -24,6 +24,7 @@ from shorthaul.affine.orders.boxes.passed import PassedStep, passed
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
+from shorthaul.affine.orders.joining.panels import with_first_panels
 from shorthaul.affine.orders.joining.phases import in_runs, joined
 from shorthaul.affine.orders.joining.turns import SizedGroups
 from shorthaul.affine.orders.panel_policy import PanelStep
@@ -77,6 +78,12 @@ def at_sizes(
             best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
             best = replace(best, staying=boxes.staying(best.steps))
+        panels = with_first_panels(boxes, best.steps)
+        if len(panels) < len(best.steps):
+            other = replace(best, steps=tuple(panels), staying=Staying({}, sizes))
+            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+                other = replace(other, staying=boxes.staying(panels))
+            best = min(best, other, key=lambda item: item.value(sizes))
     return best
 
 
@@ -212,7 +219,7 @@ class Boxes:
         if found is None:
             return None
         plain = step if isinstance(step, Step) else step.plain
-        result = PassedStep(plain, refined(found, self.slack), parts, step)
+        result = PassedStep(plain, (refined(found, self.slack),), parts, step)
         return result if self.cost(result) < self.cost(step) else None
 
     def staying(self, steps: Sequence[AnyStep]) -> Staying:
@@ -253,7 +260,7 @@ class Boxes:
     def _room(self, step: AnyStep) -> int:
         """Return how many words a phase holds at most; all of S where that is not known."""
         if isinstance(step, PassedStep):
-            step = step.boxes
+            return max(map(self._room, step.boxes))
         if isinstance(step, BoxStep):
             return step.room
         if isinstance(step, Step) and step.policy is None:
@@ -334,15 +341,25 @@ class Boxes:
 
     def _found(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> BoxStep | None:
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
+        return self._boxed(ordered, self._freest(ordered, stepped), stepped is not None)
+
+    def placed(self, placement: Placement) -> BoxStep | None:
+        """Return statements with this placement in the best boxes found."""
+        ordered = [item.name for item in self.flow.program.statements if item.name in placement]
+        options: list[_Option] = []
+        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+            options = self._options({name: placement[name] for name in ordered}, ())
+        return self._boxed(ordered, options, stepped=False)
+
+    def _boxed(self, ordered: Sequence[str], options: Iterable[_Option], stepped: bool) -> BoxStep | None:
         best: BoxStep | None = None
         mine = tuple(read for name in ordered for read in self.reads[name])
-        for placement, bands, storage in self._freest(ordered, stepped):
+        for placement, bands, storage in options:
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
                 step = Step(tuple(ordered), phase, None, 0.0, self.counts, mine)
-                found = boxed(
-                    self.flow, step, bands, self.sizes, tuple(self.weights), self.slack, storage, stepped is not None
-                )
+                words = tuple(self.weights)
+                found = boxed(self.flow, step, bands, self.sizes, words, self.slack, storage, stepped)
                 if found is not None and (best is None or self.cost(found) < self.cost(best)):
                     best = found
         return best

@@ -13,7 +13,7 @@ from functools import cached_property
 import islpy as isl
 
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.model import Statement
+from shorthaul.affine.model import Reference, Statement
 from shorthaul.affine.orders.placement import Row, zeros_of
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
@@ -92,6 +92,33 @@ def in_pieces(flow: DataFlow, pieces: Mapping[str, Piece]) -> Split:
         if not relation.is_empty()
     ]
     return Split(DataFlow(replace(flow.program, statements=tuple(statements)), tuple(flows), flow.inputs), pieces)
+
+
+def in_own_names(parts: Split) -> Split:
+    """Return ``parts`` with sets and references of every piece in its name, as the examination of memory needs them."""
+    statements = {item.name: _in_own_name(item) for item in parts.flow.program.statements}
+    references = {
+        (item.name, old.tag): new
+        for item in parts.flow.program.statements
+        for old, new in zip(item.reads, statements[item.name].reads, strict=True)
+    }
+    program = replace(parts.flow.program, statements=tuple(statements.values()))
+    flows = tuple(replace(item, reference=references[item.sink, item.reference.tag]) for item in parts.flow.flows)
+    return Split(DataFlow(program, flows, parts.flow.inputs), parts.pieces)
+
+
+def _in_own_name(item: Statement) -> Statement:
+    """Return a piece whose sets and references have its name."""
+    if item.domain.get_tuple_name() == item.name:
+        return item
+    domain = item.domain.set_tuple_name(item.name)
+
+    def own(reference: Reference) -> Reference:
+        relation = reference.relation.set_tuple_name(_IN, item.name).intersect_domain(domain)
+        return replace(reference, tag=f"{item.name}.{reference.tag}", relation=relation)
+
+    schedule = item.schedule.set_tuple_name(_IN, item.name).intersect_domain(domain)
+    return replace(item, domain=domain, schedule=schedule, reads=tuple(map(own, item.reads)), write=own(item.write))
 
 
 def _hyperplane(flow: DataFlow, name: str, names: Collection[str]) -> Row | None:

@@ -9,6 +9,7 @@ import sympy
 
 from shorthaul.affine.integer_sets.short_form import simple_bound
 from shorthaul.affine.orders.borders.held import BorderedStep
+from shorthaul.affine.orders.boxes.clusters import ClusteredStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
@@ -129,7 +130,9 @@ def order_text(step: AnyStep) -> str:
     if isinstance(step, PassedStep):
         passed = any("=" in sign for item in step.parts.pieces.values() for _, sign in item.where)
         told = "what a loop has passed comes after the rest" if passed else "one half folded onto the other"
-        return "; ".join([_box_text(step.boxes), told, *_halves(step)])
+        if len(step.boxes) > 1:
+            told = f"the first panel with what it reads: {', '.join(step.boxes[0].names)}"
+        return "; ".join([*map(_box_text, step.boxes), told, *_halves(step)])
     if isinstance(step, TurnsStep):
         turns = ", then ".join(f"[{', '.join(item.names)}: {order_text(item)}]" for item in step.groups)
         return "; ".join([f"step by step of the outer loop, {turns}", *_halves(step)])
@@ -157,6 +160,8 @@ def _box_text(step: BoxStep) -> str:
         tiles = ", ".join(f"{edge} of {names[at]}" if edge > 1 else f"each {names[at]}" for at, edge in edges)
         parts.append(f"boxes of {tiles}" if tiles else "one box: everything fits")
     found = ", outermost first, found for these sizes" if step.box.loops else ""
+    if isinstance(step, ClusteredStep):
+        found += f", those that share rows together in {len({*step.clusters.values()})} clusters"
     return f"{', in these '.join(parts)}{found}, inside in program order"
 
 
@@ -222,7 +227,7 @@ def kept_text(step: AnyStep) -> list[str]:
     if isinstance(step, WholeStep):
         return [f"{name}: kept throughout" for name in step.inputs]
     if isinstance(step, PassedStep):
-        return list(dict.fromkeys(kept_text(step.boxes)))
+        return list(dict.fromkeys(text for item in step.boxes for text in kept_text(item)))
     if isinstance(step, BoxStep):
         return [f"{item.name}: the cells of a box" for item in step.cells]
     if step.phase is None or step.policy is None:

@@ -49,8 +49,11 @@ def _phase_order(
     if isinstance(step, FixedStep):
         return _phase_order(step.step, cdag, first, {**sizes, "S": step.capacity}, origin)
     if isinstance(step, PassedStep):
-        vertices, places = _members(step.boxes, step.parts, cdag, first, sizes)
-        return vertices[np.lexsort((vertices, *reversed(_box_keys(step.boxes.box, places))))]
+        parts = []
+        for item in step.boxes:
+            vertices, places = _members(item, step.parts, cdag, first, sizes)
+            parts.append(vertices[np.lexsort((vertices, *reversed(_keys(item, places, sizes, origin))))])
+        return np.concatenate(parts)
     owners = [cdag.names.index(name, first) for name in step.names]
     vertices = np.flatnonzero(np.isin(cdag.owner, owners))
     if isinstance(step, TurnsStep):

@@ -85,8 +85,7 @@ class Alive:
         for number in passing:
             found = [self._elements(line, points[line.statement][0]) for line in self.lines[number]]
             when = np.concatenate([ranks[line.statement] for line in self.lines[number]])
-            _, which = np.unique(np.concatenate(found), axis=0, return_inverse=True)
-            which = which.reshape(-1)
+            which = _places(np.concatenate(found))
             begin, end = np.full(which.max() + 1, len(changes)), np.zeros(which.max() + 1, np.int64)
             np.minimum.at(begin, which, when)
             np.maximum.at(end, which, when)
@@ -193,7 +192,13 @@ def _is_shared(item: Cells, cells: Sequence[Cells], run: int) -> bool:
 
 def _ranks(keys: Sequence[IntArray]) -> list[IntArray]:
     """Return the place of every row among all in lexicographic order; rows that are equal have one place."""
-    every = np.concatenate(keys)
-    _, ranks = np.unique(every, axis=0, return_inverse=True)
-    parts = np.cumsum([len(item) for item in keys])[:-1]
-    return np.split(ranks.reshape(-1), parts)
+    return np.split(_places(np.concatenate(keys)), np.cumsum([len(item) for item in keys])[:-1])
+
+
+def _places(rows: IntArray) -> IntArray:
+    """Return the place of every row among all different ones in lexicographic order."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    numbers = np.zeros(len(rows), np.int64)
+    for column, least, most in zip(rows.T, low.tolist(), high.tolist(), strict=True):
+        numbers = numbers * (most - least + 1) + (column - least)
+    return np.unique(numbers, return_inverse=True)[1].reshape(-1)

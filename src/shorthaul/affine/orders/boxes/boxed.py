@@ -145,6 +145,9 @@ def refined(step: BoxStep, slack: Slack = NO_SLACK) -> BoxStep:
     if len(step.boxes) > 1 or not any(item.is_cut for item in step.cells):
         return step
 
+    if step.touched <= step.capacities[0]:
+        step = replace(step, alive=None)  # what is alive takes long to count
+
     def counted(made: BoxStep) -> float:
         return made.loads(made.sizes, made.capacities[0]) / (1 + slack.strips * made.has_strips)
 

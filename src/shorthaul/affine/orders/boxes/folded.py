@@ -8,15 +8,12 @@ are. So are those that read what is computed there with the same iterators, as `
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 
-import islpy as isl
-
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.model import Reference, Statement
+from shorthaul.affine.model import Statement
 from shorthaul.affine.orders.placement import Placement, Row, as_written, function_rows
-from shorthaul.affine.orders.splitting import Piece, Split, in_pieces
+from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
 
 #: The image of every iterator.
 _Mirror = tuple[Row, ...]
@@ -53,18 +50,10 @@ def folded(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
         placement[f"{item.name}_far"] = tuple(row.after(mirror) for row in rows)
     if not pieces:
         return None
-    parts = in_pieces(flow, pieces)
-    statements = {item.name: _in_own_name(item) for item in parts.flow.program.statements}
-    if any(statements[name].domain.is_empty() for name in placement):
+    parts = in_own_names(in_pieces(flow, pieces))
+    if any(parts.flow.program.by_name[name].domain.is_empty() for name in placement):
         return None  # all instances are on one side
-    references = {
-        (item.name, old.tag): new
-        for item in parts.flow.program.statements
-        for old, new in zip(item.reads, statements[item.name].reads, strict=True)
-    }
-    program = replace(parts.flow.program, statements=tuple(statements.values()))
-    flows = tuple(replace(item, reference=references[item.sink, item.reference.tag]) for item in parts.flow.flows)
-    return Split(DataFlow(program, flows, flow.inputs), pieces), placement
+    return parts, placement
 
 
 def _with_readers(flow: DataFlow, mirrors: Mapping[str, _Mirror | None]) -> dict[str, _Mirror | None]:
@@ -78,20 +67,6 @@ def _with_readers(flow: DataFlow, mirrors: Mapping[str, _Mirror | None]) -> dict
         if rows is not None and rows == _unit_rows(len(mirror)) and len(rows[0].factors) == len(mirror):
             result[item.sink] = mirror
     return result
-
-
-def _in_own_name(item: Statement) -> Statement:
-    """Return a piece whose sets and references have its name."""
-    if item.domain.get_tuple_name() == item.name:
-        return item
-    domain = item.domain.set_tuple_name(item.name)
-
-    def own(reference: Reference) -> Reference:
-        relation = reference.relation.set_tuple_name(isl.dim_type.in_, item.name).intersect_domain(domain)
-        return replace(reference, tag=f"{item.name}.{reference.tag}", relation=relation)
-
-    schedule = item.schedule.set_tuple_name(isl.dim_type.in_, item.name).intersect_domain(domain)
-    return replace(item, domain=domain, schedule=schedule, reads=tuple(map(own, item.reads)), write=own(item.write))
 
 
 def _mirrors(statement: Statement) -> Iterator[_Mirror]:

@@ -39,20 +39,23 @@ _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 @dataclass(frozen=True)
 class PassedStep(AtSizes):
-    """A phase with statements in pieces, these in ``boxes``; ``instead`` is the best order known without pieces."""
+    """A phase with statements in pieces, in boxes one set after the other.
 
-    boxes: BoxStep
+    ``instead`` is the best order known without pieces.
+    """
+
+    boxes: tuple[BoxStep, ...]
     parts: Split
     instead: Step | PanelStep | TurnsStep | BoxStep | WholeStep | BorderedStep
 
     @property
     def rate(self) -> float:
         """The loads at its sizes."""
-        return self.boxes.rate
+        return sum(item.rate for item in self.boxes)
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
         """Return the loads at the sizes for which the boxes were searched."""
-        return self.boxes.loads(sizes, capacity)
+        return sum(item.loads(sizes, capacity) for item in self.boxes)
 
     def loads_bytes(
         self,
@@ -62,7 +65,8 @@ class PassedStep(AtSizes):
     ) -> float:
         """Return the bytes at the sizes for which the boxes were searched."""
         arrays = self.parts.flow.program.arrays
-        return self.boxes.loads_bytes(sizes, capacity, {name: item.element_bytes for name, item in arrays.items()})
+        own = {name: item.element_bytes for name, item in arrays.items()}
+        return sum(item.loads_bytes(sizes, capacity, own) for item in self.boxes)
 
 
 #: By loop: the function that is 0 where the loop is passed, and by how much what lies behind is late.
