@@ -48,12 +48,18 @@ CONSTRAINTS_PER_EFFORT: Final = 50_000
 #: Potentials followed along an arc per effort, where groups in the making are judged box by box.
 COMPLETIONS_PER_EFFORT: Final = 500_000_000
 #: Groups in the making that pricing meets per effort (1.5 us each), boxes that they are judged in where they are
-#: (30 ns), and profiles worked out (60 us).
+#: (40 ns), layers walked through (0.3 ms), profiles worked out (60 us), groups found (15 us), and operators of those
+#: whose latency is looked for (10 us).
 LABELS_PER_EFFORT: Final = 600_000.0
-BOXES_OF_LABELS_PER_EFFORT: Final = 30_000_000.0
+BOXES_OF_LABELS_PER_EFFORT: Final = 25_000_000.0
+LAYERS_PER_EFFORT: Final = 3_000
 PROFILES_PER_EFFORT: Final = 16_000
-#: Rows times pivots of the linear program per effort, profiles of parts worked out (0.3 ms), and columns made (50 us).
+FOUND_PER_EFFORT: Final = 60_000
+PROFILED_PER_EFFORT: Final = 100_000
+#: Rows times pivots of the linear program per effort, entries read where it is solved (0.2 us), profiles of parts
+#: worked out (0.3 ms), and columns made (50 us).
 PIVOTS_PER_EFFORT: Final = 10_000_000
+ENTRIES_PER_EFFORT: Final = 5_000_000
 PARTS_PER_EFFORT: Final = 4_000
 COLUMNS_PER_EFFORT: Final = 20_000
 #: Effort that the program of all parts of one operator takes at least: by operator, and by the square of their number

@@ -114,7 +114,7 @@ def prove(
         return Proof(bound, None, program)
     from shorthaul.tensor.bounds.integer import chosen_groups
 
-    return Proof(bound, chosen_groups(program, search), program)
+    return Proof(bound, chosen_groups(program, search, latency), program)
 
 
 def formula_prices(problem: Problem, rules: Rules, search: Search) -> list[float]:

@@ -41,9 +41,11 @@ from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import (
     COLUMNS_PER_EFFORT,
     EXHAUSTED_PER_EFFORT,
+    FOUND_PER_EFFORT,
     GRANULARITIES_PER_EFFORT,
     MOST_LABELS,
     MOST_NODES,
+    PROFILED_PER_EFFORT,
 )
 
 Floats = NDArray[np.float64]
@@ -81,6 +83,8 @@ _MOST_CLASSES: Final = 0.5
 _ALIKE: Final = 0.4
 #: A program whose bound is this near to its value is solved.
 _CLOSE: Final = 1e-7
+#: The part of a plan's latency by which one of other groups may be dearer, to be looked for all the same.
+_SPARE: Final = 0.03
 
 
 def has_columns(problem: Problem, rules: Rules) -> bool:
@@ -221,6 +225,7 @@ class Program:
         consumed = {tensor for index in column.inside for tensor in self.problem.operators[index].inputs}
         outputs = sorted((produced - consumed) | column.retained)
         profile = profile_of(self.problem, column.inside, outputs, column.resident, column.retained)
+        search.spend(len(column.inside) / PROFILED_PER_EFFORT)
         if profile not in self._latencies:
             execution = self._granularities.best(profile)
             search.spend(1 / GRANULARITIES_PER_EFFORT)
@@ -341,6 +346,25 @@ class Program:
             return math.inf, []
         return solved[0], [(found[key], amount) for key, amount in master.amounts().items() if key in found]
 
+    def useful(self, latency: float, search: Search) -> list[Column]:
+        """Return the columns so far that may be in a plan of about ``latency``, those that waste least first.
+
+        What a column takes above the prices of what it serves, any plan of them with it takes above their value. A
+        plan may turn out better than its columns, as others of its groups may keep more; hence a little is to spare.
+        """
+        if self._master.classes != self.diagram.rows.number:
+            self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)))
+        solved = self._master.solve(search)
+        if solved is None:
+            return []
+        value, prices = solved
+        room = latency * (1 + _SPARE) - value
+        wasted = {
+            column: met - float(prices[list(column.rows)] @ np.array(column.signs))
+            for column, met in self.columns.items()
+        }
+        return sorted((column for column in wasted if wasted[column] < room), key=wasted.__getitem__)
+
     def _worth(self, prices: Floats) -> float:
         """Return what all rows that ask for something are worth together."""
         return float(prices[: self.diagram.rows.asked].sum())
@@ -378,7 +402,8 @@ class Program:
             lowered -= _LESS  # groups that are worth just what they take are many, and not favoured
         pricing = self.pricing.favoured_by_box if is_by_box else self.pricing.favoured
         found, is_complete = pricing(self._scaled(duals, lowered), search, width=width, most=MOST_LABELS)
-        found.sort(key=lambda item: self.pricing.least(item.profile) / item.worth)
+        search.spend(len(found) / FOUND_PER_EFFORT)
+        found = self.pricing.ranked(found)
         entered, of_parts = self._offer_parts(found, _SLACK * self._worth(duals), search)
         ratio = 1.0
         unsure = []

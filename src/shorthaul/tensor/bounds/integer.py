@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 from ortools.sat.python import cp_model
@@ -18,17 +19,24 @@ _GRAINS: Final = 10**7
 #: The most of CP-SAT's deterministic time, and of what the clock leaves: the rest is for it to end in.
 _LONGEST: Final = 60.0
 _CLOCK_SHARE: Final = 0.9
+#: The share of the effort in which it may be built.
+_BUILDING: Final = 0.3
 
 
-def chosen_groups(program: Program, search: Search) -> list[tuple[int, ...]] | None:
+def chosen_groups(program: Program, search: Search, latency: float = math.inf) -> list[tuple[int, ...]] | None:
     """Return groups of operators, in an order in which they can be executed; None if none were found.
 
-    The columns generated so far serve every row together, at the least cost that is found within ``search``. One that
-    finds tensors resident comes right after one that retains them.
+    The columns generated so far serve every row together, at the least cost that is found within ``search``, of those
+    that may be in a plan of about ``latency``. One that finds tensors resident
+    comes right after one that retains them.
     """
-    if not program.columns or search.expired():
+    if search.expired():
         return None
-    choice = _Choice(program)
+    useful = _few(program.problem, program.useful(latency, search), CONSTRAINTS_PER_EFFORT * search.left())
+    columns = [column for column in program.columns if column in useful]
+    if not columns or search.expired():
+        return None
+    choice = _Choice(program, columns)
     search.spend(len(choice.model.proto.constraints) / CONSTRAINTS_PER_EFFORT)
     if search.expired():
         return None
@@ -60,16 +68,32 @@ def _flow(problem: Problem, column: Column) -> _Flow:
     )
 
 
+def _few(problem: Problem, columns: list[Column], most: float) -> set[Column]:
+    """Return the first columns, so many that about a part of ``most`` constraints are needed to put them in order."""
+    keeping: dict[frozenset[int], int] = {}
+    needed = 0.0
+    for place, column in enumerate(columns):
+        flow = _flow(problem, column)
+        needed += 2 * len(flow.stored) + 3 * len(flow.loaded) + 2 * len(flow.own)
+        if column.resident:
+            needed += sum(number for kept, number in keeping.items() if column.resident <= kept)
+        if column.retained:
+            keeping[column.retained] = keeping.get(column.retained, 0) + 1
+        if needed > _BUILDING * most:
+            return set(columns[:place])
+    return set(columns)
+
+
 class _Choice:
     """The integer program: which columns, in which order, and which of them follow one another at once.
 
     The rows alone leave out that every group finds what it takes, and that no groups wait for one another in a circle.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, columns: list[Column]) -> None:
         self.problem = program.problem
         self.model = cp_model.CpModel()
-        self.flows = [_flow(self.problem, column) for column in program.columns]
+        self.flows = [_flow(self.problem, column) for column in columns]
         self.chosen = [self.model.new_bool_var("") for _ in self.flows]
         self.last = 2 * len(self.problem.operators)
         self.turn = [self._some_turn() for _ in self.flows]
@@ -83,9 +107,10 @@ class _Choice:
 
     def _serve(self, program: Program) -> None:
         """Serve all rows, at the least cost."""
-        columns, rows = program.columns, program.diagram.rows
-        grain = max(min(program.value, max(columns.values()) * len(columns)), 1e-9) / _GRAINS
-        costs = [round(latency / grain) for latency in columns.values()]
+        columns, rows = [flow.column for flow in self.flows], program.diagram.rows
+        latencies = [program.columns[column] for column in columns]
+        grain = max(min(program.value, max(latencies) * len(columns)), 1e-9) / _GRAINS
+        costs = [round(latency / grain) for latency in latencies]
         self.model.minimize(sum(cost * mine for cost, mine in zip(costs, self.chosen, strict=True)))
         terms: list[list[cp_model.LinearExprT]] = [[] for _ in range(rows.number)]
         for column, mine in zip(columns, self.chosen, strict=True):

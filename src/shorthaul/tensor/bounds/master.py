@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.model import Problem
-from shorthaul.tensor.tuning import PIVOTS_PER_EFFORT
+from shorthaul.tensor.tuning import ENTRIES_PER_EFFORT, PIVOTS_PER_EFFORT
 
 if TYPE_CHECKING:
     from shorthaul.tensor.bounds.groups.rows import Rows
@@ -49,7 +49,7 @@ class Master:
         self._rows = [self._solver.Constraint(float(number), infinity) for number in least]
         self._solver.Objective().SetMinimization()
         self._known: dict[Served, tuple[float, Any]] = {}  # the cheapest variable
-        self._iterations = 0
+        self._entries = 0  # that a solution reads
 
     @property
     def classes(self) -> int:
@@ -63,6 +63,7 @@ class Master:
             return False
         variable = self._solver.NumVar(0, self._solver.infinity(), "")
         self._known[key] = cost, variable
+        self._entries += len(key)
         self._solver.Objective().SetCoefficient(variable, cost)
         for row, sign in key:
             self._rows[row].SetCoefficient(variable, sign)
@@ -86,6 +87,7 @@ class Master:
             self._solver.SetTimeLimit(max(1, int(1000 * search.remaining_s())))
         status = self._solver.Solve()
         search.spend(max(1, self._solver.iterations()) * len(self._rows) / PIVOTS_PER_EFFORT)
+        search.spend(self._entries / ENTRIES_PER_EFFORT)
         if status != self._optimal:
             return None
         prices = np.maximum([row.dual_value() for row in self._rows], 0.0)

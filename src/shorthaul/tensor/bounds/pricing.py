@@ -26,7 +26,7 @@ from shorthaul.tensor.bounds.groups.pieces import HELD, TIME, TRAFFIC, mix
 from shorthaul.tensor.bounds.groups.rows import Rows
 from shorthaul.tensor.bounds.walking import Found, Judge, Judged, Walk
 from shorthaul.tensor.model import Problem
-from shorthaul.tensor.tuning import LABELS_PER_EFFORT, PARTS_PER_EFFORT, PROFILES_PER_EFFORT
+from shorthaul.tensor.tuning import LABELS_PER_EFFORT, LAYERS_PER_EFFORT, PARTS_PER_EFFORT, PROFILES_PER_EFFORT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -235,9 +235,16 @@ class Pricing:
         known, of_parts = len(self._profiles), len(self._mean_of)
         for labels in walk.run(self._begin, gains, judge, search, most):
             new = len(self._profiles) - known, len(self._mean_of) - of_parts
-            search.spend(labels / judge.labels_per_effort + new[0] / PROFILES_PER_EFFORT + new[1] / PARTS_PER_EFFORT)
+            search.spend(1 / LAYERS_PER_EFFORT + labels / judge.labels_per_effort)
+            search.spend(new[0] / PROFILES_PER_EFFORT + new[1] / PARTS_PER_EFFORT)
             known, of_parts = len(self._profiles), len(self._mean_of)
         self.labels += walk.labels
+
+    def ranked(self, found: list[Found]) -> list[Found]:
+        """Return groups in the order of what they take at least, as a part of their worth."""
+        worth = np.array([item.worth for item in found])
+        least = self.costs_of[[item.profile for item in found]].max(axis=1) if found else worth
+        return [found[place] for place in np.argsort(least / worth, kind="stable").tolist()]
 
     def least(self, profile: int) -> float:
         """Return what a group of this profile takes at least."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from random import Random
 from typing import Final
@@ -60,6 +61,8 @@ def _solved(window: Stretch, plan: Plan, schedules: Schedules, search: Search) -
     program = column_program(window.problem, schedules.rules, search, window.later)
     if program is None:
         return None
-    program.solve(search.part(_GENERATING), plan=window.plan(plan), is_proof=False)
-    groups = chosen_groups(program, search)
+    own = window.plan(plan)
+    program.solve(search.part(_GENERATING), plan=own, is_proof=False)
+    latency = math.fsum(subgraph.latency for subgraph in own.subgraphs if subgraph.latency is not None)
+    groups = chosen_groups(program, search, latency)
     return None if groups is None else tuple(groups)
