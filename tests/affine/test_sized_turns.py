@@ -156,3 +156,26 @@ def test_phases_that_need_one_another_are_no_order() -> None:
     sizes = {"N": 24, "S": 200}
     here = at_sizes(upper_of("nussinov"), flow_of("nussinov"), sizes, Search(effort=1))
     assert {name for item in here.steps for name in item.names} == {item.name for item in kernel("nussinov").statements}
+
+
+@pytest.mark.slow
+def test_sweeps_over_shared_lines_stay_whole_in_a_larger_memory() -> None:
+    """Where more fits, two parts that read the same may be joined first, and the order they leave loads twice as much."""
+    program = program_from_text("""void f(int T, int n, double u[n][n], double v[n][n], double p[n], double q[n]) {
+#pragma scop
+  for (int t = 0; t < T; t++) {
+    for (int i = 1; i < n - 1; i++) { p[0] = 0; q[0] = 1;
+      for (int j = 1; j < n - 1; j++) {
+        p[j] = 1 / (p[j - 1] + 2); q[j] = (u[j][i - 1] + u[j][i + 1] - q[j - 1]) / (p[j - 1] + 2); }
+      for (int j = n - 2; j >= 1; j--) v[j][i] = p[j] * v[j + 1][i] + q[j]; }
+    for (int i = 1; i < n - 1; i++) { p[0] = 0; q[0] = 1;
+      for (int j = 1; j < n - 1; j++) {
+        p[j] = 1 / (p[j - 1] + 2); q[j] = (v[i - 1][j] + v[i + 1][j] - q[j - 1]) / (p[j - 1] + 2); }
+      for (int j = n - 2; j >= 1; j--) u[i][j] = p[j] * u[i][j + 1] + q[j]; } }
+#pragma endscop
+}""")
+    flow, sizes = flow_dependences(program), {"T": 10, "n": 100, "S": 2_500}
+    boxes = Boxes(flow, sizes, ())
+    found = boxes.best_turns(boxes.plain(item.name for item in program.statements))
+    assert found is not None
+    assert found.rate < 1.2 * 2 * 10 * 100**2

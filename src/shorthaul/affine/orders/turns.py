@@ -263,7 +263,7 @@ class Groups:
                 rest = [item for item in groups if item not in parts]
                 least = sum(map(self.cost, parts)) - self.least_share * total
                 if made is not None and self.cost(made) < least and self._ordered([*rest, made]) is not None:
-                    groups = [*rest, made]
+                    groups = self.placed(groups, rest, made)
                     break
                 refused.add(joined)
             else:
@@ -272,6 +272,15 @@ class Groups:
                 closing = True
                 continue
             yield groups
+
+    def placed(
+        self,
+        groups: Sequence[Step | BoxStep],  # noqa: ARG002
+        rest: list[Step | BoxStep],
+        made: Step | BoxStep,
+    ) -> list[Step | BoxStep]:
+        """Return the groups after two were joined, in the order in which pairs are looked at."""
+        return [*rest, made]
 
     def _with_between(
         self, groups: Sequence[Step | BoxStep], first: Step | BoxStep, second: Step | BoxStep

@@ -29,7 +29,7 @@ class SizedGroups(Groups):
 
     def __init__(self, boxes: Boxes, small: Sequence[str], parts: Split | None = None) -> None:
         super().__init__(Split(boxes.flow) if parts is None else parts, small)
-        self.boxes, self._last_first = boxes, False
+        self.boxes, self._last_first, self._at_first = boxes, False, False
         self._uses: dict[tuple[str, ...], Mapping[str, float]] = {}
 
     def _together(self, names: Sequence[str]) -> list[list[str]]:
@@ -79,12 +79,22 @@ class SizedGroups(Groups):
         return sorted(combinations(groups, 2), key=given, reverse=True)
 
     def _fused(self, groups: list[Step | BoxStep]) -> Iterator[list[Step | BoxStep]]:
-        """Join groups from the first on, and where loops are folded from the last on too."""
-        self._last_first = False
-        yield from super()._fused(groups)
-        self._last_first = True
-        if self.parts.pieces:
-            yield from super()._fused(groups)
+        """Join groups from the first on, what is joined last or at its first place; from the last if loops are folded.
+
+        Which is best depends on what fits: a sweep to and fro, or parts of two sweeps that read the same.
+        """
+        for self._last_first, self._at_first in ((False, False), (False, True), (True, False)):
+            if not self._last_first or self.parts.pieces:
+                yield from super()._fused(groups)
+
+    def placed(
+        self, groups: Sequence[Step | BoxStep], rest: list[Step | BoxStep], made: Step | BoxStep
+    ) -> list[Step | BoxStep]:
+        """Return the groups after two were joined, where the first of them was or behind all others."""
+        if not self._at_first:
+            return super().placed(groups, rest, made)
+        at = next(number for number, item in enumerate(groups) if item not in rest)
+        return [*rest[:at], made, *rest[at:]]
 
     def made(self, names: Sequence[str]) -> Step | BoxStep | None:
         """Return ``names`` in boxes within every step of the outer loop, else in the best order for all sizes."""
