@@ -45,6 +45,7 @@ def chain(
 
 
 chain("Gelu")
+chain("OneHot", number(4, np.int64), number([0.5, 2.0]), shape=(3, 5), before="Sign", axis=1)
 chain("Clip", number(0.1), number(0.5))
 chain("PRelu", weight(6, 1, 1))
 chain("Pow", number(2.0))

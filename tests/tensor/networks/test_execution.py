@@ -276,6 +276,38 @@ def test_what_a_loop_collects_has_an_axis_of_its_steps() -> None:
     assert max(found.errors.values()) < 1e-12
 
 
+def recurrence(kind: str, count: int) -> Any:
+    """A state that is multiplied and added to in every step, and what is collected of it."""
+    info, real = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    net = Net(kind, filled=True)
+    x, state, w = net.op("Relu", net.input(count, 3, 4)), net.input(3, 4), net.weight(4, 4)
+    nodes = [onnx.helper.make_node(*each) for each in (
+        ("MatMul", ["state", w], ["product"]), ("Add", ["product", "here"], ["sum"]), ("Tanh", ["sum"], ["next"]),
+        ("Mul", ["next", "half"], ["kept"]),
+    )]  # fmt: skip
+    half = [onnx.numpy_helper.from_array(np.float32(0.5), "half")]
+    ends = [info("next", real, (3, 4)), info("kept", real, (3, 4))]
+    if kind == "Scan":
+        body = onnx.helper.make_graph(
+            nodes, "body", [info("state", real, (3, 4)), info("here", real, (3, 4))], ends, half
+        )
+        more = {"num_scan_inputs": 1, "scan_input_directions": [1], "scan_output_axes": [1]}
+        last, kept = net.op("Scan", state, x, body=body, outputs=2, **more)
+    else:
+        nodes[:0] = [
+            onnx.helper.make_node("Gather", [x, "step"], ["here"]),
+            onnx.helper.make_node("Identity", ["on"], ["going"]),
+        ]
+        begins = [
+            info("step", onnx.TensorProto.INT64, ()),
+            info("on", onnx.TensorProto.BOOL, ()),
+            info("state", real, (3, 4)),
+        ]
+        body = onnx.helper.make_graph(nodes, "body", begins, [info("going", onnx.TensorProto.BOOL, ()), *ends], half)
+        last, kept = net.op("Loop", net.constant(count), "", state, body=body, outputs=2)
+    return net.model(last, net.op("Exp", kept))
+
+
 def planned(model: Any) -> tuple[Any, NetworkPlan]:
     network = network_from_onnx(model.SerializeToString())
     return network, NetworkPlan(tuple(item.group for item in fuse(network, machine(1500), Search(), 1500.0)))
@@ -335,6 +367,23 @@ def test_a_model_of_few_bits_is_executed() -> None:
     assert logits.shape == (1, 6, 50)
     assert total.shape == (1, 6, 32)
     assert np.isfinite(logits).all()
+
+
+@pytest.mark.parametrize("kind", ["Loop", "Scan"])
+def test_loops_of_a_known_count_are_their_steps(kind: str) -> None:
+    model = recurrence(kind, 5)
+    network = network_from_onnx(model.SerializeToString())
+    assert [item.kind for item in network.operators].count("MatMul") == 5
+    last, kept = outputs(model)
+    given = inputs_of(graph_from_onnx(model.SerializeToString(), {}), model, None, 3)
+    state, weights, expected = given["input1"], onnx.numpy_helper.to_array(model.graph.initializer[0]), []
+    for row in np.maximum(given["input0"], 0)[:: -1 if kind == "Scan" else 1]:
+        state = np.tanh(state @ weights + row)
+        expected.append(np.exp(state * 0.5))
+    np.testing.assert_allclose(last, state, rtol=1e-12)
+    np.testing.assert_allclose(kept, np.stack(expected, 1 if kind == "Scan" else 0), rtol=1e-12)
+    many = network_from_onnx(recurrence(kind, 200).SerializeToString())
+    assert [item.kind for item in many.operators if item.barrier] == [kind]
 
 
 @pytest.mark.slow

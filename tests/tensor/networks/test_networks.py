@@ -141,7 +141,7 @@ def test_models_of_runtimes_go_in() -> None:
     networks = {name: read(make(), dims.get(name)) for name, make in EXPORTED.items()}
     barriers = {name: {item.kind for item in made.operators if item.barrier} for name, made in networks.items()}
     assert {name: kinds for name, kinds in barriers.items() if kinds} == {
-        "choices_at_run_time": {"If", "Loop"},
+        "choices_at_run_time": {"If"},
         "of_unknown_shape": {"org.example.Strange", "Transpose"},
     }
     guessed = {name for name, made in networks.items() if any("taken as" in remark for remark in made.remarks)}

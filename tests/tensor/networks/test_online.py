@@ -109,6 +109,16 @@ def pooled() -> Any:
     return net.model(net.op("ReduceSum", net.op("Mul", x, p), net.constant([1]), keepdims=0))
 
 
+def written_out() -> Any:
+    """Powers of what is below the largest score, over their sum."""
+    net = Net("written_out")
+    x, v = (net.input(2, 5, places) for places in (9, 4))
+    x = net.op("MatMul", x, net.input(9, 9))
+    v = net.op("MatMul", net.input(2, 9, 5), v)
+    powers = net.op("Exp", net.op("Sub", x, net.op("ReduceMax", x, net.constant([-1]))))
+    return net.model(net.op("MatMul", net.op("Div", powers, net.op("ReduceSum", powers, net.constant([2]))), v))
+
+
 def operator_of_onnx() -> Any:
     net = Net("operator", opset=23)
     q, k, v = (net.input(1, 5, width) for width in (16, 8, 8))
@@ -122,7 +132,10 @@ MODELS = {
     "one head": attention(1, 6, 11, 2),
     "turned": turned(),
     "experts": experts(),
-    **{make.__name__: make() for make in (guarded, scaled, regrouped, by_letters, by_gemm, pooled, operator_of_onnx)},
+    **{
+        make.__name__: make()
+        for make in (guarded, scaled, regrouped, by_letters, by_gemm, pooled, written_out, operator_of_onnx)
+    },
 }
 NETWORKS = {name: read(model) for name, model in MODELS.items()}
 

@@ -50,7 +50,10 @@ class Erf(OpRun):  # type: ignore[misc]
 
 
 class Loop(op_loop.Loop):  # type: ignore[misc]
-    """Steps of a graph: the reference joins what they collect along its first axis, instead of a new one."""
+    """Steps of a graph: the reference joins what they collect along its first axis, instead of a new one.
+
+    It also takes no step where no condition is given.
+    """
 
     op_domain = ""
     _run_body: Any
@@ -61,6 +64,8 @@ class Loop(op_loop.Loop):  # type: ignore[misc]
 
     def _run(self, *inputs: Any, **other: Any) -> tuple[Array, ...]:
         step, rounds = self._run_body, []
+        if len(inputs) > 1 and inputs[1] is None:
+            inputs = (inputs[0], np.array(True), *inputs[2:])
 
         def noted(*inputs: Any, **other: Any) -> Any:
             rounds.append(step(*inputs, **other))

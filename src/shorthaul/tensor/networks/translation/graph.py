@@ -15,8 +15,9 @@ from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.files.arrays import MOST_AXES
 from shorthaul.tensor.networks.translation.agreement import expect_names
 from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, made_in_place
-from shorthaul.tensor.networks.translation.long_rows import LongRows, taken_apart
-from shorthaul.tensor.networks.translation.rewriting import branch, captured, mended, rewritten, shapes_of
+from shorthaul.tensor.networks.translation.long_rows import LongRows, put_together, taken_apart
+from shorthaul.tensor.networks.translation.rewriting import mended, rewritten, shapes_of
+from shorthaul.tensor.networks.translation.subgraphs import branch, captured, unrolled
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -214,6 +215,7 @@ class _Reader:
 
     def read(self) -> Graph:
         self._infer()
+        put_together(self.onnx, self.model.graph, (self.shapes, self.types, self.values), self._opset())
         self._rewrite()
         self._inline()
         while True:
@@ -233,6 +235,9 @@ class _Reader:
         opsets = {item.domain: item.version for item in self.model.opset_import}
         more = (opsets, self.types, self.guessed, self.folded)
         return Graph(graph.name or "graph", nodes, inputs, outputs, *known, *more)
+
+    def _opset(self) -> int:
+        return max((item.version for item in self.model.opset_import if item.domain in {"", "ai.onnx"}), default=1)
 
     def _inline(self) -> None:
         """Put operators that are known through others only in place."""
@@ -264,7 +269,7 @@ class _Reader:
             if node.op_type == "Reshape" and node.input
         }
         known = (self.shapes, self.types, self.values)
-        opset = max((item.version for item in self.model.opset_import if item.domain in {"", "ai.onnx"}), default=1)
+        opset = self._opset()
         for number, node in enumerate(graph.node):
             name = node.name or f"{node.op_type}_{number}"
             made: tuple[list[Any], list[Any]] | None = None
@@ -272,10 +277,11 @@ class _Reader:
                 made = branch(node, bool(self.values[node.input[0]].all()), names, self.onnx)
             else:
                 try:
+                    made = unrolled(self.onnx, node, name, known, opset)
                     written = rewritten(self.onnx, node, name, known, opset)
                     written = written or taken_apart(self.onnx, node, name, known, before, opset, self.long_rows)
                 except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):  # its translation tells
-                    written = None
+                    made = written = None
                 if written is not None:
                     made = written.nodes, written.constants
                     self.remarks += written.remarks

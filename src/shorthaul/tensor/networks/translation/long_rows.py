@@ -1,4 +1,7 @@
-"""Softmax and normalisations over rows too long for a memory: passes over the row, each of which can be cut."""
+"""Softmax and normalisations over rows too long for a memory: passes over the row, each of which can be cut.
+
+The other way round, a softmax that is written as such passes is put together.
+"""
 
 from __future__ import annotations
 
@@ -155,3 +158,39 @@ _TAKEN_APART: Final[dict[str, Callable[[_Rows], bool]]] = {
     "LayerNormalization": _layer,
     **dict.fromkeys(_BY_CHANNEL, _channels),
 }
+
+
+def put_together(onnx: Any, graph: Any, known: Known, opset: int) -> None:
+    """Put a ``Softmax`` in place of powers over their sum.
+
+    Powers of rows less their largest element are those of the rows, over their sum.
+    """
+    maker = {name: node for node in graph.node for name in node.output}
+    shapes, _, values_of = known
+    numbers = dict(values_of)
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            numbers[node.output[0]] = onnx.numpy_helper.to_array(node.attribute[0].t)
+
+    def row_axis(node: Any, kind: str, source: str) -> int | None:
+        """Return the axis along which a node reduces a tensor and keeps it, None if it does anything else."""
+        if node is None or node.op_type != kind or node.domain or node.input[0] != source or source not in shapes:
+            return None
+        values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+        given = values.get("axes", numbers.get(node.input[1]) if len(node.input) > 1 else None)
+        axes = [] if given is None else np.ravel(given).tolist()
+        return int(axes[0]) % len(shapes[source]) if len(axes) == 1 and values.get("keepdims", 1) else None
+
+    for node in graph.node:
+        powers = maker.get(node.input[0]) if node.op_type == "Div" and not node.domain else None
+        if powers is None or powers.op_type != "Exp" or powers.domain:
+            continue
+        axis, source = row_axis(maker.get(node.input[1]), "ReduceSum", node.input[0]), powers.input[0]
+        if axis is None or (opset < _ONE_AXIS and axis != len(shapes[node.input[0]]) - 1):
+            continue
+        less = maker.get(source)
+        if less is not None and less.op_type == "Sub" and not less.domain:
+            largest = row_axis(maker.get(less.input[1]), "ReduceMax", less.input[0])
+            source = less.input[0] if largest == axis else source
+        together = onnx.helper.make_node("Softmax", [source], list(node.output), node.name, axis=axis)
+        node.CopyFrom(together)

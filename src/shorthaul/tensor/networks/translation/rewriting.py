@@ -1,4 +1,4 @@
-"""Operators that onnxruntime adds, as those of ONNX that they stand for, or as shapes; branches put in place."""
+"""Operators that onnxruntime adds, as those of ONNX that they stand for, or as shapes."""
 
 from __future__ import annotations
 
@@ -170,6 +170,22 @@ def _of_type(writer: Writer) -> bool:
     return bool(kind and writer.add("Cast", writer.inputs[0], output=writer.outputs[0], to=kind))
 
 
+def _one_hot(writer: Writer) -> bool:
+    """One number at the place of an axis that is named, from its end where that is negative, and another elsewhere."""
+    names, depth, values = writer.inputs
+    if depth not in writer.numbers:
+        return False
+    shape, count = writer.shapes[names], int(np.asarray(writer.numbers[depth]).ravel()[0])
+    axis = int(writer.values.get("axis", -1)) % (len(shape) + 1)
+    named = writer.add("Cast", names, to=writer.onnx.TensorProto.INT64)
+    named = writer.reshaped(named, (*shape[:axis], 1, *shape[axis:]))
+    behind = writer.add("Add", named, writer.constant(count))
+    named = writer.add("Where", writer.add("Less", named, writer.constant(0)), behind, named)
+    places = writer.constant(np.arange(count).reshape(-1, *(1,) * (len(shape) - axis)))
+    off, on = (writer.add("Gather", values, writer.constant(at), axis=0) for at in range(2))
+    return bool(writer.add("Where", writer.add("Equal", named, places), on, off, output=writer.outputs[0]))
+
+
 def _chosen(writer: Writer) -> bool:
     """A choice that is the same everywhere, as masks that leave out nothing make."""
     condition = writer.numbers.get(writer.inputs[0])
@@ -194,6 +210,7 @@ _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
     "Attention": attention.attention_of_onnx,
     "CastLike": _of_type,
     "DynamicQuantizeLinear": by_range,
+    "OneHot": _one_hot,
     "Where": _chosen,
     "Pad": _without_margin,
 }
@@ -328,33 +345,3 @@ _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]
     "Attention": _projected_attention,
     "EmbedLayerNormalization": _embedded,
 }
-
-
-def branch(node: Any, condition: bool, known: set[str], onnx: Any) -> tuple[list[Any], list[Any]] | None:
-    """Return the nodes and constants of the branch that an ``If`` takes; None where names would clash."""
-    wanted = "then_branch" if condition else "else_branch"
-    graph = next((item.g for item in node.attribute if item.name == wanted), None)
-    if graph is None or len(graph.output) != len(node.output):
-        return None
-    made = {name for inner in graph.node for name in inner.output} | {tensor.name for tensor in graph.initializer}
-    if made & known:
-        return None
-    ends = [
-        onnx.helper.make_node("Identity", [inner.name], [name])
-        for inner, name in zip(graph.output, node.output, strict=True)
-        if name
-    ]
-    return [*graph.node, *ends], list(graph.initializer)
-
-
-def captured(node: Any) -> list[str]:
-    """Return the tensors from around a node that the graphs inside it read."""
-    found: dict[str, None] = {}
-    for item in node.attribute:
-        for graph in [item.g] if item.HasField("g") else item.graphs:
-            own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-            own |= {name for inner in graph.node for name in inner.output}
-            read = [name for inner in graph.node for name in (*inner.input, *captured(inner))]
-            read += [value.name for value in graph.output]
-            found |= {name: None for name in read if name and name not in own}
-    return list(found)
