@@ -221,7 +221,7 @@ MOST_CLUSTERED_TILES = 250
 CLUSTER_MOVES = 40_000
 MOVES_PER_STEP = 1_000
 #: The part of what a wider first panel saves that it may cost; not varied.
-LEAST_GAIN = 0.25
+MOST_PANEL_COST = 0.25
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
 #: Counts of them that are kept: boxes of one search differ in a loop or two.

@@ -22,7 +22,7 @@ from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.placement import Placement, Row
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
 from shorthaul.affine.orders.upper_bound import AnyStep, in_order
-from shorthaul.affine.tuning import LEAST_GAIN, NO_SLACK, PLACEMENT_OPERATIONS
+from shorthaul.affine.tuning import MOST_PANEL_COST, NO_SLACK, PLACEMENT_OPERATIONS
 
 if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
@@ -116,7 +116,7 @@ def _widest(boxes: Boxes, maker: BoxStep, user: BoxStep, rows: Placement, at: in
         about = inner.cost(first) + (1 - share) * boxes.cost(user)
         if about < least:
             best, least = (inner, parts, first), about
-        low, high = (width, high) if cost < LEAST_GAIN * share * boxes.cost(user) else (low, width)
+        low, high = (width, high) if cost < MOST_PANEL_COST * share * boxes.cost(user) else (low, width)
     if best is None:
         return None
     inner, parts, first = best
