@@ -12,6 +12,8 @@ from tests.pebble.families import shuffled
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.best import best_bound
 from shorthaul.pebble.bounds.grids import grid_search, histories, isoperimetry
+from shorthaul.pebble.check.certificates import grid as grid_check
+from shorthaul.pebble.check.certificates.part import Game
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.orders import belady
 
@@ -118,6 +120,62 @@ def test_least_neighbourhoods_of_small_boxes_are_exact(has_corners: bool) -> Non
         assert box.grown.tolist() == [int(grown[size >= m].min()) for m in range(len(cells) + 1)]
         interior = len(cells) - grown[::-1]
         assert box.inner.tolist() == [int(interior[size == m].max()) for m in range(len(cells) + 1)]
+
+
+@pytest.mark.parametrize(("side", "axes", "has_corners"), [(4, 2, False), (4, 2, True), (2, 3, True), (12, 1, True)])
+def test_least_neighbourhoods_in_space_are_those_of_no_set(side: int, axes: int, has_corners: bool) -> None:
+    cells = np.array(list(product(range(-1, side + 1), repeat=axes)))
+    inner = np.flatnonzero(((cells >= 0) & (cells < side)).all(axis=1))
+    sets = (np.arange(1 << len(inner))[:, None] >> np.arange(len(inner))) & 1
+    size, grown = sets.sum(axis=1), (sets.astype(np.float32) @ are_near(cells, has_corners)[inner] > 0).sum(axis=1)
+    least = np.array([grown[size >= m].min() for m in range(len(inner) + 1)])
+    found = isoperimetry.space((side,) * axes, len(inner), has_corners=has_corners)
+    assert found is not None
+    assert (found.grown <= least).all()
+    assert (found.grown == least).sum() > (len(inner) // 2 if axes < 3 else 1)
+    assert found.grown.tolist() == grid_check.in_space(axes, len(inner), has_corners=has_corners).tolist()
+
+
+def test_segments_of_a_schedule_read_and_leave_no_less_than_in_space_but_for_walls() -> None:
+    rng = np.random.default_rng(4)
+    tight = 0
+    for turn in range(60):
+        has_corners, levels, side = bool(turn % 2), 4, int(rng.integers(6, 12))
+        box = isoperimetry.space((side, side), 128, has_corners=has_corners)
+        assert box is not None
+        least = isoperimetry.least_ends(box, 1, 64, is_open=(False, False))
+        # Nodes level by level, by their distance from lines in space and time: segments are slabs and balls.
+        place = np.array(list(product(range(levels), range(side), range(side))))
+        far = np.abs((place - rng.integers(0, side, 3)) * rng.uniform(0.3, 1.5, 3)).max(axis=1) + place[:, 0] * 1e-3
+        segment = np.argsort(np.argsort(far)) // (count := int(rng.integers(8, 64)))
+        near = are_near(np.array(list(product(range(side), repeat=2))), has_corners)
+        total = 0
+        for number in range(int(segment.max())):  # the last one is not full
+            mine = (segment == number).reshape(levels, -1)
+            total += int(mine[-1].sum())
+            for level in range(levels):
+                below = mine[level - 1] if level else np.zeros(side * side, np.bool_)
+                read = (near & mine[level][:, None]).any(axis=0)
+                whole = ~(near & ~mine[level][:, None]).any(axis=0)
+                total += int((read & ~below).sum() + (below & ~whole).sum())
+        lost = levels * isoperimetry.lost_at_walls((side, side), has_corners=has_corners)
+        assert lost == levels * grid_check.lost_at_walls((side, side), has_corners=has_corners)
+        assert total >= int(segment.max()) * least[count] - lost
+        tight += 0.8 * total < int(segment.max()) * least[count]
+    assert tight > 3
+
+
+def test_wide_grids_are_bounded_as_far_from_their_walls_and_verified() -> None:
+    sources, targets = iteration((26, 24), 7)
+    cdag = shuffled(build(np.ones(int(targets.max()) + 1, np.int64), sources, targets), np.random.default_rng(1))
+    [piece] = histories.excess(cdag, 10, search=Search(effort=0.5)).pieces
+    assert piece.shown is not None
+    [part] = piece.shown(cdag)
+    assert part["space"]
+    game = Game(cdag, 10)
+    assert grid_check.proven(game, part).moved == piece.excess
+    assert grid_check.proven(game, {**part, "space": False}).moved < 0.85 * piece.excess
+    assert piece.excess <= belady.plan(cdag, 10).traffic(cdag.weights) - cdag.algorithmic_bound()
 
 
 @settings(max_examples=40, deadline=None)

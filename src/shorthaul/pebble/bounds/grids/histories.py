@@ -38,7 +38,8 @@ class Found:
 class _Cuts:
     """An iteration over a box of cells, cut after every ``segment`` nodes, sizes in classes of a ``unit``.
 
-    With ``rows``, after so many words. ``excess`` is what it moves beyond inputs and outputs.
+    With ``rows``, after so many words; with ``is_space``, sets are taken to be far from all walls. ``excess`` is what
+    it moves beyond inputs and outputs.
     """
 
     history: History
@@ -46,11 +47,12 @@ class _Cuts:
     unit: int
     segment: int
     rows: bool = False
+    is_space: bool = False
 
     def shown(self, cdag: Cdag) -> list[dict[str, Any]]:
         nodes, cuts = self.history.nodes, {"rows": self.rows, "unit": self.unit, "segment": self.segment}
         box = {"kind": "grid", "sides": list(nodes.shape), "corners": self.history.has_corners}
-        return [{**box, **cuts, "nodes": names(cdag, nodes)}]
+        return [{**box, "space": self.is_space, **cuts, "nodes": names(cdag, nodes)}]
 
 
 def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
@@ -76,31 +78,46 @@ def _cut(cdag: Cdag, found: History, budget: int, search: Search) -> _Cuts:
     counted = nodes[0].size * (len(nodes) - 1 - is_open[1])
     weights = cdag.weights[nodes]
     least = int(weights.min())
-    held, moved, cuts = budget // least, 0, (1, 1)
-    for unit, most in tuning.GRID_CLASSES:
-        effort = 2 * most * min(2 * most, -(-nodes[0].size // unit)) / tuning.GRID_CLASSES_RATE
-        if unit * most > 2 * counted or effort > search.left():
-            break
-        search.spend(effort)
-        box = isoperimetry.box(
-            nodes.shape[1:], 2 * unit * most, has_corners=found.has_corners, work=tuning.GRID_BOX_WORK
-        )
-        if box is None:
-            break
-        ends = isoperimetry.least_ends(box, unit, most, is_open=is_open)[1:]
-        segments = counted // (unit * np.arange(1, most + 1))
-        values = np.where(segments > 0, segments * ends - 2 * held * (segments - 1), 0)
-        first = int(values.argmax())
-        if values[first] < moved > 0:  # longer segments are no better
-            break
-        if values[first] > moved:
-            moved, cuts = int(values[first]), (unit, unit * (first + 1))
-    moved *= least
+    moved, best = 0, _Cuts(found, 0, 1, 1)
     known = int(weights[0].sum()) * (not is_open[0]) + int(weights[-1].sum()) * (not is_open[1])
-    best = _Cuts(found, max(0, moved - known), *cuts)
+    for is_space in (False, True):
+        more, unit, segment = _segmented(found, counted, budget // least, is_open, is_space, search)
+        if more * least > moved:
+            moved = more * least
+            best = _Cuts(found, max(0, moved - known), unit, segment, is_space=is_space)
     if nodes.ndim == 2 and not any(is_open):
         between = partial(known_networks.most_between, nodes.shape[1], len(nodes) - 1)
         in_rows, words = known_networks.moved_at_least(between, budget, least, int(weights.max()))
         if in_rows > moved:
             best = _Cuts(found, max(0, in_rows - known), 1, words, rows=True)
     return best
+
+
+def _segmented(
+    found: History, counted: int, held: int, is_open: tuple[bool, bool], is_space: bool, search: Search
+) -> tuple[int, int, int]:
+    """Return how many nodes are moved at least, with which unit and size of segments; so many are ``held``."""
+    nodes, moved, cut = found.nodes, 0, (1, 1)
+    sides = nodes.shape[1:]
+    lost = (len(nodes) - 1) * isoperimetry.lost_at_walls(sides, has_corners=found.has_corners) * is_space
+    for unit, most in tuning.GRID_CLASSES:
+        effort = 2 * most * min(2 * most, -(-nodes[0].size // unit)) / tuning.GRID_CLASSES_RATE
+        if unit * most > 2 * counted or effort > search.left():
+            break
+        search.spend(effort)
+        known, corners = 2 * unit * most, found.has_corners
+        if is_space:
+            box = isoperimetry.space(sides, known, has_corners=corners)
+        else:
+            box = isoperimetry.box(sides, known, has_corners=corners, work=tuning.GRID_BOX_WORK)
+        if box is None:
+            break
+        ends = isoperimetry.least_ends(box, unit, most, is_open=is_open)[1:]
+        segments = counted // (unit * np.arange(1, most + 1))
+        values = np.where(segments > 0, segments * ends - 2 * held * (segments - 1) - lost, 0)
+        first = int(values.argmax())
+        if values[first] < moved > 0:  # longer segments are no better
+            break
+        if values[first] > moved:
+            moved, cut = int(values[first]), (unit, unit * (first + 1))
+    return moved, *cut

@@ -32,6 +32,20 @@ made of inputs, nodes of it that are not counted may be computed together with S
 level costs n(b) - i(b) at least. Likewise S_T may be any set that is not counted where the last level is not made of
 outputs.
 
+**Far from the walls** sets have more around them. Let the cells be those of the whole space: a set of the box reads and
+leaves as much as there, but for cells outside that it would read, at most one for each pair of a node and a neighbour
+that the box lacks, and nodes at a wall that it would leave to readers outside. No node is in two segments, so all of
+them together lose (T levels) x (such pairs of a level + cells at a wall) at most. In space n(m) is
+
+- where cells are read along several axes at once, (m^(1/d) + 2)^d: A with the unit cube around each cell has the volume
+  m, with all that is read it is the sum of this and a cube of side 2 (Brunn and Minkowski);
+- in a plane, five points, m + 2 + sqrt(8 m - 4): let e cells of A be even (x + y is) and o <= e odd. Turned by 45
+  degrees, the neighbours of even cells are the sum of these and the corners of a square, so (sqrt(e) + 1)^2 odd cells
+  at least, and (sqrt(o) + 1)^2 even ones if o > 0. So |N(A)| >= max(e, (sqrt(o) + 1)^2) + (sqrt(e) + 1)^2; for o = 0
+  that is more. It is least where both in the maximum are equal: with more even cells it grows, and with fewer it is m +
+  2 + 2 (sqrt(e) + sqrt(o)), which grows as e and o come nearer. With r = sqrt(e) = sqrt(o) + 1 there, m = 2 r^2 - 2 r +
+  1 and |N(A)| >= m + 4 r.
+
 **Classes.** Sizes u (k - 1) < m <= u k are taken together, each number at its better end. The k of the levels of a set
 of q nodes sum up to q / u at least.
 """
@@ -39,6 +53,7 @@ of q nodes sum up to q / u at least.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -46,6 +61,8 @@ from shorthaul.pebble.bounds.grids import segment_kernels as kernels
 from shorthaul.pebble.model import IntArray
 
 _FAR = 2**60
+#: What rounding may add to a number of cells.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +101,36 @@ def box(sides: tuple[int, ...], most: int, *, has_corners: bool = False, work: i
         work -= spent
         grown = np.minimum.accumulate(least[::-1])[::-1].copy()
     return Box(cells, grown, np.searchsorted(grown, np.arange(len(grown)), side="right") - 1)
+
+
+def space(sides: tuple[int, ...], most: int, *, has_corners: bool = False) -> Box | None:
+    """Return what is known of sets of up to ``most`` cells far from all walls; None of five-point sets in space.
+
+    >>> space((9, 9), 13).grown[[0, 1, 2, 5, 13]].tolist()
+    [0, 5, 8, 13, 25]
+    """
+    axes, cells = len(sides), int(np.prod(sides))
+    sizes = np.arange(min(most, cells) + 1)
+    if has_corners or axes == 1:
+        grown = np.ceil((sizes ** (1 / axes) + 2) ** axes - _ROUNDING).astype(np.int64)
+    elif axes == 2:
+        grown = sizes + 2 + np.ceil(np.sqrt(np.maximum(8 * sizes - 4, 0))).astype(np.int64)
+    else:
+        return None
+    grown[0] = 0
+    return Box(cells, grown, np.searchsorted(grown, sizes, side="right") - 1)
+
+
+def lost_at_walls(sides: tuple[int, ...], *, has_corners: bool = False) -> int:
+    """Return what sets of a level read and leave less than they would far from all walls, all of them together.
+
+    >>> lost_at_walls((9, 9)), lost_at_walls((9,))
+    (68, 4)
+    """
+    steps = [step for step in product((-1, 0, 1), repeat=len(sides)) if has_corners or np.abs(step).sum() == 1]
+    cells = int(np.prod(sides))
+    outside = sum(cells - int(np.prod(np.subtract(sides, np.abs(step)))) for step in steps)
+    return outside + cells - int(np.prod(np.maximum(np.subtract(sides, 2), 0)))
 
 
 def least_ends(found: Box, unit: int, most: int, *, is_open: tuple[bool, bool]) -> IntArray:

@@ -8,6 +8,10 @@ around it is found here from the bottom slice up, and what segments read and lea
 
 A first level of inputs and other nodes proves nothing, as first loads of the inputs would be taken for second ones.
 
+With ``space``, sets of cells are taken to be far from all walls: there (m^(1/d) + 2)^d cells are around m, with
+``corners`` or on a line, and m + 2 + sqrt(8 m - 4) in a plane. Of what segments read and leave then, a node less is
+counted for each neighbour of a node that the box lacks, and for each node at a wall.
+
 ``rows`` on a line of cells tells that the sizes of hexagons are used in place of the walk: of the cells that are K / 6
 from both ends, K^2 / 24 + 1/2 are in a set at most that reads and leaves K nodes, 15 or more and fewer than 2 (cells -
 1) (``known_networks.most_between``). Then ``segment`` is how many words are moved in each.
@@ -42,10 +46,10 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     nodes = game.different(part, "nodes")
     if min(sides) < 2 or math.prod(sides) != len(nodes):
         raise WrongError(f"sides are those of {math.prod(sides)} nodes, from 2 on each")
-    if type(part.get("corners")) is not bool or type(part.get("rows")) is not bool:
-        raise WrongError("corners and rows must be true or false")
+    if any(type(part.get(key, False)) is not bool for key in ("corners", "rows", "space")):
+        raise WrongError("corners, rows and space must be true or false")
     table = nodes.reshape(sides)
-    _are_read(game, table, has_corners=part["corners"])
+    _are_read(game, table, has_corners=part.get("corners", False))
     given, ends = game.cdag.given[table[0]], game.cdag.is_output()[table[-1]]
     if given.any() and not given.all():
         raise WrongError("of the first level some are inputs and some are not")
@@ -53,7 +57,7 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     weights = game.cdag.weights
     least = int(weights[nodes].min())
     held = game.budget // least
-    if not part["rows"]:
+    if not part.get("rows", False):
         moved = _of_segments(part, table, held, is_open=is_open) * least
     elif len(sides) != 2 or any(is_open):
         raise WrongError("rows are those of a line of cells, from inputs to outputs")
@@ -87,10 +91,48 @@ def _of_segments(part: Mapping[str, Any], table: IntArray, held: int, *, is_open
     steps = -(-segment // unit)
     if steps**3 > _MOST_STEPS:
         raise WrongError("segment is too many units")
-    around = neighbourhoods(table.shape[1:], min(cells, _FURTHER * steps * unit), has_corners=part["corners"])
-    count = counted // segment
+    most, corners = min(cells, _FURTHER * steps * unit), part.get("corners", False)
+    count, lost = counted // segment, 0
+    if part.get("space", False):
+        around = in_space(table.ndim - 1, most, has_corners=corners)
+        lost = (len(table) - 1) * lost_at_walls(table.shape[1:], has_corners=corners)
+    else:
+        around = neighbourhoods(table.shape[1:], most, has_corners=corners)
     ends = least_ends(around, cells, unit, steps, is_open=is_open)
-    return count * ends - 2 * held * (count - 1)
+    return count * ends - 2 * held * (count - 1) - lost
+
+
+def in_space(axes: int, most: int, *, has_corners: bool) -> IntArray:
+    """Return how many cells ``m`` cells far from all walls and those beside them are at least, for 0..``most``.
+
+    >>> in_space(2, 5, has_corners=False).tolist()
+    [0, 5, 8, 10, 12, 13]
+    """
+    if axes > 2 and not has_corners:
+        raise WrongError("space is known of lines, planes and corners only")
+    found = [0]
+    for cells in range(1, most + 1):
+        if axes == 1:
+            found.append(cells + 2)
+        elif has_corners:
+            side = cells ** (1 / axes)
+            found.append(math.ceil((side + 2) ** axes - 5e-7))
+        else:
+            found.append(cells + 3 + math.isqrt(8 * cells - 5))  # the root of 8 m - 4, rounded up
+    return np.array(found, dtype=np.int64)
+
+
+def lost_at_walls(sides: tuple[int, ...], *, has_corners: bool) -> int:
+    """Return how many neighbours the cells of a box lack, and how many cells lack some."""
+    lacking = at_walls = 0
+    cells = np.indices(sides).reshape(len(sides), -1).T
+    for cell in cells.tolist():
+        fewer = [(place > 0) + (place < side - 1) for place, side in zip(cell, sides, strict=True)]
+        there = math.prod(one + 1 for one in fewer) if has_corners else 1 + sum(fewer)
+        lacks = (3 ** len(sides) if has_corners else 1 + 2 * len(sides)) - there
+        lacking += lacks
+        at_walls += lacks > 0
+    return lacking + at_walls
 
 
 def _of_rows(part: Mapping[str, Any], table: IntArray, budget: int, least: int, widest: int) -> int:
