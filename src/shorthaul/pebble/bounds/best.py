@@ -168,11 +168,14 @@ def best_bound(
     proofs = dict(_PROOFS)
     if known is not None:
         values[known.method], proofs[known.method] = known.value, known.proof
+    grids, next_to = histories.Found(0, ()), successors.Found(0)
+    if not recompute:  # first: where there are any, they say most
+        grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
+        values["grids"] = least + grids.excess
     between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
     cuts, sums, crossed = wavefront.Found(0, ()), gathers.Found(0, between.nodes), crossing.Found(0, between.nodes)
-    grids, next_to = histories.Found(0, ()), successors.Found(0)
     if not recompute:
         sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
         values["gathers"] = least + sums.excess
@@ -180,8 +183,6 @@ def best_bound(
         values["successors"] = least + next_to.excess
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
-        grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
-        values["grids"] = least + grids.excess
         share = tuning.CROSSINGS_SHARE if cdag.n <= tuning.MOST_FOR_PARTS else 1.0  # nothing else follows
         crossed = crossing.excess(cdag, budget, search=search.part(share))
         values["crossings"] = least + crossed.excess
