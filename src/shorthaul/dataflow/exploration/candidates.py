@@ -1,0 +1,164 @@
+"""Mappings that may lead to better points, all that polishing knows of them, and which differ only in names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from shorthaul.dataflow.exploration.enumeration import Points
+from shorthaul.dataflow.mapping.arrays import Instance
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
+from shorthaul.dataflow.plan import Point
+
+#: Number of the step that looks for shorter periods in the buffers of points; 0 to 3 schedule mappings.
+TIGHTENING: Final = 4
+
+
+#: Equal for two mappings that become one when equal cores, and equal tiles, change their names.
+Key: TypeAlias = tuple[bytes, tuple[int, ...], tuple[int, ...]]
+_GLOBAL = 4
+
+
+class Symmetry:
+    """Numbers cores and tiles in the order in which the actors of a mapping use them."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._multicast_of = instance.multicast_of.tolist()
+        self._feeding = instance.feeding.tolist()
+        self._src, self._dst = instance.src.tolist(), instance.dst.tolist()
+        self._tile = instance.core_tile.tolist()
+        tiles = instance.platform.tiles
+        kinds: dict[object, int] = {}
+        self._core_kind = [
+            kinds.setdefault((core.type, core.local_bytes), len(kinds)) for tile in tiles for core in tile.cores
+        ]
+        of_tile: dict[object, int] = {}
+        self._tile_kind = []
+        for number, tile in enumerate(tiles):
+            cores = sorted(kind for kind, t in zip(self._core_kind, self._tile, strict=True) if t == number)
+            what = (tile.crossbar_bytes_per_s, tile.tile_memory_bytes, tuple(cores))
+            self._tile_kind.append(of_tile.setdefault(what, len(of_tile)))
+
+    def key(self, genotypes: Genotypes, number: int = 0) -> Key:
+        """Return the key of an individual; its channel decisions name the memories where its buffers are."""
+        xi, decision, binding = (
+            np.asarray(genes)[number].tolist() for genes in (genotypes.xi, genotypes.decision, genotypes.binding)
+        )
+        live = [multicast < 0 or not xi[multicast] for multicast in self._multicast_of]
+        tile_name: dict[int, int] = {}
+        tiles_of: dict[int, int] = {}
+        core_name: dict[int, int] = {}
+        cores_of: dict[tuple[int, int], int] = {}
+        named: list[int] = []
+        for core in (core for core, there in zip(binding, live, strict=True) if there):
+            tile = self._tile[core]
+            if tile not in tile_name:
+                kind = self._tile_kind[tile]
+                rank = tiles_of[kind] = tiles_of.get(kind, -1) + 1
+                tile_name[tile] = kind * len(self._tile_kind) + rank
+            if core not in core_name:
+                place = (tile_name[tile], self._core_kind[core])
+                rank = cores_of[place] = cores_of.get(place, -1) + 1
+                core_name[core] = (place[0] * len(self._tile) + place[1]) * len(self._tile) + rank
+            named.append(core_name[core])
+        memories: dict[int, int] = {}
+        for channel, (source, target) in enumerate(zip(self._src, self._dst, strict=True)):
+            root = channel
+            while not live[source]:
+                root = self._feeding[self._multicast_of[source]]
+                source = self._src[root]
+            if live[target] and root not in memories:
+                core = binding[source] if decision[root] < 2 else binding[target]
+                if decision[root] == _GLOBAL:
+                    memories[root] = -1
+                elif decision[root] % 2 == 0:
+                    memories[root] = core_name[core]
+                else:
+                    memories[root] = -2 - tile_name[self._tile[core]]
+        return bytes(xi), tuple(named), tuple(memories[root] for root in sorted(memories))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths.
+
+    Where it is ``frugal``, that holds for buffers of few tokens, which are all that its schedules may use. A ``small``
+    one is for points of the least footprint: it competes with those that have no more bytes alone.
+    """
+
+    genotype: Genotypes
+    load: int
+    bytes: int
+    price: int
+    tries: int = 0
+    point: Point | None = None
+    frugal: bool = False
+    small: bool = False
+    #: Whether every buffer has room for one more token.
+    is_roomy: bool = False
+
+    @property
+    def kind(self) -> int:
+        """0, 1 where it is frugal, 2 where it is small."""
+        return 2 if self.small else int(self.frugal)
+
+
+@dataclass(slots=True)
+class Knowledge(Points):
+    """What polishing knows after some turns: the points so far, and the mappings that may lead to better ones."""
+
+    #: By price the mapping of the least load within it: of any, of frugal, of small ones.
+    best: tuple[dict[int, Candidate], ...] = field(default_factory=lambda: ({}, {}, {}))
+    #: Mappings to schedule, those that were, and how many were at every price.
+    waiting: dict[tuple[Key, int], Candidate] = field(default_factory=dict)
+    seen: set[tuple[Key, int]] = field(default_factory=set)
+    solves: Counter[tuple[int, int]] = field(default_factory=Counter)
+    #: Mappings and capacities in which shorter periods were looked for.
+    tightened: set[tuple[Key, tuple[int, ...]]] = field(default_factory=set)
+    #: By step of scheduling: its effort, how often it was taken, and how often it led to a better point.
+    efforts: Counter[int] = field(default_factory=Counter)
+    tried: Counter[int] = field(default_factory=Counter)
+    helped: Counter[int] = field(default_factory=Counter)
+    annealing: float = 0.0
+    turns: int = 0
+    #: True where many turns have found no mapping to schedule.
+    is_over: bool = False
+
+    def note(self, found: Candidate) -> None:
+        """Take a mapping for the best at its price if no other is as good."""
+        best = self.best[found.kind]
+        for price, other in list(best.items()):
+            if price >= found.price and other.load >= found.load:
+                del best[price]
+        if all(other.load > found.load for price, other in best.items() if price <= found.price):
+            best[found.price] = found
+
+    def within(self, budget: int, kind: int) -> Candidate | None:
+        """Return the mapping of the least load within a price."""
+        lower = [price for price in self.best[kind] if price <= budget]
+        return self.best[kind][max(lower)] if lower else None
+
+    def count(self, step: int, effort: float, *, is_better: bool) -> None:
+        """Count a step that led to a better point or not."""
+        self.efforts[step] += effort  # type: ignore[assignment]
+        self.tried[step] += 1
+        self.helped[step] += is_better
+
+    def success(self, step: int) -> float:
+        """Return how often a step led to a better point, as if it had once already."""
+        return (self.helped[step] + 1) / (self.tried[step] + 1)
+
+    def share(self, number: int, count: int) -> Knowledge:
+        """Return what one of so many searches starts from: all that is known, and its share of what waits."""
+        counters = ("solves", "efforts", "tried", "helped")
+        return replace(
+            self,
+            best=tuple(dict(best) for best in self.best),
+            waiting=dict(list(self.waiting.items())[number::count]),
+            seen=self.seen | self.waiting.keys(),
+            tightened=set(self.tightened),
+            **{name: getattr(self, name).copy() for name in counters},
+        )
