@@ -313,7 +313,7 @@ def _lengths_of_sequences(graph: Graph, model: Any) -> Iterator[tuple[str, int]]
     for node in model.graph.node:
         if node.op_type != "GroupQueryAttention" or len(node.input) < 7 or len(node.output) < 2:
             continue
-        total = graph.shapes.get(node.output[1], (0, 0, 0))[2]
+        total = (*graph.shapes.get(node.output[1], ()), 0, 0, 0)[2]
         for name, length in ((node.input[5], total - 1), (node.input[6], total)):
             counted = False
             for _ in range(len(maker)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -215,7 +216,8 @@ class _Reader:
 
     def read(self) -> Graph:
         self._infer()
-        put_together(self.onnx, self.model.graph, (self.shapes, self.types, self.values), self._opset())
+        with contextlib.suppress(IndexError, KeyError, TypeError, ValueError):  # its translation tells
+            put_together(self.onnx, self.model.graph, (self.shapes, self.types, self.values), self._opset())
         self._rewrite()
         self._inline()
         while True:

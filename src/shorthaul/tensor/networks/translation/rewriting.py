@@ -14,14 +14,18 @@ from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
 
 #: The domain of the operators that onnxruntime adds.
 _DOMAIN: Final = "com.microsoft"
+#: Places along an axis, at most, of which constants are written.
+_MOST_PLACES: Final = 2**24
 _ACTIVATION: Final = {"Clip": ("min", "max"), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
 
 
 def rewritten(onnx: Any, node: Any, name: str, known: Known, opset: int) -> Writer | None:
     """Return nodes of ONNX that compute what ``node`` does and their constants; None where nothing is known of it."""
     rewrite = {_DOMAIN: _REWRITTEN, "": _PLAINER, "ai.onnx": _PLAINER}.get(node.domain, {}).get(node.op_type)
+    if rewrite is None or any(max(known[0].get(one, ()), default=0) > _MOST_PLACES for one in node.input):
+        return None
     writer = Writer(onnx, node, name, known, opset)
-    return writer if rewrite is not None and rewrite(writer) else None
+    return writer if rewrite(writer) else None
 
 
 def _skipping(writer: Writer) -> bool:
@@ -142,6 +146,8 @@ def _by_groups(writer: Writer) -> bool:
     first = [0, rank - 1, *range(1, rank - 1)] if last else list(range(rank))
     made = writer.add("Transpose", made, perm=first) if last else made
     channels = shape[-1] if last else shape[0]
+    if channels % groups:
+        return False
     inside = (batch, channels, *(shape[:-1] if last else shape[1:]))
     rows = writer.reshaped(made, (batch, groups, math.prod(inside) // batch // groups))
     scale, shift = writer.number(np.ones(groups)), writer.number(np.zeros(groups))
@@ -176,6 +182,8 @@ def _one_hot(writer: Writer) -> bool:
     if depth not in writer.numbers:
         return False
     shape, count = writer.shapes[names], int(np.asarray(writer.numbers[depth]).ravel()[0])
+    if not 0 < count <= _MOST_PLACES:
+        return False
     axis = int(writer.values.get("axis", -1)) % (len(shape) + 1)
     named = writer.add("Cast", names, to=writer.onnx.TensorProto.INT64)
     named = writer.reshaped(named, (*shape[:axis], 1, *shape[axis:]))
