@@ -69,36 +69,28 @@ LOAD_COOLINGS = ((0.1, 0.001), (0.03, 0.0003), (0.3, 0.003))
 SKIP = 0.7
 #: How much the mean square of the loads counts beside the largest: in annealing, and in what is kept of it.
 #: In networks of few tasks the least load is often met by a schedule (sobel: 21 tasks); in larger ones a mapping
-#: whose other resources have room leads to a shorter period (most of 18 drawn graphs, where 0.5 does about as well:
-#: benchmarks/dataflow_weights.py).
+#: whose other resources have room leads to a shorter period (sobel4 and multicamera: 81 and 284; and most
+#: of 18 drawn graphs, where 0.5 does about as well: benchmarks/dataflow_weights.py).
 LOAD_WEIGHTS_OF_FEW, LOAD_WEIGHTS, FEW_TASKS = (0.1, 0.0), (2.0, 2.0), 50
-#: Where trees are small: moves of every annealing, half of which start at the best point within the price; and weights
-#: where trees decide much. Many short ones find more mappings that have a schedule close to their load than few long
-#: ones, with less weight on the mean square (sobel4 at a core cost of 4, of as many mappings twice as many below 8,900
-#: as with a weight of 2.0; multicamera, a million moves at a core cost of 7.5: 17,650 where 2.0 leads to 18,200).
+#: Where trees are small: moves of every annealing, half of which start at the best point within the price, and weights.
+#: Many short ones find more mappings that have a schedule close to their load than few long ones, with less weight on
+#: the mean square (sobel4 at a core cost of 4, of as many mappings twice as many below 8,900 as with a weight of 2.0).
 SOON_MOVES, SOON_WEIGHTS = 20_000, (0.5, 0.5)
-#: Most prices for which mappings are looked for, where trees are small and where they are not (40 of the 48 of 24 cores
-#: left periods at some prices 25 % above their bounds, 13 % at the next lower ones); and most sums that these are of.
-MOST_BUDGETS, MOST_SUMS_OF_PRICES = (40, 64), 10_000
+#: Most prices for which mappings are looked for, and most sums of prices that these are chosen from.
+MOST_BUDGETS, MOST_SUMS_OF_PRICES = 40, 10_000
 
 #: What a mapping that was solved counts, with every try, as if its load were so much more.
 TRY_AGAIN = 1.02
 
-#: Shares of the effort of scheduling mappings, times how often each helps: greedy schedules, exact ones, those of
-#: mappings with room for more tokens (multicamera: trees found a better point of 9 of 9 such ones and of 1 of 22
-#: others), of the least footprint.
-STEP_SHARES = (0.3, 0.1, 0.4, 0.3)
+#: Shares of the effort of scheduling mappings: greedy schedules, exact ones, those of mappings with room for more
+#: tokens (multicamera: trees found a better point of 9 of 9 such ones and of 1 of 22 others), of the least footprint.
+STEP_SHARES = (0.4, 0.1, 0.35, 0.15)
 #: Share of the effort that may go to the least footprint where trees are small.
 SMALL_SHARE = 0.25
 #: Turns without a new mapping to solve after which the search ends. Not measured.
 MOST_IDLE_TURNS = 40
-#: Effort of scheduling new mappings over that of annealing, where trees are small and where they are not.
-SOLVES_OVER_REST = (2.0, 4.0)
-#: Effort of scheduling points again over that of annealing, times how often that helps; never more than annealing
-#: (it helps one of four times on sobel4, one of 60 on multicamera).
-TIGHTENED = 3.0
-#: Share of what is left that a turn of annealing takes at most.
-ANNEAL_SHARE = 0.1
+#: Effort of scheduling new mappings over that of annealing, and of scheduling points again.
+SOLVES_OVER_REST = 2.0
 #: Effort of the first exact solve of a mapping, over that of building its network.
 SOLVE_OVER_BUILDING = 4.0
 
@@ -138,14 +130,8 @@ FIRST_NODES = 1200
 #: Dives of each tree that decides whether a mapping has a schedule below some period, and how close to the shortest
 #: one left open these get, as a share of the bound. Where only some trees are made, one dive each, and no closer.
 DIVES, NARROWED = 1.5, 0.01
-#: Trees for the least footprint where they are large: dives of each, how far above its load a mapping is tried first
-#: (half as far the next time), and when the next longer period is the longest of interest, as shares of the bound
-#: (multicamera: all of 18 mappings were met in 0.4 CPU s each; 12 by one dive from the longest period down, in 0.5).
-SMALL_DIVES, SMALL_ABOVE, CLIMB = 2.0, 0.2, 0.06
-#: Points at most whose networks show how large trees are.
-DIVES_LOOKED_AT = 9
 #: How often the effort of a dive must fit into that of a solve for some trees, and for many.
-SOME_DIVES, MANY_DIVES = 0.1, 4.0
+SOME_DIVES, MANY_DIVES = 0.5, 4.0
 #: Divisors of the nodes for trees at the lower bound, one tick below the best period, and in the middle.
 NODE_DIVISORS = (2, 1, 12)
 #: The round from which CP-SAT takes part, and the effort of its first turn.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
-from shorthaul.dataflow.exploration.candidates import Knowledge
 from shorthaul.dataflow.exploration.enumeration import Enumeration
-from shorthaul.dataflow.exploration.polishing import polish
+from shorthaul.dataflow.exploration.polishing import Knowledge, polish
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
@@ -36,7 +36,7 @@ def polish_together(
     effort, meeting = min(search.left() / tuning.MEETINGS, tuning.MOST_MEETING_EFFORT), 0
     while not (search.expired() or known.is_over or every.is_complete):
         tasks = [
-            (instance, known.share(number, tuning.ISLANDS), options, constraints, meeting * tuning.ISLANDS + number)
+            (instance, _share(known, number), options, constraints, meeting * tuning.ISLANDS + number)
             for number in range(tuning.ISLANDS)
         ]
         answers = dict(run_tasks(_polished, tasks, search=search.within(effort)))
@@ -60,6 +60,19 @@ def _polished(task: tuple[Instance, Knowledge, PlanOptions, Constraints, int], s
     return known
 
 
+def _share(known: Knowledge, number: int) -> Knowledge:
+    """Return what an island starts from: all that is known, and its share of the mappings that wait."""
+    own = dict(list(known.waiting.items())[number :: tuning.ISLANDS])
+    return replace(
+        known,
+        best=tuple(dict(best) for best in known.best),
+        waiting=own,
+        seen=known.seen | known.waiting.keys(),
+        solves=known.solves.copy(),
+        tightened=set(known.tightened),
+    )
+
+
 def _together(islands: Sequence[Knowledge]) -> Knowledge:
     """Return what all islands know."""
     known = Knowledge([], turns=max(one.turns for one in islands), is_over=all(one.is_over for one in islands))
@@ -73,9 +86,5 @@ def _together(islands: Sequence[Knowledge]) -> Knowledge:
         known.seen |= one.seen
         known.tightened |= one.tightened
         known.solves |= one.solves
-        known.annealing = max(known.annealing, one.annealing)
-        known.efforts |= one.efforts
-        known.tried |= one.tried
-        known.helped |= one.helped
     known.seen -= known.waiting.keys()
     return known

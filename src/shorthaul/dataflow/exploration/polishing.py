@@ -8,8 +8,9 @@ scheduled, exactly, the most promising first.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +21,12 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
-from shorthaul.dataflow.exploration.candidates import TIGHTENING, Candidate, Knowledge, Symmetry
 from shorthaul.dataflow.exploration.decoders import MultiStart
+from shorthaul.dataflow.exploration.enumeration import Points
 from shorthaul.dataflow.exploration.few_tokens import few_tokens
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.exploration.loads_kernels import Loads
+from shorthaul.dataflow.exploration.symmetry import Key, Symmetry
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import (
@@ -44,6 +46,62 @@ from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
 
 IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths.
+
+    Where it is ``frugal``, that holds for buffers of few tokens, which are all that its schedules may use. A ``small``
+    one is for points of the least footprint: it competes with those that have no more bytes alone.
+    """
+
+    genotype: Genotypes
+    load: int
+    bytes: int
+    price: int
+    tries: int = 0
+    point: Point | None = None
+    frugal: bool = False
+    small: bool = False
+    #: Whether every buffer has room for one more token.
+    is_roomy: bool = False
+
+    @property
+    def kind(self) -> int:
+        """0, 1 where it is frugal, 2 where it is small."""
+        return 2 if self.small else int(self.frugal)
+
+
+@dataclass(slots=True)
+class Knowledge(Points):
+    """What polishing knows after some turns: the points so far, and the mappings that may lead to better ones."""
+
+    #: By price the mapping of the least load within it: of any, of frugal, of small ones.
+    best: tuple[dict[int, Candidate], ...] = field(default_factory=lambda: ({}, {}, {}))
+    #: Mappings to schedule, those that were, and how many were at every price.
+    waiting: dict[tuple[Key, int], Candidate] = field(default_factory=dict)
+    seen: set[tuple[Key, int]] = field(default_factory=set)
+    solves: Counter[tuple[int, int]] = field(default_factory=Counter)
+    #: Mappings and capacities in which shorter periods were looked for.
+    tightened: set[tuple[Key, tuple[int, ...]]] = field(default_factory=set)
+    turns: int = 0
+    #: True where many turns have found no mapping to schedule.
+    is_over: bool = False
+
+    def note(self, found: Candidate) -> None:
+        """Take a mapping for the best at its price if no other is as good."""
+        best = self.best[found.kind]
+        for price, other in list(best.items()):
+            if price >= found.price and other.load >= found.load:
+                del best[price]
+        if all(other.load > found.load for price, other in best.items() if price <= found.price):
+            best[found.price] = found
+
+    def within(self, budget: int, kind: int) -> Candidate | None:
+        """Return the mapping of the least load within a price."""
+        lower = [price for price in self.best[kind] if price <= budget]
+        return self.best[kind][max(lower)] if lower else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +142,7 @@ class _Polishing:
         self.instance, self.options, self.search = instance, options, search
         self.known = knowledge
         self.rivals: dict[tuple[int, int], float] = {}  # by price and bytes
+        self.efforts = [0.0] * len(tuning.STEP_SHARES)
         self.constraints, self.keep = constraints, keep
         decoding = replace(options, decoder="caps", start="compact")
         kept = instance.multicast_of < 0
@@ -112,24 +171,21 @@ class _Polishing:
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.atomic = options.capacity_rule == "atomic-firing"
+        most = math.inf if constraints.max_cost is None else constraints.max_cost
+        self.budgets = [
+            sum_ for sum_ in _budgets(instance, np.asarray(self.loads[0].at.price)) if sum_ <= 1e6 * most + 1
+        ]
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
-        dives = sorted(map(self._dive, knowledge.points[:: len(knowledge.points) // tuning.DIVES_LOOKED_AT + 1]))
+        dives = sorted(map(self._dive, knowledge.points))
         #: Whether trees are small beside an exact solve; all mappings are then tried with few tokens first.
         self.is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
         #: Whether they also decide much: many mappings are then tried once.
         self.is_soon = self.is_cheap and self.is_decided_soon
-        most = math.inf if constraints.max_cost is None else constraints.max_cost
-        self.budgets = [
-            sum_
-            for sum_ in _budgets(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[not self.is_soon])
-            if sum_ <= 1e6 * most + 1
-        ]
-        if self.is_decided_soon and tasks > tuning.FEW_TASKS:
+        if self.is_soon and tasks > tuning.FEW_TASKS:
             self.weights = tuning.SOON_WEIGHTS
         self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if self.is_decided_soon else 1)
-        for point in knowledge.points if knowledge.turns == 0 else ():
+        for point in knowledge.points:
             self._start_from(point)
-        self.tightened: set[tuple[float, ...]] = set()  # objectives of points
 
     def _start_from(self, point: Point) -> None:
         for loads in self.loads:
@@ -147,10 +203,8 @@ class _Polishing:
             self._anneal(self.known.turns)
             idle = 0 if self.known.waiting else idle + 1
             effort = max(self.search.spent() - spent, tuning.LEAST_POLISH)
-            self.known.annealing += effort
-            share = min(1.0, tuning.TIGHTENED * self.known.success(TIGHTENING))
-            self._tighten(share * self.known.annealing - self.known.efforts[TIGHTENING])
-            self._solve(tuning.SOLVES_OVER_REST[not self.is_soon] * effort)
+            self._solve(tuning.SOLVES_OVER_REST * effort)
+            self._tighten(effort)
             self.known.turns += 1
         self.known.is_over = idle >= tuning.MOST_IDLE_TURNS
 
@@ -164,8 +218,7 @@ class _Polishing:
         least_bytes = min(
             (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
         )
-        end = self.search.spent() + tuning.ANNEAL_SHARE * self.search.left()
-        for budget in self.draw.permutation(self.budgets).tolist():
+        for budget in self.budgets:
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             small = self.is_decided_soon and most_bytes == least_bytes
             start = (self.known.within(budget, 2) if small else None) or self.known.within(budget, int(loads.frugal))
@@ -174,9 +227,7 @@ class _Polishing:
             aim = replace(start, small=True, bytes=least_bytes) if small else start
             if aim.load >= self._rival(aim) and self.draw.random() < tuning.SKIP:
                 continue
-            is_roomy = not (loads.frugal or self.is_soon or small)
-            if not self.is_decided_soon:
-                is_roomy = is_roomy and bool(self.draw.integers(2))
+            is_roomy = not (loads.frugal or self.is_soon) and bool(self.draw.integers(2))
             genotype = start.genotype
             if self.is_soon and self.draw.integers(2):
                 genotype = self._genotype_of_best(budget) or genotype
@@ -186,7 +237,7 @@ class _Polishing:
             anneal(loads.at, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
             self.search.spend((loads.at.steps - done) / tuning.LOAD_STEPS)
             self._take(loads, small=small, is_roomy=is_roomy)
-            if self.search.expired() or self.search.spent() > end:
+            if self.search.expired():
                 return
 
     def _genotype_of_best(self, budget: int) -> Genotypes | None:
@@ -209,8 +260,7 @@ class _Polishing:
             if one.load < self._rival(one):
                 key = self.symmetry.key(one.genotype), one.kind
                 if key not in self.known.seen:
-                    is_ungreedy = not one.kind if self.is_soon else (one.small or one.is_roomy) and self.is_decided_soon
-                    self.known.waiting[key] = replace(one, tries=1) if is_ungreedy else one
+                    self.known.waiting[key] = replace(one, tries=1) if self.is_soon and not one.kind else one
                 break
 
     def _rival(self, candidate: Candidate) -> float:
@@ -236,16 +286,15 @@ class _Polishing:
     def _rank(self, candidate: Candidate) -> tuple[float, float]:
         """Return the least for the mapping to solve next: much to gain, few tries of it and at its price.
 
-        Of all steps that are next, the one that has least of its share of the effort, which is less the less often it
-        helps; where trees are small, small ones last while they have more than their share.
+        Of all steps that are next, the one that has least of its share of the effort; where trees are small, small ones
+        last while they have more than their share.
         """
         tries, step = candidate.tries + self.known.solves[candidate.price, candidate.kind] / 2, self._step(candidate)
         worth = float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
         if self.is_soon:
-            efforts = self.known.efforts
-            is_late = step == 3 and efforts[3] > tuning.SMALL_SHARE * (efforts.total() - efforts[TIGHTENING])
+            is_late = step == 3 and self.efforts[3] > tuning.SMALL_SHARE * sum(self.efforts)
             return 0.0, worth + is_late
-        return self.known.efforts[step] / (tuning.STEP_SHARES[step] * self.known.success(step)), worth
+        return self.efforts[step] / tuning.STEP_SHARES[step], worth
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
@@ -260,30 +309,24 @@ class _Polishing:
             self.known.seen.add(key)
             self.known.solves[candidate.price, candidate.kind] += 1
             solved = self._solved(candidate)
-            is_better = solved is not None and self._add(solved.point)
-            self.known.count(self._step(candidate), self.search.spent() - spent, is_better=is_better)
+            self.efforts[self._step(candidate)] += self.search.spent() - spent
             if solved is None:
                 continue
+            self._add(solved.point)
             if solved.least < self._rival(candidate) and solved.point.period > solved.least:
                 self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
                 )
 
-    def _add(self, point: Point) -> bool:
-        is_better = self.known.add(point)
-        if is_better:
+    def _add(self, point: Point) -> None:
+        if self.known.add(point):
             self.rivals.clear()
             self.keep([point for point in self.known.points if self.constraints.allow(point)])
-        return is_better
 
     def _tighten(self, effort: float) -> None:
         """Look for shorter periods in the buffers of the points, and in the least ones, until this effort is spent."""
         end = self.search.spent() + effort
         for point in self.known.points[:] if self.exact else ():
-            if point.objectives in self.tightened:
-                continue
-            if self.search.expired() or self.search.spent() >= end:
-                return
             net = mapped_point(self.instance.application, self.instance.platform, point)
             writes = net.write_tasks()
             low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=self.atomic) for b in net.network.buffers}
@@ -295,12 +338,9 @@ class _Polishing:
                 if self.search.expired() or self.search.spent() >= end:
                     return
                 self.known.tightened.add(task)
-                spent = self.search.spent()
-                is_better = self._schedule_within(net, point, tokens)
-                self.known.count(TIGHTENING, self.search.spent() - spent, is_better=is_better)
-            self.tightened.add(point.objectives)
+                self._schedule_within(net, point, tokens)
 
-    def _schedule_within(self, net: MappedNetwork, point: Point, tokens: dict[str, int]) -> bool:
+    def _schedule_within(self, net: MappedNetwork, point: Point, tokens: dict[str, int]) -> None:
         building = (len(point.starts) + len(point.capacities)) / tuning.SOLVED_TASKS
         search = self.search.within(tuning.SOLVE_OVER_BUILDING * building)
         search.spend(building)
@@ -309,7 +349,7 @@ class _Polishing:
         most = min(rivals, default=None)
         least = int(period_bound(net).value)
         if most is not None and least >= most:
-            return False
+            return
         schedule: Schedule | None
         if most is not None and self.is_decided_soon and dive_effort(net) * tuning.SOME_DIVES <= search.left():
             trees = Trees(search, tuning.DIVES, tuning.NARROWED, self.atomic)
@@ -319,8 +359,7 @@ class _Polishing:
         if schedule is not None and (most is None or schedule.period < most):
             mapping = Decisions(point.binding, point.xi, point.channel_decision)
             need = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
-            return self._add(make_point(self.instance, mapping, net, schedule, need))
-        return False
+            self._add(make_point(self.instance, mapping, net, schedule, need))
 
     def _solved(self, candidate: Candidate) -> Solved | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
@@ -343,10 +382,9 @@ class _Polishing:
         if warm is not None and (candidate.tries == 0 or not self.exact):
             return Solved(warm, candidate.load if self.exact else warm.period, "CAPS-HMS")
         decided = self._decided(candidate, mapping, effort)
-        if candidate.small:  # where trees are small, tried once
+        if candidate.small:  # tried once
             found = None if decided is None else decided.point
-            least = 0 if decided is None or self.is_cheap else decided.least
-            return None if found is None else Solved(found, least or found.period, "trees")
+            return None if found is None else Solved(found, found.period, "trees")
         if decided is not None:
             is_clear = decided.point is not None or decided.least >= self._rival(candidate)
             if is_clear or candidate.tries < 2:
@@ -426,19 +464,19 @@ def _genotype(instance: Instance, point: Point) -> Genotypes:
     return genotype
 
 
-def _budgets(instance: Instance, price: IntArray, count: int) -> list[int]:
-    """Return the sums of core prices, rising; at most ``count`` of them."""
+def _budgets(instance: Instance, price: IntArray) -> list[int]:
+    """Return the sums of core prices, rising; at most ``most`` of them, evenly spread."""
     kinds, counts = np.unique(price, return_counts=True)
     sums = {0}
-    for kind, cores in zip(kinds.tolist(), counts.tolist(), strict=True):
-        most = min(cores, len(instance.tau))
+    for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+        most = min(count, len(instance.tau))
         sums = {total + kind * times for total in sums for times in range(most + 1)}
         if len(sums) > tuning.MOST_SUMS_OF_PRICES:
             ordered = sorted(sums)
             sums = {ordered[i] for i in np.linspace(0, len(ordered) - 1, tuning.MOST_SUMS_OF_PRICES).astype(int)}
     ordered = sorted(sums)
-    if len(ordered) <= count:
+    if len(ordered) <= tuning.MOST_BUDGETS:
         return ordered
     # dense where cores are few
-    chosen = np.geomspace(1, len(ordered), count).astype(int) - 1
+    chosen = np.geomspace(1, len(ordered), tuning.MOST_BUDGETS).astype(int) - 1
     return [ordered[i] for i in sorted(set(chosen.tolist()))]
