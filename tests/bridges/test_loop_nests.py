@@ -41,7 +41,7 @@ def test_a_graph_from_c_has_the_bound_of_its_program_at_any_effort(product: Path
         assert found is not None
         assert made.cost is not None
         assert source.workload.algorithmic_bound() < found.value < made.cost["traffic"]
-        assert (found.method, found.value) == ("program", 8 * own.value({"N": 9, "S": words}) + 8 * 81)
+        assert found.details["bounds"]["program"] == 8 * own.value({"N": 9, "S": words}) + 8 * 81 <= found.value
     again = pebble.bound(source, budget=12 * 8, effort=0.02, recompute=True).bound
     assert again is not None
     assert "program" not in again.details["bounds"]
