@@ -169,3 +169,11 @@ def test_missing_weights_of_text_are_refused(tmp_path: Path) -> None:
     onnx.save(made, tmp_path / "model.onnx")
     with pytest.raises(InputError, match="initializer words: has no elements"):
         engine.run(tmp_path / "model.onnx", machine="phone-npu")
+
+
+def test_nodes_without_names_are_counted_as_in_the_file() -> None:
+    folded = make_node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(VECTOR))
+    network = network_from_onnx(
+        model([folded, make_node("MatMul", ["x", "w"], ["m"]), make_node("Mul", ["m", "c"], ["y"])])
+    )
+    assert [operator.name for operator in network.operators] == ["MatMul_1", "Mul_2"]

@@ -215,6 +215,8 @@ class _Reader:
         self.assumed: set[str] = set()
 
     def read(self) -> Graph:
+        for number, node in enumerate(self.model.graph.node):
+            node.name = node.name or f"{node.op_type}_{number}"  # as the file counts, whatever is taken apart
         self._infer()
         with contextlib.suppress(IndexError, KeyError, TypeError, ValueError):  # its translation tells
             put_together(self.onnx, self.model.graph, (self.shapes, self.types, self.values), self._opset())
