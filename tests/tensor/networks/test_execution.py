@@ -8,14 +8,12 @@ import sys
 import types
 import zlib
 from collections.abc import Collection, Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from tests.commands import shorthaul, shorthaul_json
 from tests.tensor.networks.exported import EXPORTED, packed
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
@@ -409,95 +407,6 @@ def test_a_plan_that_keeps_too_little_near_is_stopped() -> None:
         execute(network, early, None, Search())
 
 
-def saved(path: Path) -> Any:
-    net = Net("layer", filled=True)
-    x = net.op("Softmax", net.linear(net.input("b", "c", 6, name="x"), 6, 4), axis=-1)
-    onnx.save(net.model(x), path / "model.onnx")
-    return net
-
-
-def test_a_command_plans_and_executes(tmp_path: Path) -> None:
-    saved(tmp_path)
-    rng = np.random.default_rng(0)
-    np.savez(tmp_path / "inputs.npz", x=rng.random((2, 3, 6)))
-    common = ("model.onnx", "--machine", "edge-45nm", "--dim", "b=2,c=3", "--inputs", "inputs.npz", "--json")
-    done = shorthaul_json("tensor", "run", *common, "--effort", "0.5", "-o", "plan.json", cwd=tmp_path)
-    assert done["run"]["largest_error"] < 1e-9
-    assert done["run"]["loads_bytes"] + done["run"]["stores_bytes"] == done["cost"]["traffic_bytes"]
-    assert done["run"]["random_weights"] == 0
-
-
-def test_outputs_that_differ_break_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shorthaul.tensor.networks.execution import verdict
-
-    saved(tmp_path)
-    given = {"machine": "edge-45nm", "dim": {"b": 2, "c": 3}}
-    plan = surface.tensor.plan(tmp_path / "model.onnx", **given)  # type: ignore[arg-type]
-    monkeypatch.setattr(verdict, "outputs_of", lambda *_: ({"softmax3": np.zeros((2, 3, 4))}, "somebody"))
-    result = surface.tensor.run(tmp_path / "model.onnx", plan, **given)  # type: ignore[arg-type]
-    assert result.check is not None
-    assert [violation.rule for violation in result.check.violations] == ["output-differs"]
-
-
-def test_numbers_that_are_not_finite_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of logarithms three are NaN and two infinite in both; a number in place of a NaN, or a NaN of one, differs."""
-    from shorthaul.tensor.networks.execution import verdict
-
-    net = Net("logarithms", filled=True)
-    onnx.save(net.model(net.op("Log", net.input(2, 4, name="x"))), tmp_path / "model.onnx")
-    np.savez(tmp_path / "inputs.npz", x=[[-1.0, -2, -3, 0], [0, 1, 2, 3]])
-    given: dict[str, Any] = {"machine": "edge-45nm", "inputs": tmp_path / "inputs.npz"}
-    done = surface.tensor.run(tmp_path / "model.onnx", **given)
-    assert done.check is not None
-    assert done.check.ok
-    assert (done.extra["run"]["not_finite"], done.extra["run"]["largest_error"] < TOLERANCE) == (5, True)
-    assert sum("3 NaN and 2 infinite of 8" in remark for remark in done.check.remarks) == 1
-    (name,), right = done.extra["run"]["outputs"], np.array([[np.nan] * 3 + [-np.inf], [-np.inf, *np.log([1, 2, 3])]])
-    for place, wrong in ((0, 0.5), (5, np.nan), (3, np.inf), (4, np.nan)):
-        other = right.copy()
-        other.flat[place] = wrong
-        monkeypatch.setattr(verdict, "outputs_of", lambda *_, other=other: ({name: other}, "somebody"))
-        differing = surface.tensor.run(tmp_path / "model.onnx", **given)
-        assert differing.check is not None
-        assert [violation.rule for violation in differing.check.violations] == ["output-differs"]
-        assert differing.extra["run"]["not_finite"] == 4 + (place == 5)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "said"),
-    [
-        ({"y": np.zeros((2, 3, 6))}, "has no array 'x'"),
-        ({"x": np.zeros((2, 3, 5))}, "of another form"),
-        ({"x": np.full((2, 3, 6), np.nan)}, "must be finite"),
-        ({"x": np.array([["a"]])}, "of another form"),
-    ],
-)
-def test_wrong_inputs(arrays: dict[str, Any], said: str, tmp_path: Path) -> None:
-    saved(tmp_path)
-    np.savez(tmp_path / "inputs.npz", **arrays)
-    given: dict[str, Any] = {"machine": "edge-45nm", "dim": "b=2,c=3", "inputs": tmp_path / "inputs.npz"}
-    with pytest.raises(InputError, match=said):
-        surface.tensor.run(tmp_path / "model.onnx", **given)
-
-
-def test_what_nobody_else_computes_is_executed_and_not_verified(tmp_path: Path) -> None:
-    net = Net("skip", filled=True)
-    x = net.op("Relu", net.input(3, 8))
-    y = net.op("SkipLayerNormalization", x, net.input(3, 8), net.weight(8), domain="com.microsoft")
-    onnx.save(net.model(net.op("Exp", y)), tmp_path / "model.onnx")
-    done = shorthaul_json("tensor", "run", "model.onnx", "--machine", "phone-npu", "--json", cwd=tmp_path)
-    assert (done["run"]["largest_error"], done["run"]["compared_with"]) == (None, None)
-    assert any("the outputs are not verified" in remark for remark in done["check"]["remarks"])
-    assert done["run"]["loads_bytes"] + done["run"]["stores_bytes"] == done["cost"]["traffic_bytes"]
-
-
-@pytest.mark.parametrize(("name", "value"), [("rules", "contest"), ("restarts", 2)])
-def test_options_of_the_contest_are_refused(name: str, value: Any, tmp_path: Path) -> None:
-    saved(tmp_path)
-    with pytest.raises(InputError, match="does not go with"):
-        surface.tensor.plan(tmp_path / "model.onnx", machine="edge-45nm", dim="b=2,c=3", **{name: value})
-
-
 def test_an_operator_that_nobody_knows_is_named() -> None:
     net = Net("unknown")
     model = net.model(net.op("Odd", net.op("Relu", net.input(4, 8)), domain="org.example"))
@@ -527,22 +436,3 @@ def test_a_model_of_functions_computes_the_same(name: str) -> None:
         np.testing.assert_allclose(found[output], values, rtol=1e-12)
     told = json.loads({item.key: item.value for item in written.functions[0].metadata_props}["shorthaul.tiles"])
     assert [item["tile"] for item in told] == [loop.tile for loop in plan.groups[0].loops]
-
-
-def test_a_command_writes_functions_tables_and_a_trace(tmp_path: Path) -> None:
-    saved(tmp_path)
-    common = ("--machine", "edge-45nm", "--dim", "b=2,c=3", "-o", "plan.onnx", "--result", "result.json", "--json")
-    done = shorthaul_json("tensor", "plan", "model.onnx", *common, cwd=tmp_path)
-    written = onnx.load(tmp_path / "plan.onnx")
-    onnx.checker.check_model(written)
-    assert len(written.functions) == len(done["plan"]["groups"])
-    for target, figure in (("groups.csv", "Groups"), ("operators.csv", "Operators"), ("trace.json", "Schedule")):
-        assert shorthaul("export", "result.json", target, "--figure", figure, cwd=tmp_path).returncode == 0
-    assert (tmp_path / "operators.csv").read_text().count("\n") == 1 + len(network_of(tmp_path).operators)
-    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    ends = max(event["ts"] + event["dur"] for event in events if event["ph"] == "X")
-    assert ends <= done["cost"]["latency_s"] * 1e6 * (1 + 1e-9)
-
-
-def network_of(path: Path) -> Network:
-    return network_from_onnx((path / "model.onnx").read_bytes(), {"b": 2, "c": 3})
