@@ -12,12 +12,15 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a command, before NumPy is imported
 settings.register_profile("any machine", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+gc.disable()  # nothing is garbage while modules are imported
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keep what importing has made out of every later collection of garbage: those took a fifteenth of the time."""
+    """Keep what importing has made out of every later collection of garbage, and collect seldom: a tenth of the time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)
+    gc.enable()
 
 
 @pytest.fixture

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.compiled.twins import plain
+from tests.samples import SHARE
 
 #: Makes its own inputs from the generator, calls kernels of the module, and returns all that they return and write.
 Case = Callable[[ModuleType, np.random.Generator], Any]
 
 
-def assert_agree(name: str, case: Case, rounds: int = 20) -> None:
-    """Run a case with the compiled module and with its twin, on the same random inputs."""
+def assert_agree(name: str, case: Case, rounds: int = 10) -> None:
+    """Run a case with the compiled module and with its twin, on the same random inputs; on twice as many where all are tried."""
     compiled, twin = importlib.import_module(name), plain(name)
-    for seed in range(rounds):
+    for seed in range(2 * rounds if SHARE == 1 else rounds):
         fast, slow = (case(module, np.random.default_rng(seed)) for module in (compiled, twin))
         assert_same(fast, slow, f"{name}, {case.__name__}, seed {seed}")
 

@@ -135,6 +135,7 @@ def test_steps_that_take_turns_need_not_stand_side_by_side() -> None:
     assert lower_bound(program_from_text(text)).leading == 3 * symbol("N") * symbol("T") / symbol("S")
 
 
+@pytest.mark.slow
 def test_a_right_side_is_one_more_projection() -> None:
     """Red and black points with a right side: a partition by projections is better than levels, split or not."""
     red = "for (int i = 1; i < N; i++) A[0][2*i][0] = (A[0][2*i - 1][0] + A[0][2*i + 1][0]) * 0.5 + w[2*i];"

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from distributed import LocalCluster
 from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.core.errors import InputError
@@ -24,6 +23,8 @@ SEARCH = ("tensor", "plan", "transformer-block", "--restarts", "3", "--effort", 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
+    from distributed import LocalCluster  # a second, which other processes of the tests need not take
+
     threads = {"processes": False, "protocol": "tcp://", "host": "127.0.0.1"}
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, **threads) as cluster:
         yield cluster.scheduler_address

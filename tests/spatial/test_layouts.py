@@ -216,7 +216,7 @@ def test_the_default_is_never_above_depth_first_or_light_first() -> None:
             for order in ({}, {"order": "dfs"})
         ]
         assert energies[0] <= energies[1]
-        refined = engine.plan(tree, grid=grid, refine=(0.01, None)[turn == 0], baselines=False)
+        refined = engine.plan(tree, grid=grid, refine=(0.01, 0.3)[turn == 0], baselines=False)
         assert refined.cost["energy_hops"] <= energies[0]
 
 

@@ -44,7 +44,12 @@ def fitted(name: str) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "way"),
-    [("tree", 0), ("forest", 3), ("boosting", "gzip"), ("histograms", "bz2"), ("pipeline", "xz"), ("search", None)],
+    [
+        *(("tree", 0), ("forest", 3), ("histograms", "bz2")),
+        pytest.param("boosting", "gzip", marks=pytest.mark.slow),
+        pytest.param("pipeline", "xz", marks=pytest.mark.slow),
+        pytest.param("search", None, marks=pytest.mark.slow),
+    ],
 )
 def test_files_hold_the_trees_of_the_model(name: str, way: str | int | None, tmp_path: Path) -> None:
     model, file = fitted(name), tmp_path / "model.joblib"

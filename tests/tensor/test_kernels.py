@@ -199,4 +199,4 @@ CASES: list[tuple[str, Case]] = [
 @pytest.mark.parametrize(("name", "case"), CASES, ids=[case.__name__ for _, case in CASES])
 def test_compiled_and_plain_agree(name: str, case: Case) -> None:
     # All kernels of the search run in either, whichever is named: rounds enough for one.
-    assert_agree(name, case, 4 if case is moves else 20)
+    assert_agree(name, case, 2 if case is moves else 10)

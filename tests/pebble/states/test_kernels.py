@@ -201,18 +201,18 @@ def grids(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 CASES: list[tuple[str, Case, int]] = [
-    ("shorthaul.pebble.states.layered_search_kernels", plain_layers, 15),
-    ("shorthaul.pebble.states.dominance_kernels", wide_layers, 2),
-    ("shorthaul.pebble.states.pattern_database_kernels", layers_with_tables, 12),
-    ("shorthaul.pebble.states.automorphism_kernels", turned_layers, 8),
-    ("shorthaul.pebble.states.potential_kernels", layers_with_prices, 8),
-    ("shorthaul.pebble.states.lattice_kernels", graphs_that_are_too_large, 20),
-    ("shorthaul.pebble.states.expansion_kernels", plain_layers, 2),
-    ("shorthaul.pebble.states.recomputation_kernels", computed_again, 8),
-    ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 10),
-    ("shorthaul.pebble.bounds.moment_kernels", between_moments, 4),
-    ("shorthaul.pebble.bounds.crossings.path_kernels", crossings, 4),
-    ("shorthaul.pebble.bounds.grids.segment_kernels", grids, 20),
+    ("shorthaul.pebble.states.layered_search_kernels", plain_layers, 7),
+    ("shorthaul.pebble.states.dominance_kernels", wide_layers, 1),
+    ("shorthaul.pebble.states.pattern_database_kernels", layers_with_tables, 6),
+    ("shorthaul.pebble.states.automorphism_kernels", turned_layers, 4),
+    ("shorthaul.pebble.states.potential_kernels", layers_with_prices, 4),
+    ("shorthaul.pebble.states.lattice_kernels", graphs_that_are_too_large, 10),
+    ("shorthaul.pebble.states.expansion_kernels", plain_layers, 1),
+    ("shorthaul.pebble.states.recomputation_kernels", computed_again, 4),
+    ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 5),
+    ("shorthaul.pebble.bounds.moment_kernels", between_moments, 2),
+    ("shorthaul.pebble.bounds.crossings.path_kernels", crossings, 2),
+    ("shorthaul.pebble.bounds.grids.segment_kernels", grids, 10),
 ]
 
 

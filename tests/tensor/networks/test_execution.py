@@ -148,7 +148,9 @@ def long_rows(kind: str, opset: int) -> Any:
 @pytest.mark.parametrize(
     ("kind", "opset"),
     [
-        *(("Softmax", 13), ("LayerNormalization", 17), ("InstanceNormalization", 9), ("GroupNormalization", 18)),
+        *(("Softmax", 13), ("LayerNormalization", 17)),
+        pytest.param("InstanceNormalization", 9, marks=pytest.mark.slow),
+        pytest.param("GroupNormalization", 18, marks=pytest.mark.slow),
         pytest.param("LogSoftmax", 18, marks=pytest.mark.slow),
         pytest.param("RMSNormalization", 23, marks=pytest.mark.slow),
         pytest.param("InstanceNormalization", 18, marks=pytest.mark.slow),

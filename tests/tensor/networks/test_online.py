@@ -184,7 +184,7 @@ def test_what_may_be_cut() -> None:
 def test_random_plans_compute_and_move_what_is_said(name: str) -> None:
     """`run` compares outputs with the reference, and what is moved and computed with the replay."""
     network, rng, cut = NETWORKS[name], np.random.default_rng(3), 0
-    for number in samples(48):
+    for number in samples(24):
         plan = random_plan(network, rng) if number % 3 == 2 else whole_group(network, rng)
         done = tensor.run(network, plan, machine="edge-45nm")
         assert done.check is not None
@@ -199,7 +199,7 @@ def test_random_plans_compute_and_move_what_is_said(name: str) -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_prices_are_those_of_the_replay(name: str) -> None:
     network, rng, on = NETWORKS[name], np.random.default_rng(4), machine(10**6)
-    for _ in samples(48):
+    for _ in samples(24):
         plan = whole_group(network, rng)
         (seen,), group = replay_on(network, plan, on).groups, plan.groups[0]
         found = priced(network, group, on, frozenset(), frozenset())
