@@ -90,9 +90,7 @@ def test_iolb_is_at_least_table_1(name: str) -> None:
     assert ratio(bound_of(name, "iolb").leading, TABLE_1[name]) >= 1 - 1e-9
 
 
-@pytest.mark.parametrize(
-    "name", quick(FURTHER, {"atax", "cholesky", "correlation", "symm", "trisolv"} & set(FURTHER))
-)
+@pytest.mark.parametrize("name", quick(FURTHER, {"atax", "cholesky", "correlation", "symm", "trisolv"} & set(FURTHER)))
 def test_best_reaches_the_further_targets(name: str) -> None:
     assert ratio(bound_of(name, "best").leading, FURTHER[name]) == pytest.approx(1)
 
