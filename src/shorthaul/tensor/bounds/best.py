@@ -110,7 +110,7 @@ def prove(
         details = {**bound.details, "linear_program": prices.value, "certificate": prices.document()}
         method, proof = "linear program over subgraphs", _certified(prices, rules)
         bound = Bound("latency", prices.value, method, proof, details)
-    if program is None or math.isinf(latency) or bound.is_met_by(latency):
+    if program is None or math.isinf(latency) or bound.is_met_by(latency) or search.expired():
         return Proof(bound, None, program)
     from shorthaul.tensor.bounds.integer import chosen_groups
 

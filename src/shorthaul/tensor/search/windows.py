@@ -56,13 +56,16 @@ def solve_windows(schedules: Schedules, best: Solution, search: Search) -> Solut
 
 def _solved(window: Stretch, plan: Plan, schedules: Schedules, search: Search) -> Sequence | None:
     """Return groups for a window, as good as were found; None if there are none."""
-    from shorthaul.tensor.bounds.integer import chosen_groups
-
     program = column_program(window.problem, schedules.rules, search, window.later)
     if program is None:
         return None
     own = window.plan(plan)
     program.solve(search.part(_GENERATING), plan=own, is_proof=False)
+    if search.expired():
+        return None
+    # Imported where there is still time: the solver takes 0.3 s on an idle machine, and seconds on a busy one.
+    from shorthaul.tensor.bounds.integer import chosen_groups
+
     latency = math.fsum(subgraph.latency for subgraph in own.subgraphs if subgraph.latency is not None)
     groups = chosen_groups(program, search, latency)
     return None if groups is None else tuple(groups)
