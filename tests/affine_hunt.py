@@ -1,6 +1,6 @@
 """A hunt for bounds of affine programs that a play beats: ``python -m tests.affine_hunt 200 8000000``.
 
-Of every one of ``N`` random programs of three generators, begun at ``SEED``, the bound in program order and the one for
+Of every one of ``N`` random programs of four generators, begun at ``SEED``, the bound in program order and the one for
 sums in any order are compared with plays: with the fewest loads of some orders (exact on tiny graphs), and with three
 orders of all terms. Where sizes are given, arguments made for these are among those of the bound. Prints what is beaten,
 how many comparisons there were, and in how many of them the bound was more than the inputs; ends with status 1 if a
@@ -49,6 +49,31 @@ def updates(seed: int) -> str:
     return necks.HEAD % f"for (int {steps}) {{ {inner} }}"
 
 
+def closures(seed: int) -> str:
+    """Return a program in which all elements take steps with a row and a column, which change too."""
+    rng = np.random.default_rng(seed)
+    steps = rng.choice(["k = 0; k < N; k++", "k = N - 1; k >= 0; k--", "k = 1; k < N; k++"])
+    loops = [
+        "{0} = 0; {0} < N; {0}++",
+        "{0} = N - 1; {0} >= 0; {0}--",
+        "{0} = 0; {0} <= k; {0}++",
+        "{0} = 1; {0} < N; {0}++",
+    ]
+    rows, columns = (rng.choice(loops, p=(0.5, 0.2, 0.15, 0.15)).format(name) for name in "ij")
+    factors = [
+        "A[i][k] * A[k][j]",
+        "A[i][k] * B[k][j]",
+        "A[k][i] * A[k][j]",
+        "A[i][k] * A[j][k]",
+        "A[i][k] * A[k][j] + A[k][k]",
+    ]
+    body = f"A[i][j] = A[i][j] + {rng.choice(factors, p=(0.5, 0.2, 0.1, 0.1, 0.1))};"
+    return (
+        "void f(int N, double A[N][N], double B[N][N]) {\n#pragma scop\n"
+        f"for (int {steps}) for (int {rows}) for (int {columns}) {body}\n#pragma endscop\n}}\n"
+    )
+
+
 def comparisons(text: str, seed: int) -> Iterator[tuple[str, int, int, int]]:
     """Yield of every comparison where it was, the bound, the loads of a play, and the inputs."""
     program = program_from_text(text)
@@ -94,7 +119,7 @@ def main() -> None:
     parser.add_argument("count", type=int, metavar="N", help="programs")
     parser.add_argument("seed", type=int, metavar="SEED", help="seed of the first one")
     given = parser.parse_args()
-    made = (random_program, nests.random_program, updates)
+    made = (random_program, nests.random_program, updates, closures)
     done = active = beaten = 0
     for seed in range(given.seed, given.seed + given.count):
         text = made[seed % len(made)](seed)

@@ -103,7 +103,7 @@ REDUNDANT_LOOP_OPERATIONS = 500_000
 # How many are tried or kept.
 #: By what factor an argument with its events chosen for given sizes is larger at least.
 LEAST_GAIN = 1.001
-#: Pieces of sets in one argument: nobody reads formulas of more.
+#: Pieces of sets in one argument for each of its parts: nobody reads formulas of more.
 MOST_FORMULA_PIECES = 12
 #: Parameters that are small together.
 MOST_SMALL_PARAMETERS = 3

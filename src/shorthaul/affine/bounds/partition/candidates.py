@@ -119,7 +119,7 @@ def _count(part: Part) -> Cardinality:
 
 def _formulas(argument: Partition, flow: DataFlow) -> SubBound | None:
     sets = [*(part.domain for part in argument.parts), *sets_of(argument.sources)]
-    if sum(item.n_basic_set() for item in sets) > MOST_FORMULA_PIECES:
+    if sum(item.n_basic_set() for item in sets) > MOST_FORMULA_PIECES * len(argument.parts):
         return None
     with limited(20 * PARTITION_OPERATIONS):
         return sub_bound(argument, flow)
@@ -273,7 +273,7 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
         facts |= {"U": 2 * most / sympy.sqrt(3), "w": width, "weight of D": weight, "W": most}
     method = "K-partition" if argument.symmetry is None else "K-partition, symmetric Loomis-Whitney"
     if len(argument.parts) > 1:
-        method += ", statements merged"
+        method += ", statements merged" if len({part.statement for part in argument.parts}) > 1 else ", pieces merged"
     return SubBound(
         method,
         tuple(part.statement for part in argument.parts),

@@ -14,6 +14,7 @@ import islpy as isl
 
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union
 from shorthaul.affine.bounds.partition.k_partition import partition
+from shorthaul.affine.bounds.partition.merged_pieces import merged_pieces
 from shorthaul.affine.bounds.partition.parts import Part
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
@@ -26,10 +27,10 @@ Shape = tuple[tuple[bool, Subspace], ...]
 
 
 def merged_statements(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
-    """Return arguments over two statements or more that share vertices."""
+    """Return arguments over two statements or more that share vertices, and over pieces of one statement."""
     single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
     single = [item for item in single if item.argument.exponents.limit is None]
-    return [*_pairs(flow, single, where), *_groups(flow, single, where)]
+    return [*_pairs(flow, single, where), *_groups(flow, single, where), *merged_pieces(flow, single, where)]
 
 
 def _pairs(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:

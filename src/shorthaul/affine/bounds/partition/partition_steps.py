@@ -91,8 +91,9 @@ def _coordinates(argument: Partition) -> Iterator[str]:
                 "which two statements have common vertices have this direction in their kernel, so that the classes "
                 "of these vertices stay what they are"
             )
+        what = "statements" if len({part.statement for part in argument.parts}) > 1 else "pieces of the statement"
         yield (
-            f"The statements are put into one space, {apart}; their loops are, in order, "
+            f"The {what} are put into one space, {apart}; their loops are, in order, "
             f"its coordinates: {', '.join(places)}. Kernels are those of this space."
         )
 

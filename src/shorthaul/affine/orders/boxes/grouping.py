@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from math import gcd
 
 import islpy as isl
@@ -40,7 +39,8 @@ class _Group:
     """Constants of the subscripts, where the accesses are placed, and the elements accessed.
 
     ``loaded`` are the elements of which some value comes from elsewhere, ``made`` the accesses that write the others.
-    ``sources`` are the statements that computed each of ``elements``, None for inputs.
+    ``sources`` are the statements that computed each of ``elements``, None for inputs, ``values`` their instances, and
+    ``written`` by statement those of ``made`` and those that write what they have read here.
     """
 
     constants: list[tuple[int, ...]] = field(default_factory=list)
@@ -49,8 +49,14 @@ class _Group:
     loaded: list[isl.Set] = field(default_factory=list)
     made: list[tuple[tuple[int, ...], isl.Set]] = field(default_factory=list)
     sources: list[str | None] = field(default_factory=list)
+    values: list[isl.Set] = field(default_factory=list)
+    written: dict[str, isl.Set] = field(default_factory=dict)
     lines: list[Line] = field(default_factory=list)  #: the reads
     writes: list[Line] = field(default_factory=list)  #: those of ``made``
+
+    def add_written(self, name: str, instances: isl.Set) -> None:
+        """Note instances of a statement that write cells of the group."""
+        self.written[name] = self.written[name].union(instances) if name in self.written else instances
 
 
 @dataclass(frozen=True)
@@ -233,11 +239,16 @@ class Grouping:
         group.places.append(self.image(item.sink, everywhere))
         group.elements.append(self._elements(item, readers))
         group.sources.append(item.source)
+        values = item.relation.domain()
+        group.values.append(values)
         group.lines.append(self._line(item.sink, function_rows(self.storage.relation(item.reference))))
+        if self._in_form(item.sink, self.flow.program.by_name[item.sink].write, key[0]) == key[1]:
+            group.add_written(item.sink, readers)
         if made is None or item.source is None:
             group.loaded.append(group.elements[-1])
         else:
-            group.made.append((made, self.image(item.source, item.relation.domain())))
+            group.made.append((made, self.image(item.source, values)))
+            group.add_written(item.source, values)
             written = self.flow.program.by_name[item.source].write
             group.writes.append(self._line(item.source, function_rows(self.storage.relation(written))))
 
@@ -326,24 +337,30 @@ class Grouping:
         return Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind)
 
     def _behind(self, key: _Key, group: _Group) -> frozenset[Factors]:
-        """Return the factors of other groups that compute all their cells, where these are not read before."""
+        """Return the factors of other groups that hold what is read here.
+
+        Of a cell that such a group computes first, only values are read here that it has computed.
+        """
         result = set()
         for other, made in self.groups.items():
-            if other == key or other[:2] != key[:2] or not made.made or made.loaded:
-                continue
-            earlier = [item for item, by in zip(group.elements, group.sources, strict=True) if by not in made.sources]
-            apart = not earlier or union(earlier).intersect(union(made.elements)).is_empty()
-            if apart and self._write_once(made.sources):
-                result.add(other[2][0])
+            if other != key and other[:2] == key[:2] and made.made:
+                fresh = union(made.elements).subtract(union(made.loaded)) if made.loaded else union(made.elements)
+                read = zip(group.elements, group.sources, group.values, strict=True)
+                if all(self._elsewhere(*item, made.written).intersect(fresh).is_empty() for item in read):
+                    result.add(other[2][0])
         return frozenset(result)
 
-    def _write_once(self, sources: Iterable[str | None]) -> bool:
-        """True if no element is written twice by statements."""
-        writes = [self.flow.program.by_name[name].write.relation for name in {*sources} if name is not None]
-        ranges = [at_sizes(item.range(), self.sizes) for item in writes]
-        return all(item.is_injective() for item in writes) and all(
-            a.intersect(b).is_empty() for a, b in combinations(ranges, 2)
-        )
+    def _elsewhere(
+        self, elements: isl.Set, source: str | None, values: isl.Set, written: Mapping[str, isl.Set]
+    ) -> isl.Set:
+        """Return those of ``elements`` of which a value of ``source`` is read that is not among those ``written``."""
+        if source is None or source not in written:
+            return elements
+        relation = self.storage.relation(self.flow.program.by_name[source].write)
+        if self.stepped:  # values of an earlier step are no values of this group
+            relation = self._steps(source).flat_range_product(relation.reset_tuple_id(isl.dim_type.out))
+        others = at_sizes(relation.intersect_domain(values.subtract(written[source])).range(), self.sizes)
+        return elements.intersect(others)
 
     def _in_coordinates(self, name: str, own: Sequence[Row]) -> tuple[_Lines, tuple[int, ...]] | None:
         """Return functions of the iterators as (factors, constants) of the coordinates, parameters as numbers."""
