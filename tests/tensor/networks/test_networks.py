@@ -26,12 +26,12 @@ from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.bounds.latency import bound
-from shorthaul.tensor.networks.fusion import fuse
+from shorthaul.tensor.networks.grouping.fusion import fuse
 from shorthaul.tensor.networks.inner import largest_regions, region_network
 from shorthaul.tensor.networks.machine import Machine, load_machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
-from shorthaul.tensor.networks.tiling import best_tiling
+from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 
@@ -64,8 +64,13 @@ def test_products_count_what_is_published(name: str, giga: float) -> None:
 
 def prices_agree(network: Network, on: Machine) -> None:
     """Plan a network: the replay finds nothing wrong, the amounts of the search, and a latency not below the bound."""
+    for search in (Search(), Search(effort=1e-9)):
+        *_, tiled = fuse(network, on, search, float(on.levels[1].capacity_bytes or 0))
+        are_priced_as_replayed(network, on, tiled)
+
+
+def are_priced_as_replayed(network: Network, on: Machine, tiled: list[Tiled]) -> None:
     level, *inner = [(float(level.capacity_bytes or 0), level.double_buffered) for level in on.levels[1:]]
-    tiled = fuse(network, on, Search(), level[0])
     plan = NetworkPlan(tuple(item.group for item in tiled))
     widths = [spread(operator, on.array) for operator in network.operators]
     replayed = replay_network(network, plan, level[0], double_buffered=level[1], widths=widths)
@@ -99,6 +104,27 @@ def test_odd_sizes_are_priced_as_replayed(name: str) -> None:
     prices_agree(read(ODD[name]()), machine(1000, double=len(name) % 2 == 0))
 
 
+@pytest.mark.parametrize(("name", "gap"), [("llama_7b_block", 0.03), ("dit_block", 0.06)])
+def test_least_effort_fuses(name: str, gap: float) -> None:
+    network = read(ARCHITECTURES[name]())
+    found = surface.tensor.plan(network, machine="edge-45nm", effort=1e-6)
+    assert found.gap is not None
+    assert found.gap < gap
+    assert len(found.plan.groups) < len(network.operators) / 2
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_shapes_computed_as_a_version_says_are_known(opset: int) -> None:
+    net = Net("heads", opset=opset)
+    x = net.linear(net.input(2, 6, 8), 8, 8)
+    axes = {"axes": [0]} if opset < 13 else {}
+    more = () if opset < 13 else (net.constant([0]),)
+    sizes = [net.op("Unsqueeze", net.op("Gather", net.op("Shape", x), net.constant(k)), *more, **axes) for k in (0, 1)]
+    target = net.op("Concat", *sizes, net.constant([2]), net.constant([4]), axis=0)
+    network = read(net.model(net.op("Softmax", net.transpose(net.op("Reshape", x, target), 0, 2, 1, 3), axis=-1)))
+    assert (network.remarks, network.operators[-1].dims) == ((), (2, 2, 6, 4))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*SMALL, *ODD])
 def test_more_capacities_are_priced_as_replayed(name: str) -> None:
@@ -119,7 +145,7 @@ def test_public_architectures_are_planned(name: str, on: str) -> None:
 
 def test_tensors_stay_near_where_there_is_room() -> None:
     network = SMALL["convolutions"]
-    far, roomy = (fuse(network, machine(size), Search(), size) for size in (1500, 200000))
+    far, roomy = (next(fuse(network, machine(size), Search(), size)) for size in (1500, 200000))
     moved = [sum(item.loads + item.stores for item in groups) for groups in (far, roomy)]
     outside = sum(t.bytes for t in network.tensors if t.role != "made" or t.is_output)
     assert moved[1] == outside < moved[0]
@@ -227,7 +253,7 @@ def test_inner_tiles_fit_and_are_checked(name: str) -> None:
       bandwidth_bytes_per_s: 1e7}, {name: c, capacity_bytes: 600, bandwidth_bytes_per_s: 1e8}],
       compute: {clock_hz: 1e9, matrix: {operations_per_cycle: {32: 8}}, vector: {operations_per_cycle: {32: 2}}}}"""
     on = machine_of(machine_file(text, "levels", "compute"))
-    groups = fuse(network, on, Search(), 4000)
+    groups = next(fuse(network, on, Search(), 4000))
     plan = NetworkPlan(tuple(item.group for item in groups))
     replayed = replay_network(network, plan, 4000, double_buffered=True)
     assert not list(replay_inner(network, plan, replayed.groups, [(600.0, True)]))

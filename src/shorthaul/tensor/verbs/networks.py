@@ -22,7 +22,7 @@ from shorthaul.tensor.check.step_times import Pace, time_steps
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.bounds.latency import bound as bound_of
-from shorthaul.tensor.networks.fusion import fuse
+from shorthaul.tensor.networks.grouping.fusion import fuse
 from shorthaul.tensor.networks.machine import Machine, load_machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
@@ -65,16 +65,12 @@ def planned(network: Network, machine: Machine, search: Search) -> tuple[Network
             next_s = search.elapsed_s() + max(_FIRST_KEPT_S, _SHARE_OF_KEEPING * (search.elapsed_s() - began_s))
 
     start = search.start()
-    tiled = fuse(network, machine, search, float(machine.levels[1].capacity_bytes or 0), start, keep)
-    plan = NetworkPlan(tuple(item.group for item in tiled))
-    replayed = _sound(network, machine, plan)
-    found_s = latency_s(network, machine, plan, replayed)
-    if start is not None:
-        before = _sound(network, machine, start)
-        if latency_s(network, machine, start, before) < found_s:
-            return start, before
-    search.keep(found_s, plan)
-    return plan, replayed
+    found = [] if start is None else [(start, _sound(network, machine, start))]
+    for tiled in fuse(network, machine, search, float(machine.levels[1].capacity_bytes or 0), start, keep):
+        plan = NetworkPlan(tuple(item.group for item in tiled))
+        found.append((plan, _sound(network, machine, plan)))
+        search.keep(latency_s(network, machine, *found[-1]), plan)
+    return min(found, key=lambda one: latency_s(network, machine, *one))
 
 
 def _sound(network: Network, machine: Machine, plan: NetworkPlan) -> NetworkReplay:

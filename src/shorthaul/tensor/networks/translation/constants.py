@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from shorthaul.tensor.networks.translation.writing import Shape
@@ -34,3 +34,12 @@ def made_in_place(graph: Any, shapes: Mapping[str, Shape], constants: Collection
                 break
             name = reader.output[0]
     return found
+
+
+def evaluator_of(onnx: Any, node: Any, opsets: Iterable[Any]) -> Any:
+    """Return what computes a node as the versions of its model say: a node alone counts as one of the newest."""
+    ends = (
+        map(onnx.helper.make_empty_tensor_value_info, filter(None, dict.fromkeys(k))) for k in (node.input, node.output)
+    )
+    versions = {item.domain: item.version for item in opsets}
+    return onnx.reference.ReferenceEvaluator(onnx.helper.make_graph([node], "node", *map(list, ends)), versions)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.files.arrays import MOST_AXES
 from shorthaul.tensor.networks.translation.agreement import expect_names
-from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, made_in_place
+from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, evaluator_of, made_in_place
 from shorthaul.tensor.networks.translation.long_rows import LongRows, put_together, taken_apart
 from shorthaul.tensor.networks.translation.rewriting import mended, rewritten, shapes_of
 from shorthaul.tensor.networks.translation.subgraphs import branch, captured, unrolled
@@ -410,7 +410,7 @@ class _Reader:
         if node.op_type == "ConstantOfShape" and math.prod(self.values[node.input[0]].tolist()) > MOST_ELEMENTS:
             return None
         try:
-            evaluator = self.onnx.reference.ReferenceEvaluator(node)
+            evaluator = evaluator_of(self.onnx, node, self.model.opset_import)
             with np.errstate(all="ignore"):
                 result = evaluator.run(None, {name: self.values[name] for name in node.input if name})
         except Exception:  # the reference lacks an operator, or the node is wrong, which inference tells better
