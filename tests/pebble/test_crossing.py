@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,9 @@ from tests.pebble.test_exact import random_cdag
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.bounds.best import best_bound
-from shorthaul.pebble.bounds.crossings import crossing, path_kernels
+from shorthaul.pebble.bounds.crossings import crossing, packing, path_kernels
+from shorthaul.pebble.check.certificates import crossing as argument
+from shorthaul.pebble.check.certificates.part import Game
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.workloads import kernels_as_graphs
@@ -43,7 +48,7 @@ def small(rng: np.random.Generator) -> Cdag:
 
 def in_any_order(cdag: Cdag, budget: int, rng: np.random.Generator) -> int:
     """Return what parts come to that are looked for at nodes in any order, of any price."""
-    depth, taken = layers(cdag.children, cdag.order), np.full((3, cdag.n), -1, dtype=np.int64)
+    depth, taken = layers(cdag.children, cdag.order), np.full((4, cdag.n), -1, dtype=np.int64)
     paths = path_kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
         cdag.children.starts, cdag.children.targets, depth, taken,
@@ -56,6 +61,25 @@ def in_any_order(cdag: Cdag, budget: int, rng: np.random.Generator) -> int:
     return int(paths.excess)
 
 
+def at_any_prices(cdag: Cdag, budget: int, rng: np.random.Generator) -> int:
+    """Return what shares of parts come to that flows find at random prices; each part charges what it says."""
+    prices = rng.uniform(0.0, float(rng.choice([0.05, 1.0])), cdag.n)
+    flows = packing._Flows(cdag, budget, prices)
+    parts = []
+    for turn in range(3):
+        parts += flows.past(rng.permutation(np.flatnonzero(cdag.parents.degrees())), turn, 0.3, Search())
+    game = Game(cdag, budget)
+    for part in parts:
+        assert argument.proven(game, part.shown(cdag)[0]).moved == part.moved
+    found = packing.shared(cdag, budget, parts, search=Search(effort=0.1))
+    given: list[Fraction] = [Fraction(0)] * cdag.n
+    for part, share in found:
+        for node in part.nodes.tolist():
+            given[node] += share
+    assert max(given, default=0) <= 1
+    return math.ceil(sum(share * part.moved for part, share in found))
+
+
 def stays_below(seeds: range) -> tuple[int, int]:
     games = []
     for seed in seeds:
@@ -66,7 +90,9 @@ def stays_below(seeds: range) -> tuple[int, int]:
     return stays_below_optima(
         games,
         lambda cdag, budget: max(
-            crossing.excess(cdag, budget, search=Search(effort=1)).excess, in_any_order(cdag, budget, rng)
+            crossing.excess(cdag, budget, search=Search(effort=1)).excess,
+            in_any_order(cdag, budget, rng),
+            at_any_prices(cdag, budget, rng),
         ),
     )
 
@@ -95,6 +121,7 @@ def test_no_bound_exceeds_a_plan(seed: int, room: float) -> None:
     paid = belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
     assert crossing.excess(cdag, budget, search=Search(effort=0.2)).excess <= paid
     assert in_any_order(cdag, budget, rng) <= paid
+    assert at_any_prices(cdag, budget, rng) <= paid
 
 
 @pytest.mark.parametrize(
@@ -106,7 +133,8 @@ def test_stencils_and_butterflies_in_any_order_are_bounded(cdag: Cdag, budget: i
     cdag = shuffled(cdag, np.random.default_rng(1))
     found = crossing.excess(cdag, budget, search=Search(effort=2))
     assert least <= found.excess <= belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
-    assert found.excess <= 2 * int(cdag.weights[found.nodes].sum())
+    nodes = np.unique(np.concatenate([piece.nodes for piece, _ in found.pieces]))
+    assert found.excess <= 2 * int(cdag.weights[nodes].sum())
     bound = best_bound(cdag, budget, search=Search(effort=2), goal=cdag.algorithmic_bound() + found.excess)
     assert bound.value >= cdag.algorithmic_bound() + 0.9 * found.excess
     assert crossing.excess(cdag, cdag.n, search=Search(effort=2)).excess == 0

@@ -16,10 +16,10 @@ MOST_FOR_LOCAL_SEARCH: Final = 50_000
 #: Above this many nodes a proof is rare, and annealing gets as much as the exact search and its beams.
 MOST_FOR_PROOFS: Final = 100
 #: The share of what is left that goes into the bound, and its most on a graph that is searched exhaustively afterwards.
-BOUND_SHARE: Final = 0.1
+BOUND_SHARE: Final = 0.15
 BOUND_EFFORT: Final = 1.5
 #: The share above ``MOST_FOR_EXACT`` nodes.
-LARGE_BOUND_SHARE: Final = 0.25
+LARGE_BOUND_SHARE: Final = 0.35
 
 #: Effort of the bound that stands beside a checked plan, where neither effort nor time limit was given.
 CHECK_EFFORT: Final = 1.0
@@ -184,6 +184,24 @@ CROSSINGS_FAR: Final = 64
 FIRST_PRICE: Final = 0.7
 PRICE_DECAY: Final = 0.7
 LAST_PRICE: Final = 0.02
+#: What disjoint parts take of the effort of crossings, all where less is left than this per node; then parts share
+#: nodes: nine graphs of 300 to 11,000 nodes, efforts of 0.1 to 8. Prices of nodes at first and at least, in median
+#: weights; how they rise where a part is taken, in the first turn and later; turns at most, and the share of new parts
+#: that ends them.
+DISJOINT_SHARE: Final = 0.3
+LEAST_FLOWS: Final = 2e-4
+FIRST_NODE_PRICE, LAST_NODE_PRICE = 0.005, 0.0005
+NODE_PRICE_STEP, LATER_PRICE_STEP = 0.1, 0.03
+CROSSINGS_TURNS: Final = 8
+CROSSINGS_NEW: Final = 0.02
+#: Links followed per effort in flows, and what each costs beside; how prices rise when shares are found, and nodes of
+#: parts priced per effort. Names that the certificate of shared parts may hold, and that sums with others begin with.
+FLOWS_RATE: Final = 1e8
+FLOW_EFFORT: Final = 5e-6
+SHARE_STEP: Final = 0.2
+SHARES_RATE: Final = 5e8
+MOST_SHARED_NAMES: Final = 90_000
+MOST_SHARED: Final = 30_000
 #: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
 EIGENVALUE_RATE: Final = 6e9
 MOST_FOR_EIGENVALUES: Final = 1500
@@ -262,7 +280,7 @@ ORIGIN_SHARE: Final = 0.5
 #: What finding its order may take.
 ORIGIN_ORDER_SHARE: Final = 0.2
 WAVEFRONTS_SHARE: Final = 0.5
-CROSSINGS_SHARE: Final = 0.3
+CROSSINGS_SHARE: Final = 0.6
 GRIDS_SHARE: Final = 0.5
 
 # orders and structured graphs

@@ -15,7 +15,7 @@ from tests.twins import Case, assert_agree
 
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds import moments, wavefront
-from shorthaul.pebble.bounds.crossings import crossing
+from shorthaul.pebble.bounds.crossings import crossing, packing
 from shorthaul.pebble.bounds.grids import isoperimetry
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady
@@ -24,6 +24,7 @@ from shorthaul.pebble.workloads.kernels_as_graphs import fft, stencil
 from shorthaul.pebble.workloads.sparse import cg
 
 STATES = "shorthaul.pebble.states."
+CROSSINGS = "shorthaul.pebble.bounds.crossings."
 #: Which names of a module come from which module of kernels; None: the module itself.
 NAMES: dict[ModuleType, dict[str, str]] = {
     automorphisms: {"kernels": STATES + "automorphism_kernels", "Group": STATES + "automorphism_kernels"},
@@ -50,7 +51,8 @@ NAMES: dict[ModuleType, dict[str, str]] = {
     recomputation: {"kernels": STATES + "recomputation_kernels"},
     wavefront: {"kernels": "shorthaul.pebble.bounds.wavefront_kernels"},
     moments: {"kernels": "shorthaul.pebble.bounds.moment_kernels"},
-    crossing: {"kernels": "shorthaul.pebble.bounds.crossings.path_kernels"},
+    crossing: {"kernels": CROSSINGS + "path_kernels"},
+    packing: {"flow_kernels": CROSSINGS + "flow_kernels", "share_kernels": CROSSINGS + "share_kernels"},
     isoperimetry: {"kernels": "shorthaul.pebble.bounds.grids.segment_kernels"},
 }
 
@@ -184,8 +186,16 @@ def between_moments(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def crossings(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag = stencil(n=12, t=8, word=1) if rng.integers(2) else fft(n=32, word=1)
     with form_of(kernels):
-        found = crossing.excess(cdag, cdag.least_budget() + int(rng.integers(0, 5)), search=Search(effort=0.02))
-        return found.excess, found.nodes
+        found = crossing.excess(cdag, cdag.least_budget() + int(rng.integers(0, 5)), search=Search(effort=0.008))
+        return found.excess, [(piece.nodes, share) for piece, share in found.pieces]
+
+
+def shared_paths(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    cdag = stencil(n=7, t=5, word=1)
+    with form_of(kernels):
+        found = packing.shared(cdag, cdag.least_budget() + int(rng.integers(0, 2)), [], search=Search(effort=0.005))
+        assert found
+        return [(part.nodes, part.then, part.moved, part.around, share) for part, share in found]
 
 
 def grids(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -211,7 +221,9 @@ CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.states.recomputation_kernels", computed_again, 4),
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 5),
     ("shorthaul.pebble.bounds.moment_kernels", between_moments, 2),
-    ("shorthaul.pebble.bounds.crossings.path_kernels", crossings, 2),
+    (CROSSINGS + "path_kernels", crossings, 2),
+    (CROSSINGS + "flow_kernels", shared_paths, 1),
+    (CROSSINGS + "share_kernels", shared_paths, 1),
     ("shorthaul.pebble.bounds.grids.segment_kernels", grids, 10),
 ]
 

@@ -57,7 +57,8 @@ _PROOFS = {
         "values, and disjoint paths from these values to them. When the first of the nodes is computed, the values "
         "were, and each path holds one that is read later. What is not in the room beside the first node is loaded "
         "later, and stored before unless it is an input. Paths of several such parts have no node in common, so their "
-        "loads and stores add up. No value is computed twice."
+        "loads and stores add up; so do shares of parts of which no node gives more than itself. No value is "
+        "computed twice."
     ),
     "grids": (
         "Every input is loaded and every output stored at least once. Beyond that: the graph holds levels of cells in "
@@ -175,17 +176,16 @@ def best_bound(
     between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
-    cuts, sums, crossed = wavefront.Found(0, ()), gathers.Found(0, between.nodes), crossing.Found(0, between.nodes)
+    cuts, sums, crossed = wavefront.Found(0, ()), gathers.Found(0, between.nodes), crossing.Found(0)
     if not recompute:
         sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
         values["gathers"] = least + sums.excess
         next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
         values["successors"] = least + next_to.excess
+        crossed = crossing.excess(cdag, budget, search=search.part(tuning.CROSSINGS_SHARE))
+        values["crossings"] = least + crossed.excess
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
-        share = tuning.CROSSINGS_SHARE if cdag.n <= tuning.MOST_FOR_PARTS else 1.0  # nothing else follows
-        crossed = crossing.excess(cdag, budget, search=search.part(share))
-        values["crossings"] = least + crossed.excess
         values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
     details: dict[str, Any] = {"bounds": values}
     in_shares: tuple[tuple[Piece, Fraction], ...] = ()
@@ -201,7 +201,7 @@ def best_bound(
                 *cuts.pieces,
                 *segments.pieces,
                 *grids.pieces,
-                *crossed.pieces(),
+                *crossed.known(),
                 *between.pieces(),
                 *sums.pieces(),
             ),
@@ -212,9 +212,11 @@ def best_bound(
             for (nodes, value, share), times in Counter(packed.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
-    certified = [crossed.pieces(), grids.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.disjoint]
+    certified = [grids.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.disjoint]
     whole = [[(piece, Fraction(1)) for piece in pieces] for pieces in [*certified, next_to.pieces(cdag)]]
-    details["certificate"] = _certificate(cdag, [*whole, in_shares], int(values[method]) - least, method)
+    details["certificate"] = _certificate(
+        cdag, [crossed.pieces, *whole, in_shares], int(values[method]) - least, method
+    )
     return Bound("traffic", values[method], method, proofs[method], details)
 
 

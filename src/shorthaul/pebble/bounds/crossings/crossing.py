@@ -28,7 +28,10 @@ of d or ends at them, the values of the paths are in memory beside d and all tha
 
 **Parts add up.** What a part charges are loads and stores of the nodes of its paths (each a load or store of one node)
 beyond what every schedule moves of that node, never less than 0. So the charges of parts whose paths have no nodes in
-common add up; A and D may overlap, whatever their moments are, since each part has taken out a memory of its own.
+common add up; A and D may overlap, whatever their moments are, since each part has taken out a memory of its own. So
+do shares of charges of parts that have nodes in common, as long as the shares of no node exceed 1: let part p with the
+share y_p charge c_p; then the sum of y_p c_p is at most the sum over p of y_p times what the nodes of p move beyond,
+which is the sum over all nodes of what they move times the shares that they are in, 1 at most.
 
 Schedules in a given order are schedules; results in the room of operands are a memory larger by one result.
 """
@@ -36,6 +39,7 @@ Schedules in a given order are schedules; results in the room of operands are a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -43,80 +47,75 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds.crossings import packing
 from shorthaul.pebble.bounds.crossings import path_kernels as kernels
+from shorthaul.pebble.bounds.crossings.part import Part
 from shorthaul.pebble.bounds.piece import Piece
 from shorthaul.pebble.model import Cdag, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about.
-
-    ``taken`` is what :class:`path_kernels.Paths` says of each node and part; None where nothing is known.
-    """
+    """A lower bound on the traffic beyond inputs and outputs, and the parts that it sums up, with their shares."""
 
     excess: int
-    nodes: IntArray
-    taken: IntArray | None = None
+    pieces: tuple[tuple[Piece, Fraction], ...] = ()
 
-    def pieces(self) -> list[Piece]:
-        """Return the bound as one piece."""
-        return [Piece(self.nodes, self.excess, self.certificate, len(self.nodes))] if self.excess else []
-
-    def certificate(self, cdag: Cdag) -> list[dict[str, Any]]:
-        """Return the parts of the certificate: by names of nodes, disjoint paths, each with the later node it leads to.
-
-        The later nodes are D, the starts of the paths A; ``around`` is the node that all of D needs, if one is known.
-        """
-        if self.taken is None:
+    def known(self) -> list[Piece]:
+        """Return pieces for sums with others: each part, or all of them if that is too many and they are disjoint."""
+        if sum(piece.size for piece, _ in self.pieces) <= tuning.MOST_SHARED:
+            return [piece for piece, _ in self.pieces]
+        if any(share < 1 for _, share in self.pieces):
             return []
-        part_of, then, around = self.taken.tolist()
-        nodes = self.nodes.tolist()
-        inner = {then[node] for node in nodes if part_of[then[node]] == part_of[node]}
-        parts: list[dict[str, Any]] = [{"kind": "crossing", "around": None, "paths": []} for _ in set(part_of) - {-1}]
-        for number, part in enumerate(parts):
-            if around[number] >= 0:
-                part["around"] = cdag.id_of(around[number])
-        for start in nodes:
-            if start not in inner:
-                path = [start]
-                while part_of[path[-1]] == part_of[start]:
-                    path.append(then[path[-1]])
-                parts[part_of[start]]["paths"].append([cdag.id_of(node) for node in path])
-        return parts
+
+        def shown(cdag: Cdag) -> list[dict[str, Any]]:
+            return [part for piece, _ in self.pieces if piece.shown is not None for part in piece.shown(cdag)]
+
+        nodes = np.concatenate([piece.nodes for piece, _ in self.pieces])
+        return [Piece(nodes, self.excess, shown, len(nodes))]
 
 
 def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     """Return a lower bound on the traffic beyond inputs and outputs of any schedule that computes each value once.
 
-    Parts are taken greedily, those first that come to most per node: around one node after the other, in the order of
-    their depth, near them and then also from far away, and below them. An eighth of the nodes, drawn, is looked at
-    first, then all, from the beginning.
+    Disjoint parts are taken greedily, those first that come to most per node: around one node after the other, in the
+    order of their depth, near them and then also from far away, and below them. An eighth of the nodes, drawn, is
+    looked at first, then all, from the beginning. The parts found, and others that share nodes with them, are then
+    given the shares that come to most.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> excess(fft(n=64, word=1), 8, search=Search()).excess
     72
     """
-    best = Found(0, np.empty(0, dtype=np.int64))
     effort = (cdag.n + cdag.edges) / tuning.PASS_RATE
     if effort > search.left():
-        return best
+        return Found(0)
     search.spend(effort)
     depth = layers(cdag.children, cdag.order)
     # Drawn among those of one depth: in a regular numbering, every eighth node sees one part of the graph.
     drawn = search.generator().permutation(cdag.n)
     order = np.lexsort((drawn, depth))
     search = search.part(1.0, unlimited=tuning.CROSSINGS_EFFORT)
+    apart = search.part(tuning.DISJOINT_SHARE if search.left() > tuning.LEAST_FLOWS * cdag.n else 1.0)
+    parts: list[Part] = []
     for stride in tuning.CROSSINGS_STRIDES:
-        found = _taken(cdag, budget, depth, np.ascontiguousarray(order[stride // 2 :: stride]), search)
-        if found.excess > best.excess:
-            best = found
-    return best
+        found = _taken(cdag, budget, depth, np.ascontiguousarray(order[stride // 2 :: stride]), apart)
+        parts = max(parts, found, key=_sum)
+    disjoint = Found(_sum(parts), tuple((part.piece(), Fraction(1)) for part in parts))
+    shared = packing.shared(cdag, budget, parts, search=search)
+    unit = int(np.gcd.reduce(cdag.weights))
+    total = sum((share * part.moved for part, share in shared), Fraction(0))
+    moved = -(-total // unit) * unit
+    return Found(moved, tuple((part.piece(), share) for part, share in shared)) if moved > disjoint.excess else disjoint
 
 
-def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Search) -> Found:
-    """Return the sum of the parts that are found at the nodes of an order, with ever lower demands."""
-    taken = np.full((3, cdag.n), -1, dtype=np.int64)
+def _sum(parts: list[Part]) -> int:
+    return sum(part.moved for part in parts)
+
+
+def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Search) -> list[Part]:
+    """Return disjoint parts that are found at the nodes of an order, with ever lower demands."""
+    taken = np.full((4, cdag.n), -1, dtype=np.int64)
     paths = kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
         cdag.children.starts, cdag.children.targets, depth, taken,
@@ -128,11 +127,18 @@ def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Se
             done = False
             while not done:
                 if search.expired():
-                    return Found(int(paths.excess), np.flatnonzero(taken[0] >= 0), taken)
+                    return _parts(taken)
                 done = kernels.advance(
                     paths, order, budget, price * unit, int(2 / price), far, is_common, tuning.ORDER_CALL
                 )
                 search.spend((paths.work - work) / tuning.CROSSINGS_RATE)
                 work = paths.work
         price *= tuning.PRICE_DECAY
-    return Found(int(paths.excess), np.flatnonzero(taken[0] >= 0), taken)
+    return _parts(taken)
+
+
+def _parts(taken: IntArray) -> list[Part]:
+    part_of, then, around, moved = taken
+    nodes = np.argsort(part_of, kind="stable")[int((part_of < 0).sum()) :]
+    groups = np.split(nodes, np.flatnonzero(np.diff(part_of[nodes])) + 1) if len(nodes) else []
+    return [Part(group, then[group], int(moved[at]), int(around[at])) for at, group in enumerate(groups)]

@@ -14,8 +14,8 @@ _MOST = cython.declare(cython.longlong, 20_000_000)  # work after which a part i
 class Paths:
     """A graph, the nodes of it that no part has taken, and the paths of the part that is looked at.
 
-    ``key`` grows along every edge. ``taken`` (shape (3, n)) says by node the part that took it, -1 for none, and what
-    follows it on its path, a later node at the end; and by part the node that its paths go around, -1 for none.
+    ``key`` grows along every edge. ``taken`` (shape (4, n)) says by node the part that took it, -1 for none, and what
+    follows it; and by part the node that its paths go around, -1 for none, and what it comes to.
     """
 
     weights: cython.const_longlong[::1]
@@ -80,10 +80,8 @@ class Paths:
         self.seen = np.zeros(n, np.int64)
         self.frontier = np.empty(n, np.int64)
         self.frontier_count = 0
-        self.stamp = 0
-        self.next = 0
-        self.work = 0
-        self.excess = 0
+        self.stamp = self.next = 0
+        self.work = self.excess = 0
 
 
 @cython.cfunc
@@ -242,6 +240,7 @@ def _settled(
             if found == 0 or found < price * nodes:
                 return 0
     paths.taken[2, paths.part_count] = node
+    paths.taken[3, paths.part_count] = found
     paths.part_count += 1
     return found
 
