@@ -16,10 +16,9 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import islands
+from shorthaul.dataflow.exploration.candidates import Knowledge, Symmetry
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.exploration.loads_kernels import Loads
-from shorthaul.dataflow.exploration.polishing import Knowledge
-from shorthaul.dataflow.exploration.symmetry import Symmetry
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped

@@ -69,15 +69,20 @@ LOAD_COOLINGS = ((0.1, 0.001), (0.03, 0.0003), (0.3, 0.003))
 SKIP = 0.7
 #: How much the mean square of the loads counts beside the largest: in annealing, and in what is kept of it.
 #: In networks of few tasks the least load is often met by a schedule (sobel: 21 tasks); in larger ones a mapping
-#: whose other resources have room leads to a shorter period (sobel4 and multicamera: 81 and 284; and most
-#: of 18 drawn graphs, where 0.5 does about as well: benchmarks/dataflow_weights.py).
+#: whose other resources have room leads to a shorter period (18 drawn graphs: benchmarks/dataflow_weights.py). Where
+#: trees decide with few tokens, 0.5 is better (sobel4, 81 tasks; multicamera, 284: mean excess of 48 periods 2.9 %,
+#: with 2.0 6.0 %) or as good (four drawn stage graphs).
 LOAD_WEIGHTS_OF_FEW, LOAD_WEIGHTS, FEW_TASKS = (0.1, 0.0), (2.0, 2.0), 50
-#: Where trees are small: moves of every annealing, half of which start at the best point within the price, and weights.
-#: Many short ones find more mappings that have a schedule close to their load than few long ones, with less weight on
-#: the mean square (sobel4 at a core cost of 4, of as many mappings twice as many below 8,900 as with a weight of 2.0).
-SOON_MOVES, SOON_WEIGHTS = 20_000, (0.5, 0.5)
-#: Most prices for which mappings are looked for, and most sums of prices that these are chosen from.
-MOST_BUDGETS, MOST_SUMS_OF_PRICES = 40, 10_000
+DECIDED_WEIGHTS = (0.5, 0.5)
+#: Where trees are small: moves of every annealing, half of which start at the best point within the price. Many short
+#: ones find more mappings that have a schedule close to their load than few long ones.
+SOON_MOVES = 20_000
+#: Most prices for which mappings are looked for, and where trees decide (40 of the 48 of multicamera left periods 10 to
+#: 20 % longer at some); most sums of prices that these are chosen from.
+MOST_BUDGETS, MOST_SUMS_OF_PRICES = (40, 64), 10_000
+#: Share of what is left that annealing takes in one go, where trees decide: moves are many there, a turn of all prices
+#: leaves nothing to schedule mappings with (a stage graph of 200 actors at effort 8: 7.3 went into annealing).
+ANNEAL_SHARE = 0.1
 
 #: What a mapping that was solved counts, with every try, as if its load were so much more.
 TRY_AGAIN = 1.02
@@ -130,6 +135,12 @@ FIRST_NODES = 1200
 #: Dives of each tree that decides whether a mapping has a schedule below some period, and how close to the shortest
 #: one left open these get, as a share of the bound. Where only some trees are made, one dive each, and no closer.
 DIVES, NARROWED = 1.5, 0.01
+#: Trees for the least footprint where they are large: dives of each, how far above its load a mapping is tried first
+#: (half as far the next time), and when the next longer period is the longest of interest, as shares of the bound
+#: (multicamera: all of 18 mappings were met in 0.4 CPU s each; 12 by one dive from the longest period down, in 0.5).
+SMALL_DIVES, SMALL_ABOVE, CLIMB = 2.0, 0.2, 0.06
+#: Points at most whose networks show how large trees are.
+DIVES_LOOKED_AT = 9
 #: How often the effort of a dive must fit into that of a solve for some trees, and for many.
 SOME_DIVES, MANY_DIVES = 0.5, 4.0
 #: Divisors of the nodes for trees at the lower bound, one tick below the best period, and in the middle.

@@ -9,8 +9,9 @@ from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
+from shorthaul.dataflow.exploration.candidates import Knowledge
 from shorthaul.dataflow.exploration.enumeration import Enumeration
-from shorthaul.dataflow.exploration.polishing import Knowledge, polish
+from shorthaul.dataflow.exploration.polishing import polish
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point

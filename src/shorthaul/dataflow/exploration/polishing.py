@@ -8,9 +8,8 @@ scheduled, exactly, the most promising first.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +20,11 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
+from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, Symmetry
 from shorthaul.dataflow.exploration.decoders import MultiStart
-from shorthaul.dataflow.exploration.enumeration import Points
 from shorthaul.dataflow.exploration.few_tokens import few_tokens
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.exploration.loads_kernels import Loads
-from shorthaul.dataflow.exploration.symmetry import Key, Symmetry
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import (
@@ -46,62 +44,6 @@ from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
 
 IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths.
-
-    Where it is ``frugal``, that holds for buffers of few tokens, which are all that its schedules may use. A ``small``
-    one is for points of the least footprint: it competes with those that have no more bytes alone.
-    """
-
-    genotype: Genotypes
-    load: int
-    bytes: int
-    price: int
-    tries: int = 0
-    point: Point | None = None
-    frugal: bool = False
-    small: bool = False
-    #: Whether every buffer has room for one more token.
-    is_roomy: bool = False
-
-    @property
-    def kind(self) -> int:
-        """0, 1 where it is frugal, 2 where it is small."""
-        return 2 if self.small else int(self.frugal)
-
-
-@dataclass(slots=True)
-class Knowledge(Points):
-    """What polishing knows after some turns: the points so far, and the mappings that may lead to better ones."""
-
-    #: By price the mapping of the least load within it: of any, of frugal, of small ones.
-    best: tuple[dict[int, Candidate], ...] = field(default_factory=lambda: ({}, {}, {}))
-    #: Mappings to schedule, those that were, and how many were at every price.
-    waiting: dict[tuple[Key, int], Candidate] = field(default_factory=dict)
-    seen: set[tuple[Key, int]] = field(default_factory=set)
-    solves: Counter[tuple[int, int]] = field(default_factory=Counter)
-    #: Mappings and capacities in which shorter periods were looked for.
-    tightened: set[tuple[Key, tuple[int, ...]]] = field(default_factory=set)
-    turns: int = 0
-    #: True where many turns have found no mapping to schedule.
-    is_over: bool = False
-
-    def note(self, found: Candidate) -> None:
-        """Take a mapping for the best at its price if no other is as good."""
-        best = self.best[found.kind]
-        for price, other in list(best.items()):
-            if price >= found.price and other.load >= found.load:
-                del best[price]
-        if all(other.load > found.load for price, other in best.items() if price <= found.price):
-            best[found.price] = found
-
-    def within(self, budget: int, kind: int) -> Candidate | None:
-        """Return the mapping of the least load within a price."""
-        lower = [price for price in self.best[kind] if price <= budget]
-        return self.best[kind][max(lower)] if lower else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +114,18 @@ class _Polishing:
         self.symmetry = Symmetry(instance)
         self.atomic = options.capacity_rule == "atomic-firing"
         most = math.inf if constraints.max_cost is None else constraints.max_cost
-        self.budgets = [
-            sum_ for sum_ in _budgets(instance, np.asarray(self.loads[0].at.price)) if sum_ <= 1e6 * most + 1
-        ]
+        sums = _budgets(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[self.is_decided_soon])
+        self.budgets = [sum_ for sum_ in sums if sum_ <= 1e6 * most + 1]
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
-        dives = sorted(map(self._dive, knowledge.points))
+        dives = sorted(map(self._dive, knowledge.points[:: len(knowledge.points) // tuning.DIVES_LOOKED_AT + 1]))
         #: Whether trees are small beside an exact solve; all mappings are then tried with few tokens first.
         self.is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
         #: Whether they also decide much: many mappings are then tried once.
         self.is_soon = self.is_cheap and self.is_decided_soon
-        if self.is_soon and tasks > tuning.FEW_TASKS:
-            self.weights = tuning.SOON_WEIGHTS
+        if self.is_decided_soon and tasks > tuning.FEW_TASKS:
+            self.weights = tuning.DECIDED_WEIGHTS
         self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if self.is_decided_soon else 1)
-        for point in knowledge.points:
+        for point in () if knowledge.turns and self.is_decided_soon else knowledge.points:
             self._start_from(point)
 
     def _start_from(self, point: Point) -> None:
@@ -209,7 +150,10 @@ class _Polishing:
         self.known.is_over = idle >= tuning.MOST_IDLE_TURNS
 
     def _anneal(self, number: int) -> None:
-        """Look for mappings of less load within every price, from the best ones within it or within the next lower."""
+        """Look for mappings of less load within the prices, from the best ones within them or within the next lower.
+
+        Where trees decide, prices are taken in any order, and all of them only if a small share of what is left allows.
+        """
         turn = number // len(tuning.LOAD_COOLINGS)
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
         moves = tuning.SOON_MOVES if self.is_soon else self.first_moves << longer
@@ -218,7 +162,11 @@ class _Polishing:
         least_bytes = min(
             (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
         )
-        for budget in self.budgets:
+        budgets, end = self.budgets, math.inf
+        if self.is_decided_soon:
+            budgets = self.draw.permutation(budgets).tolist()
+            end = self.search.spent() + tuning.ANNEAL_SHARE * self.search.left()
+        for budget in budgets:
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             small = self.is_decided_soon and most_bytes == least_bytes
             start = (self.known.within(budget, 2) if small else None) or self.known.within(budget, int(loads.frugal))
@@ -237,7 +185,7 @@ class _Polishing:
             anneal(loads.at, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
             self.search.spend((loads.at.steps - done) / tuning.LOAD_STEPS)
             self._take(loads, small=small, is_roomy=is_roomy)
-            if self.search.expired():
+            if self.search.expired() or self.search.spent() > end:
                 return
 
     def _genotype_of_best(self, budget: int) -> Genotypes | None:
@@ -261,7 +209,8 @@ class _Polishing:
                 key = self.symmetry.key(one.genotype), one.kind
                 if key not in self.known.seen:
                     self.known.waiting[key] = replace(one, tries=1) if self.is_soon and not one.kind else one
-                break
+                if self.is_soon:
+                    break
 
     def _rival(self, candidate: Candidate) -> float:
         """Return the least period at the candidate's price, of a small one that of points as small."""
@@ -277,7 +226,7 @@ class _Polishing:
 
         Where there are no trees, or small ones, the first three are one.
         """
-        if candidate.small and candidate.tries:
+        if candidate.small and (candidate.tries or not self.is_cheap):
             return 3
         if self.is_cheap or candidate.tries == 0 or not self.is_decided_soon:
             return 0
@@ -365,7 +314,7 @@ class _Polishing:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
-        if candidate.frugal:
+        if candidate.frugal or (candidate.small and candidate.tries == 0 and not self.atomic):
             return self._solved_within(candidate, mapping, tasks, effort)
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
@@ -382,9 +331,11 @@ class _Polishing:
         if warm is not None and (candidate.tries == 0 or not self.exact):
             return Solved(warm, candidate.load if self.exact else warm.period, "CAPS-HMS")
         decided = self._decided(candidate, mapping, effort)
-        if candidate.small:  # tried once
+        if candidate.small:
             found = None if decided is None else decided.point
-            return None if found is None else Solved(found, found.period, "trees")
+            if found is None or decided is None:
+                return None
+            return Solved(found, found.period if self.is_cheap else decided.least, "trees")
         if decided is not None:
             is_clear = decided.point is not None or decided.least >= self._rival(candidate)
             if is_clear or candidate.tries < 2:
@@ -415,7 +366,7 @@ class _Polishing:
         self, candidate: Candidate, mapping: Decisions, tasks: int, effort: float
     ) -> Solved | None:  # fmt: skip
         """Return what a mapping leads to with buffers of few tokens: a list schedule first, later an exact one."""
-        self.search.spend(tasks / tuning.SOLVED_TASKS)
+        self.search.spend(tasks / tuning.SOLVED_TASKS / (1 + candidate.small))
         application, platform = self.instance.application, self.instance.platform
         try:
             network = substitute_mrbs(application, mapping.xi)
@@ -464,19 +415,19 @@ def _genotype(instance: Instance, point: Point) -> Genotypes:
     return genotype
 
 
-def _budgets(instance: Instance, price: IntArray) -> list[int]:
-    """Return the sums of core prices, rising; at most ``most`` of them, evenly spread."""
+def _budgets(instance: Instance, price: IntArray, count: int) -> list[int]:
+    """Return the sums of core prices, rising; at most ``count`` of them."""
     kinds, counts = np.unique(price, return_counts=True)
     sums = {0}
-    for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
-        most = min(count, len(instance.tau))
+    for kind, cores in zip(kinds.tolist(), counts.tolist(), strict=True):
+        most = min(cores, len(instance.tau))
         sums = {total + kind * times for total in sums for times in range(most + 1)}
         if len(sums) > tuning.MOST_SUMS_OF_PRICES:
             ordered = sorted(sums)
             sums = {ordered[i] for i in np.linspace(0, len(ordered) - 1, tuning.MOST_SUMS_OF_PRICES).astype(int)}
     ordered = sorted(sums)
-    if len(ordered) <= tuning.MOST_BUDGETS:
+    if len(ordered) <= count:
         return ordered
     # dense where cores are few
-    chosen = np.geomspace(1, len(ordered), tuning.MOST_BUDGETS).astype(int) - 1
+    chosen = np.geomspace(1, len(ordered), count).astype(int) - 1
     return [ordered[i] for i in sorted(set(chosen.tolist()))]

@@ -138,17 +138,28 @@ class Trees:
     atomic: bool
 
     def schedule(
-        self, net: MappedNetwork, least: int, most: int, capacities: Mapping[str, int], *, from_below: bool = False
+        self,
+        net: MappedNetwork,
+        least: int,
+        most: int,
+        capacities: Mapping[str, int],
+        *,
+        from_below: bool = False,
+        first: int | None = None,
     ) -> Schedule:
         """Return a schedule of a period below ``most`` whose buffers have these ``capacities``.
 
         First one tick below ``most`` is asked for, or ``from_below`` the bound ``least``; then shorter ones, until what
-        trees left open is shorter by a share of ``narrowed`` at most. Where none is found the period is ``most``, and
+        trees left open is shorter by a share of ``narrowed`` at most. With ``first``, that period is asked for instead,
+        then longer ones until one is found. Where none is found the period is ``most``, and
         there are no starts.
         """
         solver = _Solver(disjunctive_graph(net, capacities, atomic=self.atomic), net, {}, most, least, self.search)
         nodes = int(self.dives * _nodes_of_dive(len(solver.graph.names), len(solver.turns[2])))
-        solver.narrow(nodes, self.narrowed, from_below=from_below)
+        if first is None:
+            solver.narrow(nodes, self.narrowed, from_below=from_below)
+        else:
+            solver.climb(nodes, first)
         return solver.schedule(most, {}, capacities, atomic=self.atomic)
 
 
@@ -241,6 +252,16 @@ class _Solver:
             middle = (low + self.goal - 1) // 2
             self.decide(middle, nodes)
             low = max(low if self.period <= middle else middle + 1, self.least)
+
+    def climb(self, nodes: int, first: int) -> None:
+        """Decide by trees of so many nodes a period, then longer ones, up to the best, until one is found."""
+        most = self.period
+        target = min(first, most - 1)
+        while self.is_open():
+            self.decide(target, nodes)
+            if self.period < most or target >= most - 1:
+                break
+            target = (target + most) // 2 if most - target > tuning.CLIMB * self.least else most - 1
 
     def settle(self) -> None:
         """Decide by ever larger trees, until the period is proven or the effort is spent."""

@@ -95,9 +95,12 @@ def decide_mapping(
     is_cheap = dive * tuning.MANY_DIVES <= effort
     atomic = decoding.capacity_rule == "atomic-firing"
     dives, narrowed = (tuning.DIVES * 2**tries, tuning.NARROWED / 2**tries) if is_cheap else (1.0, 1.0)
+    first = None
+    if small and not is_cheap:
+        dives, first = tuning.SMALL_DIVES, int(least * (1 + tuning.SMALL_ABOVE / 2**tries))
     trees = Trees(search, dives, narrowed, atomic)
     if small or is_cheap:
-        found = trees.schedule(net, least, most, few)
+        found = trees.schedule(net, least, most, few, first=first)
         need = _needs(net, found, decoding) if found.starts else {}
         if need and fits(net, platform.memories, need):
             return Decided(make_point(instance, decisions, net, found, need), least)

@@ -1,13 +1,17 @@
-"""Mappings that differ only in the names of equal cores and equal tiles."""
+"""Mappings that may lead to better points, all that polishing knows of them, and which differ only in names."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
+from shorthaul.dataflow.exploration.enumeration import Points
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
+from shorthaul.dataflow.plan import Point
 
 #: Equal for two mappings that become one when equal cores, and equal tiles, change their names.
 Key: TypeAlias = tuple[bytes, tuple[int, ...], tuple[int, ...]]
@@ -71,3 +75,59 @@ class Symmetry:
                 else:
                     memories[root] = -2 - tile_name[self._tile[core]]
         return bytes(xi), tuple(named), tuple(memories[root] for root in sorted(memories))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths.
+
+    Where it is ``frugal``, that holds for buffers of few tokens, which are all that its schedules may use. A ``small``
+    one is for points of the least footprint: it competes with those that have no more bytes alone.
+    """
+
+    genotype: Genotypes
+    load: int
+    bytes: int
+    price: int
+    tries: int = 0
+    point: Point | None = None
+    frugal: bool = False
+    small: bool = False
+    #: Whether every buffer has room for one more token.
+    is_roomy: bool = False
+
+    @property
+    def kind(self) -> int:
+        """0, 1 where it is frugal, 2 where it is small."""
+        return 2 if self.small else int(self.frugal)
+
+
+@dataclass(slots=True)
+class Knowledge(Points):
+    """What polishing knows after some turns: the points so far, and the mappings that may lead to better ones."""
+
+    #: By price the mapping of the least load within it: of any, of frugal, of small ones.
+    best: tuple[dict[int, Candidate], ...] = field(default_factory=lambda: ({}, {}, {}))
+    #: Mappings to schedule, those that were, and how many were at every price.
+    waiting: dict[tuple[Key, int], Candidate] = field(default_factory=dict)
+    seen: set[tuple[Key, int]] = field(default_factory=set)
+    solves: Counter[tuple[int, int]] = field(default_factory=Counter)
+    #: Mappings and capacities in which shorter periods were looked for.
+    tightened: set[tuple[Key, tuple[int, ...]]] = field(default_factory=set)
+    turns: int = 0
+    #: True where many turns have found no mapping to schedule.
+    is_over: bool = False
+
+    def note(self, found: Candidate) -> None:
+        """Take a mapping for the best at its price if no other is as good."""
+        best = self.best[found.kind]
+        for price, other in list(best.items()):
+            if price >= found.price and other.load >= found.load:
+                del best[price]
+        if all(other.load > found.load for price, other in best.items() if price <= found.price):
+            best[found.price] = found
+
+    def within(self, budget: int, kind: int) -> Candidate | None:
+        """Return the mapping of the least load within a price."""
+        lower = [price for price in self.best[kind] if price <= budget]
+        return self.best[kind][max(lower)] if lower else None
