@@ -23,6 +23,7 @@ from shorthaul.affine.bounds.lifetime import (
     intervals,
     layers,
     phases,
+    single_events,
     successive_chains,
     wavefront,
 )
@@ -229,12 +230,13 @@ _WAVEFRONTS = Family(wavefront.wavefronts, wavefront.sub_bound)
 _INTERVALS = Family(intervals.intervals, wavefront.sub_bound)
 _CROSSINGS = Family(crossing_scans.crossings, crossing_scans.sub_bound)
 _PHASES = Family(phases.phases, phases.sub_bound)
+_SINGLE = Family(single_events.phases_of_single_events, phases.sub_bound)
 _SUCCESSIVE = Family(successive_chains.successive_chains, phases.sub_bound)
 _HOURGLASSES = Family(hourglass.hourglasses, hourglass.sub_bound, has_value=False)
 _CONES = Family(cones.cones, cones.sub_bound, has_value=False)
 _BODIES = Family(convex_body.convex_bodies, convex_body.sub_bound, has_value=False)
-_LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SUCCESSIVE)
-_TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SUCCESSIVE)
+_LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SINGLE, _SUCCESSIVE)
+_TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SINGLE, _SUCCESSIVE)
 _PUBLISHED = (_LAYERS, _WAVEFRONTS)
 
 

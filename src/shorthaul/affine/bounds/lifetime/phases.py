@@ -174,7 +174,7 @@ def _with_middles(
         second = phase_of(reach, middle, later, known, after)
         names = (names_of(once.domain()).pop(), name)
         two = [kind for kind in (first, second) if kind is not None]
-        if kinds := _adding_up(reach, two, once, exists, axis, line):
+        if kinds := adding_up(reach, two, once, exists, axis, line):
             yield Phases(names, tuple(kinds), axis)
         # what neither half needs: read by what is no descendant of the middle, and no ancestor of it
         neither = whole.subtract(before.union(middle).union(middle.apply_range(after)))
@@ -185,11 +185,11 @@ def _with_middles(
             continue
         second = phase_of(reach, middle, later, known, after, taken=middle.reverse().apply_range(third.vertices))
         three = [kind for kind in (first, second, replace(third, whole=True)) if kind is not None]
-        if kinds := _adding_up(reach, three, once, exists, axis, line):
+        if kinds := adding_up(reach, three, once, exists, axis, line):
             yield Phases(names, tuple(kinds), axis)
 
 
-def _adding_up(
+def adding_up(
     reach: Reachability,
     kinds: Sequence[Phase],
     pairs: isl.UnionMap,
@@ -243,7 +243,7 @@ def _of_steps(
         for inside, edges in tried:
             if _is_small(kinds):
                 single = phase_of(reach, same, once, exists, inside, through=between, edges=edges)
-                kinds = _adding_up(reach, [single] if single else [], once, exists, axis, line) or kinds
+                kinds = adding_up(reach, [single] if single else [], once, exists, axis, line) or kinds
         if kinds:
             yield Phases((event,), tuple(kinds), axis)
     if not line or twice.is_empty():
@@ -258,7 +258,7 @@ def _of_steps(
         if _is_small(doubled):
             double = phase_of(reach, same, twice, exists, alone, taken=taken, through=between, edges=edges)
             both = [replace(double, times=2)] if double else []
-            doubled = _adding_up(reach, both, twice, exists, axis, line) or doubled
+            doubled = adding_up(reach, both, twice, exists, axis, line) or doubled
     if doubled:
         yield Phases((event,), (*kinds, *doubled), axis)
 

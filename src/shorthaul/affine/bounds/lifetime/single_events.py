@@ -1,0 +1,76 @@
+"""Phases between single vertices: steps of which each needs all of the one before, or of the one before that.
+
+In x = A x every sum of a step needs all values of the step before, and all of these together need all of A. So all of A
+is read between one vertex of step t and one of step t + 2, the first or the last of their loops: the lemma on phases
+with one event in each step, where events of all lines would share what they read, and not add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import islpy as isl
+
+from shorthaul.affine.bounds.lifetime.phases import Phases, adding_up, between_events, events_of, phase_of
+from shorthaul.affine.bounds.lifetime.wavefront import Reachability
+from shorthaul.affine.effort import within
+from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.tuning import FURTHER_COMPOSITIONS, MOST_PHASE_LOOPS, PHASE_OPERATIONS
+
+_SET = isl.dim_type.set
+
+
+def phases_of_single_events(flow: DataFlow) -> Iterator[Phases]:
+    """Yield the arguments of every statement with loops inside of the one that counts the steps."""
+    reach = Reachability.of(flow)
+    statements = flow.program.statements
+    # Where no reference leads from one value to several readers (stencils), steps need little of those before.
+    if all(item.relation.is_single_valued() for statement in statements for item in flow.out_of(statement.name)):
+        return
+    for statement in statements:
+        domain, free = events_of(flow, reach, statement.name)
+        width = statement.domain.dim(_SET)
+        if width - (free is not None) > MOST_PHASE_LOOPS + 1:
+            continue
+        for axis in range(width):
+            if any(at != free for at in range(axis + 1, width)):
+                yield from within(PHASE_OPERATIONS, _of_statement(flow, reach, statement.name, domain, axis))
+
+
+def _of_statement(flow: DataFlow, reach: Reachability, name: str, domain: isl.UnionSet, axis: int) -> Iterator[Phases]:
+    for events in _single(name, domain, axis):
+        exists = reach.ancestors(name, events, steps=FURTHER_COMPOSITIONS)
+        for length in (1, 2):
+            pairs = _apart(name, events, axis, length).intersect(exists.reverse())
+            if pairs.is_empty():
+                continue
+            same = pairs.domain().identity()
+            between = between_events(flow, reach, pairs, FURTHER_COMPOSITIONS)
+            kind = phase_of(reach, same, pairs, exists, between)
+            kinds = [] if kind is None else [replace(kind, times=length)]
+            if kinds := adding_up(reach, kinds, pairs, exists, axis, range(axis)):
+                yield Phases((name,), tuple(kinds), axis)
+
+
+def _single(name: str, domain: isl.UnionSet, axis: int) -> Iterator[isl.UnionSet]:
+    """Yield the first events of every step of the loop ``axis``, and the last ones."""
+    events = domain.get_set_list().get_at(0)
+    width = events.dim(_SET)
+    x = [f"x{at}" for at in range(width)]
+    steps = isl.Map.read_from_str(
+        isl.DEFAULT_CONTEXT, f"{{ [{', '.join(x[: axis + 1])}] -> {name}[{', '.join(x)}] }}"
+    ).intersect_range(events)
+    for single in (steps.lexmin(), steps.lexmax()):
+        yield isl.UnionSet.from_set(single.range().coalesce())
+
+
+def _apart(name: str, events: isl.UnionSet, axis: int, length: int) -> isl.UnionMap:
+    """Return event -> event that is ``length`` steps of the loop ``axis`` later, in the same loops around."""
+    width = events.get_set_list().get_at(0).dim(_SET)
+    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
+    where = " and ".join([*(f"x{at} = y{at}" for at in range(axis)), f"y{axis} = x{axis} + {length}"])
+    pairs = isl.UnionMap.read_from_str(
+        isl.DEFAULT_CONTEXT, f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {where} }}"
+    )
+    return pairs.intersect_domain(events).intersect_range(events)
