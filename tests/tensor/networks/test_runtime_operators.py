@@ -23,10 +23,12 @@ OWN = "com.microsoft"
 RNG = np.random.default_rng(0)
 
 
-def computed(model: Any, path: Path, given: dict[str, Any] | None = None) -> tuple[dict[str, Array], list[Array]]:
+def computed(
+    model: Any, path: Path, given: dict[str, Any] | None = None, barriers: int = 0
+) -> tuple[dict[str, Array], list[Array]]:
     """Return inputs and weights by name, and the outputs of a plan that is executed."""
     network = network_from_onnx(model.SerializeToString())
-    assert not any(item.barrier for item in network.operators)
+    assert sum(item.barrier for item in network.operators) == barriers
     plan, replayed = planned(network, machine(10**5), Search(effort=0.1))
     assert not replayed.violations
     values = {}
@@ -238,3 +240,43 @@ def test_quantised_by_range_and_in_parts(tmp_path: Path) -> None:
     near_half = np.rint((given - 128.0) / 2)
     means = np.concatenate([near_half, given - 128.0], 1).mean((2, 3), keepdims=True)
     np.testing.assert_array_equal(made, np.rint(means) + 128)
+
+
+@pytest.mark.parametrize(
+    ("few_bits", "kind", "shared"), [(0, "silu", 1), (0, "swiglu", 0), (4, "swiglu", 1), (8, "relu", 1)]
+)
+def test_experts_get_the_tokens_that_are_sent_to_them(few_bits: int, kind: str, shared: int, tmp_path: Path) -> None:
+    """Each token alone, expert by expert; as onnxruntime 1.32 computes it, which was compared once."""
+    t, c, f, e, k = 5, 8, 6, 4, 2
+    wide = 2 * f if kind == "swiglu" else f
+    net = Net("experts", filled=True)
+    x, scores = net.input(1, t, c), net.input(t, e)
+    numbers, parts = [], []
+    for rows, columns in ((wide, c), (c, f)):
+        if few_bits:
+            packed = RNG.integers(0, 256, (e, rows, columns * few_bits // 8))
+            scale = RNG.uniform(0.01, 0.1, (e, rows)).astype(np.float32)
+            whole = np.stack([packed >> at & 2**few_bits - 1 for at in range(0, 8, few_bits)], -1)
+            numbers.append((whole.reshape(e, rows, columns) - 2 ** (few_bits - 1)) * scale[..., None])
+            parts += [net.constant(packed, np.uint8), net.constant(scale, np.float32)]
+        else:
+            numbers.append(RNG.standard_normal((e, rows, columns)).astype(np.float32))
+            parts.append(net.constant(numbers[-1], np.float32))
+        parts.append("")
+    more = {"expert_weight_bits": few_bits} if few_bits else {}
+    more |= {"swiglu_fusion": 1, "activation_beta": 1.0} if kind == "swiglu" else {}
+    y = net.op("QMoE" if few_bits else "MoE", x, scores, *parts, domain=OWN, k=k, activation_type=kind,
+               normalize_routing_weights=shared, **more)  # fmt: skip
+    values, (found,) = computed(net.model(net.op("Neg", y)), tmp_path, barriers=1)
+    for token, score, made in zip(values[x][0], values[scores], found[0], strict=True):
+        best = np.argsort(-score)[:k]
+        share = np.exp(score[best]) / (np.exp(score[best]).sum() if shared else np.exp(score).sum())
+        expected = np.zeros(c)
+        for expert, part in zip(best, share, strict=True):
+            inside = numbers[0][expert] @ token
+            if kind == "swiglu":
+                inside = inside[::2] / (1 + np.exp(-inside[::2])) * (inside[1::2] + 1)
+            inside = np.maximum(inside, 0) if kind == "relu" else inside
+            inside = inside / (1 + np.exp(-inside)) if kind == "silu" else inside
+            expected += part * (numbers[1][expert] @ inside)
+        near(made, -expected)

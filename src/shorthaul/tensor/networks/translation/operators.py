@@ -457,6 +457,20 @@ def turned(builder: Builder, node: Node) -> bool:
     return True
 
 
+def experts(builder: Builder, node: Node) -> bool:
+    """Experts as one operator: the traffic of all weights, and the operations of the ``k`` that each token is sent to.
+
+    Which those are depends on data, so that nothing is fused with it.
+    """
+    every = 3 if node.kind.endswith("QMoE") else 2
+    shapes = [builder.shape(name) for name in node.inputs[2::every][:3] if name]
+    packed = 8 // int(node.attributes.get("expert_weight_bits", 4)) if node.kind.endswith("QMoE") else 1
+    weights = sum(math.prod(shape[1:]) for shape in shapes) * packed
+    tokens = math.prod(builder.shape(node.inputs[0])[:-1])
+    builder.barrier(node, work=2.0 * tokens * int(node.attributes.get("k", 1)) * weights, unit="matrix", known=True)
+    return True
+
+
 TRANSLATIONS: Final[dict[str, Translate]] = {
     **dict.fromkeys(_POINTWISE, pointwise),
     **dict.fromkeys(("MatMul", "QLinearMatMul", "MatMulInteger"), matmul),
@@ -478,5 +492,6 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     "Pad": pad,
     **LOOKUPS,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent),
+    **dict.fromkeys(("MoE", "QMoE"), experts),
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), turned),
 }

@@ -344,7 +344,7 @@ def _embedded(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
 
 _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]]] = {
     **dict.fromkeys(("SimplifiedLayerNormalization", "BiasGelu", "FastGelu", "QuickGelu", "RotaryEmbedding"), _as_read),
-    **dict.fromkeys(("Gelu", "QLinearSigmoid", "QLinearLeakyRelu"), _as_read),
+    **dict.fromkeys(("Gelu", "QLinearSigmoid", "QLinearLeakyRelu", "MoE", "QMoE"), _as_read),
     "Loop": _looped,
     "Slice": _sliced,
     "MatMulNBits": _packed,
