@@ -59,6 +59,12 @@ chain("GatherElements", number([[[0, 4], [1, -1], [3, 3]]] * 2, np.int64), axis=
 chain("GatherElements", number([[3, 0, 0, 1]] * 3, np.int64), axis=0, shape=(4, 4), named="GatherElements of columns")
 chain("GatherND", number([[[0, 3], [1, 1], [0, 2]]] * 2, np.int64), batch_dims=1, shape=(2, 2, 4, 3))
 chain("GatherND", number([[1, 3], [0, 0]], np.int64), shape=(2, 4), named="GatherND of places")
+chain("ScatterElements", number([[[4, 1], [-2, 0]]] * 3, np.int64), weight(3, 2, 2), axis=1, shape=(3, 5, 2))
+chain("ScatterElements", number([[2, 0, 2], [2, 3, -1]], np.int64), weight(2, 3), axis=0, shape=(4, 3),
+      named="ScatterElements added", reduction="add")  # fmt: skip
+chain("ScatterND", number([[[3], [-1]], [[0], [1]]], np.int64), weight(2, 2, 3, 2), shape=(6, 3, 2))
+chain("ScatterND", number([[0, 3], [1, 1], [0, 3]], np.int64), weight(3, 3), shape=(2, 4, 3), reduction="max",
+      named="ScatterND of places")  # fmt: skip
 chain("GridSample", lambda net: net.weight(2, 4, 3, 2), shape=(2, 3, 5, 6), opset=16)
 chain("Slice", opset=9, starts=[-2, 1], ends=[99, -1], axes=[-1, 1], named="Slice along negative axes, version 9")
 chain("MaxPool", kernel_shape=[3, 3], strides=[3, 3], pads=[1, 1, 1, 1], ceil_mode=1, shape=(1, 4, 5, 8),

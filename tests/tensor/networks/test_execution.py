@@ -52,6 +52,8 @@ ALWAYS = {
         "Gather of what was made",
         "GatherElements",
         "GatherND",
+        "ScatterElements added",
+        "ScatterND",
         "GridSample",
         "Slice along negative axes, version 9",
         "MaxPool with a last window behind",

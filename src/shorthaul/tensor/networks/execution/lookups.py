@@ -44,6 +44,36 @@ def taken(piece: Piece) -> Array:
     return piece.by_reference({piece.input(0): piece.take(0, mesh(*whole)), piece.input(1): named})
 
 
+_WAYS: Final = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def put(piece: Piece) -> Array:
+    """Return elements with others put among them, at those of the named places that lie here."""
+    places, shape, given = piece.written(), piece.shape(0), piece.shape(1)
+    made = piece.take(0, mesh(*places)).copy()
+    if piece.kind == "ScatterND":
+        counted, along = list(range(given[-1])), [np.arange(size) for size in given]
+        from_where = [*along[:-1], *places[given[-1] :]]
+    else:
+        counted = [int(piece.node.attributes.get("axis", 0)) % len(shape)]
+        along = from_where = [np.arange(given[at]) if at in counted else place for at, place in enumerate(places)]
+    named, new = piece.take(1, mesh(*along)), piece.take(2, mesh(*from_where))
+    each = np.moveaxis(named, -1, 0) if piece.kind == "ScatterND" else named[None]
+    each = np.stack([one % shape[at] - places[at][0] for one, at in zip(each, counted, strict=True)])
+    sizes = np.array([len(places[at]) for at in counted]).reshape(-1, *[1] * (each.ndim - 1))
+    here = ((each >= 0) & (each < sizes)).all(0)
+    where = [one[here] for one in each]
+    if piece.kind != "ScatterND":
+        others = np.nonzero(here)
+        where = [where[0] if at in counted else others[at] for at in range(len(shape))]
+    way = _WAYS.get(str(piece.node.attributes.get("reduction", "none")))
+    if way is None:
+        made[tuple(where)] = new[here]
+    else:
+        way.at(made, tuple(where), new[here])
+    return made
+
+
 def rows_of(node: Node) -> str:
     """Return the name of the rows of a table that a node names."""
     return f"{node.inputs[0]} (rows of {node.name})"
@@ -52,4 +82,5 @@ def rows_of(node: Node) -> str:
 LOOKUPS: Final[dict[str, Kind]] = {
     "Gather": Kind(gather),
     **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), Kind(taken)),
+    **dict.fromkeys(("ScatterElements", "ScatterND"), Kind(put)),
 }

@@ -71,7 +71,36 @@ def taken(builder: Builder, node: Node) -> bool:
     return True
 
 
+def put(builder: Builder, node: Node) -> bool:
+    """Elements of a tensor put, or added, at places that another one names: every tile looks at all of them.
+
+    Where those are more than a memory holds, nothing is known but the traffic.
+    """
+    table, places, updates = node.inputs[:3]
+    shape, given, new = builder.shape(table), builder.shape(places), builder.shape(updates)
+    dims, axes = output_dims(builder, node)
+    if node.kind == "ScatterND":
+        inside, elements = [dims.add("w", size) for size in given], math.prod(given)
+        named, put_in = inside, [*inside[:-1], *axes[given[-1] :]]
+        fits = new == (*given[:-1], *shape[given[-1] :])
+    else:
+        axis = int(node.attributes.get("axis", 0)) % max(1, len(shape))
+        fits = len(given) == len(shape) and given == new
+        fits = fits and all(size == shape[at] for at, size in enumerate(given) if at != axis)
+        if fits:
+            inside, elements = [dims.add("w", given[axis])], given[axis]
+            named = put_in = [*axes[:axis], *inside, *axes[axis + 1 :]]
+    bits = builder.graph.bits.get(places, 64) + builder.graph.bits.get(updates, 32)
+    if not fits or elements * bits > 8 * builder.most_row_bytes:
+        return False
+    reads = builder.reads(table, axes) + builder.reads(places, named) + builder.reads(updates, put_in)
+    work = (math.prod(shape) + math.prod(new)) / math.prod(dims.sizes)
+    builder.add(node, dims, reads, axes, work=work, whole=inside, padded=True)
+    return True
+
+
 LOOKUPS: Final[dict[str, Callable[[Builder, Node], bool]]] = {
     "Gather": gather,
     **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), taken),
+    **dict.fromkeys(("ScatterElements", "ScatterND"), put),
 }
