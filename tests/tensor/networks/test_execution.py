@@ -441,3 +441,18 @@ def test_a_model_of_functions_computes_the_same(name: str) -> None:
         np.testing.assert_allclose(found[output], values, rtol=1e-12)
     told = json.loads({item.key: item.value for item in written.functions[0].metadata_props}["shorthaul.tiles"])
     assert [item["tile"] for item in told] == [loop.tile for loop in plan.groups[0].loops]
+
+
+def test_windows_over_a_grid_of_blocks_are_copied_where_they_do_not_fit() -> None:
+    """Rows cut by windows of neighbours and then over a grid: what one step reads lies over all of the image."""
+    net = Net("grid", filled=True)
+    blocks = net.reshape(net.op("Relu", net.input(16, 4, 3)), 4, 4, 2, 2, 3)
+    image = net.reshape(net.transpose(blocks, 0, 2, 1, 3, 4), 8, 8, 3)
+    grid = net.reshape(net.transpose(net.reshape(image, 2, 4, 2, 4, 3), 1, 3, 0, 2, 4), 16, 4, 3)
+    model = net.model(net.op("Neg", net.layernorm(grid, 3))).SerializeToString()
+    assert not any(item.barrier for item in network_from_onnx(model).operators)
+    on = machine(700)
+    network = network_from_onnx(model, most_row_bytes=on.most_row_bytes())
+    assert [item.kind for item in network.operators if item.barrier] == ["Transpose"]
+    plan = NetworkPlan(tuple(item.group for item in next(fuse(network, on, Search(), 700))))
+    assert agrees(network, plan, 700, double=True)

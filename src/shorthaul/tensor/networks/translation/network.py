@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from shorthaul.core.errors import InputError
+from shorthaul.tensor.networks.boxes import box_of, full
+from shorthaul.tensor.networks.loops import shapes_of
 from shorthaul.tensor.networks.model import Expand, Network, Origin, Permute, Regroup, Stride
 from shorthaul.tensor.networks.translation.agreement import expect_signature
 from shorthaul.tensor.networks.translation.builder import Builder, chained
@@ -51,9 +53,42 @@ def translated(
     """Return the network of an ONNX model with the graph it was made of; see :func:`network_from_onnx`."""
     sizes = {} if dims is None else dict(dims)
     origin = Origin(data if file is None else file, sizes, most_row_bytes)
-    made = _translated(data, origin, frozenset())
-    long = _long_softmax(made.network.whole or made.network, most_row_bytes)
-    return _translated(data, origin, long) if long else made
+    made = _translated(data, origin, frozenset(), frozenset())
+    long, spread = _long_softmax(made.network.whole or made.network, most_row_bytes), _spread_views(made)
+    return _translated(data, origin, long, spread) if long or spread else made
+
+
+def _spread_views(made: Translation) -> frozenset[str]:
+    """Return the turned tensors of which the least tiles of a reader lie over more of the source than a memory holds.
+
+    So do windows over a grid in an image that was cut into blocks before: such a tensor is copied.
+    """
+    network, views = made.network, {node.outputs[0]: node for node in made.graph.nodes if node.kind in _VIEWS}
+    found, most = set[str](), network.origin.most_row_bytes if network.origin else math.inf
+
+    def turned(name: str) -> str:
+        while name in views and views[name].kind != "Transpose":
+            name = views[name].inputs[0]
+        return name if name in views else ""
+
+    for number, (item, node) in enumerate(zip(network.operators, made.nodes, strict=True)):
+        for access in () if item.barrier else item.reads:
+            tensor = network.tensors[access.tensor]
+            is_turned = any(isinstance(step, Permute) for step in access.steps)
+            if is_turned and tensor.role == "made" and tensor.elements * tensor.bits > 8 * most:
+                least = []
+                for shape in shapes_of(network, (number,)):
+                    cut = {dim for _, dim in (*shape.sink, *shape.inner)}
+                    dims = [full(1 if dim in cut else size) for dim, size in enumerate(item.dims)]
+                    touched = (
+                        math.prod(int(span.lengths()[0]) for span in box_of(each, dims))
+                        * network.tensors[each.tensor].bits
+                        for each in (access, item.writes[0])
+                    )
+                    least.append(sum(touched))
+                if min(least) > 8 * most:
+                    found |= {name for name in map(turned, node.inputs) if name}
+    return frozenset(found)
 
 
 def _long_softmax(network: Network, most_row_bytes: float) -> frozenset[str]:
@@ -67,7 +102,7 @@ def _long_softmax(network: Network, most_row_bytes: float) -> frozenset[str]:
     return frozenset(found)
 
 
-def _translated(data: bytes, origin: Origin, long_softmax: frozenset[str]) -> Translation:
+def _translated(data: bytes, origin: Origin, long_softmax: frozenset[str], copied: frozenset[str]) -> Translation:
     file = origin.model if isinstance(origin.model, Path) else None
     try:
         long_rows = LongRows(origin.most_row_bytes, long_softmax)
@@ -79,7 +114,10 @@ def _translated(data: bytes, origin: Origin, long_softmax: frozenset[str]) -> Tr
             guessed |= set(node.outputs) if is_guess else set()
             try:
                 expect_signature(node.proto, graph.opsets)
-                _translate(builder, node)
+                if copied.isdisjoint(node.outputs):
+                    _translate(builder, node)
+                else:
+                    builder.barrier(node, known=True)
             except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
                 if is_guess:  # which is what does not fit, perhaps
                     builder.barrier(node)
