@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from shorthaul.core.search import Search
-from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.states.layered_search import layered
 
 
@@ -51,6 +51,17 @@ def symmetric_product(n: int, k: int) -> Cdag:
             for step in range(k):
                 total = graph.node(total, *{matrix[row][step], matrix[column][step]})
     return graph.done()
+
+
+def doubled(cdag: Cdag, chosen: IntArray, weights: IntArray | None = None) -> Cdag:
+    """Return the graph with a second input beside each of some, read by the same nodes."""
+    sources, targets = cdag.edge_arrays()
+    number = np.full(cdag.n, -1)
+    number[chosen] = cdag.n + np.arange(len(chosen))
+    again = number[sources] >= 0
+    if weights is None:
+        weights = np.ones(cdag.n + len(chosen), dtype=np.int64)
+    return build(weights, np.append(sources, number[sources[again]]), np.append(targets, targets[again]))
 
 
 def lu(n: int) -> Cdag:

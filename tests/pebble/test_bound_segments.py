@@ -9,7 +9,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.pebble.families import Graph, cholesky, fused_product, lu, shuffled, symmetric_product, triangular_solve
+from tests.pebble.families import (
+    Graph,
+    cholesky,
+    doubled,
+    fused_product,
+    lu,
+    shuffled,
+    stays_below_optima,
+    symmetric_product,
+    triangular_solve,
+)
 from tests.samples import samples
 
 from shorthaul.core.search import Search
@@ -248,6 +258,44 @@ def test_products_one_after_the_other_are_bounded_together() -> None:
     assert len(found.pieces) == 2
     assert 0.3 * cost < found.excess < cost
     assert len(segments.excess(cdag, 6, recompute=True, search=Search()).pieces) == 1  # that of inputs
+
+
+def products_of_several_values(seed: int, sides: tuple[int, int]) -> tuple[Cdag, int]:
+    """Return a product, some of whose operands consist of two values, with a budget."""
+    rng = np.random.default_rng(seed)
+    m, n, k = rng.integers(*sides, 3).tolist()
+    plain = [fused_product(m, n, k), symmetric_product(m + 1, k), triangular_solve(m + 1, n), scaled(m, n, k)]
+    cdag = plain[int(rng.integers(4))]
+    inputs = np.flatnonzero(cdag.is_input())
+    chosen = inputs[rng.random(len(inputs)) < rng.choice([0.5, 1.0])]
+    weights = rng.integers(1, int(rng.choice([2, 2, 4])), cdag.n + len(chosen))
+    cdag = shuffled(doubled(cdag, chosen, weights), rng)
+    return cdag, cdag.least_budget() + int(rng.integers(0, 4))
+
+
+def test_operands_of_several_values_count_with_all_of_them() -> None:
+    for make in (lambda: fused_product(9, 9, 9), lambda: symmetric_product(11, 8)):
+        one = make()
+        two = shuffled(doubled(one, np.flatnonzero(one.is_input())), np.random.default_rng(1))
+        found, again = (segments.excess(cdag, 12, recompute=False, search=Search()).excess for cdag in (one, two))
+        assert again > 1.8 * found > 0
+        assert again <= belady.plan(two, 12).traffic(two.weights) - two.algorithmic_bound()
+
+
+def test_no_bound_of_several_values_exceeds_an_optimum_or_a_plan() -> None:
+    one = fused_product(3, 3, 2)
+    games = [(shuffled(doubled(one, np.flatnonzero(one.is_input())), np.random.default_rng(1)), 6)]
+    lifted, _ = stays_below_optima(
+        games, lambda cdag, budget: segments.excess(cdag, budget, recompute=False, search=Search()).excess
+    )
+    assert lifted == 1
+    for seed in range(20):
+        cdag, budget = products_of_several_values(seed, (4, 8))
+        cost = belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
+        found = segments.excess(cdag, budget, recompute=False, search=Search())
+        assert found.excess <= cost
+        lifted += found.excess > 0
+    assert lifted > 5
 
 
 @pytest.mark.parametrize("text", [*KERNELS, "stencil:n=40,t=25,word=1", "pyramid:n=24,word=1", "fft:n=32,word=1"])

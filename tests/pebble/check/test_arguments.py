@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.pebble.check.test_certificate import proven
-from tests.pebble.families import Graph, fused_product, grid, lu, shuffled
+from tests.pebble.families import Graph, doubled, fused_product, grid, lu, shuffled
 from tests.pebble.test_crossing import small
 from tests.pebble.test_gathers import gathered
 from tests.pebble.test_grids import FAR, inside, least_by_sets
@@ -37,6 +37,7 @@ FAMILIES: dict[str, tuple[Callable[[], Cdag], int, str]] = {
     "butterfly": (lambda: kernels_as_graphs.fft(n=64, word=1), 8, "crossing"),
     "product": (lambda: kernels_as_graphs.matmul(m=8, n=8, k=8, word=1), 6, "product"),
     "fused product": (lambda: fused_product(8, 8, 8), 6, "product"),
+    "product of several values": (lambda: doubled(fused_product(7, 7, 7), np.arange(30)), 9, "product"),
     "LU": (lambda: lu(14), 10, "product"),
     "powers of a matrix": (lambda: sparse.exp(n=16, percent=20, k=4, most=1, seed=2), 8, "gather"),
     "conjugate gradients": (lambda: sparse.cg(n=12, percent=30, k=3, most=1, seed=2), 14, "moment"),

@@ -62,7 +62,7 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
         cut = contraction_excess(cdag, one, budget, recompute=recompute, search=search)
         failures = 0 if cut.excess else failures + 1
         if cut.excess:
-            size = 3 * len(one.terms) + 2 * len(one.accumulators)
+            size = 3 * len(one.terms) + 2 * len(one.accumulators) + 2 * len(one.beside)
             pieces.append(Piece(one.nodes, cut.excess, partial(cut.shown, one), size))
         elif failures == tuning.PRODUCTS_PATIENCE:
             break
@@ -88,6 +88,7 @@ class Cut:
             "terms": [terms[at : at + 3] for at in range(0, len(terms), 3)],
             "coordinates": found.places.tolist(),
             "sums": [list(pair) for pair in zip(nodes, after, strict=True)],
+            "beside": [names(cdag, pair) for pair in found.beside],
         }
         return [{"kind": "product", **prices, **parts}]
 
@@ -96,7 +97,8 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     """Return a lower bound on what the nodes of a contraction move beyond inputs and outputs.
 
     **Theorem.** Terms are numbered as they are computed; N of them, in Z sums. Cut a schedule after some of them. A
-    stretch with q terms, of c sums, reads operands of a weight of q r(c) at least, see :func:`_rates`. They are in fast
+    stretch with q terms, of c sums, reads operands of a weight of q r(c) at least, see :func:`_rates`; values that are
+    read wherever an operand is count with it. They are in fast
     memory at its start, or loaded in it, or computed in it, once each. So are the p partial values of sums, of weight s
     at least, that were computed before and go on in it. At the cut before, after a term t, the memory holds what t
     reads: of that the partial sum is of no use any more, nor is what is no operand of any term. Let R(t) be the rest of

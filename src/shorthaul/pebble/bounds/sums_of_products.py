@@ -19,14 +19,15 @@ class Contraction:
     """Terms x_t y_t, each added into one sum z_t.
 
     ``left``, ``right``, ``sums`` (shape (terms,)) number the two operands and the sum of each term, from 0.
-    ``operands`` are the nodes of both kinds, ``accumulators`` the terms and partial sums, ``results`` the
-    complete sums. ``duplicates`` is d such that
+    ``operands`` are the nodes of both kinds and those beside them, ``accumulators`` the terms and partial sums,
+    ``results`` the complete sums. ``duplicates`` is d such that
     any set of terms with a left operands, b right operands and c sums has at most sqrt(d a b c) members.
     ``left_weight``, ``right_weight``, ``sum_weight`` are the least weights of such values. ``is_shared`` tells that
     some operand is on both sides, ``is_symmetric`` also that no two terms have the same two operands, and that each
     operand has one k, whatever its side.
     ``terms`` are the nodes of the terms, ``pairs`` (shape (terms, 2)) their operands, ``places`` (shape (terms, 3))
     what tells the terms apart; ``after`` is the node of the same sum that reads each accumulator, -1 for results.
+    ``beside`` (shape (values, 2)) are operands and values that the same nodes read: weights of operands are with these.
     """
 
     terms: IntArray
@@ -37,6 +38,7 @@ class Contraction:
     right: IntArray
     sums: IntArray
     operands: IntArray
+    beside: IntArray
     accumulators: IntArray
     results: IntArray
     duplicates: int
@@ -62,8 +64,8 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
 
     A partial sum adds two computed values that nothing else reads, or a product to a value that nothing else reads
     (fused multiply-add); other terms are nodes of two operands. Of more than two operands beside the partial sum, those
-    with the fewest readers count. Terms belong together if they share operands or sums. Where each operand is in one
-    term alone there is nothing to gain. It ends with the search.
+    with the fewest readers count, and values that the same nodes read count as one. Terms belong together if they share
+    operands or sums. Where each operand is in one term alone there is nothing to gain. It ends with the search.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
     >>> [found] = contractions(matmul(m=2, n=3, k=4, word=1), search=Search())
@@ -74,7 +76,8 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
     if effort > search.left():
         return
     search.spend(effort)
-    is_sum, into, terms, operands = _terms(cdag)
+    same = _same_readers(cdag)
+    is_sum, into, terms, operands = _terms(cdag, same)
     if len(terms) == 0:
         return
     total = _totals(cdag, into)
@@ -95,7 +98,7 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
         search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.PRODUCTS_RATE)
         one, best = None, 0.0
         for kept in _alike(operands[chosen], total[terms[chosen]]):
-            found = _oriented(cdag, terms[chosen[kept]], operands[chosen[kept]], (total, into), members[label])
+            found = _oriented(cdag, terms[chosen[kept]], operands[chosen[kept]], (total, into, same), members[label])
             if found is not None and found.worth() > tuning.WORTH_KEPT * best:
                 one, best = found, found.worth()
         if one is None or len(one.operands) == 2 * len(one.left):
@@ -105,13 +108,16 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
             yield one
 
 
-def _terms(cdag: Cdag) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
+def _terms(cdag: Cdag, same: IntArray) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
     """Return which nodes add two partial sums, into which node each partial sum goes, the terms and their operands.
 
     The shapes are (n,), (n,) with -1 for none, (terms,) and (terms, 2).
     """
-    degrees, readers = cdag.parents.degrees(), cdag.children.degrees()
+    readers = cdag.children.degrees()
     sources, targets = cdag.edge_arrays()
+    counted = same[sources] == sources
+    sources, targets = sources[counted], targets[counted]
+    degrees = np.bincount(targets, minlength=cdag.n)
     alone = readers[sources] == 1
     made = alone & (degrees[sources] > 0)
     count_made, count_alone = (np.bincount(targets[chosen], minlength=cdag.n) for chosen in (made, alone))
@@ -128,6 +134,15 @@ def _terms(cdag: Cdag) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
     sources, targets = sources[kept][sequence], targets[kept][sequence]
     first = np.flatnonzero(np.diff(targets, prepend=-1))
     return is_sum, into, targets[first], np.stack([sources[first], sources[first + 1]], axis=1)
+
+
+def _same_readers(cdag: Cdag) -> IntArray:
+    """Return for each node the first one that the same nodes read, itself where one reads it or none; shape (n,)."""
+    same, readers = np.arange(cdag.n, dtype=np.int64), cdag.children
+    first: dict[bytes, int] = {}
+    for node in np.flatnonzero(readers.degrees() > 1).tolist():
+        same[node] = first.setdefault(np.sort(readers.neighbours(node)).tobytes(), node)
+    return same
 
 
 def _alike(operands: IntArray, sums: IntArray) -> Iterator[IntArray]:
@@ -166,42 +181,47 @@ def _totals(cdag: Cdag, into: IntArray) -> IntArray:
 
 
 def _oriented(
-    cdag: Cdag, terms: IntArray, operands: IntArray, sums_of: tuple[IntArray, IntArray], accumulators: IntArray
+    cdag: Cdag, terms: IntArray, operands: IntArray, links: tuple[IntArray, IntArray, IntArray], accumulators: IntArray
 ) -> Contraction | None:
     """Return the contraction of some terms with the better of the ways to call one operand the left one.
 
     Terms that do not fit into it are left out. Where an operand is a left one of some terms and a right one of others,
-    one word of it may serve as both: then each counts with half its weight. ``sums_of`` are, by node, the last partial
-    sum and the next one.
+    one word of it may serve as both: then each counts with half its weight. ``links`` are, by node, the last partial
+    sum, the next one, and the first node of the same readers.
     """
-    total, _ = sums_of
+    total, _, _ = links
     sums = np.unique(total[terms], return_inverse=True)[1]
     classes = _classes_of_operands(operands, sums)
     sided = _by_sides(operands, classes)
+    coloured = _by_colours(sided)
     best: tuple[float, Contraction | None] = 0.0, None
-    for pairs in (sided, sided[:, ::-1], np.sort(operands, axis=1), np.sort(operands, axis=1)[:, ::-1]):
+    for pairs in (sided, sided[:, ::-1], coloured, coloured[:, ::-1]):
         for boxes in (_boxes_of_classes(pairs, sums, classes), _boxes_of_sets(pairs, sums)):
             if len(boxes.terms):
-                found = _contraction(cdag, terms[boxes.terms], pairs[boxes.terms], boxes, sums_of, accumulators)
+                found = _contraction(cdag, terms[boxes.terms], pairs[boxes.terms], boxes, links, accumulators)
                 best = max(best, (found.worth(), found), key=lambda item: item[0])
     return best[1]
 
 
 def _contraction(
-    cdag: Cdag, terms: IntArray, pairs: IntArray, boxes: _Boxes, sums_of: tuple[IntArray, IntArray],
+    cdag: Cdag, terms: IntArray, pairs: IntArray, boxes: _Boxes, links: tuple[IntArray, IntArray, IntArray],
     accumulators: IntArray,
 ) -> Contraction:  # fmt: skip
-    total, into = sums_of
+    total, into, same = links
     names_left, left = np.unique(pairs[:, 0], return_inverse=True)
     names_right, right = np.unique(pairs[:, 1], return_inverse=True)
     results, sums = np.unique(total[terms], return_inverse=True)
     accumulators = accumulators[np.isin(total[accumulators], results)]
+    names = np.union1d(names_left, names_right)
+    further = np.flatnonzero(np.isin(same, names) & (same != np.arange(cdag.n)))
+    beside = np.column_stack([same[further], further])
+    weights = cdag.weights + np.bincount(beside[:, 0], cdag.weights[further], cdag.n).astype(np.int64)
     is_shared = bool(np.isin(names_left, names_right).any())
     is_symmetric = is_shared and boxes.duplicates == 1 and _is_symmetric(pairs, boxes.places[:, 2])
     return Contraction(
         terms, pairs, boxes.places, into[accumulators],
-        left, right, sums, np.union1d(names_left, names_right), accumulators, results, boxes.duplicates,
-        int(cdag.weights[names_left].min()), int(cdag.weights[names_right].min()),
+        left, right, sums, np.union1d(names, further), beside, accumulators, results, boxes.duplicates,
+        int(weights[names_left].min()), int(weights[names_right].min()),
         int(cdag.weights[accumulators].min()), is_shared, is_symmetric,
     )  # fmt: skip
 
@@ -233,6 +253,22 @@ def _by_sides(operands: IntArray, classes: IntArray) -> IntArray:
     else:
         turned = side[one] > side[one + count]
     return np.where(turned[:, None], operands[:, ::-1], operands)
+
+
+def _by_colours(pairs: IntArray) -> IntArray:
+    """Return the pairs turned so that no operand stands on both sides where those that hang together allow it.
+
+    Each set of pairs that hang together is left as most of its pairs are.
+    """
+    names, ends = np.unique(pairs, return_inverse=True)
+    one, other = ends.reshape(-1, 2).T
+    count = len(names)
+    side = component_of(2 * count, np.concatenate([one, other]), np.concatenate([other, one]) + count)
+    turned = side[one] > side[one + count]
+    is_clear = side[one] != side[one + count]
+    part = np.minimum(side[one], side[one + count])
+    against = np.bincount(part, np.where(turned, 1, -1))[part] > 0
+    return np.where((is_clear & (turned != against))[:, None], pairs[:, ::-1], pairs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

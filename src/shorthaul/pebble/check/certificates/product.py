@@ -1,9 +1,11 @@
 """Sums of products, verified: the terms, their coordinates and sums, and how many a number of words can compute.
 
 ``terms`` are triples of nodes: a term, the left and the right operand that it reads. ``sums`` are pairs: a node of a
-sum (each term is one) and the node of the same sum that reads it, or null: a result. ``coordinates`` are triples (i, j,
-k), different for each term. A right operand tells (j, k), a sum (i, j), and a left operand stands for d pairs (i, k) at
-most: of a left operands, b right ones and c sums, at most sqrt(d a b c) terms can be made (Loomis and Whitney).
+sum (each term is one) and the node of the same sum that reads it, or null: a result. ``beside`` are pairs, if there are
+any: an operand, and a value that every term reads that reads the operand; both count as one, of the weight of both.
+``coordinates`` are triples (i, j, k), different for each term. A right operand tells (j, k), a sum (i, j), and a left
+operand stands for d pairs (i, k) at most: of a left operands, b right ones and c sums, at most sqrt(d a b c) terms can
+be made (Loomis and Whitney).
 
 A schedule is cut after every ``stretch``-th term. What a stretch reads, operands and the p values of sums that it goes
 on with, is there at its start, or loaded; an operand counts as loaded where it is computed. Of what the term before the
@@ -41,6 +43,7 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
         lacking = np.flatnonzero(~game.are_edges(operand, terms))
         if len(lacking):
             raise WrongError(f"terms: {game.id(int(terms[lacking[0]]))} does not read its operand")
+    beside = _beside(game, part, terms, left, right)
     members = np.flatnonzero(after != -2)
     root = _roots(cdag.order, after)
     if (after[terms] == -2).any() or len(np.unique(terms)) < len(terms):
@@ -49,15 +52,18 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
         raise WrongError("sums: an input is in a sum")
     if (left == right).any():
         raise WrongError("terms: the operands of a term must differ")
-    operands = np.union1d(left, right)
+    operands = np.union1d(np.union1d(left, right), beside[:, 1])
     if (after[operands] >= 0).any():
         raise WrongError("terms: an operand is a value that a sum goes on with")
     if game.recompute and not cdag.given[operands].all():
         raise WrongError("where values are computed again, operands have to be inputs")
     nodes = np.union1d(operands, members[after[members] >= 0])
     duplicates, is_symmetric = _shape(part, left, right, root[terms])
-    rates = _Rates(game, left, right, duplicates, is_symmetric)
-    return Proven(_Stretches(game, part, rates, root[terms], _rooms(game, terms, operands, after)).excess(), nodes)
+    weights = cdag.weights.copy()
+    np.add.at(weights, beside[:, 0], cdag.weights[beside[:, 1]])
+    rates = _Rates(weights, left, right, duplicates, is_symmetric)
+    rooms, known = _rooms(game, terms, operands, after), int(cdag.weights[operands].sum())
+    return Proven(_Stretches(game, part, rates, root[terms], rooms).excess(known), nodes)
 
 
 def _triples(game: Game, part: Mapping[str, Any]) -> IntArray:
@@ -65,6 +71,22 @@ def _triples(game: Game, part: Mapping[str, Any]) -> IntArray:
     if not isinstance(rows, list) or not rows or any(not isinstance(row, list) or len(row) != 3 for row in rows):
         raise WrongError("terms must be triples of nodes")
     return np.array([[game.node(name) for name in row] for row in rows], dtype=np.int64)
+
+
+def _beside(game: Game, part: Mapping[str, Any], terms: IntArray, left: IntArray, right: IntArray) -> IntArray:
+    """Return pairs of an operand and a value that its terms read too, shape (values, 2)."""
+    rows = part.get("beside", [])
+    if not isinstance(rows, list) or any(not isinstance(row, list) or len(row) != 2 for row in rows):
+        raise WrongError("beside must be pairs of nodes")
+    pairs = np.array([[game.node(name) for name in row] for row in rows], dtype=np.int64).reshape(-1, 2)
+    further = pairs[:, 1]
+    if len(np.unique(further)) < len(further) or np.isin(further, np.append(left, right)).any():
+        raise WrongError("beside: a value is there twice, or an operand itself")
+    for operand, value in pairs.tolist():
+        reading = terms[(left == operand) | (right == operand)]
+        if not len(reading) or not game.are_edges(np.full(len(reading), value), reading).all():
+            raise WrongError(f"beside: {game.id(value)} is not read wherever {game.id(operand)} is")
+    return pairs
 
 
 def _sums(game: Game, part: Mapping[str, Any]) -> IntArray:
@@ -145,13 +167,11 @@ def _rooms(game: Game, terms: IntArray, operands: IntArray, after: IntArray) -> 
 class _Rates:
     """What weight of operands a term takes at least, by the number of sums that its stretch meets."""
 
-    def __init__(self, game: Game, left: IntArray, right: IntArray, duplicates: int, is_symmetric: bool) -> None:
-        weights = game.cdag.weights
-        self.operands = np.union1d(left, right)
+    def __init__(self, weights: IntArray, left: IntArray, right: IntArray, duplicates: int, is_symmetric: bool) -> None:
         self._weights = int(weights[left].min()), int(weights[right].min())
         self._most = _largest(left), _largest(right)
         self._duplicates = duplicates
-        self._is_shared = len(self.operands) < len(np.unique(left)) + len(np.unique(right))
+        self._is_shared = len(np.union1d(left, right)) < len(np.unique(left)) + len(np.unique(right))
         self._is_symmetric = self._is_shared and is_symmetric
         self._most_of_both = _largest(np.append(left, right))
 
@@ -209,7 +229,7 @@ class _Stretches:
         self._terms, self._sums = len(sums), len(np.unique(sums))
         self._stretch = whole(part, "stretch", 1)
         begun, left = _price(part, "begun", value), _price(part, "left", value)
-        self._known = self._sums * (begun + left) + int(weights[rates.operands].sum())
+        self._known = self._sums * (begun + left)
         spare = game.budget % self._unit  # no words fit there
         self._rooms = [room - spare for room in rooms[0]]
         met = np.arange(1, self._sums + 1)
@@ -222,12 +242,15 @@ class _Stretches:
         units = np.ceil(terms * self._rates[fits] / self._unit - 5e-8)
         return float((units * self._unit + self._priced[fits]).min())
 
-    def excess(self) -> int:
-        """Return what is moved beyond inputs and outputs, cut from the end, or in the mean over all ways to cut."""
+    def excess(self, known: int) -> int:
+        """Return what is moved beyond inputs and outputs, cut from the end, or in the mean over all ways to cut.
+
+        So much is ``known`` to be there once: all operands.
+        """
         cuts = max(0, math.ceil(self._terms / self._stretch) - 1)
         first = self._terms - cuts * self._stretch
         from_end = self._least(first) + (cuts * (self._least(self._stretch) - max(self._rooms)) if cuts else 0.0)
         each = float((self._stretch * self._rates + self._priced).min())
         in_the_mean = (self._terms * each - sum(self._rooms)) / self._stretch
         moved = max(from_end, in_the_mean)
-        return max(0, math.ceil(moved * (1 - _ROUNDING) - self._known))
+        return max(0, math.ceil(moved * (1 - _ROUNDING) - self._known - known))
