@@ -29,16 +29,18 @@ BODIES = (
     "x[i] = x[i] + x[k] * B[i][j];",
     "A[i][j] = A[i][j] + A[i][k] * A[k][j]; B[i][j] = B[i][j] + A[i][k] * B[k][j];",
     "A[i][j] = A[i][j] + x[k] * A[k][j];",
+    "t = A[i][k] * A[k][j]; A[i][j] = A[i][j] + t;",
+    "t = A[i][k] * A[k][j]; B[i][j] = A[i][j] + t; A[i][j] = B[i][j];",
 )
 
 
 def random_text(draw: random.Random) -> str:
-    """Return a nest in which k passes i, j or both, in any direction, with borders."""
+    """Return a nest in which k passes i, j or both, all in any direction, with borders."""
     own = " ".join(draw.choice(LOOPS).format(name, draw.choice("001"), draw.choice(("", "", " - 1"))) for name in "ij")
     more = draw.choice(("", "", "for (int i = 0; i < n; i++) x[i] = x[i] + A[i][k];"))
-    return f"""void f(int n, double A[n + 1][n + 1], double B[n][n], double x[n]) {{
+    return f"""void f(int n, double A[n + 1][n + 1], double B[n][n], double x[n], double t) {{
 #pragma scop
-  for (int k = 0; k < n; k++) {{ {own} {{ {draw.choice(BODIES)} }} {more} }}
+  {draw.choice(LOOPS).format("k", 0, "")} {{ {own} {{ {draw.choice(BODIES)} }} {more} }}
 #pragma endscop
 }}"""
 
@@ -74,6 +76,24 @@ def test_shortest_paths_come_near_the_bound_at_real_sizes() -> None:
     boxes = Boxes(flow, sizes, ())
     found = boxes.cost(boxes.passing(boxes.plain(["S0"])))
     assert 2 * 1000**3 / 64 < found < 1.4 * 2 * 1000**3 / 64
+
+
+def test_paths_from_the_last_step_on_by_way_of_a_temporary() -> None:
+    """The loops are passed the other way, and what a temporary holds one after the other is no order to keep."""
+    program = program_from_text("""void f(int n, double W[n][n]) {
+#pragma scop
+      for (int k = n - 1; k >= 0; k--) for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
+        double t = min(W[i][k], W[k][j]);
+        W[i][j] = max(W[i][j], t); }
+#pragma endscop
+    }""")
+    flow = flow_dependences(program)
+    sizes = {"n": 11, "S": 30}
+    boxes = Boxes(flow, sizes, ())
+    here = UpperBound(program, (boxes.passing(boxes.plain(["S0", "S1"])),))
+    assert isinstance(here.steps[0], PassedStep)
+    loads, _ = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes)
 
 
 def test_a_triangle_is_not_passed() -> None:

@@ -20,7 +20,7 @@ from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.folded import folded
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
-from shorthaul.affine.orders.boxes.passed import PassedStep, passed
+from shorthaul.affine.orders.boxes.passed import PassedStep, passed, passed_together, temporaries
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
@@ -191,7 +191,7 @@ class Boxes:
         if isinstance(step, FixedStep | PassedStep):
             return step
         # emitted C, for which there is slack, has one place for both values of an element that is passed
-        for make in (folded,) if self.slack != NO_SLACK else (passed, folded):
+        for make in (folded,) if self.slack != NO_SLACK else (passed, passed_together, folded):
             made = None
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 made = make(self.flow, step.names)
@@ -211,7 +211,8 @@ class Boxes:
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
             names, program = tuple(placement), parts.flow.program
             counts = Counts(parts.flow)
-            conflicts = Conflicts(program, accesses_of(program))
+            apart = temporaries(parts.flow)
+            conflicts = Conflicts(program, tuple(item for item in accesses_of(program) if item.array not in apart))
             mine = tuple(read for name in names for read in reads_of(parts.flow, name))
             inner = Step(names, Phase(names, placement, (), counts), None, 0.0, counts, mine)
             bands = list(tileable(_all(signs_by_array(conflicts, placement)), len(placement[names[0]])))

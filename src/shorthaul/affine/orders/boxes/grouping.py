@@ -346,7 +346,8 @@ class Grouping:
             if other != key and other[:2] == key[:2] and made.made:
                 fresh = union(made.elements).subtract(union(made.loaded)) if made.loaded else union(made.elements)
                 read = zip(group.elements, group.sources, group.values, strict=True)
-                if all(self._elsewhere(*item, made.written).intersect(fresh).is_empty() for item in read):
+                common = [item for item in read if not item[0].intersect(fresh).is_empty()]
+                if all(self._elsewhere(*item, made.written).intersect(fresh).is_empty() for item in common):
                     result.add(other[2][0])
         return frozenset(result)
 

@@ -9,7 +9,7 @@ read the value before or after; so does the next step, which takes over from the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
@@ -18,7 +18,7 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import integer_solution
-from shorthaul.affine.model import Array, Reference, Statement
+from shorthaul.affine.model import Array, Program, Reference, Statement
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
@@ -69,7 +69,7 @@ class PassedStep(AtSizes):
         return sum(item.loads_bytes(sizes, capacity, own) for item in self.boxes)
 
 
-#: By loop: the function that is 0 where the loop is passed, and by how much what lies behind is late.
+#: By loop: the function that is 0 where it is passed, below 0 behind, and by how much subscripts are larger there.
 _Passed = Mapping[int, tuple[Row, Row]]
 
 
@@ -88,8 +88,50 @@ class _Part:
     dropped: tuple[int, ...] = ()
 
 
-def passed(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
+def passed_together(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
+    """Return the same where statements of one nest are passed by what any of them reads of what any of them writes.
+
+    So it is with `t = f(A[i][k], A[k][j]); A[i][j] = g(A[i][j], t)`. None where this is no other way.
+    """
+    nests = nests_of(flow.program, names)
+    return passed(flow, names, nests) if any(len(item) > 1 for item in nests) else None
+
+
+def nests_of(program: Program, names: Sequence[str]) -> list[list[Statement]]:
+    """Return the statements of each body of a nest: nothing is between those of one iteration."""
+    found: dict[Hashable, list[Statement]] = {}
+    for item in (program.by_name[name] for name in names):
+        rows = function_rows(item.schedule)
+        found.setdefault(item.name if rows is None else (len(item.iterators), rows[:-1]), []).append(item)
+    return list(found.values())
+
+
+def temporaries(flow: DataFlow) -> frozenset[str]:
+    """Return the arrays of which every value is read in the iteration that computes it, and no input.
+
+    Orders of iterations need not keep apart what these hold one after the other.
+    """
+    program = flow.program
+    number = {item.name: at for at, nest in enumerate(nests_of(program, tuple(program.by_name))) for item in nest}
+    result = {item.write.array for item in program.statements} - flow.inputs.keys()
+    for item in flow.flows:
+        here = item.source is not None and number[item.source] == number[item.sink]
+        if not here or not _is_identity(item.relation):
+            result.discard(item.reference.array)
+    return frozenset(result)
+
+
+def _is_identity(relation: isl.Map) -> bool:
+    same = relation.reset_tuple_id(_IN).reset_tuple_id(_OUT)
+    return bool(same.is_subset(isl.Map.identity(same.get_space())))
+
+
+def passed(
+    flow: DataFlow, names: Sequence[str], nests: Sequence[Sequence[Statement]] = ()
+) -> tuple[Split, Placement] | None:
     """Return the statements ``names`` in pieces, placed so that what was passed is late; None if nothing is passed.
+
+    Those of one of ``nests`` are passed together.
 
     >>> from shorthaul.affine.workloads.cases import kernel
     >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -99,7 +141,8 @@ def passed(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
     """
     program = flow.program
     chosen = [program.by_name[name] for name in names]
-    loops = {item.name: dict(_passed_loops(item)) for item in chosen}
+    loops = {item.name: dict(_passed_loops([item])) for item in chosen}
+    loops |= {item.name: dict(_passed_loops(nest)) for nest in nests for item in nest}
     if not any(loops.values()):
         return None
     pieces: dict[str, Piece] = {}
@@ -113,7 +156,9 @@ def passed(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
             arrays.setdefault(part.array, array)
     written = as_written(chosen)
     placement = {
-        part.name: tuple(_later(row, loops[item.name], part.late) for row in written[item.name])
+        part.name: tuple(
+            _later(_turned(row, loops[item.name]), loops[item.name], part.late) for row in written[item.name]
+        )
         for item in chosen
         for part in parts[item.name]
     }
@@ -129,6 +174,8 @@ def passed(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
     statements = [_statement(item, part, by_name, flows) for item in program.statements for part in parts[item.name]]
     if not _are_apart(statements, by_name, flow.inputs):
         return None
+    for read in (read for item in statements for read in item.reads if read.array not in arrays):
+        arrays[read.array] = replace(arrays[read.array.split(" behind ")[0]], name=read.array)
     made = replace(program, statements=tuple(statements), arrays=arrays)
     return Split(DataFlow(made, tuple(flows), flow.inputs), pieces), placement
 
@@ -148,22 +195,30 @@ def _are_apart(statements: Sequence[Statement], parts: Mapping[str, _Part], inpu
     return all(a.intersect(b).is_empty() for known in found.values() for a, b in combinations(known.values(), 2))
 
 
-def _passed_loops(statement: Statement) -> Iterator[tuple[int, tuple[Row, Row]]]:
+def _passed_loops(nest: Sequence[Statement]) -> Iterator[tuple[int, tuple[Row, Row]]]:
     """Yield loops in which others read what is written at an iteration of outer loops, on both sides of it."""
-    own = function_rows(statement.write.relation)
-    known: set[int] = set()
-    for read in (item for item in statement.reads if item.array == statement.write.array and own is not None):
-        for first, second in zip(own or (), function_rows(read.relation) or (), strict=False):
-            row = first.plus(second, -1)
-            at = max((at for at, factor in enumerate(row.factors) if factor), default=None)
-            if at is None or at in known or abs(row.factors[at]) != 1 or sum(map(bool, row.factors)) < 2:
-                continue
-            row = row if row.factors[at] == 1 else Row((0,) * len(row.factors)).plus(row, -1)
-            both = (_where(statement, [(row, sign)]) for sign in "<>")
-            late = None if any(item.is_empty() for item in both) else _length(statement, at)
-            if late is not None:
-                known.add(at)
-                yield at, (row, late)
+    statement, known = nest[0], set[int]()
+    for writer, reader in product(nest, repeat=2):
+        own = function_rows(writer.write.relation)
+        for read in (item for item in reader.reads if item.array == writer.write.array and own is not None):
+            for first, second in zip(own or (), function_rows(read.relation) or (), strict=False):
+                row = first.plus(second, -1)
+                at = max((at for at, factor in enumerate(row.factors) if factor), default=None)
+                if at is None or at in known or abs(row.factors[at]) != 1 or sum(map(bool, row.factors)) < 2:
+                    continue
+                zero, outer = Row((0,) * len(row.factors)), next(at for at, factor in enumerate(row.factors) if factor)
+                row = zero.plus(row, -row.factors[outer] * _direction(statement, outer))  # falls as time passes
+                both = (_where(statement, [(row, sign)]) for sign in "<>")
+                late = None if any(item.is_empty() for item in both) else _length(statement, at)
+                if late is not None:
+                    known.add(at)
+                    yield at, (row, Row(()).plus(late, row.factors[at]))
+
+
+def _direction(statement: Statement, at: int) -> int:
+    """Return 1 where a loop goes up, -1 where it goes down."""
+    rows = function_rows(statement.schedule) or ()
+    return next((1 if row.factors[at] > 0 else -1 for row in rows if row.factors[at]), 1)
 
 
 def _length(statement: Statement, at: int) -> Row | None:
@@ -212,6 +267,12 @@ def _following(rows: Sequence[Row], domain: isl.Set) -> tuple[int, ...]:
     return tuple(result)
 
 
+def _turned(row: Row, loops: _Passed) -> Row:
+    """Return a loop in the direction in which it is passed."""
+    turned = any(row.factors[at] * passing.factors[at] < 0 for at, (passing, _) in loops.items())
+    return Row((0,) * len(row.factors)).plus(row, -1) if turned else row
+
+
 def _later(row: Row, loops: _Passed, late: frozenset[int]) -> Row:
     """Return a function of the iterators where those in ``late`` are late."""
     for at in late:
@@ -240,7 +301,8 @@ def _statement(item: Statement, part: _Part, parts: Mapping[str, _Part], flows: 
         key = one.reference.tag, one.source
         found = one.reference.relation.set_tuple_name(_IN, part.name).intersect_domain(one.relation.range())
         tag = f"{part.name}.{one.reference.tag}.{len(reads)}"
-        reads[key] = _renamed(replace(one.reference, tag=tag, relation=found), source)
+        made = replace(one.reference, tag=tag, relation=found)
+        reads[key] = _input_of(made, part) if source is None else _renamed(made, source)
         flows[at] = replace(one, reference=reads[key])
     relation = item.write.relation.set_tuple_name(_IN, part.name).intersect_domain(part.domain)
     write = _renamed(replace(item.write, tag=f"{part.name}.{item.write.tag}", relation=relation), part)
@@ -250,10 +312,14 @@ def _statement(item: Statement, part: _Part, parts: Mapping[str, _Part], flows: 
     )
 
 
-def _renamed(reference: Reference, source: _Part | None) -> Reference:
+def _input_of(reference: Reference, part: _Part) -> Reference:
+    """Return a reference to an input: what is read late counts apart, as if it were another array."""
+    name = reference.array + "".join(f" behind {at}" for at in sorted(part.late))
+    return replace(reference, array=name, relation=reference.relation.set_tuple_name(_OUT, name))
+
+
+def _renamed(reference: Reference, source: _Part) -> Reference:
     """Return a reference to what ``source`` has written."""
-    if source is None:
-        return reference
     relation = reference.relation.set_tuple_name(_OUT, source.array)
     for at in reversed(source.dropped):
         relation = relation.project_out(_OUT, at, 1).set_tuple_name(_OUT, source.array)
