@@ -59,7 +59,7 @@ def planned(network: Network, machine: Machine, search: Search) -> tuple[Network
         """Keep plans of the search as it goes on, where that takes a small share of its time."""
         nonlocal next_s
         began_s = search.elapsed_s()
-        if search.keeps and began_s >= next_s:
+        if search.keeps and began_s >= next_s and not search.expired():  # when it has, the plan comes at once
             made = make()
             search.keep(latency_s(network, machine, made, _sound(network, machine, made)), made)
             next_s = search.elapsed_s() + max(_FIRST_KEPT_S, _SHARE_OF_KEEPING * (search.elapsed_s() - began_s))

@@ -76,7 +76,7 @@ def settle(
     network: Network, machine: Machine, groups: Sequence[Tiled], capacity: float, tilings: Tilings, search: Search
 ) -> list[Tiled]:
     """Return the groups with tiles that make the best of what may be loaded early; where that pays."""
-    if not machine.levels[1].double_buffered:
+    if not machine.levels[1].double_buffered or search.expired():
         return list(groups)
     row = _Row(network, machine, groups, capacity)
     found: list[Tiled] = []
