@@ -19,7 +19,7 @@ MOST_FOR_PROOFS: Final = 100
 BOUND_SHARE: Final = 0.15
 BOUND_EFFORT: Final = 1.5
 #: The share above ``MOST_FOR_EXACT`` nodes.
-LARGE_BOUND_SHARE: Final = 0.35
+LARGE_BOUND_SHARE: Final = 0.25
 
 #: Effort of the bound that stands beside a checked plan, where neither effort nor time limit was given.
 CHECK_EFFORT: Final = 1.0
