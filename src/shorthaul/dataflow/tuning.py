@@ -77,11 +77,12 @@ DECIDED_WEIGHTS = (0.5, 0.5)
 #: Where trees are small: moves of every annealing, half of which start at the best point within the price. Many short
 #: ones find more mappings that have a schedule close to their load than few long ones.
 SOON_MOVES = 20_000
-#: Most prices for which mappings are looked for, and where trees decide (40 of the 48 of multicamera left periods 10 to
-#: 20 % longer at some); most sums of prices that these are chosen from.
+#: Most prices for which mappings are looked for, and where large trees decide (40 of the 48 of multicamera left periods
+#: 10 to 20 % longer at some); most sums of prices that these are chosen from.
 MOST_BUDGETS, MOST_SUMS_OF_PRICES = (40, 64), 10_000
-#: Share of what is left that annealing takes in one go, where trees decide: moves are many there, a turn of all prices
-#: leaves nothing to schedule mappings with (a stage graph of 200 actors at effort 8: 7.3 went into annealing).
+#: Share of what is left that annealing takes in one go, where large trees decide: moves are many there, and a turn of
+#: all prices leaves nothing to schedule mappings with (a stage graph of 200 actors at effort 8: 7.3 went into
+#: annealing). Where trees are small, whole turns are better (sobel4 at effort 4: periods 7 % shorter).
 ANNEAL_SHARE = 0.1
 
 #: What a mapping that was solved counts, with every try, as if its load were so much more.

@@ -221,9 +221,9 @@ CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.states.recomputation_kernels", computed_again, 4),
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 5),
     ("shorthaul.pebble.bounds.moment_kernels", between_moments, 2),
-    (CROSSINGS + "path_kernels", crossings, 2),
-    (CROSSINGS + "flow_kernels", shared_paths, 1),
-    (CROSSINGS + "share_kernels", shared_paths, 1),
+    ("shorthaul.pebble.bounds.crossings.path_kernels", crossings, 2),
+    ("shorthaul.pebble.bounds.crossings.flow_kernels", shared_paths, 1),
+    ("shorthaul.pebble.bounds.crossings.share_kernels", shared_paths, 1),
     ("shorthaul.pebble.bounds.grids.segment_kernels", grids, 10),
 ]
 

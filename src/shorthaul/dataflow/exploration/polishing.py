@@ -113,19 +113,21 @@ class _Polishing:
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.atomic = options.capacity_rule == "atomic-firing"
-        most = math.inf if constraints.max_cost is None else constraints.max_cost
-        sums = _budgets(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[self.is_decided_soon])
-        self.budgets = [sum_ for sum_ in sums if sum_ <= 1e6 * most + 1]
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         dives = sorted(map(self._dive, knowledge.points[:: len(knowledge.points) // tuning.DIVES_LOOKED_AT + 1]))
         #: Whether trees are small beside an exact solve; all mappings are then tried with few tokens first.
         self.is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
         #: Whether they also decide much: many mappings are then tried once.
         self.is_soon = self.is_cheap and self.is_decided_soon
+        #: Whether they decide much though they are large: a turn of annealing at all prices is long then.
+        self.is_large = self.is_decided_soon and not self.is_cheap
+        most = math.inf if constraints.max_cost is None else constraints.max_cost
+        sums = _budgets(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[self.is_large])
+        self.budgets = [sum_ for sum_ in sums if sum_ <= 1e6 * most + 1]
         if self.is_decided_soon and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
         self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if self.is_decided_soon else 1)
-        for point in () if knowledge.turns and self.is_decided_soon else knowledge.points:
+        for point in () if knowledge.turns and self.is_large else knowledge.points:
             self._start_from(point)
 
     def _start_from(self, point: Point) -> None:
@@ -152,7 +154,7 @@ class _Polishing:
     def _anneal(self, number: int) -> None:
         """Look for mappings of less load within the prices, from the best ones within them or within the next lower.
 
-        Where trees decide, prices are taken in any order, and all of them only if a small share of what is left allows.
+        Where large trees decide, prices are taken in any order, and all only if a small share of what is left allows.
         """
         turn = number // len(tuning.LOAD_COOLINGS)
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
@@ -163,7 +165,7 @@ class _Polishing:
             (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
         )
         budgets, end = self.budgets, math.inf
-        if self.is_decided_soon:
+        if self.is_large:
             budgets = self.draw.permutation(budgets).tolist()
             end = self.search.spent() + tuning.ANNEAL_SHARE * self.search.left()
         for budget in budgets:
@@ -314,7 +316,7 @@ class _Polishing:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
-        if candidate.frugal or (candidate.small and candidate.tries == 0 and not self.atomic):
+        if candidate.frugal or (candidate.small and candidate.tries == 0 and self.is_large and not self.atomic):
             return self._solved_within(candidate, mapping, tasks, effort)
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
