@@ -242,29 +242,53 @@ def test_quantised_by_range_and_in_parts(tmp_path: Path) -> None:
     np.testing.assert_array_equal(made, np.rint(means) + 128)
 
 
+def packed_last(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """Put several numbers of few bits into each byte, along the last axis, the first in its lowest bits."""
+    count = 8 // bits
+    padded = np.pad(numbers, [*[(0, 0)] * (numbers.ndim - 1), (0, -numbers.shape[-1] % count)])
+    several = padded.reshape(*padded.shape[:-1], -1, count)
+    return np.asarray((several << np.arange(count) * bits).sum(-1))
+
+
 @pytest.mark.parametrize(
-    ("few_bits", "kind", "shared"), [(0, "silu", 1), (0, "swiglu", 0), (4, "swiglu", 1), (8, "relu", 1)]
+    ("few_bits", "kind", "shared", "zeros"),
+    [
+        *((0, "silu", 1, None), (0, "swiglu", 0, None), (4, "swiglu", 1, None), (8, "relu", 1, None)),
+        *((4, "relu", 1, "rows"), (8, "silu", 1, "rows"), (4, "swiglu", 1, "blocks")),
+    ],
 )
-def test_experts_get_the_tokens_that_are_sent_to_them(few_bits: int, kind: str, shared: int, tmp_path: Path) -> None:
+def test_experts_get_the_tokens_that_are_sent_to_them(
+    few_bits: int, kind: str, shared: int, zeros: str | None, tmp_path: Path
+) -> None:
     """Each token alone, expert by expert; as onnxruntime 1.32 computes it, which was compared once."""
-    t, c, f, e, k = 5, 8, 6, 4, 2
+    t, c, f, e, k = (5, 32, 48, 4, 2) if zeros == "blocks" else (5, 8, 6, 4, 2)
     wide = 2 * f if kind == "swiglu" else f
     net = Net("experts", filled=True)
     x, scores = net.input(1, t, c), net.input(t, e)
-    numbers, parts = [], []
+    numbers, parts, last = [], [], []
     for rows, columns in ((wide, c), (c, f)):
         if few_bits:
             packed = RNG.integers(0, 256, (e, rows, columns * few_bits // 8))
-            scale = RNG.uniform(0.01, 0.1, (e, rows)).astype(np.float32)
+            blocks = (columns // 16,) if zeros == "blocks" else ()
+            scale = RNG.uniform(0.01, 0.1, (e, rows, *blocks)).astype(np.float32)
             whole = np.stack([packed >> at & 2**few_bits - 1 for at in range(0, 8, few_bits)], -1)
-            numbers.append((whole.reshape(e, rows, columns) - 2 ** (few_bits - 1)) * scale[..., None])
+            zero = (
+                RNG.integers(0, 2**few_bits, (e, rows, *blocks)) if zeros else np.full((e, rows), 2 ** (few_bits - 1))
+            )
+            by_input = [
+                np.repeat(item.reshape(e, rows, -1), columns // (blocks or (1,))[0], -1) for item in (zero, scale)
+            ]
+            numbers.append((whole.reshape(e, rows, columns) - by_input[0]) * by_input[1])
             parts += [net.constant(packed, np.uint8), net.constant(scale, np.float32)]
+            last.append(net.constant(packed_last(zero, few_bits), np.uint8) if zeros else "")
         else:
             numbers.append(RNG.standard_normal((e, rows, columns)).astype(np.float32))
             parts.append(net.constant(numbers[-1], np.float32))
         parts.append("")
     more = {"expert_weight_bits": few_bits} if few_bits else {}
     more |= {"swiglu_fusion": 1, "activation_beta": 1.0} if kind == "swiglu" else {}
+    more |= {"block_size": 16} if zeros == "blocks" else {}
+    parts += ["", "", "", *last] if zeros else []
     y = net.op("QMoE" if few_bits else "MoE", x, scores, *parts, domain=OWN, k=k, activation_type=kind,
                normalize_routing_weights=shared, **more)  # fmt: skip
     values, (found,) = computed(net.model(net.op("Neg", y)), tmp_path, barriers=1)

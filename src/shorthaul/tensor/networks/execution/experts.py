@@ -81,20 +81,29 @@ class MoE(OpRun):  # type: ignore[misc]
 
 
 class QMoE(MoE):
-    """Experts whose weights are integers of few bits, with a scale for each output or for each block of inputs."""
+    """Experts whose weights are integers of few bits, with a scale, perhaps a zero, by output or block of inputs."""
 
     def _run(self, x: Array, scores: Array, *given: Array | None, **attributes: Any) -> tuple[Array, ...]:
-        found, slots = [*given, *[None] * 9], self._all(attributes)
-        if any(zero is not None for zero in found[9:]):
-            raise NotImplementedError("zeros of experts of few bits")
-        weights = [_numbers(found[at], found[at + 1], int(slots.get("expert_weight_bits", 4))) for at in (0, 3, 6)]
+        found, slots = [*given, *[None] * 12], self._all(attributes)
+        bits = int(slots.get("expert_weight_bits", 4))
+        weights = [_numbers(found[3 * at], found[3 * at + 1], found[9 + at], bits) for at in range(3)]
         return (experts(x, scores, weights, found[2:9:3], slots),)
 
 
-def _numbers(packed: Array | None, scales: Array | None, bits: int) -> Array | None:
+def _numbers(packed: Array | None, scales: Array | None, zeros: Array | None, bits: int) -> Array | None:
+    """Return the numbers that packed integers stand for; zeros are packed as they are, along their last axis."""
     if packed is None or scales is None:
         return None
+    values, by_block = _unpacked(packed, bits), scales.reshape(*scales.shape[:2], -1)
+    times = values.shape[2] // by_block.shape[2]
+    if zeros is None:
+        values = values - 2 ** (bits - 1)
+    else:
+        alike = _unpacked(zeros, bits)
+        values = values - np.repeat(alike[..., None] if zeros.ndim == 2 else alike[..., : by_block.shape[2]], times, -1)
+    return np.asarray(values * np.repeat(by_block, times, -1))
+
+
+def _unpacked(packed: Array, bits: int) -> Array:
     several = packed.astype(np.int64)[..., None] >> (np.arange(8 // bits) * bits) & (2**bits - 1)
-    values = several.reshape(*packed.shape[:2], -1) - 2 ** (bits - 1)
-    by_block = scales.reshape(*scales.shape[:2], -1)
-    return np.asarray(values * np.repeat(by_block, values.shape[2] // by_block.shape[2], -1))
+    return np.asarray(several.reshape(*packed.shape[:-1], -1))
