@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
+from cython.cimports.shorthaul.pebble.bounds.crossings.laid_kernels import forget, lay
 
 _LAST = cython.declare(cython.longlong, -2)  # what follows the last node of a path
 _MOST = cython.declare(cython.longlong, 5_000_000)  # work after which the search for one more path ends
@@ -156,40 +157,6 @@ def _find(flow: Flow, part: cython.longlong, gain: cython.double, least: cython.
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _add(flow: Flow, last: cython.longlong) -> cython.bint:
-    """Lay the path found, which ends in a node, and turn others where it goes back along them; False if it is none."""
-    count: cython.Py_ssize_t = 0
-    state: cython.longlong = 2 * last + 1
-    v: cython.longlong
-    then: cython.longlong
-    while state >= 0:
-        if count + 1 >= flow.queue.shape[0]:
-            return False
-        flow.queue[count] = state
-        count += 1
-        state = flow.back[state]
-    v = flow.queue[count - 1] >> 1
-    flow.before[v] = -1
-    while count > 1:
-        count -= 1
-        state = flow.queue[count]
-        v = state >> 1
-        then = flow.queue[count - 1] >> 1
-        if state & 1 == 0:
-            continue
-        if then == v:
-            flow.after[v] = -1
-            flow.before[v] = -1
-        else:
-            flow.after[v] = then
-            flow.before[then] = v
-    flow.after[last] = _LAST
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _listed(flow: Flow, part: cython.longlong, room: cython.longlong) -> cython.longlong:
     """List the paths, each from its last start on; return what they charge."""
     twice: cython.longlong = 0
@@ -230,25 +197,6 @@ def _listed(flow: Flow, part: cython.longlong, room: cython.longlong) -> cython.
         else:
             twice += least
     return 2 * max(0, twice - room) + max(0, once - max(0, room - twice))
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _forget(flow: Flow) -> cython.void:
-    """Remove all paths."""
-    i: cython.Py_ssize_t
-    v: cython.longlong
-    w: cython.longlong
-    for i in range(flow.start_count):
-        v = flow.starts[i]
-        if flow.before[v] >= 0:
-            continue
-        while v >= 0:
-            w = flow.after[v]
-            flow.after[v] = -1
-            flow.before[v] = -1
-            v = w
 
 
 @cython.cfunc
@@ -314,11 +262,11 @@ def _past(
     flow.is_later[node] = part
     v = _find(flow, part, least, least)
     while v >= 0:
-        if not _add(flow, v):
+        if not lay(flow.back, flow.queue, flow.after, flow.before, v):
             break
         v = _find(flow, part, least, least)
     moved = _listed(flow, part, room)
-    _forget(flow)
+    forget(flow.starts, flow.start_count, flow.after, flow.before)
     return moved
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
+from cython.cimports.shorthaul.pebble.bounds.crossings.laid_kernels import forget, lay
 
 _LAST = cython.declare(cython.longlong, -2)  # what follows the last node of a path
 _MOST = cython.declare(cython.longlong, 20_000_000)  # work after which a part is left as it is
@@ -142,37 +143,6 @@ def _find(paths: Paths, part: cython.longlong, longest: cython.longlong) -> cyth
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _add(paths: Paths, last: cython.longlong) -> cython.void:
-    """Lay the path found, which ends in a node, and turn others where it goes back along them."""
-    count: cython.Py_ssize_t = 0
-    state: cython.longlong = 2 * last + 1
-    v: cython.longlong
-    then: cython.longlong
-    while state >= 0:
-        paths.queue[count] = state
-        count += 1
-        state = paths.back[state]
-    v = paths.queue[count - 1] >> 1
-    paths.before[v] = -1
-    while count > 1:
-        count -= 1
-        state = paths.queue[count]
-        v = state >> 1
-        then = paths.queue[count - 1] >> 1
-        if state & 1 == 0:
-            continue
-        if then == v:
-            paths.after[v] = -1
-            paths.before[v] = -1
-        else:
-            paths.after[v] = then
-            paths.before[then] = v
-    paths.after[last] = _LAST
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _take(paths: Paths, part: cython.longlong, first: cython.longlong) -> cython.void:
     """Take the nodes of a path from its last start on."""
     v: cython.longlong = first
@@ -209,7 +179,7 @@ def _settled(
     end: cython.longlong = paths.work + _MOST
     v = _find(paths, part, longest)
     while v >= 0:
-        _add(paths, v)
+        lay(paths.back, paths.queue, paths.after, paths.before, v)
         v = _find(paths, part, longest) if paths.work < end else -1
     found = 0
     for taking in range(2):
@@ -243,25 +213,6 @@ def _settled(
     paths.taken[3, paths.part_count] = found
     paths.part_count += 1
     return found
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _forget(paths: Paths) -> cython.void:
-    """Remove all paths."""
-    i: cython.Py_ssize_t
-    v: cython.longlong
-    w: cython.longlong
-    for i in range(paths.start_count):
-        v = paths.starts[i]
-        if paths.before[v] >= 0:
-            continue
-        while v >= 0:
-            w = paths.after[v]
-            paths.after[v] = -1
-            paths.before[v] = -1
-            v = w
 
 
 @cython.cfunc
@@ -437,7 +388,7 @@ def _below(
         if lightest == 0:
             return 0
         found = _settled(paths, part, -1, budget - lightest, price, longest)
-        _forget(paths)
+        forget(paths.starts, paths.start_count, paths.after, paths.before)
         if found:
             return found
     return 0
@@ -461,7 +412,7 @@ def _beside(
     most = 4 * room + 64 if furthest > longest // 2 + 1 else 32 * room + 256
     if _around(paths, node, max(longest // 2 + 1, furthest), most) > room:
         found = _settled(paths, paths.barred[node], node, room, price, longest)
-        _forget(paths)
+        forget(paths.starts, paths.start_count, paths.after, paths.before)
     return found
 
 
