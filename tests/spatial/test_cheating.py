@@ -325,6 +325,31 @@ def test_waves_wait_for_what_comes() -> None:
             machine.flood(value, [machine.load("kids", kids)], add)
 
 
+@pytest.mark.parametrize("odd", [2**32, 2**63 + 1, 0.5, np.nan, [1, 2]])
+def test_waves_go_to_numbers_of_nodes_only(odd: object) -> None:
+    # 2**32 is no node, though its low 32 bits are that of node 0.
+    for wave in ("flood", "converge"):
+        machine, value = row(2)
+        target = machine.load("target", np.array([[-1, -1], odd] if isinstance(odd, list) else [0, odd]))
+        given = [[target]] if wave == "flood" else [target, machine.load("awaited", [1, 0])]
+        with pytest.raises(MachineError, match=r"off the grid|one integer"):
+            getattr(machine, wave)(value, *given, Operator("sum", np.add, 0))
+
+
+@pytest.mark.parametrize("odd", [None, 3, [1, 2], np.arange(4), "value"])
+def test_only_registers_are_collected_and_go_in_waves(odd: object) -> None:
+    machine, value = row()
+    add = Operator("sum", np.add, 0)
+    for refused in (
+        lambda: machine.collect(odd), lambda: machine.collect(value[machine.all]), lambda: machine.emit(odd),
+        lambda: machine.flood(odd, [value], add), lambda: machine.flood(value, odd, add),
+        lambda: machine.flood(value, [], add), lambda: machine.flood(value, value, add),
+        lambda: machine.converge(value, odd, value, add), lambda: machine.converge(value, value, odd, add),
+    ):  # fmt: skip
+        with pytest.raises(MachineError):
+            refused()
+
+
 def test_questions_and_inputs_are_listed() -> None:
     machine, value = row()
     left = machine.all.where(value > 3)

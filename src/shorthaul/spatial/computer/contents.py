@@ -37,7 +37,9 @@ def numbers_of(nodes: Selection) -> Numbers:
 
 
 def space_of(held: Register | Selection) -> Nodes:
-    """Return the nodes that a register or a selection is about."""
+    """Return the nodes that a register or a selection is about; raises :class:`MachineError` for anything else."""
+    if not isinstance(held, Register | Selection):
+        raise MachineError("is no register", value=type(held).__name__, cure="give what register or load returned")
     return held._space
 
 

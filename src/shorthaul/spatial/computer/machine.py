@@ -271,6 +271,8 @@ class Machine:
         """
         space = self._processors if nodes is None else nodes
         expect_memory(space, self._memory)
+        if not isinstance(name, str):
+            raise InputError("is no name", place="load", value=name, allowed="text")
         data = np.array(values)
         if data.ndim not in {1, 2} or len(data) != space.count or data.dtype.kind not in "biuf":
             raise InputError(

@@ -77,14 +77,15 @@ _FOLDED = 8
 
 def turns_by_parent(target: Register, awaited: Register) -> Turns:
     """Return the messages from every node to its target, the deepest first; raises :class:`MachineError`."""
-    space, parent = space_of(target), contents(target).astype(np.int32)
+    space = space_of(target)
     _expect_same(space, awaited)
+    parent = _numbers(target, "converge")
+    _numbers(awaited, "converge")
     wrong = np.flatnonzero(parent >= len(parent))
     if len(wrong):
         raise memory_of(space).refused(
             f"{space.place(int(wrong[0]))} sends a message off the grid", place="converge", value=int(parent[wrong[0]])
         )
-    parent = np.maximum(parent, -1)
     come = np.bincount(parent[parent >= 0], minlength=len(parent))
     wrong = np.flatnonzero(come != contents(awaited))
     if len(wrong):
@@ -98,12 +99,14 @@ def turns_by_parent(target: Register, awaited: Register) -> Turns:
 
 def turns_by_children(kids: Sequence[Register]) -> Turns:
     """Return the messages from every node to its kids, the first nodes first; raises :class:`MachineError`."""
+    if not isinstance(kids, list | tuple) or not kids:
+        raise MachineError("takes a list of registers", place="flood", value=kids, allowed="at least one register")
     space = space_of(kids[0])
     count = len(contents(kids[0]))
     parent = np.full(count, -1, np.int32)
     for register in kids:
         _expect_same(space, register)
-        kid = contents(register)
+        kid = _numbers(register, "flood")
         node = np.flatnonzero(kid >= 0).astype(np.int32)
         kid = kid[node]
         wrong = np.flatnonzero(kid >= count)
@@ -117,6 +120,15 @@ def turns_by_children(kids: Sequence[Register]) -> Turns:
             raise memory_of(space).refused(f"two messages go to {space.place(int(kid[wrong[0]]))}", place="flood")
         parent[kid] = node
     return _turns(space, parent, up=False)
+
+
+def _numbers(register: Register, place: str) -> Index:
+    """Return the numbers of nodes in a register, all others as one of none; raises :class:`MachineError`."""
+    held = contents(register)
+    if held.dtype.kind not in "iu" or held.ndim != 1:
+        raise MachineError("does not hold one integer per node", place=place, value=f"{register} of {held.dtype}")
+    limits = np.iinfo(held.dtype)
+    return np.clip(held, max(limits.min, -1), min(limits.max, 2**31 - 1)).astype(np.int32)
 
 
 def _turns(space: Nodes, parent: Index, *, up: bool) -> Turns:
