@@ -94,6 +94,19 @@ def test_the_front_is_that_of_all_distributions() -> None:
     assert points > 40
 
 
+@pytest.mark.parametrize(("written", "read"), [((0, 2), (2, 0)), ((2, 0), (0, 2)), ((1, 1), (0, 2)), ((1, 2, 0), (1,))])
+@pytest.mark.parametrize("tokens", [2, 5])
+def test_a_channel_of_phases_to_its_own_actor(written: tuple[int, ...], read: tuple[int, ...], tokens: int) -> None:
+    # What a phase reads makes room for what a later one writes: the least capacity is that of no single phase.
+    actors = (SdfActor("a", {"t": (3, 1)}), SdfActor("b", {"t": 5}))
+    channels = (SdfChannel("c", "a", 1, "b", 1, 0, 1), SdfChannel("own", "a", written, "a", read, tokens, 1))
+    graph = timed(SdfGraph("g", actors, channels), serial=True)
+    members = {"c": ("c",), "own": ("own",)}
+    front = StorageFront(graph, buffers_of(graph, members), Search())
+    found = [(point.size, point.period) for point in front.points()]
+    assert found == all_points(graph, members, found[-1][0])
+
+
 @pytest.mark.slow
 def test_the_front_is_that_of_all_distributions_of_more_graphs() -> None:
     graphs, _ = compare(range(1000, 2500))

@@ -13,7 +13,8 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd
+from itertools import accumulate
+from math import gcd, lcm
 
 from shorthaul.core.search import Search
 from shorthaul.dataflow.graphs.periodic import Analysis, CriticalCycle
@@ -117,7 +118,11 @@ def _least(channel: SdfChannel) -> int:
     """Return a capacity without which the channel's own two ends deadlock."""
     written, read = phases(channel.production), phases(channel.consumption)
     if channel.source == channel.target:
-        return channel.tokens + min(rate for rate in written if rate)
+        # When a firing starts, it takes room for what it writes; what earlier firings read is free at most.
+        turns = range(lcm(len(written), len(read)))
+        changes = accumulate(written[k % len(written)] - read[k % len(read)] for k in turns)
+        held = [channel.tokens, *(channel.tokens + change for change in changes)]
+        return max(held[k] + written[k % len(written)] for k in turns)
     if len(written) > 1 or len(read) > 1:
         return max(*written, *read)
     step = gcd(written[0], read[0])
