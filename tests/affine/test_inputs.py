@@ -129,6 +129,7 @@ def test_sums_of_products(text: str) -> None:
     [
         ("i...j->i", "name every axis"),
         ("i2,j->ij", "is no sum of products"),
+        ("i" * 65 + ",j->ij", "too many axes"),
         ("ij->ii", "twice"),
         ("ij->k", "no operand has k"),
         ("iS->i", "fast memory"),

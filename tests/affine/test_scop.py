@@ -160,3 +160,23 @@ def test_what_is_read_whatever_the_data_are(value: str, sure: set[str]) -> None:
     program = program_from_text(source(f"for (int i = 0; i < n; i++) a[i + 2] = {value};"))
     assert {item.text for item in program.with_sure_reads().statements[0].reads} == sure
     assert program.has_choices() == (len(sure) < len(program.statements[0].reads))
+
+
+@pytest.mark.parametrize("token", ["a", '\\"'])
+def test_long_text_takes_time_by_its_length(token: str) -> None:
+    """Text of 200,000 characters around a kernel, which would take minutes if places were looked at twice."""
+    kernel = "void f(int n, int A[n]) {\n#pragma scop\nfor (int i = 0; i < n; i++) A[i] = 0;\n#pragma endscop\n}\n"
+    long = token * (200_000 // len(token))
+    assert program_from_text(kernel + long).statements
+    nested = 5_000
+    assert program_from_text("#ifdef x\n" * nested + long + "\n#endif" * nested + f"\n{kernel}").statements
+
+
+def test_declarations_are_read_together() -> None:
+    """A type of the file's own is known behind 300 others and what is not C."""
+    types = "".join(f"typedef int t{i};\n" for i in range(300))
+    program = program_from_text(
+        f"{types}typedef double real;\nint x __attribute__((weird));\nreal A[5];\n"
+        "void f(void) {\n#pragma scop\nfor (int i = 0; i < 5; i++) A[i] = 0;\n#pragma endscop\n}\n"
+    )
+    assert program.arrays["A"].element_bytes == 8

@@ -154,6 +154,7 @@ def test_dot_files(tmp_path: Path) -> None:
         ("digraph { a -> b; b -> a }", "the graph has a cycle"),
         ("digraph { a -> b; c }", "a node has no edge"),
         ("digraph { ! -> b }", "cannot be read"),
+        ("digraph { " + "1" * 200_000 + "a -> b }", "cannot be read"),  # by its length, not the square of it
     ],
 )
 def test_broken_dot(text: str, message: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from shorthaul.core.errors import InputError
 
 _ALLOWED = "one letter per axis, operands apart by commas, then '->' and the result, as in bqd,bkd->bqk"
-_FAST_MEMORY = "S"
+_FAST_MEMORY, _MOST_AXES = "S", 64
 
 
 def is_einsum(text: str) -> bool:
@@ -78,6 +78,9 @@ def _letters(text: str) -> tuple[list[str], str]:
         if wrong:
             cure = "name every axis" if "." in item else "write letters only"
             raise InputError("is no sum of products", place="einsum", value=wrong[0], allowed=_ALLOWED, cure=cure)
+        if len(item) > _MOST_AXES:
+            cure = "write the axes that the operand has"
+            raise InputError("has too many axes", place="einsum", value=item, allowed=f"{_MOST_AXES} axes", cure=cure)
     if _FAST_MEMORY in left + result:
         cure = "take another letter, such as s"
         raise InputError("S is the fast memory", place="einsum", value=text.strip(), cure=cure)

@@ -57,19 +57,14 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     structures: Structures = {}
     typedefs: list[str] = []
     meanings: dict[str, list[str]] = {}
-    for chunk in chunks:
-        if chunk.is_function or chunk.start >= chosen.start:
-            continue
-        parsed = _try_parse(chunk.text, typedefs)
-        structures_in(parsed or (), structures)
-        if parsed is not None and chunk.text.lstrip().startswith("typedef"):
-            typedefs.append(chunk.text.replace("\n", " ").strip())
-            _resolve(parsed, meanings)
-            defined = (item for item in parsed if isinstance(item, c_ast.Typedef) and item.name not in structures)
-            meanings.update({item.name: _words(item) for item in defined})
-        elif parsed is not None:
-            _resolve(parsed, meanings)
-            declarations.update({item.name: item.type for item in parsed if isinstance(item, c_ast.Decl) and item.name})
+    before = [chunk.text for chunk in chunks if not chunk.is_function and chunk.start < chosen.start]
+    for item in _declared(before, typedefs):
+        structures_in([item], structures)
+        _resolve([item], meanings)
+        if isinstance(item, c_ast.Typedef) and item.name not in structures:
+            meanings[item.name] = _words(item)
+        elif isinstance(item, c_ast.Decl) and item.name:
+            declarations[item.name] = item.type
     definition = _parse_function(done, chosen, typedefs)
     _resolve([definition], meanings)
     if definition.decl.type.args is not None:
@@ -97,11 +92,11 @@ def _top_level(done: Preprocessed) -> Iterator[_Chunk]:
     text = "\n".join(done.lines)
     depth, start = 0, 0
     has_body = False
-    for match in re.finditer(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[{};=]", text):
+    for match in re.finditer(r"\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|[{};=]", text):
         token = match[0]
         if token == "{":
             if depth == 0:
-                has_body = bool(re.search(r"\)\s*$", text[start : match.start()]))
+                has_body = text[start : match.start()].rstrip().endswith(")")
             depth += 1
         elif token == "}":
             depth -= 1
@@ -115,7 +110,7 @@ def _top_level(done: Preprocessed) -> Iterator[_Chunk]:
             piece = text[start : match.end()]
             lead = len(piece) - len(piece.lstrip())
             first = text.count("\n", 0, start + lead)
-            name = re.search(r"(\w+)\s*\(", piece)
+            name = re.search(r"\b(\w+)\s*\(", piece)
             yield _Chunk(first, start, piece, token == "}" and has_body, name[1] if name else "")
             start, has_body = match.end(), False
     if depth > 0:
@@ -165,16 +160,26 @@ def _words(node: Any) -> list[str]:
     return list(found[0].names) if found else []
 
 
-def _try_parse(text: str, typedefs: list[str]) -> list[Any] | None:
+def _declared(texts: list[str], typedefs: list[str]) -> Iterator[Any]:
+    """Yield what ``texts`` declare, without those that are not C as we read it; add the typedefs among them."""
+    if not texts:
+        return
+    wanted = "\n".join(_DROPPED.sub(" ", text) for text in texts)
     try:
-        found = c_parser.CParser().parse(_prelude(typedefs) + _DROPPED.sub(" ", text))
-    except c_parser.ParseError:
-        return None
-    return list(found.ext)
+        found = c_parser.CParser().parse(f'{_prelude(wanted, typedefs)}\n# 1 "C"\n{wanted}')
+    except (c_parser.ParseError, RecursionError):
+        if len(texts) > 1:  # halves, so that a few wrong ones among many cost little
+            yield from _declared(texts[: len(texts) // 2], typedefs)
+            yield from _declared(texts[len(texts) // 2 :], typedefs)
+        return
+    typedefs.extend(text.replace("\n", " ").strip() for text in texts if text.lstrip().startswith("typedef"))
+    yield from (item for item in found.ext if item.coord is not None and item.coord.file == "C")
 
 
-def _prelude(typedefs: list[str]) -> str:
-    return "".join(_PRELUDE.format(name) for name in _TYPES) + " ".join(typedefs) + " "
+def _prelude(text: str, typedefs: list[str]) -> str:
+    """Return the typedefs that C text may need: known names of types that it has, and the file's own."""
+    known = "".join(_PRELUDE.format(name) for name in _TYPES if name in text or any(name in item for item in typedefs))
+    return known + " ".join(typedefs) + " "
 
 
 def _parse_function(done: Preprocessed, chunk: _Chunk, typedefs: list[str]) -> Any:
@@ -183,7 +188,7 @@ def _parse_function(done: Preprocessed, chunk: _Chunk, typedefs: list[str]) -> A
     body = _DROPPED.sub(lambda match: " " * len(match[0]), chunk.text)
     parser = c_parser.CParser()
     try:
-        tree = parser.parse(f'{_prelude(typedefs)}\n# 1 "C"\n{blank}{body}', "C")
+        tree = parser.parse(f'{_prelude(body, typedefs)}\n# 1 "C"\n{blank}{body}', "C")
     except c_parser.ParseError as error:
         raise _syntax_error(_placed(str(error), parser), done) from None
     except RecursionError:

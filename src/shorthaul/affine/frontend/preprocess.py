@@ -21,12 +21,13 @@ from shorthaul.core.errors import InputError
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\f\v]+)|(?P<newline>\n)|(?P<name>[A-Za-z_]\w*)
-    |(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<string>"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)
     |(?P<operator>\.\.\.|<<=|>>=|->|\+\+|--|&&|\|\||<<|>>|[-+*/%<>=!&|^]=|\#\#|.)""",
     re.VERBOSE,
 )
-_COMMENT_OR_TEXT = re.compile(r"""/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""")
-_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+#: A text that is not closed ends with its line, as compilers have it, so that no place is looked at twice.
+_COMMENT_OR_TEXT = re.compile(r"""/\*|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""")
+_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""", re.DOTALL)
 #: Macros expanded, and tokens put in their place, in one file.
 _MOST_EXPANSIONS, _MOST_EXPANDED_TOKENS = 100_000, 1_000_000
 
@@ -108,12 +109,12 @@ class _State:
 
     def read(self, text: str, *, keep: bool, folder: Path | None = None) -> None:
         """Read one file; its tokens are kept only if it is the main file."""
-        conditions: list[tuple[bool, bool]] = []  # (this branch is read, some branch of it was)
+        conditions: list[tuple[bool, bool]] = []  # (this branch is read, with all around it; some branch of it was)
         pending: list[Token] = []
         for line in _logical_lines(text):
             words = [token for token in line if token.kind != "space"]
             if words and words[0].text == "#" and words[0].kind == "operator":
-                active = all(taken for taken, _ in conditions)
+                active = not conditions or conditions[-1][0]
                 if len(words) > 1 and words[1].text == "pragma":
                     if active and keep:
                         self._keep(pending)
@@ -123,7 +124,7 @@ class _State:
                     self._keep(pending)
                     pending = []
                     self._directive(words, conditions, active=active, folder=folder)
-            elif keep and all(taken for taken, _ in conditions):
+            elif keep and (not conditions or conditions[-1][0]):
                 pending.extend(line)
         self._keep(pending)
         if conditions:

@@ -28,7 +28,7 @@ from shorthaul.dataflow.model import (
 _BITS = 8
 #: In a file that gives no actor an execution time, all take one tick, on a core type of this name.
 _DEFAULT_TYPE = "default"
-_NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?")
+_NUMBER = re.compile(r"(?:[0-9]*\.)?[0-9]+([eE][+-]?[0-9]{1,3})?")
 
 
 def read_sdf3(path: Path, data: bytes) -> SdfGraph:

@@ -18,7 +18,7 @@ from shorthaul.pebble.formats.graphs import MOST_ENTRIES, inputs_of
 from shorthaul.pebble.model import Cdag, build
 
 _TOKEN = re.compile(
-    r'"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<name>[A-Za-z_\x80-\uffff][\w\x80-\uffff]*|-?(?:\d+\.?\d*|\.\d+)(?![\w.]))'
+    r'"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<name>[A-Za-z_\x80-\uffff][\w\x80-\uffff]*|-?(?:\d+(?:\.\d*)?|\.\d+)(?![\w.]))'
     r"|(?P<arrow>->|--)|(?P<mark>[{}\[\];,=:+])|(?P<html><)|(?P<space>\s+|//[^\n]*|^\#[^\n]*|/\*.*?\*/)",
     re.DOTALL | re.MULTILINE,
 )
