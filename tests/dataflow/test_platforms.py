@@ -32,6 +32,15 @@ def test_the_bundled_platform_is_the_one_assumed() -> None:
     assert dataflow.load_platform(Path("many-core-24")) == dataflow.platform24()
 
 
+def test_a_platform_made_up_for_unknown_core_types_is_told() -> None:
+    def remarks(core_type: str) -> str:
+        application = dataflow.Application("one", (dataflow.Actor("a", {core_type: 3}),), ())
+        return " ".join(dataflow.plan(application, generations=1, polish_effort=0).check.remarks)
+
+    assert "no platform is given" in remarks("dsp")
+    assert not remarks("t1")
+
+
 def test_counts_and_names(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(TEXT)
     found = dataflow.load_platform(tmp_path / "m.yaml")

@@ -11,6 +11,7 @@ from typing import Any
 
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.check import CheckReport
 from shorthaul.core.document import convert, decode_text, load_json, parse_json, read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
@@ -167,6 +168,18 @@ def _graph_case(case: Case[Problem]) -> Case[SdfGraph]:
 GRAPH_CASES = tuple(map(_graph_case, CASES))
 
 
+#: Name of the platform for applications with core types of their own, where none is given.
+ASSUMED = "4 tiles with two cores of every type of the application's, each at cost 1"
+
+
+def with_assumption(report: CheckReport, platform: Platform) -> CheckReport:
+    """Return the report with a remark where nobody chose the platform, which has none of the paper's core types."""
+    if platform.name != ASSUMED:
+        return report
+    remark = f"no platform is given: {ASSUMED}, stand in for it; --platform names yours"
+    return dataclasses.replace(report, remarks=(*report.remarks, remark))
+
+
 def default_platform(application: Application) -> Platform:
     """Return the paper's 24 cores; with the application's own core types if it runs on none of the paper's."""
     standard = generators.platform24()
@@ -181,7 +194,7 @@ def default_platform(application: Application) -> Platform:
         )
         tiles.append(dataclasses.replace(tile, cores=cores))
     return dataclasses.replace(
-        standard, name="4 tiles", core_types={kind: CoreType(1.0) for kind in kinds}, tiles=tuple(tiles)
+        standard, name=ASSUMED, core_types={kind: CoreType(1.0) for kind in kinds}, tiles=tuple(tiles)
     )
 
 

@@ -36,7 +36,7 @@ from shorthaul.dataflow.exploration.nsga2 import FloatArray, hypervolume, volume
 from shorthaul.dataflow.exploration.quickest import explored
 from shorthaul.dataflow.formats.documents import RESULT_KIND
 from shorthaul.dataflow.formats.schedules import front_table
-from shorthaul.dataflow.loading import mapping_of, naming, prepared
+from shorthaul.dataflow.loading import mapping_of, naming, prepared, with_assumption
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import Application, Platform, Problem, check_mapping
@@ -139,7 +139,7 @@ def plan(
     if is_complete and constraints.is_free:
         bounds = of_complete_front(bounds, points)
     front = _asked_for(tuple(kept[i] for i in sorted(kept)), options, bounds)
-    report = check_front(application, machine, front)
+    report = with_assumption(check_front(application, machine, front), machine)
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
     is_best = is_complete or (len(front) == 1 and tuple(least) == ideal)
     if front[0].latency is not None:
@@ -219,7 +219,7 @@ def schedule(
         else:
             one, proven, method = genes(instance, decisions, compact=compact), 1, ""
             point = decoder.point_of(one, 0, search) if isinstance(decoder, MultiStart) else decoder.point_of(one, 0)
-    report = check_point(application, machine, point)
+    report = with_assumption(check_point(application, machine, point), machine)
     net = mapped_point(application, machine, point)
     bound = period_bound(net)
     if proven > bound.value:
