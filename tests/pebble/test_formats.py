@@ -351,7 +351,8 @@ def test_sizes_under_either_name() -> None:
             'graph [ node [ id 0 label "a" ] node [ id 1 label "b" ] edge [ source 0 target 1 ] ]',
             "is not directed",
         ),
-        ("a.edgelist", "a\n", "has no"),
+        ("a.edgelist", "a b\nc,d\n", "line 2: is no edge"),
+        ("a.edgelist", "# nothing\n", "has no"),
         ("a.json", '{"nodes": [1, 2], "links": []}', "cannot be read"),
         (
             "a.json",

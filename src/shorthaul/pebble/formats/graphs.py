@@ -111,7 +111,8 @@ def _integers(line: tuple[int, str], file: str | Path | None) -> list[int]:
             file=file,
             place=f"line {line[0]}",
             value=line[1].strip(),
-            allowed="64-bit integers",
+            allowed="64-bit integers, as in a HyperDAG file, which a file without another format's suffix is taken for",
+            cure="name graphs .json, .dot, .gv, .mtx, .graphml, .gml, .edgelist or .edges as their format is",
         )
     return numbers
 

@@ -15,8 +15,8 @@ from shorthaul.pebble.model import Cdag
 READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
     ".graphml": lambda nx, text: nx.read_graphml(io.BytesIO(text.encode())),
     ".gml": lambda nx, text: nx.parse_gml(text, label="label" if "label" in text else "id"),
-    ".edgelist": lambda nx, text: nx.parse_edgelist(text.splitlines(), create_using=nx.DiGraph, data=False),
-    ".edges": lambda nx, text: nx.parse_edgelist(text.splitlines(), create_using=nx.DiGraph, data=False),
+    ".edgelist": lambda nx, text: nx.parse_edgelist(_edges(text), create_using=nx.DiGraph, data=False),
+    ".edges": lambda nx, text: nx.parse_edgelist(_edges(text), create_using=nx.DiGraph, data=False),
 }
 
 
@@ -29,6 +29,16 @@ def read_network(text: str, suffix: str, *, file: str | Path | None = None) -> C
     ('a', 'c', 'b')
     """
     return _converted(lambda nx: READERS[suffix](nx, text), file)
+
+
+def _edges(text: str) -> list[str]:
+    """Return the lines; raises :class:`InputError` for one with a single name, which networkx would pass over."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if len(line.partition("#")[0].split()) == 1:
+            allowed = "two names, with blanks between them"
+            raise InputError("is no edge", place=f"line {number}", value=line.strip(), allowed=allowed)
+    return lines
 
 
 def from_node_link(document: dict[str, Any], *, file: str | Path | None = None) -> Cdag:
@@ -45,6 +55,8 @@ def _converted(read: Callable[[Any], Any], file: str | Path | None) -> Cdag:
         raise InputError("needs networkx, which is not installed", file=file, cure=cure) from None
     try:
         graph = read(nx)
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(
             f"cannot be read: {error or type(error).__name__}",
