@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import zlib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,22 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a command, before Nu
 settings.register_profile("any machine", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 gc.disable()  # nothing is garbage while modules are imported
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep two cases of each costly test (one where cases are seeds), drawn by their names, unless all are asked for."""
+    if os.environ.get("SHORTHAUL_THOROUGH") or os.environ.get("SHORTHAUL_CASES") == "all":
+        return
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("costly"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    left_out = set()
+    for alike in cases.values():
+        few = 1 if all(type(value) is int for item in alike for value in item.callspec.params.values()) else 2
+        left_out |= set(sorted(alike, key=lambda item: zlib.crc32(item.nodeid.encode()))[few:])
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

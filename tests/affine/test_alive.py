@@ -52,6 +52,7 @@ def test_sweeps_load_no_more_than_said(seed: int) -> None:
         assert loads <= here.value(sizes) or not exact
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("names", [("S16", "S17", "S19"), ("S23", "S24", "S26")])
 def test_half_steps_to_and_fro_load_every_line_once(names: tuple[str, ...]) -> None:
     """Two lines of what is read and one of both factors are alive: three would not fit."""

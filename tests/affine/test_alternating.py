@@ -60,6 +60,7 @@ def test_every_sweep_loads_what_does_not_fit() -> None:
     assert sub_bound(found, flow).lemmas[0].name == "alternating layers"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("body", [
     ROWS.replace("v[i][j + 1]", "v[i][0]") + COLUMNS % "p[i][j]",  # rows that go one way
     ROWS + ROWS.replace("u[i][j]", "w[i][j]").replace("v[i]", "u[i]").replace("w[i][j]", "v[i][j]"),  # rows alone

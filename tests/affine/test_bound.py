@@ -30,6 +30,7 @@ def high_of(depth: int) -> int:
 TINY = ("gemm", "atax", "cholesky", "jacobi-1d", "trisolv", "durbin", "lu", "syrk")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "name", quick([*POLYBENCH, *FURTHER], ("gemm", "atax", "cholesky", "jacobi-1d", "trisolv", "mttkrp"))
 )
@@ -49,6 +50,7 @@ def test_no_schedule_in_program_order_beats_the_bound(name: str) -> None:
             assert bound.value({**sizes, "S": capacity}) <= loads, (sizes, capacity)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(POLYBENCH, ("gemm", "cholesky", "jacobi-1d", "trisolv")))
 def test_no_exact_play_beats_the_bound(name: str) -> None:
     bound = bound_of(name)
@@ -86,6 +88,7 @@ for (int i = 0; i < m; i++) {
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(SCANS, {"direct reads", "two shared inputs"}))
 def test_crossing_of_two_scans(name: str) -> None:
     """Every line of n - 2 places counts once per scan value and per value that both scans read."""
@@ -183,6 +186,7 @@ void f(int n, int m, double A[m][n], double tau[n]) {
             assert bound.value({**sizes, "S": capacity}) <= loads
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("body", "leading"), [
     ("for (int i = 0; i < n; i++) { y[i] = a[n - 1]; for (int j = n - 2; j >= 0; j--) y[i] = y[i] * x[i] + a[j]; }",
      "2*n**2/S"),

@@ -67,6 +67,7 @@ def step_of(box: Box, cells: Cells, extents: tuple[int, ...]) -> BoxStep:
     return BoxStep(plain, (box,), (9,), (cells,), extents, {"S": 9})
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("subscripts", ["[i][j]", "[j][i + j]", "[i + j][i]", "[i][2 * j]"])
 def test_sums_of_a_step_that_are_written_first(subscripts: str) -> None:
     # a subscript beside the step says the step once more: they are as many cells as one of them says
@@ -93,6 +94,7 @@ def test_sums_of_a_step_that_are_written_first(subscripts: str) -> None:
         assert loads <= cut.loads(sizes, 12)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("last", ["c[i][j] /= s;", "c[i][j] = sqrt(c[i][j]) * s;"])
 def test_what_follows_a_sum_is_done_while_it_is_held(last: str) -> None:
     """Without iterations of the sum it would come before it: parameters are at least 1."""

@@ -47,6 +47,7 @@ def is_exact(step: AnyStep) -> bool:
     return isinstance(step, BoxStep | PassedStep | WholeStep) or (isinstance(step, Step) and step.policy is None)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), ("gemm", "mvt", "convolution-1d")))
 def test_boxes_load_no_more_than_said(name: str) -> None:
     draw = random.Random(name)
@@ -138,6 +139,7 @@ def test_triangles(name: str) -> None:
         assert loads <= here.value(sizes) or not exact
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "seed", [1, 4, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 2, 3, *range(5, 120)))]
 )
@@ -207,6 +209,7 @@ def test_of_every_second_element_only_those_read_are_held() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("text", "sizes", "most"),
     [

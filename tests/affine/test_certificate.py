@@ -45,6 +45,7 @@ def certified(name: str) -> tuple[dict[str, Any], dict[str, int]]:
     return json.loads(json.dumps(as_bound(flow.program, bound_of(name), sizes, flow).document())), sizes
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(KERNELS, QUICK))
 def test_bounds_of_kernels_are_verified(name: str) -> None:
     document, sizes = certified(name)
@@ -128,6 +129,7 @@ def missed(name: str, step: int) -> list[tuple[Any, ...]]:
     return wrong
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("name", "step"),
     quick(

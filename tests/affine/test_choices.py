@@ -39,6 +39,7 @@ def program(name: str, value: str) -> Program:
     return program_from_text(HEAD % (CHOICES[name][0] % value))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(CHOICES, ("sum", "gate")))
 def test_no_play_that_reads_one_branch_is_below(name: str) -> None:
     """Whatever is chosen: the first one always, the second one, by turns."""

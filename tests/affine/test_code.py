@@ -151,6 +151,7 @@ def test_a_strip_gathers_no_column() -> None:
     assert re.search(r"S0\(\(c\d+ \+ 7\), c\d+, c\d+\);", found)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("words", [100, 900])
 def test_strips_are_inside_of_what_a_box_holds(words: int) -> None:
     found = made("gemm", f"NI=100,NJ=100,NK=100,S={words}")

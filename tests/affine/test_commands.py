@@ -35,7 +35,9 @@ def test_bound_document_with_sizes() -> None:
 
 
 def test_other_ways_to_print() -> None:
-    assert "\\left\\lfloor" in shorthaul("affine", "bound", "matvec", "--no-upper", "--format", "latex").stdout
+    told = shorthaul("affine", "bound", "matvec", "--no-upper", "--proof", "--format", "latex").stdout
+    assert "\\left\\lfloor" in told
+    assert "Compulsory loads" in told
     assert "formula = " in shorthaul("affine", "bound", "matvec", "--no-upper", "--format", "sympy").stdout
 
 

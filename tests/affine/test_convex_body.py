@@ -42,6 +42,7 @@ def test_seidel_only_where_asked_for() -> None:
     assert sympy.simplify(bold.leading - leading) == 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "choices"), [
     pytest.param("seidel-2d", [{"TSTEPS": 6, "N": 10}, {"TSTEPS": 12, "N": 24}], marks=pytest.mark.slow),
     ("seidel-1d", [{"T": 30, "N": 30}, {"T": 5, "N": 80}]),

@@ -59,6 +59,7 @@ def compare(text: str, high: int = 11, *, formulas: bool = True) -> None:
             assert found.expression().subs(at) == positive.expression().subs(at) == found.at(sizes), (text, sizes)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SETS)
 def test_cardinality(name: str) -> None:
     compare(SETS[name])
@@ -113,6 +114,7 @@ def test_the_large_piece() -> None:
     assert isinstance(found.expression(), sympy.Piecewise)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_domains_and_inputs_of_the_kernels(case: object) -> None:
     program = case.build()  # type: ignore[attr-defined]

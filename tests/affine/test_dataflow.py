@@ -44,6 +44,7 @@ def test_stepped_loops(text: str) -> None:
         assert not same_cdag(program, at, edges, set(labels[: cdag.inputs]))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(2000, 2008))
 def test_the_last_write_is_what_isl_finds(seed: int) -> None:
     program = program_from_text(random_program(seed))

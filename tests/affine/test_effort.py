@@ -47,6 +47,7 @@ def test_drawings_leave_out_an_order_whose_loads_take_too_long(monkeypatch: pyte
     assert over_memory(found, {"TSTEPS": 9, "N": 9, "S": 8}, [8], order, Search())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("effort", [0.05, 0.5, 2])
 def test_the_same_effort_gives_the_same_bound_and_order(effort: float) -> None:
     found = [bound(kernel("trisolv"), search=Search(effort=effort)) for _ in range(2)]

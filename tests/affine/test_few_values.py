@@ -100,6 +100,7 @@ def test_filters_whose_sides_are_parameters_unasked() -> None:
     assert bound.value(large) > 1.5 * small.value(large)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("small", "leading"), [("NI,NJ", "NK*(NI + NJ)"), ("NI,NJ,NK", "NI*NJ + NI*NK + NJ*NK + 2")])
 def test_several_small_parameters(small: str, leading: str) -> None:
     made = affine_bound(kernel("gemm"), small=small, upper=False).bound

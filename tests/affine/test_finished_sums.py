@@ -32,6 +32,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("features", [64, 128])
 @pytest.mark.parametrize("capacity", [16_384, 65_536])
 def test_attention_beside_blocks_of_rows(features: int, capacity: int) -> None:
@@ -96,6 +97,7 @@ def certified(name: str) -> tuple[Program, dict[str, Any]]:
     return program, json.loads(text)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_certificate_is_verified(name: str) -> None:
     program, document = certified(name)
@@ -105,6 +107,7 @@ def test_the_certificate_is_verified(name: str) -> None:
     assert document["certificate"]["parts"][-1]["kind"] == "finished sums"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("key", "value"), [
     ("events", "401"), ("exponents", ["1", "1/2", "1/2"]), ("term_exponents", ["1", "1/2"]), ("length", "2*L"),
     ("positions", [1]), ("before", "{ S1[i, j, k] -> S1[i, j, k - 2] }"), ("sources", "{ }"), ("spill", "{ }"),

@@ -47,6 +47,7 @@ def random_text(draw: random.Random) -> str:
 }}"""  # fmt: skip
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", [1, 4, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(5, 120)))])
 def test_halves_load_no_more_than_said(seed: int) -> None:
     draw = random.Random(seed)
@@ -99,6 +100,7 @@ UPDATES = """void f(int T, int n, double x[n], double z[n], double s) {
 }"""
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("words", [36, 20])
 def test_ends_of_a_row_are_updated_in_place(words: int) -> None:
     program = program_from_text(UPDATES)

@@ -84,6 +84,7 @@ def test_arguments_on_skewed_loops_are_verified(name: str) -> None:
     verified(ALWAYS["skewed"](kernel_text(name)))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(ANY_ORDER, ("product", "waits")))
 def test_arguments_on_sums_in_any_order_are_verified(name: str) -> None:
     verified(FRAME % ANY_ORDER[name], any_order=True)
@@ -177,6 +178,7 @@ def is_renaming(before: Any, value: Any, path: tuple[str | int, ...]) -> bool:
     return bool(one.domain().is_equal(other.domain()) and turned.is_bijective())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "entry", "by"), [
     ("a batch", "slices", "{ [p] -> [0] }"),
     ("a batch", "slices", "{ [p] -> [floor(p / 2)] }"),
@@ -190,6 +192,7 @@ def test_what_is_no_graph(name: str, entry: str, by: str) -> None:
     assert derived([{**steps[0], entry: str(changed)}], whole, SIZES)[1]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "entry", "value"), [
     ("a batch", "times", "N"), ("copied back", "copies", "{ }"), ("copied back", "copies", "[T, N] -> { S0[t, i] }"),
     ("skewed", "times", "2"),

@@ -136,6 +136,7 @@ def drawn_column(rng: np.random.Generator, places: list[set[int]]) -> tuple[int,
     return first, last, begun, ended
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["equal", "narrower", "wider", "other places", "any"])
 def test_what_columns_weigh(kind: str) -> None:
     """Annealed sets of instances weigh no more than the lemma says, and come near it."""
@@ -206,6 +207,7 @@ def test_what_has_no_neck() -> None:
     assert [found_in(body) for body in (GIVEN, OTHER)] == [0, 0]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("body", "m", "n"), quick([(body, m, n) for body in ALL for m, n in SIZES],
     [(SPLIT, 4, 20), (REFLECTIONS, 60, 40), (VECTORS, 20, 12), (QUOTIENT, 12, 60)]))  # fmt: skip
 def test_no_play_beats_it(body: str, m: int, n: int) -> None:

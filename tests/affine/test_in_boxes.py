@@ -71,6 +71,7 @@ def all_sets(sides: tuple[int, ...]) -> Any:
     return (((number >> np.arange(size)) & 1).astype(bool).reshape(sides) for number in range(1, 1 << size))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("sides", "radius"),
     [((7,), 1), ((8,), 2), ((3, 4), 1), ((2, 6), 1), pytest.param((2, 2, 3), 1, marks=pytest.mark.slow)],
@@ -80,6 +81,7 @@ def test_all_sets_of_small_boxes(sides: tuple[int, ...], radius: int) -> None:
         assert worst_of(all_sets(sides), kind, sides, radius) >= 1 - 1e-9
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("sides", [(7, 7), (6, 8), (5, 10)])
 def test_all_pushed_sets_of_the_plane(sides: tuple[int, int]) -> None:
     """Every set has as few neighbours as a pushed one; the inequality is sharp for the cross."""

@@ -28,12 +28,14 @@ REWRITINGS = (*ALWAYS, *TRIED)
 QUICKLY = [("trisolv", how) for how in REWRITINGS]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "how"), quick([(name, how) for name in KERNELS for how in SAME], QUICK))
 def test_other_words_for_one_computation(name: str, how: str) -> None:
     found = lower_bound(program_from_text(SAME[how](kernel_text(name))))
     assert sympy.simplify(found.leading - bound_of(name).leading) == 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "how"), quick([(name, how) for name in KERNELS for how in REWRITINGS], QUICKLY))
 def test_other_loops_and_statements(name: str, how: str) -> None:
     """No more and no less to leading order; the kernel beside itself has the bound twice."""
@@ -43,6 +45,7 @@ def test_other_loops_and_statements(name: str, how: str) -> None:
     assert sympy.simplify(found - wanted) == 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(KERNELS, ("lcs", "trisolv")))
 def test_copies_add_up(name: str) -> None:
     several = lower_bound(program_from_text(in_copies(kernel_text(name))))
@@ -85,6 +88,7 @@ def test_a_batch_in_tiles_falls_into_copies() -> None:
 POWERS = "for (int t = 0; t < T; t++) { for (int i = 0; i < N; i++) { A[0][i][0] = 0.0; for (int j = 0; j < N; j++) A[0][i][0] += B[i][j][0] * w[j]; } for (int i = 0; i < N; i++) w[i] = A[0][i][0] * 0.5; }"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("how", [lambda text: text, with_copied_results, split], ids=["as it is", "copied", "split"])
 def test_every_step_reads_the_matrix_again(how: Callable[[str], str]) -> None:
     """Half of it in every step, and half of the rest in every second one, whatever stands between."""

@@ -31,6 +31,7 @@ def members(union, sizes: dict[str, int], cdag: ConcreteCdag) -> np.ndarray:
     return result
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(CASES, {"gemm", "cholesky", "gramschmidt", "trisolv", "jacobi-1d", "atax"}))
 def test_no_part_is_larger_than_its_bound(name: str) -> None:
     others = ("nussinov", "fdtd-2d", "seidel-2d")  # best argues with intervals and double cones there

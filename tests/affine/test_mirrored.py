@@ -94,6 +94,7 @@ def test_wide_columns_are_no_better() -> None:
         assert polynomial.subs(u, 1) > 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("how", ["as written", "split"])
 def test_symm_by_its_diagonal_blocks(how: str) -> None:
     """Squares of the symmetric matrix one after the other, those on the diagonal too: above the bound."""

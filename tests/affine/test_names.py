@@ -36,6 +36,7 @@ def edges(flow: DataFlow) -> isl.UnionMap:
     return found
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("name", "how", "inner"),
     [
@@ -55,6 +56,7 @@ ALL = [(name, how, inner) for name in POLYBENCH for how in LOOPS for inner in (F
 QUICK = [*(("trisolv", how, False) for how in LOOPS), ("cholesky", "unrolled", True), ("durbin", "halved", True)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "how", "inner"), quick(ALL, QUICK))
 def test_the_graph_stays_as_it_is(name: str, how: str, inner: bool) -> None:
     """At small sizes, vertex by vertex in the order of the program."""

@@ -31,6 +31,7 @@ def test_no_kernel_violates_anything(name: str, profile: str) -> None:
     assert found.comparisons
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["mvt", "jacobi-1d"])
 def test_small_sizes(name: str) -> None:
     found = findings(name, "best", 30)

@@ -132,6 +132,7 @@ def test_leading_terms_of_other_symmetric_programs() -> None:
     assert panel_step("right-looking").plan.chosen.shift == 1
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "name",
     quick(["syrk", "syr2k", "covariance", "cholesky", "floyd-warshall", *SOURCES], {"syrk", "right-looking"}),
@@ -185,6 +186,7 @@ def test_names_of_parameters_are_not_taken() -> None:
     assert set(made["where"]) == {"g"}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "name",
     quick(["syrk", "syr2k", "covariance", "cholesky", "floyd-warshall", *SOURCES], {"syrk", "right-looking"}),

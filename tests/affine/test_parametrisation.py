@@ -12,6 +12,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.integer_sets.subspaces import span
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(12))
 def test_exponents_of_a_slice_fit_the_whole(seed: int) -> None:
     """Kernels in the directions of the inner loops: one more outer loop changes neither exponents nor U."""

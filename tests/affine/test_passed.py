@@ -45,6 +45,7 @@ def random_text(draw: random.Random) -> str:
 }}"""
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 150))])
 def test_what_was_passed_comes_later(seed: int) -> None:
     draw = random.Random(seed)
@@ -62,6 +63,7 @@ def test_what_was_passed_comes_later(seed: int) -> None:
         assert least.value <= loads <= here.value(sizes)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("n", "words"), [(9, 20), (14, 40)])
 def test_shortest_paths(n: int, words: int) -> None:
     flow, sizes = flow_of("floyd-warshall"), {"N": n, "S": words}

@@ -25,6 +25,7 @@ from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.graphs.replay import belady_loads
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("case", quick(CASES, CASES[::3]), ids=lambda case: case.name)
 def test_every_tiled_order_respects_the_dependences(case: object) -> None:
     program = case.build()  # type: ignore[attr-defined]

@@ -21,6 +21,7 @@ KERNELS = quick(
 )
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_proof_stands_by_itself(name: str) -> None:
     proof = bound_of(name).proof
@@ -46,6 +47,7 @@ def test_latex_is_balanced(name: str) -> None:
     assert not re.search(r"(?<!\\)[#%]", text)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(("jacobi-1d", "jacobi-2d", "heat-3d"), ("jacobi-1d", "jacobi-2d")))
 def test_the_numbers_of_the_balanced_form(name: str) -> None:
     """B, lambda, U and the value, computed again from the facts that stand above them."""

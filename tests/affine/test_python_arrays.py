@@ -79,6 +79,7 @@ def random_statement(draw: random.Random) -> str:
     return f" {random_part(draw, draw.choice('ab'))} {draw.choice(('=', '+=', '-='))} {value.format(*parts)}\n"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(4))
 def test_random_statements(seed: int) -> None:
     draw = random.Random(seed)

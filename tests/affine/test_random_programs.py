@@ -56,6 +56,7 @@ void kernel(int N, {arrays}) {{
 DEFAULT = (0, 2, 3, 5, 10, 17)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", quick(range(24), DEFAULT))
 def test_bounds_of_random_programs_hold(seed: int) -> None:
     program = program_from_text(random_program(seed))

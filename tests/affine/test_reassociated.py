@@ -73,6 +73,7 @@ for (int i = 0; i < N; i++) {
 }}"""
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("text", [PRODUCT, TWICE, PREFIX])
 def test_no_order_of_the_terms_beats_the_bound(text: str) -> None:
     assert compare(text, 1, 150) > 10

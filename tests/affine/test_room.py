@@ -45,6 +45,7 @@ def test_of_several_only_the_small_ones_have_no_loads() -> None:
     assert [point["loads_words"] is None for point in points] == [True, False]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["gemm", "trisolv", "jacobi-1d", "nussinov", "lcs", "symm"])
 def test_the_least_memory_is_that_of_the_graph(name: str) -> None:
     program = kernel(name)

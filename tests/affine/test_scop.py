@@ -79,12 +79,14 @@ def check(text: str, sizes: dict[str, int]) -> int:
     return len(expected)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("body", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_small_programs(body: str) -> None:
     counts = [check(source(body), {"n": n, "m": m}) for n, m in ((0, 0), (1, 3), (5, 2), (9, 12), (14, 6))]
     assert max(counts) > 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(NAMES, NAMES[::6]))
 def test_built_in_kernels(name: str) -> None:
     text = kernel_text(name)

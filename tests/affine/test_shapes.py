@@ -29,6 +29,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_set_has_fewer_neighbours(name: str) -> None:
     offsets, kind, constant = SHAPES[name]

@@ -37,6 +37,7 @@ def program(text: str) -> Program:
     return program_from_text(HEAD % text)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(PROGRAMS, ("with a memory", "difference")))
 def test_temporaries_that_stand_for_one_neighbour(name: str) -> None:
     found = lower_bound(program(PROGRAMS[name]))

@@ -54,6 +54,7 @@ def holds(where: tuple[str, ...], sizes: dict[str, int]) -> bool:
     return all(eval(re.sub(r"(?<![<>])=(?!=)", "==", item), words, sizes) for item in where)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "name",
     quick(("guarded", "jacobi-2d", "symm", "durbin", "floyd-warshall", "atax", "trisolv"), ("symm", "atax", "trisolv")),

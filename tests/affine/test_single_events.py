@@ -57,6 +57,7 @@ def bound_of_step(text: str):
     return lower_bound(program_from_text(HEAD % text))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(STEPS, ("in place of the old", "there and back")))
 def test_a_matrix_that_does_not_fit_is_loaded_again(name: str) -> None:
     """As often as in every step or every second one, though the vectors fit: S is far above N."""
@@ -147,6 +148,7 @@ def test_no_play_beats_it(name: str) -> None:
     assert nearest < 6
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", samples(16))
 def test_random_steps(seed: int) -> None:
     compared(random_step(seed), np.random.default_rng(seed))

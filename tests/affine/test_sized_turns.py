@@ -99,6 +99,7 @@ def check_turns(draw: random.Random, nests: tuple[str, ...]) -> None:
         assert least.value <= loads
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "nests",
     [
@@ -117,6 +118,7 @@ def test_a_matrix_is_loaded_once_a_step(nests: tuple[str, ...]) -> None:
     assert here.value(sizes) < 1.05 * 20 * 500**2
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("nests", "most"),
     [

@@ -39,6 +39,7 @@ def random_lines(draw: random.Random) -> str:
 }}"""
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", [1, 8, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, *range(10, 60)))])
 def test_what_stays_is_not_loaded(seed: int) -> None:
     draw = random.Random(seed)

@@ -53,6 +53,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(PROGRAMS, set(PROGRAMS) - {"batch norm"}))
 def test_leading_terms_and_plays(name: str) -> None:
     declared, body, leading, sizes = PROGRAMS[name]

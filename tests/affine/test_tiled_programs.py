@@ -56,6 +56,7 @@ def test_bounds_of_tiled_programs(name: str) -> None:
     assert any(item.proven for item in findings.comparisons)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), ("cholesky", "nussinov", "seidel-1d")))
 def test_the_flow_of_a_kernel_in_tiles_is_that_of_the_kernel(name: str) -> None:
     """Of what isl does with remainders some is wrong: the loops over tiles have numbers without gaps, so there are none."""

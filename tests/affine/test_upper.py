@@ -72,6 +72,7 @@ LEADING = {
 QUICK = {"atax", "floyd-warshall", "gemm", "gramschmidt", "jacobi-1d", "jacobi-2d", "symm", "trisolv"}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick(LEADING, QUICK))
 def test_leading_terms(name: str) -> None:
     assert sympy.simplify(upper_of(name).leading - LEADING[name]) == 0
@@ -97,6 +98,7 @@ def replayed(name: str, base: int, factors: tuple[int, ...]) -> None:
         assert loads <= upper.value(given)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", quick([item for item in POLYBENCH if item != "deriche"], QUICK))
 def test_the_replay_needs_no_more_than_the_formula(name: str) -> None:
     deep = max(len(item.iterators) for item in kernel(name).statements)
@@ -135,6 +137,7 @@ PLAYED = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("name", "base", "edge"),
     quick(
@@ -180,6 +183,7 @@ def test_the_formula_is_what_the_steps_add_up_to() -> None:
         assert by_formula <= upper.value({**sizes, "S": capacity}) * 1.6
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("text", ["b**2 + b + 2", "2*b + 7", "b**3/2 + 5*b**2 + 1", "b**2/4 + 9*b + 30", "7"])
 def test_the_edge_fits(text: str) -> None:
     made = edge_formula(sympy.Poly(sympy.sympify(text, locals={"b": Edge.SYMBOL}), Edge.SYMBOL))

@@ -105,6 +105,7 @@ def timeless(problem: Problem, draw: random.Random) -> Problem:
     return dataclasses.replace(problem, application=dataclasses.replace(problem.application, actors=actors))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("start", ["compact", "earliest"])
 def test_cores_never_wait_for_ever(start: str) -> None:
     played_through = 0
@@ -181,6 +182,7 @@ def odd_network() -> Application:
     )
 
 
+@pytest.mark.costly
 @needs_compiler
 @pytest.mark.parametrize("strategy", ["mrb-always", "reference"])
 def test_odd_networks_under_sanitizers(strategy: str, tmp_path: Path) -> None:

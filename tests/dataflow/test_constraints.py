@@ -50,6 +50,7 @@ def test_what_some_mapping_keeps_is_not_refused(seed: int) -> None:
     refuse_infeasible(limited, platform, constraints, bounds_on_all(limited, platform, "mrb-explore"))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [

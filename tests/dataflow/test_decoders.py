@@ -52,6 +52,7 @@ def test_kernels_do_what_the_slow_twin_does(order: str, compact: bool) -> None:
     assert compared > len(samples(60)) * 3 // 4
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rule", CAPACITY_RULES)
 @pytest.mark.parametrize("consumer", MRB_CONSUMERS)
 def test_every_decoded_point_passes_the_check(rule: str, consumer: str) -> None:

@@ -43,6 +43,7 @@ def costs(points):
 SEEDS = [20, 24, 35, 37, 39, 45]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("seed", "atomic"), [*((seed, False) for seed in SEEDS), *((seed, True) for seed in (1009, 1010, 1037, 1040, 1042))]
 )
@@ -55,6 +56,7 @@ def test_the_front_is_that_of_every_mapping(seed: int, atomic: bool) -> None:
     assert costs(points) == front_of_all(problem, (0, 1), atomic=atomic)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", SEEDS[:4])
 def test_limits_leave_the_points_within_them(seed: int) -> None:
     """The front within limits is what they leave of the whole front."""

@@ -28,6 +28,7 @@ def documents(result):
     return [point.document() for point in result.plan.front]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("strategy", ["reference", "mrb-always", "mrb-explore"])
 def test_cheap_and_small_ends_are_reached(strategy: str) -> None:
     result = plan(generators.sobel4(), strategy=strategy, generations=40, polish_effort=0)
@@ -68,6 +69,7 @@ def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
         plan(generators.sobel4(), resume=file)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kinds", ["bhif", "Qibd"])
 def test_a_state_of_other_types_is_the_same_state(kinds: str, tmp_path: Path) -> None:
     """Kernels take one type of each array."""

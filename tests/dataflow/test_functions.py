@@ -111,6 +111,7 @@ def test_a_multirate_actor_is_one_function(tmp_path: Path) -> None:
     assert sorted(kept.read_text().splitlines()) == sorted(2 * lines)  # on the cores, and in turn
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(4))
 def test_random_networks_compute_the_same(seed: int) -> None:
     problem = small_problem(seed, most_actors=7)

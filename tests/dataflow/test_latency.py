@@ -23,6 +23,7 @@ from shorthaul.dataflow.workloads.generators import sobel
 QUICK = {"generations": 2, "population": 6, "polish_effort": 0.02, "workers": 1}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(3002, 3008))
 def test_every_point_keeps_the_rules_and_the_bound(seed: int) -> None:
     problem = small_problem(seed)

@@ -183,6 +183,7 @@ def test_a_limit_on_buffers_never_helps_and_is_kept() -> None:
     assert dearer
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("atomic", [False, True])
 def test_memories_of_limited_size_against_every_capacity(atomic: bool) -> None:
     """The least period within the memories is the least over all capacities that fit, one proof each."""
@@ -295,6 +296,7 @@ def test_the_same_front_on_one_process_and_several() -> None:
     assert [p.document() for p in sweeps[0].plan.front] == [p.document() for p in sweeps[1].plan.front]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("limit", [{"effort": 0.3}, {"time_limit": 1, "started": -1e6}])
 def test_a_limit_ends_a_solve(limit: dict[str, float]) -> None:
     decoder, mappings = sobel_mappings(generators.multicamera, 1)
@@ -345,6 +347,7 @@ def test_equal_accesses_of_one_firing_take_a_fixed_order() -> None:
     assert found.period == found.least == 16
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("atomic", "many"), [(False, 1.0), (True, 1.0), (False, 1e12)])
 def test_trees_decide_whether_a_mapping_has_a_shorter_period(monkeypatch, atomic: bool, many: float) -> None:
     """They never find one below the least, and never rule out the least; most of the time they tell.

@@ -195,6 +195,7 @@ FIELD = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", FIELD)
 def test_graphs_of_the_field(name: str) -> None:
     times, alone, channels, firings, period = FIELD[name]

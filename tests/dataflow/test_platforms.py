@@ -101,6 +101,7 @@ def test_all_actors_that_no_core_can_run_are_told_at_once() -> None:
         dataflow.plan(dataflow.Application("three", actors, ()))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("verb", ["plan", "bound"])
 @pytest.mark.parametrize(
     ("flags", "said"),

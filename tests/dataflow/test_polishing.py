@@ -66,6 +66,7 @@ def test_what_annealing_finds_has_the_load_it_says(seed: int) -> None:
     )
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", [203, 204, 210, 236, 243])
 def test_annealing_finds_the_least_load_of_small_problems(seed: int) -> None:
     """Every mapping is looked at."""
@@ -90,6 +91,7 @@ def test_annealing_finds_the_least_load_of_small_problems(seed: int) -> None:
     assert found == min(max(loads.values()) for loads in every if loads is not None)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(40))
 def test_no_load_is_below_the_bounds_of_the_front(seed: int) -> None:
     """Annealing within every price hunts for a mapping that is better than the bounds on all say."""

@@ -27,6 +27,7 @@ def applications():
     }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", applications())
 @pytest.mark.parametrize("strategy", ["mrb-always", "reference"])
 def test_mapped_networks_compute_what_the_network_means(name: str, strategy: str) -> None:

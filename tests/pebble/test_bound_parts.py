@@ -79,6 +79,7 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
     assert lifted > 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("text", "budget", "least", "known"),
     [

@@ -60,6 +60,7 @@ def dominated(cdag: Cdag, words: set[int]) -> list[int]:
     return found
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("text", ["fft:n=16,word=1", "pyramid:n=9,word=1", "stencil:n=14,t=8,word=1"])
 def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
     cdag = case(text).workload
@@ -169,6 +170,7 @@ def test_the_most_of_all_sets_of_a_small_stencil_by_going_through_them() -> None
     assert np.flatnonzero(closed <= 2 * cells).max() == steps * (cells - 2 * edge)  # all, in full rows
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("make", "terms"),
     [
@@ -298,6 +300,7 @@ def test_no_bound_of_several_values_exceeds_an_optimum_or_a_plan() -> None:
     assert lifted > 5
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("text", [*KERNELS, "stencil:n=40,t=25,word=1", "pyramid:n=24,word=1", "fft:n=32,word=1"])
 def test_no_bound_exceeds_a_plan(text: str) -> None:
     cdag = case(text).workload
@@ -315,6 +318,7 @@ def test_no_bound_exceeds_a_plan(text: str) -> None:
     assert lifted > 0 or text.startswith(("fft", "attention", "mvm"))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("text", "budget"),
     [
@@ -368,6 +372,7 @@ def test_other_graphs_are_not_taken_for_networks() -> None:
     assert [*contractions(fft, search=Search())] == []
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("text", "name"),
     [
@@ -390,6 +395,7 @@ def test_networks_are_recognised_in_any_order_of_their_nodes(text: str, name: st
             assert segments.excess(moved, budget, recompute=False, search=Search()).excess == known
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("text", ["fft:n=16,word=1", "pyramid:n=8,word=1", "stencil:n=9,t=6,word=1"])
 def test_networks_with_two_edges_exchanged_are_none(text: str) -> None:
     cdag = case(text).workload

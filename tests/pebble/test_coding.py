@@ -111,6 +111,7 @@ def test_long_plans_are_no_c(monkeypatch: pytest.MonkeyPatch) -> None:
         code(build([2**40, 2**40 + 1], [0], [1]))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", samples(20))
 def test_marks_tell_the_plan(seed: int) -> None:
     """The steps alone say which moves there are, and how each value comes back."""

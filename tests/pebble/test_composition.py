@@ -39,6 +39,7 @@ def test_modules_can_be_computed_one_after_another(cdag: Cdag) -> None:
         assert graph.n == decomposition.count + 1
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("cdag", GRAPHS, ids=lambda cdag: f"{cdag.n}")
 def test_alike_modules_are_images_of_each_other(cdag: Cdag) -> None:
     edges = {(p, v) for v in range(cdag.n) for p in cdag.parents.neighbours(v).tolist()}
@@ -88,6 +89,7 @@ def test_compositions_are_valid_and_never_beat_the_game() -> None:
         assert optimum <= found.traffic(cdag.weights) <= belady.plan(cdag, budget).traffic(cdag.weights)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("cdag", GRAPHS, ids=lambda cdag: f"{cdag.n}")
 def test_every_order_is_topological(cdag: Cdag) -> None:
     budget = cdag.least_budget() + 3
@@ -96,6 +98,7 @@ def test_every_order_is_topological(cdag: Cdag) -> None:
     assert replay(cdag, found, budget, recompute=False).ok
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("cdag", "budget", "share"),
     [

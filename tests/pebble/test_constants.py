@@ -71,6 +71,7 @@ def test_they_agree_with_the_game_on_many_more() -> None:
     agree(range(1000, 3000), 10)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("method", [method for method in METHODS if method not in SPECIAL])
 def test_plans_of_every_method_pass_the_check_and_never_beat_the_game(method: str) -> None:
     for seed in range(8):

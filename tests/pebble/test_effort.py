@@ -33,6 +33,7 @@ def planned(graph: str, method: str, search: Search, *, recompute: bool = False)
     return result.plan.nodes.tolist(), result.plan.kinds.tolist(), result.bound, search.spent()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize(("method", "recompute"), [*((method, False) for method in METHODS), ("auto", True)])
 def test_a_slow_machine_finds_the_same_plan(
@@ -45,6 +46,7 @@ def test_a_slow_machine_finds_the_same_plan(
     assert found[0] == found[1]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_a_slow_machine_finds_the_same_bound_memory_and_curve(graph: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cdag, budget = GRAPHS[graph]

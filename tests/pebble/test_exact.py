@@ -74,6 +74,7 @@ def test_solve_proves_what_the_game_says() -> None:
         assert plan.traffic(cdag.weights) == bound == least_traffic(cdag, budget, recompute=False)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("text", "budget", "optimum"),
     [

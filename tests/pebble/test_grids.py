@@ -191,6 +191,7 @@ def test_no_bound_exceeds_a_plan(seed: int, more: int) -> None:
     assert histories.excess(cdag, budget, search=Search(effort=0.3)).excess <= paid
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("sides", "steps", "diagonal", "budget", "least"),
     [

@@ -63,6 +63,7 @@ def test_an_order_that_reads_too_early_is_told() -> None:
     assert excess_of(cdag, 4, order[::-1].copy(), 1.0) == BROKEN
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("recompute", [False, True])
 def test_the_search_meets_the_game(recompute: bool) -> None:
     helped = 0

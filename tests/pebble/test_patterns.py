@@ -92,6 +92,7 @@ class Looks(Search):
         return self._left < 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("text", "budget"), [("fft:n=8,word=1", 3), ("pyramid:n=8,word=1", 3), ("matmul:m=2,n=2,k=3,word=1", 3)]
 )

@@ -28,6 +28,7 @@ from shorthaul.pebble.verbs.trade_off import parse_budgets
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 
+@pytest.mark.costly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("recompute", [False, True])
@@ -55,6 +56,7 @@ def test_every_named_method_plans_a_wavelet(method: str) -> None:
     assert result.cost["traffic"] >= pebble.plan(cdag, budget=4).cost["traffic"] >= result.bound.value
 
 
+@pytest.mark.costly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "local-search", "beam"])
 def test_computing_again_helps_beyond_what_is_searched_exhaustively(

@@ -173,6 +173,7 @@ def test_equal_prices_scale_the_usual_game() -> None:
     assert tripled.bound.value == 3 * usual.bound.value
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("partial", [False, True])
 def test_the_progress_line_tells_what_is_paid(partial: bool) -> None:
     cdag = random_cdag(np.random.default_rng(3), 30, 3)

@@ -29,6 +29,7 @@ def test_plans_stay_valid_and_get_no_dearer() -> None:
     assert saved > 10
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("method", ["belady", "list-scheduling"])
 def test_plans_of_any_method_are_looked_over(method: str) -> None:
     helped = 0

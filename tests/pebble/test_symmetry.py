@@ -61,6 +61,7 @@ def test_searches_up_to_automorphism_agree_on_thousands() -> None:
     assert searches_agree(range(30000, 32000), 9) > 1900
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("text", "budget", "excess", "times"),
     [("fft:n=8,word=1", 3, 24, 10), ("matmul:m=2,n=2,k=3,word=1", 3, 22, 4), ("mvm:m=3,n=3,word=1", 4, None, 2)],

@@ -96,6 +96,7 @@ def test_exchanges_save_what_they_say_within_size_and_order() -> None:
     assert saved > 100
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("name", "most"), [("matmul", 1.12), pytest.param("conv", 1.1, marks=pytest.mark.slow), ("attention", 1.15)]
 )
@@ -111,6 +112,7 @@ def test_tiles_come_near_tilings_by_hand(name: str, most: float) -> None:
     assert report.cost["traffic"] <= goal < start.traffic(cdag.weights)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", TILINGS)
 def test_tilings_by_hand_are_topological_orders(name: str) -> None:
     _, parameters, budget = next(problem for problem in PROBLEMS if problem[0] == name)

@@ -293,6 +293,7 @@ def test_no_layout_beats_the_bound_on_the_link_load() -> None:
     assert 4 * met > len(samples(20))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("grid", ["10x10", "11x9", "9x11", "2x50", "100x1"])
 def test_a_star_burdens_a_link_no_more_than_any_layout(grid: str) -> None:
     width, height = (int(side) for side in grid.split("x"))
@@ -336,6 +337,7 @@ def test_refinement_depends_on_effort_and_seed_alone() -> None:
     assert refined(1) != refined(1, effort=0.01)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("stars", "leaves"), [(20, 80), (12, 150)])
 def test_stars_that_touch_exchange_processors(stars: int, leaves: int) -> None:
     """Leaves go between stars, also where no other star's leaf is on the way to the centre."""

@@ -42,6 +42,7 @@ def fitted(name: str) -> Any:
     return made[name]().fit(x, y)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("name", "way"),
     [
@@ -74,6 +75,7 @@ class Foreign:
         return os.mkdir, ("run",)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("suffix", [".pkl", ".joblib"])
 def test_nothing_else_is_run(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -84,6 +86,7 @@ def test_nothing_else_is_run(suffix: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert not Path("run").exists()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("module", ["sklearn.utils._bunch", "numpy.testing", "builtins", "subprocess"])
 def test_functions_of_known_packages_are_refused_as_well(module: str) -> None:
     name = {"sklearn.utils._bunch": "warnings.warn", "numpy.testing": "rundocs", "builtins": "eval"}.get(
@@ -102,12 +105,14 @@ def test_functions_of_known_packages_are_refused_as_well(module: str) -> None:
         tree_from_file(Path("model.pkl"), pickled)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("data", [b"", b"\x80\x04hello", b"x\x9c", pickle.dumps([1]), pickle.dumps(len)])
 def test_what_is_no_model(data: bytes) -> None:
     with pytest.raises(InputError, match=r"model\.pkl"):
         tree_from_file(Path("model.pkl"), data)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("pack", [zlib.compress, gzip.compress, bz2.compress, lzma.compress])
 def test_little_that_unpacks_to_much_is_refused(
     pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
@@ -149,6 +154,7 @@ def of_a_key_without_end() -> bytes:
 LARGE = b"cbuiltins\nbytearray\n(I%d\ntR." % (3 << 30)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("data", "seconds", "problem"),
     [

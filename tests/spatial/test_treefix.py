@@ -46,6 +46,7 @@ def run_on(stored, held: np.ndarray, op: str, *, listener=None, **how) -> np.nda
     return machine.collect(run_treefix(machine, tree, machine.load("values", held), OPERATORS[op], **how))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("method", "coins"), RUNS)
 def test_random_trees(method: str, coins: str) -> None:
     # Spec section 1: literal readings of the treefix section give wrong sums on 2 000 random trees.
@@ -64,6 +65,7 @@ def test_random_trees(method: str, coins: str) -> None:
             assert (sums[stored.position] == np.array(expected)).all(), tree.parent
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_large_trees_and_every_message_replayed(method: str, direction: str) -> None:
@@ -257,6 +259,7 @@ def exact(tree: Tree, values: list[int], op: str, direction: str) -> list[int]:
     return fold(tree.parent.tolist(), values, combine)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("op", ["sum", "product", "max", "min", "xor"])
 def test_integers_are_exact_or_refused(op: str) -> None:
     rng = np.random.default_rng(8)
@@ -285,6 +288,7 @@ def test_integers_are_exact_or_refused(op: str) -> None:
     assert answered > 10
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("op", ["sum", "product", "max", "min"])
 def test_real_numbers(op: str) -> None:
     rng = np.random.default_rng(9)
@@ -356,6 +360,7 @@ class Influence:
         self.reached[receiver[self.reached[sender]]] = True
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("method", "coins"), RUNS)
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_nothing_is_read_but_by_messages(method: str, coins: str, direction: str) -> None:
@@ -402,6 +407,7 @@ def test_the_checkers_own_folds_against_the_twins() -> None:
         assert check_treefix(tree, maps, "affine", "down", expected).ok
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("barriers", [False, True])
 def test_lowest_common_ancestors(method: str, barriers: bool) -> None:

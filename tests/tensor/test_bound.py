@@ -47,6 +47,7 @@ def hunt(seed, rules, effort=0.05):
     return latency / bound.value if bound.value else None
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", RULES)
 def test_no_search_beats_the_bound(name):
     ratios = [ratio for seed in range(30) if (ratio := hunt(seed, RULES[name])) is not None]
@@ -54,6 +55,7 @@ def test_no_search_beats_the_bound(name):
     assert sum(ratio < 1 + 1e-9 for ratio in ratios) > 6, "the bound is met now and then"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", RULES)
 def test_no_random_plan_beats_the_bound(name):
     rules = RULES[name]
@@ -144,6 +146,7 @@ def siblings(seed):
     return replace(graph.problem(capacity, 1.0), machine=Machine(capacity, rng.choice((0.01, 0.05, 0.2)), *native))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", RULES)
 def test_no_search_beats_the_bound_of_products_of_one_tensor(name):
     met = seen = 0

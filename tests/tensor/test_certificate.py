@@ -35,6 +35,7 @@ def certified(problem, rules):
     return None if prices is None or not prices.value else {"value": prices.value, "certificate": prices.document()}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
 def test_certificates_hold(rules):
     verified = 0
@@ -108,6 +109,7 @@ def falsified(rng, document):
     return false
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("many", [20_000, 0])
 def test_what_claims_more_than_a_plan_takes_is_found_out(many, monkeypatch):
     """By weights, and box by box from the first group in the making on."""

@@ -126,6 +126,7 @@ def test_repeated_blocks_are_replayed_as_if_each_were_alone():
     assert seen > 200
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", RULES)
 def test_the_random_plans_are_both_legal_and_illegal(name):
     legal = [compare(seed, RULES[name], operators=3) for seed in range(150)]

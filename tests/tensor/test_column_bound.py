@@ -42,6 +42,7 @@ def exhausted(seed, rules, operators):
     return None if np.isinf(best) else ratio(problem, rules, best)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
 def test_no_search_beats_it_and_most_meet_it(rules):
     ratios = [found for seed in range(12) if (found := searched(seed, rules)) is not None]
@@ -49,6 +50,7 @@ def test_no_search_beats_it_and_most_meet_it(rules):
     assert sum(found < 1 + 1e-6 for found in ratios) > len(ratios) / 2
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
 def test_no_plan_of_two_operators_beats_it(rules):
     ratios = [found for seed in range(6) if (found := exhausted(seed, rules, 2)) is not None]

@@ -74,6 +74,7 @@ def test_closed_form_equals_replay_on_many():
             compare(seed, rules, 6)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("order", ALL, ids=str)
 def test_a_regular_order_costs_what_its_list_of_tiles_costs(order):
     compared = 0

@@ -40,6 +40,7 @@ def compare(seed, rules, operators):
     return found <= best * (1 + 1e-9)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", RULES)
 def test_two_operators(name):
     assert all(compare(seed, RULES[name], operators=2) for seed in range(2))

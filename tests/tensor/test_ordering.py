@@ -67,6 +67,7 @@ def test_the_diagram_knows_what_groups_serve():
     assert changed > 40
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", [3, 7, 11, 40, 90])
 def test_rows_of_any_order_are_true(seed):
     assert hunt(seed, in_order=True)[0] == ""

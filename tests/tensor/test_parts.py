@@ -36,6 +36,7 @@ def in_parts(problem, rules, cuts):
     return Program(problem, rules, Search(effort=2), cuts=cuts).solve(Search(effort=2))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
 def test_no_plan_beats_parts_and_their_certificates_hold(rules):
     near = 0
@@ -110,6 +111,7 @@ def test_operators_that_hang_together_through_the_maker_alone_share_nothing():
     assert Link(1, made, 0) in links_of(problem, CONTEST)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -46,6 +46,7 @@ def test_one_operator_per_subgraph_as_published(number):
     assert round(found.cost["latency"]) == BASELINE[number]
 
 
+@pytest.mark.costly
 @needs_data
 @pytest.mark.parametrize("number", BASELINE)
 def test_an_effort_of_one_beats_one_operator_per_subgraph(number):
@@ -54,6 +55,7 @@ def test_an_effort_of_one_beats_one_operator_per_subgraph(number):
     assert found.cost["latency"] < BASELINE[number]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", RULES)
 def test_plans_are_checked_bounded_and_never_above_one_operator_per_subgraph(rules):
     planned = 0
@@ -78,6 +80,7 @@ def test_plans_are_no_worse_than_the_paper_s_best_strategies(build, paper):
     assert shorthaul.tensor.plan(build(), search=serial()).cost["latency"] <= paper * (1 + 1e-12)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", RULES)
 def test_the_same_seed_gives_the_same_plan(rules):
     (mlp,) = (case for case in CASES if case.name == "mlp-chain")

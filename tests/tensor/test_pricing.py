@@ -82,6 +82,7 @@ def test_the_integer_program_finds_a_plan_as_good_as_the_bound():
     assert met > tried / 3
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("effort", [0.02, 0.1, 0.3])
 def test_what_is_stated_early_is_true_and_verified(effort):
     stated = 0
@@ -201,6 +202,7 @@ def test_no_group_worth_more_than_it_takes_is_missed_box_by_box():
     assert seen > 100
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
 def test_prices_found_box_by_box_are_as_high_and_verified(rules, monkeypatch):
     """With one group going on at each node, all pricing that proves is done box by box, by the search and the check."""

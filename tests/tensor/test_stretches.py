@@ -17,6 +17,7 @@ from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.search.stretches import stretches
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", RULES)
 def test_a_change_of_a_stretch_is_one_of_the_whole(name):
     rules = RULES[name]

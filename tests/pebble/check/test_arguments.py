@@ -93,6 +93,7 @@ def shown(cdag: Cdag, pieces: Iterable[Piece]) -> list[dict[str, Any]]:
     return [part for piece in pieces if piece.shown is not None for part in piece.shown(cdag)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_whole_bound_is_verified_and_changes_are_found(name: str) -> None:
     cdag, budget, value, parts = certified(name)

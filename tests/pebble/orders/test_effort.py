@@ -31,6 +31,7 @@ def planned(name: str, search: Search) -> tuple[Cdag, Plan]:
     return GRID, search_orders(GRID, 20, search=search, incumbent=start, patience=None)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["belady", "list-scheduling", "tiles", "composition", "tree-cuts"])
 @pytest.mark.parametrize("effort", [0.003, 0.05])
 def test_an_effort_gives_the_same_plan_whatever_the_clock_says(

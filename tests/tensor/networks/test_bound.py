@@ -29,6 +29,7 @@ def test_no_random_plan_of_odd_sizes_beats_the_bound(name: str) -> None:
     test_no_random_plan_beats_the_bound(name)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_no_random_plan_beats_the_bound(name: str) -> None:
     network, rng = SMALL[name] if name in SMALL else read(ODD[name]()), np.random.default_rng(5)
@@ -56,6 +57,7 @@ def test_no_random_plan_beats_the_bound(name: str) -> None:
     assert valid > 3
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_loads_before_a_group_begins_pass_once_and_fit(name: str) -> None:
     """Random plans: what is loaded early is there, has room, moves only in time, and no plan comes below the bound."""

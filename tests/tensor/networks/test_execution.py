@@ -148,6 +148,7 @@ def long_rows(kind: str, opset: int) -> Any:
     return net.model(net.op("Tanh", x))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("kind", "opset"),
     [
@@ -171,6 +172,7 @@ def test_rows_that_do_not_fit_take_several_passes(kind: str, opset: int) -> None
     assert network_from_onnx(model, most_row_bytes=machine(10**6).most_row_bytes()).operators == whole.operators
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", some(MODELS, ALWAYS))
 def test_random_plans_give_the_numbers_of_the_reference(name: str) -> None:
     network = network_from_onnx(MODELS[name]().SerializeToString())
@@ -179,6 +181,7 @@ def test_random_plans_give_the_numbers_of_the_reference(name: str) -> None:
     assert sum(itertools.islice(filter(None, valid), 2)) == 2
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.0.0",
     reason="with NumPy 1 the reference multiplies single precision by a scalar of double in single precision",
@@ -372,6 +375,7 @@ def test_a_model_of_few_bits_is_executed() -> None:
     assert np.isfinite(logits).all()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["Loop", "Scan"])
 def test_loops_of_a_known_count_are_their_steps(kind: str) -> None:
     model = recurrence(kind, 5)

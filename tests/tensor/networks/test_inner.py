@@ -79,6 +79,7 @@ def hunt_in(network: Network, rng: np.random.Generator, count: int, inner: int =
     return valid
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_no_random_plan_beats_the_bound(name: str) -> None:
     assert hunt(name, 7, 12) > 2
@@ -90,6 +91,7 @@ def test_no_random_plan_of_odd_sizes_beats_the_bound(name: str) -> None:
     assert hunt(name, 7, 40) > 2
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_no_plan_gains_by_leaving_tiles_out(name: str) -> None:
     """Whatever tiles are taken away, of one operator for the innermost level, or all: nothing becomes less."""

@@ -247,6 +247,7 @@ def test_nothing_is_left_out_that_an_output_needs(make: Callable[[Net], list[str
                 assert (places[0], places[-1]) == (box[axis].start, box[axis].stop - 1)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("make", CROPPED)
 def test_plans_of_parts_give_the_numbers_of_the_reference(make: Callable[[Net], list[str]]) -> None:
     model = model_of(make)
@@ -266,6 +267,7 @@ def test_plans_of_parts_give_the_numbers_of_the_reference(make: Callable[[Net], 
         np.testing.assert_allclose(found[output], values, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("make", CROPPED)
 def test_no_plan_of_a_part_beats_the_bound(make: Callable[[Net], list[str]]) -> None:
     network, rng = read(model_of(make)), np.random.default_rng(3)
@@ -279,6 +281,7 @@ def test_no_plan_of_a_part_beats_the_bound(make: Callable[[Net], list[str]]) -> 
         assert latency_s(network, on, plan, replay_on(network, plan, on)) >= bound(network, on).value * (1 - 1e-9)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("make", CROPPED)
 def test_the_check_tells_what_is_left_out(make: Callable[[Net], list[str]]) -> None:
     """Shorter by one position, shifted by one, or without an operator: a network no longer does what the model does."""

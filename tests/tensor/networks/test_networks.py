@@ -35,6 +35,7 @@ from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_public_architectures_go_in(name: str) -> None:
     network = read(ARCHITECTURES[name](), DIMS.get(name))
@@ -51,6 +52,7 @@ def test_the_held_back_architectures_go_in() -> None:
     assert barriers == {"GRU", "NonMaxSuppression", "Tile"}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("name", "giga"),
     [("resnet50", 65.7), ("vgg16", 123.8), ("mobilenet_v2", 0.60), ("bert_base", 70.7), ("vit_b16", 35.1)],
@@ -88,22 +90,26 @@ def are_priced_as_replayed(network: Network, on: Machine, tiled: list[Tiled]) ->
     assert sum(item.latency_s for item in tiled) >= bound(network, on).value * (1 - 1e-9)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_the_search_prices_what_the_replay_finds(name: str) -> None:
     prices_agree(SMALL[name], machine(4000, double=name in {"attention", "strides", "mlp"}))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_the_search_prices_what_lies_on_an_array(name: str) -> None:
     for array in ARRAYS:
         prices_agree(SMALL[name], machine(2000, array=array))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ODD)
 def test_odd_sizes_are_priced_as_replayed(name: str) -> None:
     prices_agree(read(ODD[name]()), machine(1000, double=len(name) % 2 == 0))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "gap"), [("llama_7b_block", 0.03), ("dit_block", 0.06)])
 def test_least_effort_fuses(name: str, gap: float) -> None:
     network = read(ARCHITECTURES[name]())
@@ -245,6 +251,7 @@ def test_views_move_nothing() -> None:
     assert [item.kind for item in network.operators] == ["Relu", "Exp"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["convolutions", "split heads"])
 def test_inner_tiles_fit_and_are_checked(name: str) -> None:
     """On three levels: what the search says of every operator's region is what the replay finds of it."""

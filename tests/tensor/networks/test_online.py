@@ -180,6 +180,7 @@ def test_what_may_be_cut() -> None:
         assert not any(item.running for item in read(model).operators)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", NETWORKS)
 def test_random_plans_compute_and_move_what_is_said(name: str) -> None:
     """`run` compares outputs with the reference, and what is moved and computed with the replay."""
@@ -196,6 +197,7 @@ def test_random_plans_compute_and_move_what_is_said(name: str) -> None:
     assert cut
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", NETWORKS)
 def test_prices_are_those_of_the_replay(name: str) -> None:
     network, rng, on = NETWORKS[name], np.random.default_rng(4), machine(10**6)
@@ -268,6 +270,7 @@ def test_rows_are_whole_in_a_group_without_their_sums() -> None:
     assert done.extra["run"]["largest_error"] < 1e-12
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("guard", [False, True])
 def test_rows_that_sums_cut_may_be_longer_than_memory(guard: bool) -> None:
     """Scores of 800 places, twice, do not fit; without sums over them the softmax is taken apart."""

@@ -43,6 +43,7 @@ def _finest(network: Network, plan: NetworkPlan, rng: np.random.Generator) -> Ne
     return NetworkPlan(tuple(groups))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "name", [*sorted({*SMALL} - {"strides"}), *(pytest.param(name, marks=pytest.mark.slow) for name in ODD)]
 )

@@ -47,6 +47,7 @@ def near(found: Array, expected: Array) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("mask", "past", "ahead"), [("", 0, False), ("places", 4, False), ("rows", 0, True), ("ends", 0, True)]
 )
@@ -80,6 +81,7 @@ def test_attention_of_one_product(mask: str, past: int, ahead: bool, tmp_path: P
     near(made, attended(q, k, values, seen=seen))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("form", ["apart", "packed", "two packed", "by head"])
 def test_attention_of_many_heads(form: str, tmp_path: Path) -> None:
     net, b, s, n, h = Net("many heads", filled=True), 2, 5, 3, 4
@@ -123,6 +125,7 @@ GROUPED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", GROUPED)
 def test_grouped_queries(name: str, tmp_path: Path) -> None:
     case = {"batch": 1, "past": 0, "window": -1, "cap": 0.0, **GROUPED[name]}
@@ -170,6 +173,7 @@ def test_grouped_queries(name: str, tmp_path: Path) -> None:
         near(found, expected)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("flat", "one", "interleaved"), [(True, False, False), (False, True, True), (True, True, False)]
 )

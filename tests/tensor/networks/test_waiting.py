@@ -55,6 +55,7 @@ def _hunted(network: Network, rng: np.random.Generator, count: int) -> int:
     return found
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_no_random_plan_beats_the_bound(name: str) -> None:
     _hunted(SMALL[name], np.random.default_rng(41), len(samples(24)))
