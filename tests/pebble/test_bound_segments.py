@@ -197,10 +197,10 @@ def test_terms_have_as_many_operands_and_sums_as_the_inequality_says(make: Calla
             assert not len(chosen) or len(np.unique(one.pairs[chosen])) >= least_operands(one, c) * len(chosen) - 1e-9
 
 
-def least_operands(found: Contraction, sums: int) -> float:
-    """Return the least operands per term, all of weight 1, of terms of so many sums."""
+def least_operands(found: Contraction, sums: int, stored: float = 0.0, readers: int = 1) -> float:
+    """Return the least operands per term, all of weight 1, of terms of so many sums; full ones count less."""
     alike = replace(found, left_weight=1, right_weight=1)
-    return float(segments._rates(alike, np.array([float(sums)]))[0])
+    return float(segments._rates(alike, np.array([float(sums)]), stored, readers)[0])
 
 
 @pytest.mark.parametrize("make", [lambda: fused_product(3, 3, 2), lambda: symmetric_product(4, 3), lambda: cholesky(5)])
@@ -214,12 +214,16 @@ def test_no_set_of_terms_has_fewer_operands_than_the_rates_say(make: Callable[[]
     def of(places: np.ndarray) -> int:
         return int(np.sum(1 << np.flatnonzero(places)))
 
-    operands = met([of((found.pairs == node).any(axis=1)) for node in found.operands])
+    masks = [of((found.pairs == node).any(axis=1)) for node in found.operands]
+    operands = met(masks)
     sums = met([of(found.sums == number) for number in range(int(found.sums.max()) + 1)])
     terms = np.bitwise_count(sets)
-    least = np.array([0.0, *(least_operands(found, number) for number in range(1, int(sums.max()) + 1))])
-    assert (operands >= least[sums] * terms - 1e-9).all()
-    assert (operands == np.ceil(least[sums] * terms - 1e-9)).sum() > 10
+    for stored, readers in ((0.0, 1), (1.0, 2), (0.5, 2), (1.0, 3), (0.5, 3)):
+        closed = np.sum([(sets & mask) == mask for mask in masks if mask.bit_count() >= readers], axis=0)
+        least = [least_operands(found, number, stored, readers) for number in range(1, int(sums.max()) + 1)]
+        charged = operands - stored * closed
+        assert (charged >= np.array([0.0, *least])[sums] * terms - 1e-9).all()
+        assert (charged == np.ceil(np.array([0.0, *least])[sums] * terms - 1e-9)).sum() > 5
 
 
 def test_squares_and_what_sums_begin_with_are_no_terms_of_products() -> None:
@@ -244,22 +248,39 @@ def scaled(m: int, n: int, k: int, *, is_symmetric: bool = False) -> Cdag:
     return graph.done()
 
 
-def test_products_one_after_the_other_are_bounded_together() -> None:
+def products_in_a_row(m: int, n: int, count: int) -> Cdag:
+    """Return a matrix of m rows and n columns times so many square ones, one after the other."""
     graph = Graph()
-    one, two, three = ([[graph.node() for _ in range(8)] for _ in range(8)] for _ in range(3))
-    for other in (two, three):
-        made = [[-1] * 8 for _ in range(8)]
-        for row, column in product(range(8), repeat=2):
-            for step in range(8):
+    one = [[graph.node() for _ in range(n)] for _ in range(m)]
+    others = [[[graph.node() for _ in range(n)] for _ in range(n)] for _ in range(count)]
+    for other in others:
+        made = [[-1] * n for _ in range(m)]
+        for row, column in product(range(m), range(n)):
+            for step in range(n):
                 begun = [made[row][column]] if step else []
                 made[row][column] = graph.node(*begun, one[row][step], other[step][column])
         one = made
-    cdag = graph.done()
+    return graph.done()
+
+
+def test_products_one_after_the_other_are_bounded_together() -> None:
+    cdag = products_in_a_row(8, 8, 2)
     cost = belady.plan(cdag, 6).traffic(cdag.weights) - cdag.algorithmic_bound()
     found = segments.excess(cdag, 6, recompute=False, search=Search())
     assert len(found.pieces) == 2
     assert 0.3 * cost < found.excess < cost
     assert len(segments.excess(cdag, 6, recompute=True, search=Search()).pieces) == 1  # that of inputs
+
+
+def test_computed_operands_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    cdag = products_in_a_row(10, 10, 3)
+    cost = belady.plan(cdag, 20).traffic(cdag.weights) - cdag.algorithmic_bound()
+    found = segments.excess(cdag, 20, recompute=False, search=Search())
+    shown = [part for piece in found.pieces for part in piece.shown(cdag)]
+    assert ["stored" in part for part in shown] == [False, True, True]  # the first has inputs only
+    monkeypatch.setattr(segments, "_STORED", ())
+    before = segments.excess(cdag, 20, recompute=False, search=Search())
+    assert before.excess + 20 < found.excess < cost
 
 
 def products_of_several_values(seed: int, sides: tuple[int, int]) -> tuple[Cdag, int]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.pebble.check.test_certificate import proven
 from tests.pebble.families import Graph, doubled, fused_product, grid, lu, shuffled
+from tests.pebble.test_bound_segments import products_in_a_row
 from tests.pebble.test_crossing import small
 from tests.pebble.test_gathers import gathered
 from tests.pebble.test_grids import FAR, inside, least_by_sets
@@ -39,6 +40,7 @@ FAMILIES: dict[str, tuple[Callable[[], Cdag], int, str]] = {
     "fused product": (lambda: fused_product(8, 8, 8), 6, "product"),
     "product of several values": (lambda: doubled(fused_product(7, 7, 7), np.arange(30)), 9, "product"),
     "LU": (lambda: lu(14), 10, "product"),
+    "products in a row": (lambda: products_in_a_row(8, 8, 2), 12, "product"),
     "powers of a matrix": (lambda: sparse.exp(n=16, percent=20, k=4, most=1, seed=2), 8, "gather"),
     "conjugate gradients": (lambda: sparse.cg(n=12, percent=30, k=3, most=1, seed=2), 14, "moment"),
     "attention": (lambda: kernels_as_graphs.attention(n=6, d=3, word=1), 3, "successor"),

@@ -26,6 +26,8 @@ FloatArray = npt.NDArray[np.float64]
 #: How many lengths of stretches are tried; prices of sums that a stretch begins with, or leaves, in weights of a value.
 _STRETCHES = 60
 _PRICES = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: Prices of storing a computed operand, in its weight, and from which of the numbers of terms that read such it counts.
+_STORED, _QUANTILES = (0.5, 1.0), (0.0, 0.3, 0.6)
 #: Amounts of sums are grouped into this many classes, each taken at its better end.
 _CLASSES = 160
 #: Operands of a few terms are counted in whole numbers, up to so many terms of one slice.
@@ -77,6 +79,8 @@ class Cut:
     stretch: int = 1
     begun: float = 0.0
     left: float = 0.0
+    stored: float = 0.0
+    readers: int = 1
 
     def shown(self, found: Contraction, cdag: Cdag) -> list[dict[str, Any]]:
         """Return the certificate."""
@@ -84,6 +88,8 @@ class Cut:
         nodes = names(cdag, found.accumulators)
         after = [None if node < 0 else cdag.id_of(node) for node in found.after.tolist()]
         prices = {"stretch": self.stretch, "begun": self.begun, "left": self.left}
+        if self.stored:
+            prices |= {"stored": self.stored, "readers": self.readers}
         parts = {
             "terms": [terms[at : at + 3] for at in range(0, len(terms), 3)],
             "coordinates": found.places.tolist(),
@@ -115,9 +121,17 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
 
         (ceil(N / Q) - 1) (g(Q) - max R) + g(o) - Z (begun + left),
 
-    where g counts with c sums of their terms only, and in whole units of weight. The mean over all ways to cut after
-    every Q-th term is N / Q times g(Q) less the mean of R, and the same prices. First loads of inputs are no excess,
+    where g counts with c sums of their terms only, and in whole units of weight if stored is 0 or 1. The mean over all
+    ways to cut after every Q-th term is N / Q times g(Q) less the mean of R, and the same prices. First loads of inputs are no excess,
     nor is it that a computed operand is there once: the weight of all operands is subtracted.
+
+    **Stores of operands.** A computed operand that terms of two stretches read is stored, or in fast memory at the cut
+    after the first of them; stores of operands are no outputs. Call one closed if all its terms are in one stretch. Let
+    0 <= stored <= 1 be the price per weight of a store, and W the weight of the computed operands that D terms and more
+    read. Then stored W is added, if a stretch is charged only 1 - stored of a closed one, which has D terms in it: q
+    r(c) becomes less where that can be (:func:`_rates`). Operands and last values of sums at the end of a stretch weigh
+    R(t) at most together, and the latter are H values at most: with stored, they spare stored R(t) + max(0, left -
+    stored s) min(c, H), in place of left min(c, H).
 
     Where values may be computed again, take for every sum one computation of its result, and go back from each value
     to the computation that this copy of it is from. These computations of its nodes are what is said above of the
@@ -130,7 +144,7 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
         return Cut(0)  # all operands fit at once, with a sum, a term and the sum after it
     if recompute and not bool(given[found.operands].all()):
         return Cut(0)
-    stretches, best = _Stretches(cdag, found, budget), (0.0, 1, 0.0, 0.0)
+    stretches, best = _Stretches(cdag, found, budget, stores=not recompute), (0.0, 1, 0.0, 0.0, 0.0, 1)
     for stretch in np.unique(np.geomspace(1, len(found.terms), _STRETCHES).astype(np.int64)).tolist():
         if search.expired():
             break
@@ -141,37 +155,59 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
 
 
 class _Stretches:
-    """What stretches between two terms move, by the number of sums that they meet."""
+    """What stretches between two terms move, by the number of sums that they meet.
 
-    def __init__(self, cdag: Cdag, found: Contraction, budget: int) -> None:
+    Arrays have the shape (prices of stores, prices of sums, numbers of sums), or what begins it.
+    """
+
+    def __init__(self, cdag: Cdag, found: Contraction, budget: int, *, stores: bool) -> None:
         self._unit = int(np.gcd.reduce(cdag.weights))
         self._terms, self._sums, value = len(found.terms), int(found.sums.max()) + 1, found.sum_weight
         rooms, held = _rooms(cdag, found, budget // self._unit * self._unit)
-        self._room, self._rooms = int(rooms.max()), int(rooms.sum())
         fewest, most = (ends[1:].astype(np.float64) for ends in _classes(self._sums))
-        self._rate = _rates(found, most)
+        self._stores = _stores(cdag, found) if stores else [(0.0, 1, 0)]
+        stored, _, weight = np.array(self._stores).T[:, :, None]
+        self._is_whole = (stored == np.rint(stored))[:, :, None]
+        self._rate = np.array([_rates(found, most, price, readers) for price, readers, _ in self._stores])[:, None]
         self._limit = int(np.bincount(found.sums).max()) * most
         self._begun, self._left = (prices.ravel() * value for prices in np.meshgrid(_PRICES, _PRICES))
-        beyond = np.maximum(0.0, fewest - held // value)
-        self._priced = self._begun[:, None] * fewest + self._left[:, None] * beyond
+        self._known = self._sums * (self._begun + self._left) - stored * weight
+        self._room, self._rooms = ((1 + stored) * held for held in (int(rooms.max()), int(rooms.sum())))
+        spared = np.maximum(0.0, self._left - stored * value)[:, :, None] * np.minimum(fewest, held // value)
+        self._priced = (self._begun + self._left)[:, None] * fewest - spared
         self.size = self._priced.size
 
     def _least(self, terms: int) -> FloatArray:
-        """Return what so many terms come to at least by prices, in whole units of weight."""
-        weight = self._unit * np.ceil(terms * self._rate / self._unit - _UNIT_ROUNDING)
-        found: FloatArray = (np.where(self._limit >= terms, weight, np.inf) + self._priced).min(axis=1)
+        """Return what so many terms come to at least by prices; operands that count whole are in units of weight."""
+        weight = np.where(self._limit >= terms, terms * self._rate / self._unit, np.inf)
+        weight = np.where(self._is_whole, np.ceil(weight - _UNIT_ROUNDING), weight)
+        found: FloatArray = (self._unit * weight + self._priced).min(axis=2)
         return found
 
-    def moved(self, stretch: int) -> tuple[float, int, float, float]:
-        """Return the most that is proven with stretches of so many terms, and with which prices of begun and left."""
+    def moved(self, stretch: int) -> tuple[float, int, float, float, float, int]:
+        """Return the most that is proven with stretches of so many terms, and with which prices."""
         cuts = -(-self._terms // stretch) - 1
-        known = self._sums * (self._begun + self._left)
         from_end = cuts * (self._least(stretch) - self._room) + self._least(self._terms - cuts * stretch)
-        alike = (stretch * self._rate + self._priced).min(axis=1)
+        alike = (stretch * self._rate + self._priced).min(axis=2)
         in_the_mean = (self._terms * alike - self._rooms) / stretch
-        moved = np.maximum(from_end, in_the_mean) - known
-        best = int(moved.argmax())
-        return float(moved[best]), stretch, float(self._begun[best]), float(self._left[best])
+        moved = np.maximum(from_end, in_the_mean) - self._known
+        store, best = np.unravel_index(int(moved.argmax()), moved.shape)
+        prices = float(self._begun[best]), float(self._left[best]), *self._stores[store][:2]
+        return float(moved[store, best]), stretch, *prices
+
+
+def _stores(cdag: Cdag, found: Contraction) -> list[tuple[float, int, int]]:
+    """Return prices of stores, from how many terms that read it on an operand counts, and what these weigh together."""
+    terms, made = np.bincount(found.pairs.ravel(), minlength=cdag.n), ~cdag.given
+    weights = cdag.weights * made
+    weights += np.bincount(found.beside[:, 0], weights[found.beside[:, 1]], cdag.n).astype(np.int64)
+    counted = np.flatnonzero((terms > 1) & (weights > 0))
+    tried = [(0.0, 1, 0)]
+    if len(counted):
+        for readers in np.unique(np.quantile(terms[counted], _QUANTILES, method="lower")).tolist():
+            weight = int(weights[counted[terms[counted] >= readers]].sum())
+            tried += [(stored, readers, weight) for stored in _STORED]
+    return tried
 
 
 def _rooms(cdag: Cdag, found: Contraction, budget: int) -> tuple[IntArray, int]:
@@ -188,54 +224,80 @@ def _rooms(cdag: Cdag, found: Contraction, budget: int) -> tuple[IntArray, int]:
     return budget - idle, budget - int(read.min())
 
 
-def _rates(found: Contraction, met: FloatArray) -> FloatArray:
+def _rates(found: Contraction, met: FloatArray, stored: float = 0.0, readers: int = 1) -> FloatArray:
     """Return the least weight of operands per term of a set of terms that meets so many sums.
 
     With a left operands and b right ones of c sums there are at most sqrt(d a b c) terms (Loomis and Whitney), and per
     term at least 1 / (terms of one operand) of each operand. With d = 1 an operand tells k: e terms of one k are of e
     sums, and have operands enough if e <= a b; where operands of both sides are the same values, if e <= u (u - 1) / 2
     for u of them, and no two have the same two. The least over all e <= c holds for the sum over all k.
+
+    Of operands that have so many ``readers``, or more, among the terms only 1 - ``stored`` counts. At most one in so
+    many terms has them, two where operands of both sides are the same values; none where fewer sums are met, as the
+    terms of a right operand are of different ones, d of those of a left one of the same at most.
     """
     left, right = found.left_weight, found.right_weight
+    ways = found.duplicates + (found.is_shared and not found.is_symmetric)
+    loss = stored * (left + right) / readers * (ways * met >= readers)
     if found.is_symmetric:
         least = min(left, right)
         most = int(np.bincount(np.unique(found.pairs, return_inverse=True)[1].ravel()).max())
-        rates = np.maximum(_symmetric_rate(met) * least, 2 * least / most)
+        loss = 2 * stored * least / readers * (met >= readers)
+        rates = np.maximum(_symmetric_rate(met, stored, readers) * least, 2 * least / most - loss)
     elif found.is_shared:  # one word may serve as both
-        rates = _price_of_a_term(found, left / 2, right / 2, met)
+        price = _price_of_a_term(found, left / 2, right / 2, met)
+        rates = np.maximum(price - loss, (1 - stored) * price)
     else:
-        rates = _price_of_a_term(found, left, right, met)
+        price = _price_of_a_term(found, left, right, met)
+        rates = np.maximum(price - loss, (1 - stored * (ways * met >= readers)) * price)
         if found.duplicates == 1:
-            rates = np.maximum(rates, _sliced_rate(left, right, met))
+            rates = np.maximum(rates, _sliced_rate(left, right, met, stored, readers))
     return rates
 
 
-def _symmetric_rate(met: FloatArray) -> FloatArray:
+def _symmetric_rate(met: FloatArray, stored: float = 0.0, readers: int = 1) -> FloatArray:
     """Return how many values per term up to so many different pairs have at least.
+
+    Values of so many pairs or more count less: of z values there are z D - z (z - 1) / 2 pairs, if z <= D.
 
     >>> _symmetric_rate(np.array([1.0, 2.0, 3.0, 10.0])).tolist()
     [2.0, 1.5, 1.0, 0.5]
     """
     few = np.arange(1, _MOST_WHOLE + 1)
-    whole = np.minimum.accumulate(np.ceil((1 + np.sqrt(1 + 8 * few)) / 2 - _ROUNDING) / few)
-    beyond = (1 + np.sqrt(1 + 8 * met)) / (2 * met)
+    fewest = np.ceil((1 + np.sqrt(1 + 8 * few)) / 2 - _ROUNDING)
+    closed = np.arange(1, readers + 1)
+    closed = np.searchsorted(closed * readers - closed * (closed - 1) // 2, few, side="right")
+    closed = np.where(closed == readers, 2 * few // readers, closed)
+    values = np.maximum(fewest, readers + 1)
+    values -= stored * np.minimum(closed, values)
+    values = np.where(fewest > readers, values, np.where(closed > 0, np.minimum(fewest, values), fewest))
+    whole = np.minimum.accumulate(values / few)
+    beyond = (1 + np.sqrt(1 + 8 * met)) / (2 * met) * (1 - stored * (met >= readers))
     rates: FloatArray = np.minimum(whole[np.minimum(met, _MOST_WHOLE).astype(np.int64) - 1], np.where(
         met > _MOST_WHOLE, beyond, np.inf))  # fmt: skip
     return rates
 
 
-def _sliced_rate(left: int, right: int, met: FloatArray) -> FloatArray:
+def _sliced_rate(left: int, right: int, met: FloatArray, stored: float = 0.0, readers: int = 1) -> FloatArray:
     """Return the least weight per term of rows of weight ``left`` and columns that hold up to so many terms.
+
+    Columns of so many terms or more count less, if there are so many rows; and the other way round.
 
     >>> _sliced_rate(1, 1, np.array([1.0, 2.0, 4.0, 7.0])).tolist()
     [2.0, 1.5, 1.0, 0.8333333333333334]
     """
-    few = np.arange(1, _MOST_WHOLE + 1)
-    rows = few[:, None]
-    weights = (left * rows + right * -(-few[None, :] // rows)).min(axis=0)
+    few = np.arange(1, min(_MOST_WHOLE, int(met.max())) + 1)
+    rows, closed = few[:, None], few[None, :] // readers
+    least = -(-few[None, :] // rows)
+    weights = np.full(len(few), np.inf)
+    for columns in (least, np.maximum(least, readers)) if stored else (least,):
+        spared = left * (columns >= readers) * np.minimum(rows, closed)
+        spared = spared + right * (rows >= readers) * np.minimum(columns, closed)
+        weights = np.minimum(weights, (left * rows + right * columns - stored * spared).min(axis=0))
     whole = np.minimum.accumulate(weights / few)
-    rates: FloatArray = np.minimum(whole[np.minimum(met, _MOST_WHOLE).astype(np.int64) - 1], np.where(
-        met > _MOST_WHOLE, 2 * np.sqrt(left * right / met), np.inf))  # fmt: skip
+    beyond = 2 * np.sqrt(left * right / met) * (1 - stored * (met >= readers))
+    rates: FloatArray = np.minimum(whole[np.minimum(met, len(few)).astype(np.int64) - 1], np.where(
+        met > _MOST_WHOLE, beyond, np.inf))  # fmt: skip
     return rates
 
 

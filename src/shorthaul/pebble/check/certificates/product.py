@@ -13,14 +13,16 @@ stretch reads, only operands are of use then. Each of the c sums that it meets i
 in fast memory, beside what the term there reads, or stored. Values that stretches hand on join all stretches that meet
 a sum, so these are at most one more than such values. With ``begun`` as the price of a sum met beyond those found, and
 ``left`` of one left beyond what the memory holds, what a stretch comes to is minimised over c; all prices together are
-known. The proof stands in ``bounds/segments.py``.
+known. With ``stored``, each computed operand that ``readers`` terms or more read is stored, at this price per weight,
+unless it is there at a cut, or all its terms are in one stretch: then only the rest of its weight is charged there. The
+proof stands in ``bounds/segments.py``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,9 +63,28 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     duplicates, is_symmetric = _shape(part, left, right, root[terms])
     weights = cdag.weights.copy()
     np.add.at(weights, beside[:, 0], cdag.weights[beside[:, 1]])
-    rates = _Rates(weights, left, right, duplicates, is_symmetric)
+    stores = _Stores(_price(part, "stored", 1, 0), whole(part, "readers", 1) if "readers" in part else 1)
+    if stores.price and game.recompute:
+        raise WrongError("stored: where values are computed again, none has to be stored")
+    rates = _Rates(weights, left, right, duplicates, is_symmetric, stores)
     rooms, known = _rooms(game, terms, operands, after), int(cdag.weights[operands].sum())
-    return Proven(_Stretches(game, part, rates, root[terms], rooms).excess(known), nodes)
+    stored = stores.price * _weight_of_stores(game, left, right, beside, stores.readers)
+    return Proven(_Stretches(game, part, rates, root[terms], rooms).excess(known - stored), nodes)
+
+
+class _Stores(NamedTuple):
+    """The price per weight of storing a computed operand, if it is read by so many terms."""
+
+    price: float
+    readers: int
+
+
+def _weight_of_stores(game: Game, left: IntArray, right: IntArray, beside: IntArray, readers: int) -> int:
+    """Return what the computed operands that so many terms read weigh, with those beside them."""
+    names, times = np.unique(np.append(left, right), return_counts=True)
+    chosen = set(names[times >= readers].tolist())
+    stored = chosen | {value for operand, value in beside.tolist() if operand in chosen}
+    return sum(int(game.cdag.weights[node]) for node in stored if not game.cdag.given[node])
 
 
 def _triples(game: Game, part: Mapping[str, Any]) -> IntArray:
@@ -142,8 +163,8 @@ def _shape(part: Mapping[str, Any], left: IntArray, right: IntArray, sums: IntAr
     return duplicates, is_symmetric and duplicates == 1
 
 
-def _price(part: Mapping[str, Any], key: str, most: int) -> float:
-    price = part.get(key)
+def _price(part: Mapping[str, Any], key: str, most: int, usual: float | None = None) -> float:
+    price = part.get(key, usual)
     if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price <= most:
         raise WrongError(f"{key} must be a price, from 0 to {most}")
     return float(price)
@@ -165,12 +186,17 @@ def _rooms(game: Game, terms: IntArray, operands: IntArray, after: IntArray) -> 
 
 
 class _Rates:
-    """What weight of operands a term takes at least, by the number of sums that its stretch meets."""
+    """What weight of operands a term takes at least, by the number of sums that its stretch meets.
 
-    def __init__(self, weights: IntArray, left: IntArray, right: IntArray, duplicates: int, is_symmetric: bool) -> None:
+    With ``stores``, only a part of the weight of an operand counts that has so many readers in the stretch.
+    """
+
+    def __init__(
+        self, weights: IntArray, left: IntArray, right: IntArray, duplicates: int, is_symmetric: bool, stores: _Stores
+    ) -> None:
         self._weights = int(weights[left].min()), int(weights[right].min())
         self._most = _largest(left), _largest(right)
-        self._duplicates = duplicates
+        self._duplicates, self.stores = duplicates, stores
         self._is_shared = len(np.union1d(left, right)) < len(np.unique(left)) + len(np.unique(right))
         self._is_symmetric = self._is_shared and is_symmetric
         self._most_of_both = _largest(np.append(left, right))
@@ -178,22 +204,47 @@ class _Rates:
     def of(self, sums: int) -> FloatArray:
         """Return the least weight per term where so many sums are met, shape (sums,), from one sum on."""
         met = np.arange(1, sums + 1)
+        price, readers = self.stores
         if self._is_symmetric:
-            values = np.ceil((np.sqrt(8.0 * met + 1) + 1) / 2 - 1e-9)
-            beyond = (np.sqrt(8.0 * met + 1) + 1) / 2 / met
-            least = np.maximum(self._sliced(values / met, beyond), 2 / self._most_of_both)
-            found: FloatArray = min(self._weights) * least
-            return found
-        if self._is_shared:
-            return self._by_faces(met, 0.5)
-        rates = self._by_faces(met, 1.0)
-        if self._duplicates > 1:
-            return rates
+            weight, counts = min(self._weights), price * (met >= readers)
+            few = min(sums, _MOST_WHOLE)
+            whole = np.array([self._values(terms) / terms for terms in range(1, few + 1)])
+            beyond = (1 - counts) * (np.sqrt(8.0 * met + 1) + 1) / 2 / met
+            least = np.maximum(self._sliced(whole, beyond), 2 / self._most_of_both - 2 * counts / readers)
+            return weight * least
+        share = 0.5 if self._is_shared else 1.0
+        counts = price * ((self._duplicates + self._is_shared) * met >= readers)
+        all_of_them = self._by_faces(met, share)
         one, other = self._weights
+        # Of both sides, each term has two operands that may count less; else one in so many terms on each side.
+        rates = all_of_them - counts * np.minimum(all_of_them, (one + other) / readers)
+        if self._is_shared or self._duplicates > 1:
+            return rates
         few = min(sums, _MOST_WHOLE)
-        whole = np.array([min(one * rows + other * -(-terms // rows) for rows in range(1, terms + 1)) / terms
-                          for terms in range(1, few + 1)])  # fmt: skip
-        return np.maximum(rates, self._sliced(whole, 2 * np.sqrt(one * other / met)))
+        whole = np.array([self._operands(terms) / terms for terms in range(1, few + 1)])
+        return np.maximum(rates, self._sliced(whole, (1 - counts) * 2 * np.sqrt(one * other / met)))
+
+    def _operands(self, terms: int) -> float:
+        """Return the least weight of rows and columns that hold so many terms, full ones counted less."""
+        (one, other), (price, readers) = self._weights, self.stores
+        full, least = terms // readers, float("inf")
+        for rows in range(1, terms + 1):
+            for columns in {-(-terms // rows), max(readers, -(-terms // rows))} if full else {-(-terms // rows)}:
+                less = one * min(rows, full) * (columns >= readers) + other * min(columns, full) * (rows >= readers)
+                least = min(least, one * rows + other * columns - price * less)
+        return least
+
+    def _values(self, pairs: int) -> float:
+        """Return how many values so many pairs have at least, full ones counted less: z of them are in many pairs."""
+        price, readers = self.stores
+        least = math.ceil((math.sqrt(8 * pairs + 1) + 1) / 2 - 1e-9)
+        full = 0
+        while full < readers and (full + 1) * readers - full * (full + 1) // 2 <= pairs:
+            full += 1
+        if full == readers:
+            full = 2 * pairs // readers
+        wide = max(least, readers + 1)
+        return min(least if least <= readers else float("inf"), wide - price * min(full, wide))
 
     @staticmethod
     def _sliced(whole: FloatArray, beyond: FloatArray) -> FloatArray:
@@ -233,24 +284,30 @@ class _Stretches:
         spare = game.budget % self._unit  # no words fit there
         self._rooms = [room - spare for room in rooms[0]]
         met = np.arange(1, self._sums + 1)
-        self._priced = begun * met + left * np.maximum(0, met - (rooms[1] - spare) // value)
+        price = rates.stores.price
+        spared = np.minimum(met, (rooms[1] - spare) // value)
+        self._priced = (begun + left) * met - max(0.0, left - price * value) * spared
+        self._in_memory = 1 + price  # what a word that is there at a cut is worth
         self._rates, self._limits = rates.of(self._sums), met * _largest(sums)
 
     def _least(self, terms: int) -> float:
-        """Return what so many terms come to at least, their operands in whole units of weight."""
+        """Return what so many terms come to at least, their operands in units of weight if each counts whole or not."""
         fits = self._limits >= terms
-        units = np.ceil(terms * self._rates[fits] / self._unit - 5e-8)
+        units = terms * self._rates[fits] / self._unit
+        if self._in_memory in (1, 2):
+            units = np.ceil(units - 5e-8)
         return float((units * self._unit + self._priced[fits]).min())
 
-    def excess(self, known: int) -> int:
+    def excess(self, known: float) -> int:
         """Return what is moved beyond inputs and outputs, cut from the end, or in the mean over all ways to cut.
 
         So much is ``known`` to be there once: all operands.
         """
         cuts = max(0, math.ceil(self._terms / self._stretch) - 1)
         first = self._terms - cuts * self._stretch
-        from_end = self._least(first) + (cuts * (self._least(self._stretch) - max(self._rooms)) if cuts else 0.0)
+        room = self._in_memory * max(self._rooms)
+        from_end = self._least(first) + (cuts * (self._least(self._stretch) - room) if cuts else 0.0)
         each = float((self._stretch * self._rates + self._priced).min())
-        in_the_mean = (self._terms * each - sum(self._rooms)) / self._stretch
+        in_the_mean = (self._terms * each - self._in_memory * sum(self._rooms)) / self._stretch
         moved = max(from_end, in_the_mean)
         return max(0, math.ceil(moved * (1 - _ROUNDING) - self._known - known))
