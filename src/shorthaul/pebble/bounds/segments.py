@@ -122,8 +122,8 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
         (ceil(N / Q) - 1) (g(Q) - max R) + g(o) - Z (begun + left),
 
     where g counts with c sums of their terms only, and in whole units of weight if stored is 0 or 1. The mean over all
-    ways to cut after every Q-th term is N / Q times g(Q) less the mean of R, and the same prices. First loads of inputs are no excess,
-    nor is it that a computed operand is there once: the weight of all operands is subtracted.
+    ways to cut after every Q-th term is N / Q times g(Q) less the mean of R, and the same prices. First loads of inputs
+    are no excess, nor is it that a computed operand is there once: the weight of all operands is subtracted.
 
     **Stores of operands.** A computed operand that terms of two stretches read is stored, or in fast memory at the cut
     after the first of them; stores of operands are no outputs. Call one closed if all its terms are in one stretch. Let
@@ -238,18 +238,19 @@ def _rates(found: Contraction, met: FloatArray, stored: float = 0.0, readers: in
     """
     left, right = found.left_weight, found.right_weight
     ways = found.duplicates + (found.is_shared and not found.is_symmetric)
-    loss = stored * (left + right) / readers * (ways * met >= readers)
+    counts: FloatArray = np.where(ways * met >= readers, stored, 0.0)
+    loss = counts * (left + right) / readers
+    rates: FloatArray
     if found.is_symmetric:
         least = min(left, right)
         most = int(np.bincount(np.unique(found.pairs, return_inverse=True)[1].ravel()).max())
-        loss = 2 * stored * least / readers * (met >= readers)
-        rates = np.maximum(_symmetric_rate(met, stored, readers) * least, 2 * least / most - loss)
+        rates = np.maximum(_symmetric_rate(met, stored, readers) * least, 2 * least * (1 / most - counts / readers))
     elif found.is_shared:  # one word may serve as both
         price = _price_of_a_term(found, left / 2, right / 2, met)
-        rates = np.maximum(price - loss, (1 - stored) * price)
+        rates = np.maximum(price - loss, (1 - counts) * price)
     else:
         price = _price_of_a_term(found, left, right, met)
-        rates = np.maximum(price - loss, (1 - stored * (ways * met >= readers)) * price)
+        rates = np.maximum(price - loss, (1 - counts) * price)
         if found.duplicates == 1:
             rates = np.maximum(rates, _sliced_rate(left, right, met, stored, readers))
     return rates

@@ -206,23 +206,27 @@ class _Rates:
         met = np.arange(1, sums + 1)
         price, readers = self.stores
         if self._is_symmetric:
-            weight, counts = min(self._weights), price * (met >= readers)
+            weight = min(self._weights)
+            counts: FloatArray = np.where(met >= readers, price, 0.0)
             few = min(sums, _MOST_WHOLE)
             whole = np.array([self._values(terms) / terms for terms in range(1, few + 1)])
-            beyond = (1 - counts) * (np.sqrt(8.0 * met + 1) + 1) / 2 / met
+            beyond: FloatArray = (1 - counts) * (np.sqrt(8.0 * met + 1) + 1) / 2 / met
             least = np.maximum(self._sliced(whole, beyond), 2 / self._most_of_both - 2 * counts / readers)
-            return weight * least
+            found: FloatArray = weight * least
+            return found
         share = 0.5 if self._is_shared else 1.0
-        counts = price * ((self._duplicates + self._is_shared) * met >= readers)
+        counts = np.where((self._duplicates + self._is_shared) * met >= readers, price, 0.0)
         all_of_them = self._by_faces(met, share)
         one, other = self._weights
         # Of both sides, each term has two operands that may count less; else one in so many terms on each side.
-        rates = all_of_them - counts * np.minimum(all_of_them, (one + other) / readers)
+        rates: FloatArray = all_of_them - counts * np.minimum(all_of_them, (one + other) / readers)
         if self._is_shared or self._duplicates > 1:
             return rates
         few = min(sums, _MOST_WHOLE)
         whole = np.array([self._operands(terms) / terms for terms in range(1, few + 1)])
-        return np.maximum(rates, self._sliced(whole, (1 - counts) * 2 * np.sqrt(one * other / met)))
+        further: FloatArray = (1 - counts) * 2 * np.sqrt(one * other / met)
+        sliced: FloatArray = np.maximum(rates, self._sliced(whole, further))
+        return sliced
 
     def _operands(self, terms: int) -> float:
         """Return the least weight of rows and columns that hold so many terms, full ones counted less."""
