@@ -55,6 +55,11 @@ EQUAL = {
     ),
     "not equal": ("for (int i = 0; i != n; i++) c[i] = 0;", "for (int i = 0; i < n; i++) c[i] = 0;"),
     "not equal, down": ("for (int i = n - 1; -1 != i; --i) c[i] = 0;", "for (int i = n - 1; i >= 0; i--) c[i] = 0;"),
+    "pointer and two indices": (
+        "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) *(A[i] + j - 1) = *(A[j] - 1 + i + 1) + *(c + 2 - 2 + j);",
+        "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) A[i][j - 1] = A[j][i] + c[j];",
+    ),
+    "pointer to one": ("for (int i = 0; i < n; i++) *c += A[i][0];", "for (int i = 0; i < n; i++) c[0] += A[i][0];"),
     "pointers": ("for (int i = 0; i < n; i++) *(*(A + i) + 1) = *(c + i);", "for (int i = 0; i < n; i++) A[i][1] = c[i];"),
 }  # fmt: skip
 

@@ -338,7 +338,7 @@ class _Builder:
                     f"{array} is used with {' and '.join(map(str, sorted(counts)))} subscripts",
                     place=self.place(worst.node),
                     value=c_text(worst.node),
-                    cure="subscript an array in full everywhere",
+                    cure="subscript an array in full everywhere, and give it no other name",
                 )
             known = array in self.symbols.declared or _LOCAL_HEADER.search(self.source)
             if counts != {0} and not known:

@@ -123,8 +123,17 @@ def _field(node: Any, fields: Mapping[tuple[str, str], str]) -> Any:
 
 
 def _element(node: Any) -> Any:
-    """Return ``*(a + i)`` as ``a[i]``; what is not understood stays."""
-    inner = node.expr
-    if isinstance(inner, c_ast.BinaryOp) and inner.op == "+" and isinstance(inner.left, c_ast.ID | c_ast.ArrayRef):
-        return c_ast.ArrayRef(inner.left, inner.right, node.coord)
-    return node
+    """Return ``*(a + i * n + j)`` as ``a[i * n + j]`` and ``*a`` as ``a[0]``; what is not understood stays."""
+    inner, subscript = node.expr, None
+    while isinstance(inner, c_ast.BinaryOp) and inner.op in {"+", "-"}:
+        subscript = _sum(inner.op, inner.right, subscript)
+        inner = inner.left
+    if not isinstance(inner, c_ast.ID | c_ast.ArrayRef):
+        return node
+    return c_ast.ArrayRef(inner, subscript or c_ast.Constant("int", "0", node.coord), node.coord)
+
+
+def _sum(sign: str, term: Any, rest: Any) -> Any:
+    """Return ``term``, subtracted where the sign says so, plus the rest."""
+    signed = term if sign == "+" else c_ast.UnaryOp("-", term, term.coord)
+    return signed if rest is None else c_ast.BinaryOp("+", signed, rest, term.coord)
