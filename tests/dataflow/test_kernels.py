@@ -8,6 +8,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from tests.dataflow.small import small_problem
+from tests.dataflow.test_core_sets import drawn_core
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.errors import InputError
@@ -195,6 +196,22 @@ def ratios(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return on_best, distance, best, found, exact, into
 
 
+def dearest_sets(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    core = drawn_core(rng)
+    asked = (core[name] for name in ("ticks", "first", "buffer", "near", "size", "relay", "relays"))
+    at = kernels.CoreSets(*asked, int(rng.integers(4, 9)))
+    done = kernels.dearest(at, int(rng.integers(30)), core["earned"], core["price"], 0, int(rng.integers(2000)))
+    return done, at.best, at.taken, at.local, at.spare, at.per_tick, at.per_byte, at.steps
+
+
+def checked_prices(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    core = drawn_core(rng)
+    asked = (core[name] for name in ("ticks", "first", "buffer", "near", "size", "earned", "price"))
+    passing = np.stack([core["relays"] * core["relay"], core["relays"] * core["price"]], 1)
+    found = kernels.Core(int(rng.integers(30)), int(rng.integers(4, 9)), *asked, passing[core["relays"] > 0])
+    return [kernels.earns_more(found, most, 10**4, 10**4, 500) for most in (10**5, 10**6, 3 * 10**6)]
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.mapping.mapping_kernels", decoded),
     ("shorthaul.dataflow.caps_hms.placement_kernels", decoded),
@@ -209,6 +226,8 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.modulo.propagation_kernels", branches),
     ("shorthaul.dataflow.modulo.branching_kernels", branches),
     ("shorthaul.dataflow.graphs.ratio_kernels", ratios),
+    ("shorthaul.dataflow.bounds.core_sets_kernels", dearest_sets),
+    ("shorthaul.dataflow.check.core_prices_kernels", checked_prices),
 ]
 
 

@@ -86,11 +86,18 @@ def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: A
 @verb(app, "check")
 def check(
     workload: Input,
-    plan_file: Annotated[Path, typer.Argument(help="A plan, a point, or a result document.", metavar="PLAN")],
     options: CheckOptions,
     output: Output,
+    plan_file: Annotated[
+        Path | None, typer.Argument(help="A plan, a point, or a result document.", metavar="[PLAN]")
+    ] = None,
 ) -> None:
-    """Replay anybody's plan: tokens through buffers, every resource modulo the period."""
+    """Replay anybody's plan: tokens through buffers, every resource modulo the period; or verify a bound, or both."""
+    if plan_file is None and output.output is not None:
+        from shorthaul.core.errors import InputError
+
+        cure = "give the plan to be replayed and written, or take --result for the bound"
+        raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
     from shorthaul.dataflow.verbs.planning import check as replay
 
     source = _case(workload)

@@ -128,9 +128,10 @@ class BoundOptions:
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What the plan is replayed against."""
+    """What the plan is replayed against, and which bound is verified."""
 
     platform: Path | None = _platform("the case's, else 24 cores")
+    bound: str | None = option(None, "A result document: the proofs of its least periods are verified.")
 
     def __post_init__(self) -> None:
         validate(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypedDict
 
@@ -60,6 +60,15 @@ class Point:
 def covers(one: Point, other: Point) -> bool:
     """True if the first point is as good as the second in every objective, and in latency where both have one."""
     return all(a <= b for a, b in zip(one.costs, other.costs, strict=True))
+
+
+def undominated(points: Sequence[Point]) -> list[Point]:
+    """Return the points that no other covers, by their objectives."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda point: point.objectives):
+        if not any(covers(other, point) for other in kept):
+            kept.append(point)
+    return kept
 
 
 def _plain(value: Any) -> Any:
@@ -145,6 +154,22 @@ class FrontBounds(TypedDict):
     footprint_bytes: Mapping[str, Any]
     core_cost: Mapping[str, Any]
     period_at_core_cost: list[list[float]]
+    proofs: NotRequired[list[CorePrices]]
+
+
+class CorePrices(TypedDict):
+    """A proof that cores of ``core_cost`` and less need ``period`` or more: prices that ``check --bound`` verifies.
+
+    Prices of actors, of buffers (by the channel that is written) in memories of cores, and of cores of each kind beyond
+    what they cost. They are whole; a core cost of 1 is ``units_per_core_cost`` (a fraction).
+    """
+
+    core_cost: float
+    period: int
+    units_per_core_cost: str
+    actors: dict[str, int]
+    buffers: dict[str, int]
+    cores: list[dict[str, Any]]
 
 
 class HypervolumeDocument(TypedDict):

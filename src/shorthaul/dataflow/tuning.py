@@ -22,6 +22,30 @@ SOLVED_TASKS = 5e3
 SOONEST_TASKS = 1.2e4
 #: Actors and ends of channels, times cores, of which CP-SAT's model of loads is built (multicamera on 320 cores).
 LOAD_MODEL_TERMS = 2e4
+#: Actors and accesses looked at in the search for sets of actors on a core (sobel4, multicamera).
+CORE_SET_STEPS = 1.4e8
+
+# Bounds
+
+#: Such steps of a search for sets, of a longer one where it finds none, and of one that should come to an end.
+CORE_SET_LIMITS = (100_000, 1_000_000, 20_000_000)
+#: What an entry of a linear program over sets counts, in such steps.
+STEPS_PER_ENTRY = 5
+#: Columns are forgotten that cost so much more than they earn, as a share of their core's cost.
+DEAR_COLUMNS = 0.1
+#: Linear programs solved for one period at most.
+MOST_CORE_SET_ROUNDS = 300
+#: What an actor in no set costs, over the dearest core: enough to be rare, as prices start from it.
+UNCOVERED_COST = 2.0
+#: By how much sets may earn too much for the proof that none earn more: bounds get that much lower (multicamera at a
+#: core cost of 12: with less, few searches for sets come to an end).
+CORE_SET_TOLERANCE = 0.005
+#: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.
+CORE_SET_SHARE = 0.6
+#: Effort for them at the core costs of the points of a plan, over that of finding these.
+BOUND_SHARE = 0.05
+#: First step from a bound to a higher one, and how close bisection gets, as shares.
+CORE_SET_STEP, CORE_SET_PRECISION = 0.02, 0.005
 
 # Exploration
 

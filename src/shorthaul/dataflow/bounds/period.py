@@ -18,7 +18,7 @@ from shorthaul.dataflow.bounds.period_at_cost import period_at_cost
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
-from shorthaul.dataflow.plan import FrontBounds, Point
+from shorthaul.dataflow.plan import CorePrices, FrontBounds, Point
 from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
@@ -170,12 +170,16 @@ def _edges(net: MappedNetwork) -> list[tuple[str, str, int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class FrontBound:
-    """Bounds that hold for every mapping; ``period_at_cost`` gives (core cost, least period at that cost or below)."""
+    """Bounds that hold for every mapping; ``period_at_cost`` gives (core cost, least period at that cost or below).
+
+    ``proofs`` are of those least periods that have one, from the highest core cost on.
+    """
 
     period: Bound
     footprint: Bound
     core_cost: Bound
     period_at_cost: tuple[tuple[float, int], ...]
+    proofs: tuple[CorePrices, ...] = ()
 
     @property
     def ideal(self) -> tuple[float, float, float]:
@@ -184,12 +188,15 @@ class FrontBound:
 
     def document(self) -> FrontBounds:
         """Return the bounds as JSON."""
-        return {
+        document: FrontBounds = {
             "period": self.period.document(),
             "footprint_bytes": self.footprint.document(),
             "core_cost": self.core_cost.document(),
             "period_at_core_cost": [list(pair) for pair in self.period_at_cost],
         }
+        if self.proofs:
+            document["proofs"] = [*self.proofs]
+        return document
 
 
 def bounds_on_all(application: Application, platform: Platform, strategy: str, *, quick: bool = False) -> FrontBound:

@@ -26,7 +26,7 @@ from shorthaul.dataflow.bounds.constraints import (
     constraints_of,
     refuse_infeasible,
 )
-from shorthaul.dataflow.bounds.load_model import refined
+from shorthaul.dataflow.bounds.core_sets import raised, raised_beside
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, of_complete_front, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
@@ -49,7 +49,8 @@ from shorthaul.dataflow.options import (
     ScheduleOptions,
     SweepOptions,
 )
-from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, covers
+from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, undominated
+from shorthaul.dataflow.verbs.certified import certified
 from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, MappingLike, PlanLike, Workload, decisions_of
 
 if TYPE_CHECKING:
@@ -121,16 +122,15 @@ def plan(
     )
     constraints = constraints_of(application, machine, options, problem.deadline)
     instance = constrained_instance(build(application, machine), constraints)
-    quick = search.remaining_s() < tuning.LINEAR_PROGRAM_S
     limited = constrained(application, machine, constraints)
-    bounds = bounds_on_all(limited, machine, options.strategy, quick=quick)
+    bounds = bounds_on_all(limited, machine, options.strategy, quick=search.remaining_s() < tuning.LINEAR_PROGRAM_S)
     refuse_infeasible(limited, machine, constraints, bounds)
     _expect_sound(search, application, machine)
     with search:
         found = explored(problem, instance, options, search, bounds, constraints)
     state, ideal = found.state, bounds.ideal
     low = np.array(ideal)
-    points = _undominated(found.points)
+    points = undominated(found.points)
     numbers = by_worth(_objectives(points), low, state)[: options.front]
     kept = {
         int(i): _bounded(application, machine, points[i]) for i in in_time(numbers, search, tuning.CHECK_OVER_BOUND)
@@ -138,6 +138,8 @@ def plan(
     is_complete = found.is_complete and len(kept) == len(points)
     if is_complete and constraints.is_free:
         bounds = of_complete_front(bounds, points)
+    elif not is_complete:
+        bounds = raised_beside(limited, machine, options.strategy, bounds, points, search)
     front = _asked_for(tuple(kept[i] for i in sorted(kept)), options, bounds)
     report = with_assumption(check_front(application, machine, front), machine)
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
@@ -283,7 +285,7 @@ def bound(
     if decisions is None:
         least = bounds_on_all(application, machine, options.strategy)
         with search:
-            bounds = least if search.is_unlimited else refined(application, machine, options.strategy, least, search)
+            bounds = raised(application, machine, options.strategy, least, search)
         found, extra = bounds.period, {"front_bound": bounds.document()}
         figures = views.bound_figures(application, bounds.period.value, bounds.period_at_cost)
     else:
@@ -310,16 +312,19 @@ def bound(
     APPLICATIONS,
     PLANS,
     searching=None,
+    plan="A plan to replay, a result that holds one, or the path of a file; None: verify a bound alone.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def check(
     workload: Workload,
-    plan: PlanLike,
+    plan: PlanLike | None = None,
     *,
     platform: Platform | str | PathLike[str] | None = None,
     **keywords: Unpack[CheckKeywords],
 ) -> Result[Plan]:
     """Replay points; the status is ``invalid`` if one of them breaks a rule.
+
+    ``bound`` names a result document, the proofs of whose least periods are verified, with a plan or without one.
 
     Returns
     -------
@@ -339,8 +344,10 @@ def check(
     True
     """
     given, options, search, source = asked(workload, APPLICATIONS, CheckOptions, keywords)
-    assert isinstance(plan, Plan)
-    front = plan.front
+    assert plan is None or isinstance(plan, Plan)
+    if plan is None and options.bound is None:
+        raise InputError("there is nothing to check", place="PLAN", cure="give a plan, a bound, or both")
+    front = () if plan is None else plan.front
     _, application, machine, search = prepared(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
@@ -351,15 +358,21 @@ def check(
                     "names no multicast of the application", place=f"front[{number}].xi", value=name,
                     allowed=", ".join(application.multicasts) or "nothing: the application has none",
                 )  # fmt: skip
-    report = check_front(application, machine, front)
+    verified = CheckReport() if options.bound is None else certified(application, machine, options.bound)
+    report = verified
+    if plan is not None:
+        report = check_front(application, machine, front)
+        violations = (*report.violations, *verified.violations)
+        report = dataclasses.replace(report, violations=violations, remarks=(*report.remarks, *verified.remarks))
+    shown = plan is not None and report.ok
     return Result(
         RESULT_KIND,
-        Status.FEASIBLE if report.ok else Status.INVALID,
+        Status.INVALID if not report.ok else Status.FEASIBLE if plan is not None else None,
         cost=report.cost,
         check=report,
-        plan=Plan(front),
+        plan=None if plan is None else Plan(front),
         provenance=provenance("dataflow check", options=options, source=source, search=search),
-        figures=(views.front_figure(front), *views.figures_of_points(application, machine, front)) if report.ok else (),
+        figures=(views.front_figure(front), *views.figures_of_points(application, machine, front)) if shown else (),
     )
 
 
@@ -422,7 +435,7 @@ def sweep(
         }
         for strategy, seed, front, _ in runs
     ]
-    union = _undominated([point for *_, front, _ in runs for point in front])
+    union = undominated([point for *_, front, _ in runs for point in front])
     report = check_front(application, machine, union)
     groups = {point: strategy for strategy, _, front, _ in runs for point in map(id, front)}
     return Result(
@@ -480,12 +493,3 @@ def _bounded(application: Application, platform: Platform, point: Point) -> Poin
 
 def _objectives(points: Sequence[Point]) -> FloatArray:
     return np.array([point.objectives for point in points], np.float64)
-
-
-def _undominated(points: Sequence[Point]) -> list[Point]:
-    ordered = sorted(points, key=lambda point: point.objectives)
-    kept: list[Point] = []
-    for point in ordered:
-        if not any(covers(other, point) for other in kept):
-            kept.append(point)
-    return kept

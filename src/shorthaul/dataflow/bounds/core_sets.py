@@ -1,0 +1,381 @@
+"""The least cost of cores that execute all actors within a period: a linear program over what one core can execute.
+
+A column is a set of actors on a core of some kind whose executions, and accesses to buffers that are not in the core's
+own memory, take no longer than the period (Gilmore and Gomory's program for cutting stock). Every actor is in a column.
+A buffer is in the memory of one core: so it is in that of one column, and of one more for each access by a multicast
+that passes it on, for which that multicast's core needs the time. Columns are generated as they are needed. Prices of
+the rows prove that the cores for a period cost more than some amount: no set of actors that a core can execute earns
+more than the core costs (:mod:`core_sets_kernels`), and all actors earn more than that amount together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.core_sets_kernels import CoreSets, dearest
+from shorthaul.dataflow.bounds.firings import channels_together
+from shorthaul.dataflow.bounds.load_model import refined
+from shorthaul.dataflow.bounds.period import FrontBound
+from shorthaul.dataflow.bounds.prices import least_bytes
+from shorthaul.dataflow.model import Application, Channel, Platform, ticks_for
+from shorthaul.dataflow.plan import CorePrices, Point
+
+IntArray = npt.NDArray[np.int64]
+#: A core cost of the dearest core in whole numbers.
+_UNITS: Final = 10**12
+#: Products of counts and costs up to which whole numbers of 64 bits are enough.
+_MOST_SUM: Final = 2**60
+#: By how much prices are scaled down beyond what was found, so that rounding them cannot break a proof.
+_MARGIN: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Cores that are alike: how many, what one costs, and per actor and buffer what they ask of it in ticks."""
+
+    core_type: str
+    local_bytes: int
+    crossbar_bytes_per_s: float
+    count: int
+    cost: int
+    ticks: IntArray
+    first: IntArray
+    buffer: IntArray
+    near: IntArray
+    relay: IntArray
+    relays: IntArray
+
+    def sets(self, period: int, size: IntArray) -> CoreSets:
+        """Return the search for sets of actors; what takes longer than the period takes a tick longer."""
+        most = period + 1
+        ticks, near = np.minimum(self.ticks, most), np.minimum(self.near, most)
+        return CoreSets(ticks, self.first, self.buffer, near, size, self.relay, self.relays, self.local_bytes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Column:
+    """A set of actors on a core of a kind, with how often it has room for each buffer, and the period it takes."""
+
+    kind: int
+    actors: tuple[int, ...]
+    buffers: Mapping[int, float]
+    period: int
+
+
+class CoreContents:
+    """What the cores of a platform can execute of an application, for any period."""
+
+    def __init__(self, application: Application, platform: Platform, strategy: str) -> None:
+        multicasts = set(application.multicasts)
+        actors = [actor for actor in application.actors if actor.id not in multicasts or strategy == "reference"]
+        self.actors = [actor.id for actor in actors]
+        together = channels_together(application)
+        if strategy == "reference":  # every channel is a buffer of its own
+            together = {channel.id: [channel] for channel in application.channels}
+        self.buffers = [*together]
+        self.size = np.array([least_bytes(group) for group in together.values()], np.int64)
+        costs = [platform.core_types[core.type].cost for core in platform.cores]
+        self.scale = Fraction(_UNITS) / Fraction(max(costs)) if max(costs) > 0 else Fraction(1)
+        alike: dict[tuple[str, int, float], int] = {}
+        for tile in platform.tiles:
+            for core in tile.cores:
+                key = (core.type, core.local_bytes, tile.crossbar_bytes_per_s)
+                alike[key] = alike.get(key, 0) + 1
+        passed = multicasts if strategy == "mrb-explore" else set()
+        self.kinds = [
+            _Kind(
+                *key,
+                count,
+                math.floor(Fraction(platform.core_types[key[0]].cost) * self.scale),
+                *self._asked(application, [*together.values()], key, passed),
+            )
+            for key, count in alike.items()
+        ]
+        self.columns: list[_Column] = []
+        self.applies = len(platform.cores) * _UNITS * 4 < _MOST_SUM
+
+    def _asked(
+        self, application: Application, groups: Sequence[Sequence[Channel]], key: tuple[str, int, float],
+        passed: set[str],
+    ) -> tuple[IntArray, ...]:  # fmt: skip
+        core_type, local, bandwidth = key
+        number = {name: i for i, name in enumerate(self.actors)}
+        taken = {actor.id: actor.ticks.get(core_type, -1) for actor in application.actors}
+        ticks = np.array([taken[name] for name in self.actors], np.int64)
+        accesses: list[dict[int, int]] = [{} for _ in self.actors]
+        relay, relays = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)
+        for b, group in enumerate(groups):
+            near = ticks_for(group[0].token_bytes, bandwidth, application.ticks_per_second)
+            for end in (end for channel in group for end in (channel.src, channel.dst)):
+                if end in number and self.size[b] > local:
+                    ticks[number[end]] += near if ticks[number[end]] >= 0 else 0
+                elif end in number:
+                    accesses[number[end]][b] = accesses[number[end]].get(b, 0) + near
+                elif end in passed and self.size[b] <= local:
+                    relay[b], relays[b] = near, relays[b] + 1
+        first = np.cumsum([0, *map(len, accesses)]).astype(np.int64)
+        buffer = np.array([b for asked in accesses for b in asked], np.int64)
+        near_of = np.array([near for asked in accesses for near in asked.values()], np.int64)
+        return ticks, first, buffer, near_of, relay, relays
+
+    def excluded(self, period: int, core_cost: float, search: Search) -> CorePrices | None:
+        """Return the proof that cores for a period cost more than ``core_cost``; None if none was found."""
+        program = _Program(self)
+        for column in self.columns:
+            if column.period <= period:
+                program.add(column)
+        proof = self._raised(program, period, core_cost, search)
+        unused = program.unused()  # by the last prices
+        self.columns = [column for column in self.columns if column not in unused]
+        return proof
+
+    def _raised(self, program: _Program, period: int, core_cost: float, search: Search) -> CorePrices | None:
+        """Generate columns until prices prove that they cost more than ``core_cost``, or it is clear that none do."""
+        units = Fraction(core_cost) * self.scale
+        sets = [kind.sets(period, self.size) for kind in self.kinds]
+        for _ in range(tuning.MOST_CORE_SET_ROUNDS):
+            search.spend(program.entries * tuning.STEPS_PER_ENTRY / tuning.CORE_SET_STEPS)
+            if search.expired() or not program.solve() or program.cost <= float(units) / _UNITS:
+                return None
+            earned, price, counted = program.prices()
+            for steps in tuning.CORE_SET_LIMITS:
+                ceilings, found = self._best_sets(sets, period, (earned, price, counted), steps, search)
+                for column in found:
+                    program.add(column)
+                self.columns += found
+                if found or search.expired():
+                    break
+            proof = self._proof(earned, price, counted, ceilings)
+            if proof is not None and proof[0] > units:
+                return self._document(period, core_cost, *proof[1:], sets)
+            if not found:
+                return None
+        return None
+
+    def _best_sets(
+        self, sets: Sequence[CoreSets], period: int, prices: tuple[IntArray, IntArray, IntArray], most_steps: int,
+        search: Search,
+    ) -> tuple[list[int | None], list[_Column]]:  # fmt: skip
+        """Return what a set on a core of each kind earns at most (None: unknown), and sets that earn too much."""
+        earned, price, counted = prices
+        ceilings: list[int | None] = []
+        found = []
+        for k, (kind, at) in enumerate(zip(self.kinds, sets, strict=True)):
+            target = int((kind.cost + int(counted[k])) * (1 + tuning.CORE_SET_TOLERANCE)) + 1
+            done = at.steps
+            is_over = dearest(at, period, earned, price, target, most_steps)
+            search.spend((at.steps - done) / tuning.CORE_SET_STEPS)
+            ceilings.append(int(at.best) if is_over else None)
+            if at.best > target:
+                found.append(self._column(k, kind, at, price, period))
+        return ceilings, found
+
+    def _column(self, number: int, kind: _Kind, at: CoreSets, price: IntArray, period: int) -> _Column:
+        buffers: dict[int, float] = dict.fromkeys(np.flatnonzero(np.asarray(at.local)).tolist(), 1.0)
+        spare = int(at.spare)
+        for b in np.argsort(-price / np.maximum(1, kind.relay), kind="stable").tolist():
+            if price[b] > 0 and kind.relays[b] > 0:
+                ticks = min(spare, int(kind.relays[b] * kind.relay[b]))
+                buffers[b] = buffers.get(b, 0.0) - ticks / int(kind.relay[b])
+                spare -= ticks
+        return _Column(number, tuple(np.flatnonzero(np.asarray(at.taken)).tolist()), buffers, period)
+
+    def _proof(
+        self, earned: IntArray, price: IntArray, counted: IntArray, ceilings: Sequence[int | None]
+    ) -> tuple[int, IntArray, IntArray, list[int]] | None:
+        """Return what prices prove that cores cost, and those prices: scaled down, or with dearer cores."""
+        if None in ceilings:
+            return None
+        most = [ceiling for ceiling in ceilings if ceiling is not None]
+        dearer = [max(0, ceiling - kind.cost) for ceiling, kind in zip(most, self.kinds, strict=True)]
+        proofs = [(earned, price, dearer)]
+        allowed = [kind.cost + int(more) for kind, more in zip(self.kinds, counted, strict=True)]
+        if all(allowed):
+            scale = max(ceiling / cost for ceiling, cost in zip(most, allowed, strict=True)) * (1 + _MARGIN)
+            proofs.append((np.floor(earned / scale).astype(np.int64), np.ceil(price / scale).astype(np.int64),
+                           counted.tolist()))  # fmt: skip
+        return max(
+            (
+                (int(e.sum() - p.sum()) - sum(n * kind.count for n, kind in zip(c, self.kinds, strict=True)), e, p, c)
+                for e, p, c in proofs
+            ),
+            key=lambda proof: proof[0],
+        )
+
+    def _document(
+        self, period: int, core_cost: float, earned: IntArray, price: IntArray, dearer: Sequence[int],
+        sets: Sequence[CoreSets],
+    ) -> CorePrices:  # fmt: skip
+        kinds = [
+            {
+                "core_type": kind.core_type,
+                "local_bytes": kind.local_bytes,
+                "crossbar_bytes_per_s": kind.crossbar_bytes_per_s,
+                "price": more,
+                "per_tick": int(at.per_tick),
+                "per_byte": int(at.per_byte),
+            }
+            for kind, more, at in zip(self.kinds, dearer, sets, strict=True)
+        ]
+        return {
+            "core_cost": core_cost,
+            "period": period + 1,
+            "units_per_core_cost": str(self.scale),
+            "actors": {name: int(n) for name, n in zip(self.actors, earned, strict=True) if n},
+            "buffers": {name: int(n) for name, n in zip(self.buffers, price, strict=True) if n},
+            "cores": kinds,
+        }
+
+
+class _Program:
+    """The linear program: columns of least cost, artificial ones for actors that are in none."""
+
+    def __init__(self, contents: CoreContents) -> None:
+        from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
+
+        self.contents = contents
+        self.solver = pywraplp.Solver.CreateSolver("GLOP")
+        self.optimal = pywraplp.Solver.OPTIMAL
+        infinity = self.solver.infinity()
+        self.cover = [self.solver.Constraint(1.0, infinity) for _ in contents.actors]
+        self.once = [self.solver.Constraint(-infinity, 1.0) for _ in contents.buffers]
+        self.count = [self.solver.Constraint(-infinity, float(kind.count)) for kind in contents.kinds]
+        self.objective = self.solver.Objective()
+        self.added: list[_Column] = []
+        self.last = tuple(np.zeros(len(rows), np.int64) for rows in (self.cover, self.once, self.count))
+        for row in self.cover:
+            row.SetCoefficient(self._variable(tuning.UNCOVERED_COST), 1.0)
+
+    def _variable(self, cost: float) -> Any:
+        variable = self.solver.NumVar(0.0, self.solver.infinity(), "")
+        self.objective.SetCoefficient(variable, cost)
+        return variable
+
+    def add(self, column: _Column) -> None:
+        """Let a set of actors be chosen."""
+        variable = self._variable(self.contents.kinds[column.kind].cost / _UNITS)
+        self.count[column.kind].SetCoefficient(variable, 1.0)
+        for actor in column.actors:
+            self.cover[actor].SetCoefficient(variable, 1.0)
+        for buffer, times in column.buffers.items():
+            self.once[buffer].SetCoefficient(variable, times)
+        self.added.append(column)
+
+    def unused(self) -> set[_Column]:
+        """Return the columns that cost far more than the last prices earn."""
+        earned, price, counted = self.last
+        most = 1 + tuning.DEAR_COLUMNS
+        return {
+            column
+            for column in self.added
+            if earned[[*column.actors]].sum() - sum(n * price[b] for b, n in column.buffers.items())
+            < (self.contents.kinds[column.kind].cost + counted[column.kind]) / most
+        }
+
+    @property
+    def entries(self) -> int:
+        """Rows times columns."""
+        return (len(self.cover) + len(self.added)) * (len(self.cover) + len(self.once) + len(self.count))
+
+    def solve(self) -> bool:
+        """Return whether the program was solved."""
+        return bool(self.solver.Solve() == self.optimal)
+
+    @property
+    def cost(self) -> float:
+        """What the columns cost, in costs of the dearest core."""
+        return float(self.objective.Value())
+
+    def prices(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the prices of actors, of buffers in memories of cores, and of cores beyond what they cost."""
+
+        def whole(rows: Sequence[Any], sign: int) -> IntArray:
+            prices = np.array([max(0.0, sign * row.dual_value()) for row in rows])
+            return np.asarray(np.ceil(prices * _UNITS), np.int64)
+
+        self.last = whole(self.cover, 1), whole(self.once, -1), whole(self.count, -1)
+        return self.last
+
+
+def with_core_sets(
+    application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search,
+    known: Mapping[float, int] | None = None,
+) -> FrontBound:  # fmt: skip
+    """Return the bounds with least periods per core cost that no sets of actors on cores fall below, and the proofs.
+
+    ``known`` holds periods of plans by core cost; other core costs, and bounds close to those, are left as they are.
+    """
+    contents = CoreContents(application, platform, strategy)
+    if not contents.applies:
+        return bounds
+    curve: list[tuple[float, int]] = []
+    proofs: list[CorePrices] = []
+    low = 0
+    wanted = [cost for cost, _ in bounds.period_at_cost if known is None or cost in known]
+    for cost, simple in reversed(bounds.period_at_cost):
+        low = max(low, simple)
+        if cost in wanted and not search.expired():
+            part = search.part(1 / (1 + wanted.index(cost)))
+            proof = _highest(contents, cost, low, None if known is None else known[cost], part)
+            if proof is not None:
+                low = proof["period"]
+                proofs.append(proof)
+        curve.append((cost, low))
+    return dataclasses.replace(bounds, period_at_cost=tuple(reversed(curve)), proofs=tuple(proofs))
+
+
+def raised(
+    application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search
+) -> FrontBound:  # fmt: skip
+    """Return the bounds that the effort raises, those with proofs first; without one they are left as they are."""
+    if search.is_unlimited:
+        return bounds
+    part = search.part(tuning.CORE_SET_SHARE)
+    bounds = with_core_sets(application, platform, strategy, bounds, part)
+    return refined(application, platform, strategy, bounds, search)
+
+
+def raised_beside(
+    application: Application, platform: Platform, strategy: str, bounds: FrontBound, points: Sequence[Point],
+    search: Search,
+) -> FrontBound:  # fmt: skip
+    """Return the bounds, raised at the core costs of points, with a share of the effort that these took beside it."""
+    known: dict[float, int] = {}
+    costs = sorted(cost for cost, _ in bounds.period_at_cost)
+    for below, cost in pairwise([-math.inf, *costs]):
+        periods = [point.period for point in points if point.core_cost <= cost]
+        if any(below < point.core_cost <= cost for point in points):
+            known[cost] = min(periods)
+    search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
+    beside = search.beside(tuning.BOUND_SHARE * search.spent())
+    found = with_core_sets(application, platform, strategy, bounds, beside, known)
+    search.keep_back(0.0)
+    return found
+
+
+def _highest(
+    contents: CoreContents, cost: float, low: int, known: int | None, search: Search
+) -> CorePrices | None:  # fmt: skip
+    """Return the proof of the highest bound found above ``low``: in steps that double, then by bisection."""
+    best: CorePrices | None = None
+    step = tuning.CORE_SET_STEP
+    high = math.inf if known is None else known
+    while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and not search.expired():
+        period = int(min(low * (1 + step) + 1, (low + high) // 2))
+        proof = contents.excluded(period, cost, search)
+        if proof is None:
+            high = period
+        else:
+            best, low, step = proof, period + 1, 2 * step
+    return best
