@@ -5,12 +5,15 @@ from itertools import pairwise
 import pytest
 from tests.pebble.test_exact import sample
 from tests.reference.pebble_game_kernels import least_traffic
+from tests.reference.pebble_prices import least_paid
 from tests.samples import samples
 
 from shorthaul import pebble
+from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import least_memory
+from shorthaul.pebble.model import Terms
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.workloads import kernels_as_graphs
 
@@ -41,6 +44,19 @@ def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
         below = found.least - 1
         if below >= cdag.least_budget():
             assert least_traffic(cdag, below, recompute=True) != cdag.algorithmic_bound()
+
+
+def test_in_the_order_of_the_nodes_it_is_what_the_game_says() -> None:
+    terms = Terms(in_order=True)
+    for seed in samples(40):
+        cdag, _ = sample(seed, 6)
+        result = pebble.memory(cdag, order="given")
+        assert result.status == "optimal"
+        budget, goal = int(result.cost["budget"]), cdag.algorithmic_bound()
+        assert least_paid(cdag, budget, terms, recompute=False) == goal == result.cost["traffic"]
+        assert least_paid(cdag, budget - 1, terms, recompute=False) != goal
+    with pytest.raises(InputError, match="recompute: cannot be combined with order given"):
+        pebble.memory("fft:n=4", order="given", recompute=True)
 
 
 def test_memory_of_general_graphs_is_proven() -> None:

@@ -123,6 +123,7 @@ class MemoryKeywords(TypedDict, total=False):
         "exact",
     ]
     recompute: bool
+    order: Literal["free", "given"]
     capacities: str | Sequence[int] | None
     effort: float | None
     time_limit: float | None

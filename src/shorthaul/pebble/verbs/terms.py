@@ -16,16 +16,8 @@ def terms_of(cdag: Cdag, options: PricedOptions) -> Terms:
     if terms.partial and (terms.in_order or terms.in_place):
         place = "--order given" if terms.in_order else "--in-place"
         raise InputError("cannot be combined with --partial", place=place, cure="leave one of the two flags out")
-    if terms.in_order and not np.array_equal(cdag.order, np.arange(cdag.n)):
-        sources, targets = cdag.edge_arrays()
-        wrong = int(np.flatnonzero(sources > targets)[0])
-        reader, read = cdag.id_of(int(targets[wrong])), cdag.id_of(int(sources[wrong]))
-        raise InputError(
-            "is no order of computation",
-            place="--order given",
-            value=f"node {reader} stands before {read}, which it reads",
-            cure="list every node after what it reads, or leave the order free",
-        )
+    if terms.in_order:
+        expect_order(cdag)
     dearest = max(load or 0, store or 0)
     if dearest * int(cdag.weights.sum()) > LARGEST_TOTAL:
         raise InputError(
@@ -36,3 +28,18 @@ def terms_of(cdag: Cdag, options: PricedOptions) -> Terms:
             cure="scale the weights",
         )
     return terms
+
+
+def expect_order(cdag: Cdag) -> None:
+    """Raise :class:`InputError` where the nodes are not listed in an order of computation."""
+    if np.array_equal(cdag.order, np.arange(cdag.n)):
+        return
+    sources, targets = cdag.edge_arrays()
+    wrong = int(np.flatnonzero(sources > targets)[0])
+    reader, read = cdag.id_of(int(targets[wrong])), cdag.id_of(int(sources[wrong]))
+    raise InputError(
+        "is no order of computation",
+        place="--order given",
+        value=f"node {reader} stands before {read}, which it reads",
+        cure="list every node after what it reads, or leave the order free",
+    )

@@ -21,7 +21,7 @@ from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
 from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.model import Cdag, Terms, require_budget
-from shorthaul.pebble.options import MemoryOptions, SweepOptions
+from shorthaul.pebble.options import GIVEN, MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
 from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint, plan_of
 from shorthaul.pebble.request import Found, Request
@@ -31,7 +31,7 @@ from shorthaul.pebble.structured.forest import as_forest, twins_are_light
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, Workload
 from shorthaul.pebble.verbs.machines import Memory, on_machine, priced
 from shorthaul.pebble.verbs.planning import KIND, checked, cost_of, keep_back, planned, problem_document
-from shorthaul.pebble.verbs.terms import terms_of
+from shorthaul.pebble.verbs.terms import expect_order, terms_of
 
 if TYPE_CHECKING:
     from shorthaul.pebble.verbs.keywords import MemoryKeywords, SweepKeywords
@@ -106,12 +106,16 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     """
     cdag, options, search, source = asked(workload, CDAGS, MemoryOptions, keywords)
     keep_back(cdag, search)
+    terms = Terms(in_order=options.order == GIVEN)
     with search:
-        budget, found, least = _smallest(cdag, options, search)
-        best = _memory_bound(cdag, budget, least, options, search)
-        few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired()
+        if terms.in_order:
+            budget, found, best = _in_order(cdag, options)
+        else:
+            budget, found, least = _smallest(cdag, options, search)
+            best = _memory_bound(cdag, budget, least, options, search)
+        few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired() and not terms.in_order
         points = _curve(cdag, budget, options, search) if few else []
-    report = checked(Request(cdag, budget, options.recompute, search), found.plan)
+    report = checked(Request(cdag, budget, options.recompute, search, terms), found.plan)
     estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
     return Result(
         kind=KIND,
@@ -142,6 +146,23 @@ def _estimate(one: sram.Sram) -> SramEstimate:
     if measured is not None:
         document["cacti"] = measured
     return document
+
+
+def _in_order(cdag: Cdag, options: MemoryOptions) -> tuple[int, Found, Bound]:
+    """Return the least budget in the order of the nodes, the plan there, and that no budget below is enough.
+
+    While a node is computed, the memory holds its operands and result, what was computed or loaded before and is read
+    later. The plan never holds more: inputs are loaded when they are first read, values dropped when they are last read.
+    """
+    for place, is_given in (("--recompute", options.recompute), ("--method", options.method != "auto")):
+        if is_given:
+            raise InputError("cannot be combined with --order given", place=place, cure="leave one of the two out")
+    expect_order(cdag)
+    plan = belady.replay_order(cdag, int(cdag.weights.sum()), cdag.order)
+    budget = least_memory.peak_of(cdag, plan)
+    proof = "In this order, so much is held while one of the nodes is computed: operands, result, what is read later."
+    bound = Bound("budget", budget, "given order", proof)
+    return budget, Found(plan, "given order", bound), bound
 
 
 def _smallest(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[int, Found, int]:
