@@ -152,7 +152,7 @@ def _in_order(cdag: Cdag, options: MemoryOptions) -> tuple[int, Found, Bound]:
     """Return the least budget in the order of the nodes, the plan there, and that no budget below is enough.
 
     While a node is computed, the memory holds its operands and result, what was computed or loaded before and is read
-    later. The plan never holds more: inputs are loaded when they are first read, values dropped when they are last read.
+    later. The plan never holds more: inputs are loaded when they are first read, values dropped after the last time.
     """
     for place, is_given in (("--recompute", options.recompute), ("--method", options.method != "auto")):
         if is_given:
