@@ -175,10 +175,16 @@ def test_long_text_takes_time_by_its_length(token: str) -> None:
 
 
 def test_declarations_are_read_together() -> None:
-    """A type of the file's own is known behind 300 others and what is not C."""
+    """A type of the file's own is known behind 300 others, what is not C, and a header as the preprocessor leaves it."""
     types = "".join(f"typedef int t{i};\n" for i in range(300))
+    header = (
+        '# 1 "/usr/include/math.h" 1 3 4\n__extension__ typedef _Float32 real;\n'
+        "extern double sqrt (double __x) __attribute__ ((__nothrow__ , __leaf__, __nonnull__ ((1))));\n"
+        'extern int scan (const char *__restrict) __asm__ ("" "__isoc99_scan") __attribute__((x));\n# 9 "kernel.c"\n'
+    )
     program = program_from_text(
-        f"{types}typedef double real;\nint x __attribute__((weird));\nreal A[5];\n"
-        "void f(void) {\n#pragma scop\nfor (int i = 0; i < 5; i++) A[i] = 0;\n#pragma endscop\n}\n"
+        f"{types}{header}typedef double __attribute__((aligned(64))) wide;\nint x + weird;\nwide A[5];\nreal B[5];\n"
+        "void f(void) {\n#pragma scop\nfor (int i = 0; i < 5; i++) A[i] = sqrt(B[i]);\n#pragma endscop\n}\n"
     )
     assert program.arrays["A"].element_bytes == 8
+    assert program.arrays["B"].element_bytes == 4

@@ -90,7 +90,7 @@ def _start(node: Any, names: Names) -> tuple[str, Any]:
     )
 
 
-_NOT_INTEGER = frozenset({"float", "double", "_Bool", "bool"})
+_NOT_INTEGER = frozenset({"float", "double", "_Bool", "bool", *(f"_Float{bits}" for bits in (16, 32, 64, 128))})
 _UNSIGNED = frozenset({"unsigned", "size_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"})
 
 

@@ -19,9 +19,13 @@ _PRELUDE = "typedef int {}; "
 _TYPES = (
     *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)),
     *("size_t", "ssize_t", "ptrdiff_t", "bool", "FILE", "uint", "va_list"),
+    *("__builtin_va_list", *(f"_Float{bits}" for bits in ("16", "32", "32x", "64", "64x", "128"))),
 )
+#: What says nothing of values: qualifiers, and extensions of compilers, which preprocessed headers are full of.
 _DROPPED = re.compile(
-    r"\b(static|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const|volatile|_Noreturn)\b"
+    r"\b(?:static|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const|volatile|_Noreturn"
+    r"|__const|__volatile__|__extension__)\b"
+    r"|\b(?:__attribute__|__asm__|__asm|asm)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 )
 _CURE_MISSING = "write a function around the loop nest, or mark its loops by '#pragma scop' and '#pragma endscop'"
 
@@ -172,7 +176,8 @@ def _declared(texts: list[str], typedefs: list[str]) -> Iterator[Any]:
             yield from _declared(texts[: len(texts) // 2], typedefs)
             yield from _declared(texts[len(texts) // 2 :], typedefs)
         return
-    typedefs.extend(text.replace("\n", " ").strip() for text in texts if text.lstrip().startswith("typedef"))
+    kept = (_DROPPED.sub(" ", text).replace("\n", " ").strip() for text in texts)
+    typedefs.extend(text for text in kept if text.startswith("typedef"))
     yield from (item for item in found.ext if item.coord is not None and item.coord.file == "C")
 
 

@@ -100,8 +100,8 @@ def element_bytes(declared: Any) -> int:
     for word in words:
         if word in _BYTES:
             return _BYTES[word]
-        for bits in (8, 16, 32, 64):
-            if word in {f"int{bits}_t", f"uint{bits}_t"}:
+        for bits in (8, 16, 32, 64, 128):
+            if word in {f"int{bits}_t", f"uint{bits}_t", f"__int{bits}", f"_Float{bits}"}:
                 return bits // 8
     return 8
 
