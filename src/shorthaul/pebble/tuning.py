@@ -174,6 +174,9 @@ GRIDS_PATIENCE: Final = 20
 GRIDS_RATE: Final = 3e6
 GRID_CLASSES: Final = ((1, 64), (1, 256), (1, 512), (2, 512), (4, 512), (8, 512), (16, 512))
 GRID_CLASSES_RATE: Final = 2e6
+#: The same for cells with links both ways, and how much effort a pair of sizes of levels takes there, by comparison.
+GRID_LINKED_CLASSES: Final = ((1, 64), (1, 128), (2, 128), (4, 128), (8, 128))
+GRID_LINKED_EFFORT: Final = 0.01
 GRID_BOX_WORK: Final = 300_000_000
 MOST_GRID_PAIRS: Final = 10_000_000
 CROSSINGS_EFFORT: Final = 10.0

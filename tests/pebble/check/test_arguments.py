@@ -15,6 +15,7 @@ from tests.pebble.families import Graph, doubled, fused_product, grid, lu, shuff
 from tests.pebble.test_bound_segments import products_in_a_row
 from tests.pebble.test_crossing import small
 from tests.pebble.test_gathers import gathered
+from tests.pebble.test_grid_links import fields
 from tests.pebble.test_grids import FAR, inside, least_by_sets
 from tests.pebble.test_moments import iterated
 from tests.pebble.test_successors import product as matrices
@@ -35,6 +36,7 @@ from shorthaul.pebble.workloads import kernels_as_graphs, sparse
 FAMILIES: dict[str, tuple[Callable[[], Cdag], int, str]] = {
     "stencil in a plane": (lambda: grid(12, 11, 8), 8, "grid"),
     "stencil on a line": (lambda: kernels_as_graphs.stencil(n=40, t=24, word=1), 6, "grid"),
+    "fields in a plane": (lambda: fields((12, 13), 8), 8, "grid"),
     "butterfly": (lambda: kernels_as_graphs.fft(n=64, word=1), 8, "crossing"),
     "product": (lambda: kernels_as_graphs.matmul(m=8, n=8, k=8, word=1), 6, "product"),
     "fused product": (lambda: fused_product(8, 8, 8), 6, "product"),

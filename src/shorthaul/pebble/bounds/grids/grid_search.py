@@ -5,20 +5,23 @@ Only guesses are made here from what nodes share; what is returned was compared 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 
 import numpy as np
 
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
-from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 
 #: Nodes with fewer or more operands are no cells; operands with more readers are no cells beside them.
 _FEWEST, _MOST_OPERANDS, _MOST_READERS = 3, 32, 64
 _ROUNDS, _MOST_AXES, _MOST_STARTS = 6, 3, 100
+#: Nodes that are looked at to tell whether there may be links.
+_SAMPLE = 256
 Position = tuple[int, ...]
 
 
@@ -27,21 +30,46 @@ class History:
     """Nodes of cells of a box at several levels, shape (levels, side, ..., side).
 
     A node (t, x) with t > 0 reads (t - 1, y) for x itself and for every y next to it along an axis; with
-    ``has_corners`` also for those beside x along several axes at once.
+    ``has_corners`` also for those beside x along several axes at once. It may do so by way of a link, a node that
+    reads (t - 1, y) and that (t, x) reads, and that serves no other two cells: ``links`` are those between each two
+    levels, if there are any. ``is_two_way`` tells that those next to each other along an axis have one link, which
+    reads both, and which both read.
     """
 
     nodes: IntArray
     has_corners: bool
+    links: tuple[IntArray, ...] = ()
+    is_two_way: bool = False
+
+    @property
+    def moved(self) -> IntArray:
+        """All nodes whose loads and stores are counted."""
+        return np.concatenate([self.nodes.ravel(), *self.links])
+
+    def without_first_level(self) -> History:
+        """Return the same without the first level."""
+        return replace(self, nodes=self.nodes[1:], links=self.links[1:])
 
 
 def histories(cdag: Cdag, *, search: Search) -> Iterator[History]:
-    """Yield iterations over boxes that have no node in common, those of many levels first."""
+    """Yield iterations over boxes that have no node in common, those of many levels first, those with links last."""
     pairs = _pairs(cdag)
     effort = (cdag.n + cdag.edges + 4 * pairs) / tuning.PASS_RATE
-    if pairs > tuning.MOST_GRID_PAIRS or effort > search.left():
+    used = np.zeros(cdag.n, np.bool_)
+    if pairs <= tuning.MOST_GRID_PAIRS and effort <= search.left():
+        search.spend(effort)
+        yield from _found(_Graph(cdag, _befores(cdag), used), search)
+    search.spend(_SAMPLE / tuning.PASS_RATE)
+    if not _may_be_linked(cdag):
         return
-    search.spend(effort)
-    graph = _Graph(cdag)
+    pairs = int((cdag.parents.degrees() * cdag.children.degrees()).sum())
+    effort = (cdag.n + cdag.edges + 4 * pairs) / tuning.PASS_RATE
+    if pairs <= tuning.MOST_GRID_PAIRS and effort <= search.left():
+        search.spend(effort)
+        yield from _found(_Linked(cdag, _linked_befores(cdag), used), search)
+
+
+def _found(graph: _Graph, search: Search) -> Iterator[History]:
     failures = 0
     for seed in graph.seeds():
         if failures == tuning.GRIDS_PATIENCE or search.expired():
@@ -66,11 +94,11 @@ def _pairs(cdag: Cdag) -> int:
 class _Graph:
     """A graph in which every node may have one before it, the same cell a level below, and one after it."""
 
-    def __init__(self, cdag: Cdag) -> None:
+    def __init__(self, cdag: Cdag, before: IntArray, used: BoolArray) -> None:
         self._cdag = cdag
-        self.used = np.zeros(cdag.n, np.bool_)
+        self.used = used
         self.hopeless: set[int] = set()
-        self._before = _befores(cdag)
+        self._before = before
         self._after = np.full(cdag.n, -1, np.int64)
         has = self._before >= 0
         self._after[self._before[has]] = np.flatnonzero(has)
@@ -93,7 +121,7 @@ class _Graph:
 
     def take(self, history: History) -> None:
         """Let no other history have these nodes."""
-        self.used[history.nodes.ravel()] = True
+        self.used[history.moved] = True
         self._near.clear()
 
     def history(self, seed: int) -> tuple[History | None, int]:
@@ -115,7 +143,20 @@ class _Graph:
             return None, work
         nodes = np.array(levels)
         has_corners = self._are_read(nodes[:-1], nodes[1:], _steps(cells.ndim))
-        return History(nodes, has_corners), work + 10 * nodes.size
+        links = self._links(nodes, _steps(cells.ndim) if has_corners else along)
+        work += 10 * nodes.size
+        if links is None:
+            self.hopeless.update(near)
+            return None, work
+        return History(nodes, has_corners, links, bool(links) and self._is_two_way(nodes)), work
+
+    def _links(self, _nodes: IntArray, _steps: list[Position]) -> tuple[IntArray, ...] | None:
+        """Return the links between levels, none where all is read at once; None if one serves more than two cells."""
+        return ()
+
+    def _is_two_way(self, _nodes: IntArray) -> bool:
+        """True if those next to each other along an axis have one link, which reads both, and which both read."""
+        return False
 
     def _is_level(self, below: IntArray, above: IntArray, steps: list[Position]) -> bool:
         """True if cells are there that no other history has, and read those below that are so many steps away."""
@@ -125,19 +166,18 @@ class _Graph:
 
     def _are_read(self, below: IntArray, above: IntArray, steps: list[Position]) -> bool:
         """True if the cells above read those below that are so many steps away along the last axes."""
-        for step in steps:
-            read = tuple(slice(max(0, by), side + min(0, by)) for by, side in zip(step, below.shape[1:], strict=True))
-            reader = tuple(
-                slice(max(0, -by), side + min(0, -by)) for by, side in zip(step, below.shape[1:], strict=True)
-            )
-            if not self._are_edges(below[:, *read].ravel(), above[:, *reader].ravel()):
-                return False
-        return True
+        return all(self._are_met(below[:, *read].ravel(), above[:, *reader].ravel()) for read, reader in
+                   (_apart_by(step, below.shape[1:]) for step in steps))  # fmt: skip
 
-    def _are_edges(self, sources: IntArray, targets: IntArray) -> bool:
+    def _are_met(self, sources: IntArray, targets: IntArray) -> bool:
+        """True if each target reads its source."""
+        return bool(self._are_edges(sources, targets).all())
+
+    def _are_edges(self, sources: IntArray, targets: IntArray) -> BoolArray:
         wanted = sources * self._cdag.n + targets
         place = np.minimum(np.searchsorted(self._edges, wanted), len(self._edges) - 1)
-        return bool((self._edges[place] == wanted).all())
+        found: BoolArray = self._edges[place] == wanted
+        return found
 
     def _level_of(self, seed: int) -> dict[int, list[int]]:
         """Return the cells that hang together with one, each with the cells beside it: both read what the other was."""
@@ -157,6 +197,103 @@ class _Graph:
             after = self._after[self._cdag.parents.neighbours(v)]
             self._near[v] = [w for w in after.tolist() if w not in (-1, v) and not self.used[w]]
         return self._near[v]
+
+
+class _Linked(_Graph):
+    """A graph in which cells read those beside them by way of nodes of their own, as where there are several fields."""
+
+    def _are_met(self, sources: IntArray, targets: IntArray) -> bool:
+        return bool(((self._link(sources, targets) >= 0) | self._are_edges(sources, targets)).all())
+
+    def _link(self, sources: IntArray, targets: IntArray) -> IntArray:
+        """Return for each pair the first operand of the target that reads the source, -1 if there is none."""
+        parents, found = self._cdag.parents, np.full(len(sources), -1, np.int64)
+        degrees = parents.degrees()[targets]
+        for rank in range(int(degrees.max(initial=0))):
+            left = np.flatnonzero((found < 0) & (degrees > rank))
+            operand = parents.targets[parents.starts[targets[left]] + rank]
+            are_links = self._are_edges(sources[left], operand)
+            found[left[are_links]] = operand[are_links]
+        return found
+
+    def _links(self, nodes: IntArray, steps: list[Position]) -> tuple[IntArray, ...] | None:
+        cells = np.arange(nodes[0].size).reshape(nodes.shape[1:])
+        found = []
+        for below, above in pairwise(nodes):
+            rows = [np.empty((0, 3), np.int64)]
+            for step in steps:
+                read, reader = _apart_by(step, cells.shape)
+                sources, targets = below[read].ravel(), above[reader].ravel()
+                linked = np.flatnonzero(~self._are_edges(sources, targets))
+                ends = np.sort(np.stack([cells[read].ravel(), cells[reader].ravel()])[:, linked], axis=0)
+                rows.append(np.column_stack([self._link(sources[linked], targets[linked]), *ends]))
+            serving = np.unique(np.concatenate(rows), axis=0)
+            found.append(np.unique(serving[:, 0]))
+            if len(found[-1]) < len(serving):
+                return None
+        links = np.concatenate(found)
+        if self.used[links].any() or len(np.unique(np.append(links, nodes))) < len(links) + nodes.size:
+            return None
+        return tuple(found) if len(links) else ()
+
+    def _is_two_way(self, nodes: IntArray) -> bool:
+        for axis in range(1, nodes.ndim):
+            one, other = (np.take(nodes, range(by, nodes.shape[axis] - 1 + by), axis=axis) for by in (0, 1))
+            link = self._link(one[:-1].ravel(), other[1:].ravel())
+            if (link < 0).any() or (self._link(other[:-1].ravel(), one[1:].ravel()) != link).any():
+                return False
+        return True
+
+    def _beside(self, v: int) -> list[int]:
+        """Return what the nodes that the operands of a cell read, other than its own one, became."""
+        if v not in self._near:
+            parents = self._cdag.parents
+            through = [u for u in parents.neighbours(v).tolist() if u != self._before[v]]
+            read = {y for u in through for y in parents.neighbours(u).tolist()}
+            after = self._after[sorted(read)]
+            self._near[v] = [w for w in after.tolist() if w not in (-1, v) and not self.used[w]]
+        return self._near[v]
+
+
+def _apart_by(step: Position, sides: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Return the places of cells that are read, and of those that read them, so many steps away."""
+    read = tuple(slice(max(0, by), side + min(0, by)) for by, side in zip(step, sides, strict=True))
+    return read, tuple(slice(max(0, -by), side + min(0, -by)) for by, side in zip(step, sides, strict=True))
+
+
+def _may_be_linked(cdag: Cdag) -> bool:
+    """True if, of some nodes drawn evenly, one in ten reads a value and two others that read it as well."""
+    nodes = np.flatnonzero(cdag.parents.degrees() >= _FEWEST)
+    nodes = nodes[:: -(-len(nodes) // _SAMPLE) or 1]
+    seen = 0
+    for v in nodes.tolist():
+        operands = cdag.parents.neighbours(v).tolist()
+        both = Counter(w for u in operands for w in cdag.parents.neighbours(u).tolist() if w in operands)
+        seen += max(both.values(), default=0) > 1
+    return 10 * seen > len(nodes)
+
+
+def _linked_befores(cdag: Cdag) -> IntArray:
+    """Return for each node the operand that most of its other ones read, -1 where it is not clear; no two get one."""
+    before = np.full(cdag.n, -1, np.int64)
+    sources, targets = cdag.edge_arrays()
+    degrees, edges = cdag.parents.degrees(), np.sort(sources * cdag.n + targets)
+    kept = (degrees[targets] >= _FEWEST) & (degrees[targets] <= _MOST_OPERANDS)
+    through, node = sources[kept], targets[kept]
+    owner = np.repeat(node, degrees[through])
+    first = np.repeat(cdag.parents.starts[through] - np.cumsum(degrees[through]) + degrees[through], degrees[through])
+    pairs = cdag.parents.targets[first + np.arange(len(first))] * cdag.n + owner
+    place = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
+    read, times = np.unique(pairs[edges[place] == pairs], return_counts=True)
+    for by_node in (True, False):  # the one that a node shares most with, then the node that shares most with it
+        key = read % cdag.n if by_node else read // cdag.n
+        order = np.lexsort((-times, key))
+        read, times, key = read[order], times[order], key[order]
+        is_first = np.diff(key, prepend=-1) != 0
+        is_tie = np.append((np.diff(key) == 0) & (np.diff(times) == 0), False)
+        read, times = read[is_first & ~is_tie], times[is_first & ~is_tie]
+    before[read % cdag.n] = read // cdag.n
+    return before
 
 
 def _steps(axes: int) -> list[Position]:

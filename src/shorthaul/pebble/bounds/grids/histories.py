@@ -11,7 +11,7 @@ of cells, those near its ends need not be counted (:func:`known_networks.most_be
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -52,7 +52,10 @@ class _Cuts:
     def shown(self, cdag: Cdag) -> list[dict[str, Any]]:
         nodes, cuts = self.history.nodes, {"rows": self.rows, "unit": self.unit, "segment": self.segment}
         box = {"kind": "grid", "sides": list(nodes.shape), "corners": self.history.has_corners}
-        return [{**box, "space": self.is_space, **cuts, "nodes": names(cdag, nodes)}]
+        links: dict[str, Any] = {}
+        if self.history.links:
+            links = {"both": self.history.is_two_way, "links": names(cdag, np.concatenate(self.history.links))}
+        return [{**box, "space": self.is_space, **cuts, "nodes": names(cdag, nodes), **links}]
 
 
 def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
@@ -61,14 +64,15 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     for found in grid_search.histories(cdag, search=search):
         cuts = _cut(cdag, _with_one_kind_of_start(cdag, found), budget, search)
         if cuts.excess > 0:
-            pieces.append(Piece(cuts.history.nodes.ravel(), cuts.excess, cuts.shown, cuts.history.nodes.size))
+            moved = cuts.history.moved
+            pieces.append(Piece(moved, cuts.excess, cuts.shown, len(moved)))
     return Found(sum(piece.excess for piece in pieces), tuple(pieces))
 
 
 def _with_one_kind_of_start(cdag: Cdag, found: History) -> History:
     """Return the iteration without a first level of inputs and others: first loads are no excess, others may be."""
     given = cdag.given[found.nodes[0]]
-    return replace(found, nodes=found.nodes[1:]) if given.any() and not given.all() else found
+    return found.without_first_level() if given.any() and not given.all() else found
 
 
 def _cut(cdag: Cdag, found: History, budget: int, search: Search) -> _Cuts:
@@ -76,8 +80,8 @@ def _cut(cdag: Cdag, found: History, budget: int, search: Search) -> _Cuts:
     nodes = found.nodes
     is_open = not cdag.given[nodes[0]].all(), not cdag.is_output()[nodes[-1]].all()
     counted = nodes[0].size * (len(nodes) - 1 - is_open[1])
-    weights = cdag.weights[nodes]
-    least = int(weights.min())
+    weights, moved_weights = cdag.weights[nodes], cdag.weights[found.moved]
+    least = int(moved_weights.min())
     moved, best = 0, _Cuts(found, 0, 1, 1)
     known = int(weights[0].sum()) * (not is_open[0]) + int(weights[-1].sum()) * (not is_open[1])
     for is_space in (False, True):
@@ -87,7 +91,7 @@ def _cut(cdag: Cdag, found: History, budget: int, search: Search) -> _Cuts:
             best = _Cuts(found, max(0, moved - known), unit, segment, is_space=is_space)
     if nodes.ndim == 2 and not any(is_open):
         between = partial(known_networks.most_between, nodes.shape[1], len(nodes) - 1)
-        in_rows, words = known_networks.moved_at_least(between, budget, least, int(weights.max()))
+        in_rows, words = known_networks.moved_at_least(between, budget, least, int(moved_weights.max()))
         if in_rows > moved:
             best = _Cuts(found, max(0, in_rows - known), 1, words, rows=True)
     return best
@@ -97,11 +101,15 @@ def _segmented(
     found: History, counted: int, held: int, is_open: tuple[bool, bool], is_space: bool, search: Search
 ) -> tuple[int, int, int]:
     """Return how many nodes are moved at least, with which unit and size of segments; so many are ``held``."""
-    nodes, moved, cut = found.nodes, 0, (1, 1)
+    nodes, moved, cut, between = found.nodes, 0, (1, 1), None
     sides = nodes.shape[1:]
     lost = (len(nodes) - 1) * isoperimetry.lost_at_walls(sides, has_corners=found.has_corners) * is_space
-    for unit, most in tuning.GRID_CLASSES:
-        effort = 2 * most * min(2 * most, -(-nodes[0].size // unit)) / tuning.GRID_CLASSES_RATE
+    if found.is_two_way:
+        lost += (len(nodes) - 1) * isoperimetry.lost_links(sides) * is_space
+    for unit, most in tuning.GRID_LINKED_CLASSES if found.is_two_way else tuning.GRID_CLASSES:
+        widest = min(2 * most, -(-nodes[0].size // unit))
+        effort = 2 * most * widest * (widest if found.is_two_way else 1) / tuning.GRID_CLASSES_RATE
+        effort *= tuning.GRID_LINKED_EFFORT if found.is_two_way else 1.0
         if unit * most > 2 * counted or effort > search.left():
             break
         search.spend(effort)
@@ -112,7 +120,10 @@ def _segmented(
             box = isoperimetry.box(sides, known, has_corners=corners, work=tuning.GRID_BOX_WORK)
         if box is None:
             break
-        ends = isoperimetry.least_ends(box, unit, most, is_open=is_open)[1:]
+        if found.is_two_way:
+            sizes = len(box.grown) - 1
+            between = isoperimetry.links_in_space(len(sides), sizes) if is_space else isoperimetry.links(sides, sizes)
+        ends = isoperimetry.least_ends(box, unit, most, is_open=is_open, between=between)[1:]
         segments = counted // (unit * np.arange(1, most + 1))
         values = np.where(segments > 0, segments * ends - 2 * held * (segments - 1) - lost, 0)
         first = int(values.argmax())

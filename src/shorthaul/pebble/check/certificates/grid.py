@@ -12,6 +12,12 @@ With ``space``, sets of cells are taken to be far from all walls: there (m^(1/d)
 ``corners`` or on a line, and m + 2 + sqrt(8 m - 4) in a plane. Of what segments read and leave then, a node less is
 counted for each neighbour of a node that the box lacks, and for each node at a wall.
 
+A cell may be read by way of a link, one of ``links``: a node that reads (t - 1, y), and that (t, x) reads. No link may
+serve more than two cells. With ``both``, each two cells next to each other along an axis have one link at each level
+that reads both, and that both read. Then, of B in a segment at a level, every link to a cell outside B is read or left
+too; and of A a level below, what is in A or B only, d cells, and k + max(0, p - i(r + k)) cells at least, with p of A
+and B, r of A or B.
+
 ``rows`` on a line of cells tells that the sizes of hexagons are used in place of the walk: of the cells that are K / 6
 from both ends, K^2 / 24 + 1/2 are in a set at most that reads and leaves K nodes, 15 or more and fewer than 2 (cells -
 1) (``known_networks.most_between``). Then ``segment`` is how many words are moved in each.
@@ -22,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -46,28 +52,71 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     nodes = game.different(part, "nodes")
     if min(sides) < 2 or math.prod(sides) != len(nodes):
         raise WrongError(f"sides are those of {math.prod(sides)} nodes, from 2 on each")
-    if any(type(part.get(key, False)) is not bool for key in ("corners", "rows", "space")):
-        raise WrongError("corners, rows and space must be true or false")
+    if any(type(part.get(key, False)) is not bool for key in ("both", "corners", "rows", "space")):
+        raise WrongError("both, corners, rows and space must be true or false")
     table = nodes.reshape(sides)
-    _are_read(game, table, has_corners=part.get("corners", False))
+    links = _Links(game, table, game.different(part, "links") if "links" in part else np.empty(0, np.int64))
+    _are_read(game, table, links, has_corners=part.get("corners", False))
+    if part.get("both", False):
+        links.require_both_ways()
     given, ends = game.cdag.given[table[0]], game.cdag.is_output()[table[-1]]
     if given.any() and not given.all():
         raise WrongError("of the first level some are inputs and some are not")
     is_open = not given.all(), not ends.all()
-    weights = game.cdag.weights
-    least = int(weights[nodes].min())
+    weights, moved_nodes = game.cdag.weights, np.append(nodes, links.nodes)
+    least = int(weights[moved_nodes].min())
     held = game.budget // least
     if not part.get("rows", False):
         moved = _of_segments(part, table, held, is_open=is_open) * least
     elif len(sides) != 2 or any(is_open):
         raise WrongError("rows are those of a line of cells, from inputs to outputs")
     else:
-        moved = _of_rows(part, table, game.budget, least, int(weights[nodes].max()))
+        moved = _of_rows(part, table, game.budget, least, int(weights[moved_nodes].max()))
     known = [int(weights[level].sum()) for level, opened in zip(table[[0, -1]], is_open, strict=True) if not opened]
-    return Proven(max(0, moved - sum(known)), nodes)
+    return Proven(max(0, moved - sum(known)), moved_nodes)
 
 
-def _are_read(game: Game, table: IntArray, *, has_corners: bool) -> None:
+class _Links:
+    """Which nodes serve which cells: by the node that is read and the one that reads it."""
+
+    def __init__(self, game: Game, table: IntArray, nodes: IntArray) -> None:
+        if np.isin(nodes, table).any():
+            raise WrongError("links: a cell is one")
+        self.nodes, self._game, self._table = nodes, game, table
+        self._place = {node: place for place, node in enumerate(table.ravel().tolist())}
+        self._between: dict[tuple[int, int], int] = {}
+        self._serves: dict[int, tuple[int, int]] = {}
+        cells, readers = table[0].size, game.cdag.children
+        for link in nodes.tolist():
+            below = [node for node in game.operands()[link] if node in self._place]
+            for reader in readers.neighbours(link).tolist():
+                for node in below:
+                    if self._place.get(reader, -1) // cells == self._place[node] // cells + 1:
+                        self._between.setdefault((node, reader), link)
+
+    def serve(self, node: int, reader: int) -> int | None:
+        """Return the link by which one node is read, None if there is none; it may serve no other two cells."""
+        link = self._between.get((node, reader))
+        if link is not None:
+            cells = self._table[0].size
+            one, other = sorted((self._place[node] % cells, self._place[reader] % cells))
+            if self._serves.setdefault(link, (one, other)) != (one, other):
+                raise WrongError(f"links: {self._game.id(link)} serves more than two cells")
+        return link
+
+    def require_both_ways(self) -> None:
+        """Raise :class:`WrongError` unless all cells next to each other along an axis have one link at each level."""
+        for below, above in pairwise(self._table):
+            for axis in range(below.ndim):
+                first, second = ([np.delete(level, end, axis).ravel().tolist() for end in (-1, 0)] for level in
+                                 (below, above))  # fmt: skip
+                for node, beside, reader, other in zip(*first, *second, strict=True):
+                    link = self.serve(node, other)
+                    if link is None or self.serve(beside, reader) != link:
+                        raise WrongError(f"both: {self._game.id(reader)} and a cell beside it have no link")
+
+
+def _are_read(game: Game, table: IntArray, links: _Links, *, has_corners: bool) -> None:
     for step in product((-1, 0, 1), repeat=table.ndim - 1):
         if not has_corners and sum(map(abs, step)) > 1:
             continue
@@ -77,9 +126,9 @@ def _are_read(game: Game, table: IntArray, *, has_corners: bool) -> None:
             above = np.take(above, np.arange(max(0, -by), length - max(0, by)), axis=axis)
             below = np.take(below, np.arange(max(0, by), length - max(0, -by)), axis=axis)
         lacking = np.flatnonzero(~game.are_edges(below.ravel(), above.ravel()))
-        if len(lacking):
-            one, other = game.id(int(above.ravel()[lacking[0]])), game.id(int(below.ravel()[lacking[0]]))
-            raise WrongError(f"nodes: {one} does not read {other}")
+        for node, reader in zip(below.ravel()[lacking].tolist(), above.ravel()[lacking].tolist(), strict=True):
+            if links.serve(node, reader) is None:
+                raise WrongError(f"nodes: {game.id(reader)} does not read {game.id(node)}")
 
 
 def _of_segments(part: Mapping[str, Any], table: IntArray, held: int, *, is_open: tuple[bool, bool]) -> int:
@@ -91,14 +140,19 @@ def _of_segments(part: Mapping[str, Any], table: IntArray, held: int, *, is_open
     steps = -(-segment // unit)
     if steps**3 > _MOST_STEPS:
         raise WrongError("segment is too many units")
-    most, corners = min(cells, _FURTHER * steps * unit), part.get("corners", False)
-    count, lost = counted // segment, 0
+    further = _FURTHER // 2 if part.get("both", False) else _FURTHER
+    most, corners = min(cells, further * steps * unit), part.get("corners", False)
+    count, lost, cuts, axes = counted // segment, 0, None, table.ndim - 1
     if part.get("space", False):
-        around = in_space(table.ndim - 1, most, has_corners=corners)
+        around = in_space(axes, most, has_corners=corners)
         lost = (len(table) - 1) * lost_at_walls(table.shape[1:], has_corners=corners)
+        if part.get("both", False):
+            cuts = np.array([0] + [math.ceil(2 * axes * m ** (1 - 1 / axes) - 5e-7) for m in range(1, most + 1)])
+            lost += (len(table) - 1) * sum(2 * cells // side for side in table.shape[1:])
     else:
         around = neighbourhoods(table.shape[1:], most, has_corners=corners)
-    ends = least_ends(around, cells, unit, steps, is_open=is_open)
+        cuts = cut_sizes(table.shape[1:], most) if part.get("both", False) else None
+    ends = least_ends(around, cells, unit, steps, is_open=is_open, cuts=cuts, space=part.get("space", False))
     return count * ends - 2 * held * (count - 1) - lost
 
 
@@ -194,11 +248,51 @@ def _stacked(slices: IntArray, height: int, most: int, has_corners: bool) -> Int
     return np.minimum.accumulate(best[::-1])[::-1]
 
 
-def least_ends(around: IntArray, cells: int, unit: int, steps: int, *, is_open: tuple[bool, bool]) -> int:
+def cut_sizes(sides: tuple[int, ...], most: int) -> IntArray:
+    """Return how many pairs of neighbours there are between ``m`` cells of a box and others at least, for 0..``most``.
+
+    Pushed down, the slices of a set become larger downwards: each has its own pairs, and all between slices are as many
+    as the lowest has cells, less those of the highest if that is at the top.
+
+    >>> cut_sizes((4, 5), 9).tolist()
+    [0, 2, 3, 4, 4, 5, 5, 5, 4, 5]
+    """
+    ordered = sorted(sides)
+    found = np.ones(min(most, ordered[0]) + 1, np.int64)
+    found[0] = 0
+    if len(found) > ordered[0]:
+        found[-1] = 0
+    for side in ordered[1:]:
+        largest = min(most, (len(found) - 1) * side)
+        if len(found) * largest * min(side, most) > _MOST_STEPS:
+            raise WrongError("the box is too large")
+        best = np.full(largest + 1, _FAR)
+        best[0] = 0
+        sizes = np.arange(1, len(found))
+        for is_full in (False, True):
+            # By the lowest slice so far and all cells; the first one is the highest.
+            paid = np.full((len(found), largest + 1), _FAR)
+            paid[sizes, sizes] = found[1:] - (sizes if is_full else 0)
+            for count in range(1, side + 1):
+                if (count == side) == is_full:
+                    best = np.minimum(best, (paid[1:] + sizes[:, None]).min(axis=0))
+                smaller = np.minimum.accumulate(paid, axis=0)
+                paid = np.full_like(paid, _FAR)
+                for size in sizes[sizes <= largest].tolist():
+                    paid[size, size:] = np.minimum(_FAR, smaller[size, : largest + 1 - size] + found[size])
+        found = best
+    return found
+
+
+def least_ends(
+    around: IntArray, cells: int, unit: int, steps: int, *, is_open: tuple[bool, bool], cuts: IntArray | None = None,
+    space: bool = False,
+) -> int:  # fmt: skip
     """Return how many nodes a set of ``steps`` units and more of the levels of a box reads and leaves at least.
 
     ``around`` are least neighbourhoods of up to so many cells, or of all. Sizes of levels go in classes of a unit, and
-    in wider ones beyond, each number at its better end; what is larger than ``around`` knows is one class.
+    in wider ones beyond, each number at its better end; what is larger than ``around`` knows is one class. ``cuts`` are
+    those of sets with links both ways.
     """
     known = len(around) - 1
     lowest = np.concatenate([[0], np.arange(1, min(known, steps * unit) + 1, unit)])
@@ -217,12 +311,42 @@ def least_ends(around: IntArray, cells: int, unit: int, steps: int, *, is_open: 
     units = np.minimum(np.arange(len(lowest)), steps)
     # From one level to the next one above it, by rows; the empty level is the first.
     step = np.maximum(gap, np.maximum(grown - highest[:, None], lowest[:, None] - inside))
+    if cuts is not None:
+        fewest = [int(cuts[one : min(last, known) + 1].min(initial=0 if one > known else _FAR)) for one, last in
+                  zip(lowest.tolist(), highest.tolist(), strict=True)]  # fmt: skip
+        is_all = known == cells and not space
+        step = np.maximum(step, np.array(fewest) + _with_links(inner, lowest, highest, is_all=is_all))
     step[:, 0] = lowest
     if is_open[1]:
         step[:, 0] = np.minimum(lowest, step[:, 1:].min(axis=1))
     if is_open[0]:
         step[0] = np.minimum(step[0], gap)
     return _cheapest_walk(step, units, steps)
+
+
+def _with_links(inner: IntArray, lowest: IntArray, highest: IntArray, *, is_all: bool) -> IntArray:
+    """Return how many nodes of a level are read or left at least, by its class and that of the next one, beside links.
+
+    ``inner`` is known of sets of up to so many cells, ``is_all`` tells that there are none larger.
+    """
+    known = len(inner) - 1
+    # By the cells in common and those in either: what others in either, k, and those in common that they and the rest
+    # do not enclose, come to.
+    common, cover = np.arange(known + 1), [np.full(known + 1, _FAR if is_all else 0)]
+    for either in range(known, -1, -1):
+        cover.append(np.minimum(cover[-1] + 1, np.maximum(common - inner[either], 0)))
+    beyond = np.array([*cover[:0:-1], np.zeros(known + 1, np.int64)])
+    found = np.zeros((len(lowest), len(lowest)), np.int64)
+    for row, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True)):
+        apart = np.maximum(0, np.maximum(lowest - high, low - highest))
+        least = np.full(len(lowest), _FAR)
+        while (apart < least).any():
+            shared, either = (low + lowest - apart) // 2, (high + highest + apart + 1) // 2
+            rest = beyond[np.minimum(either, known + 1), np.clip(shared, 0, known)]
+            least = np.minimum(least, apart + rest)
+            apart = apart + 1
+        found[row] = least
+    return found
 
 
 def _cheapest_walk(step: IntArray, units: IntArray, steps: int) -> int:
