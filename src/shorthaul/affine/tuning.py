@@ -111,6 +111,8 @@ MOST_SMALL_PARAMETERS = 3
 MOST_SMALL_SETS = 4
 #: Kernels with which sums of exponents are compared.
 MOST_COMPARED_KERNELS = 3
+#: Loops of two statements that may stand for one another in any order.
+MOST_MERGED_LOOPS = 4
 #: Loops of a statement whose levels may be skewed.
 WIDEST_SKEWED_STENCIL = 4
 #: The largest factor of a covector that numbers levels.
@@ -250,6 +252,8 @@ NEGLIGIBLE = 1e-4
 POOR = 0.1
 #: The same for several nests that may take turns, at given sizes.
 POOR_RUN = 0.05
+#: Turns that load this many times what they read from elsewhere are worth trying two steps at a time.
+WORTH_TWO_STEPS = 2.0
 
 
 # The oracle of ``check``.

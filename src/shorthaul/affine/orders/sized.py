@@ -24,11 +24,21 @@ from shorthaul.affine.orders.boxes.passed import PassedStep, passed, passed_toge
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
+from shorthaul.affine.orders.joining.lockstep import two_steps
 from shorthaul.affine.orders.joining.panels import with_first_panels
 from shorthaul.affine.orders.joining.phases import in_runs, joined
 from shorthaul.affine.orders.joining.turns import SizedGroups
 from shorthaul.affine.orders.panel_policy import PanelStep
-from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placement_map, placements, reads_of
+from shorthaul.affine.orders.placement import (
+    Placement,
+    Row,
+    Signs,
+    as_written,
+    function_rows,
+    placement_map,
+    placements,
+    reads_of,
+)
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -43,6 +53,7 @@ from shorthaul.affine.tuning import (
     PLACEMENT_OPERATIONS,
     POOR,
     POOR_RUN,
+    WORTH_TWO_STEPS,
     Slack,
 )
 from shorthaul.core.search import Search
@@ -115,7 +126,7 @@ class Boxes:
 
     ``weights`` say what a load counts into each memory, by its words, the largest first; without them there is S only.
     ``slack`` has the shares of loads that rows of one cell and boxes without room for strips count more. What has a
-    place in ``given`` is tried there too.
+    place in ``given`` is tried there too; with edges ``fixed`` of loops outside of all others, it is tried alone.
     """
 
     def __init__(
@@ -126,8 +137,10 @@ class Boxes:
         weights: Mapping[int, float] | None = None,
         slack: Slack = NO_SLACK,
         given: Placement | None = None,
+        fixed: Mapping[int, int] | None = None,
     ) -> None:
         self.flow, self.sizes, self.small, self.slack, self.given = flow, sizes, small, slack, given or {}
+        self.fixed = fixed or {}
         self.parameters = {name: sizes[name] for name in flow.program.parameters}
         self.counts = Counts(flow, small)
         self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
@@ -274,14 +287,44 @@ class Boxes:
         for run in self.runs:
             names, poor = frozenset(chain(*run)), POOR if len(run) == 1 else POOR_RUN
             inside = [item for item in result if not names.isdisjoint(item.names)]
-            plain = self.plain(item.name for item in self.flow.program.statements if item.name in names)
-            cost = sum(map(self.cost, inside))
-            if cost <= poor * self.cost(plain) or not all(names.issuperset(item.names) for item in inside):
+            if not all(names.issuperset(item.names) for item in inside):
                 continue
-            found = self.best_turns(plain)
-            if found is not None and self.cost(found) < cost:
-                result = [*(item for item in result if item not in inside), found]
+            # each alone too: what others of the loop need not wait for, or have computed before
+            apart = [*map(self._in_turns_alone, inside)] if len(run) == 1 < len(inside) else inside
+            plain = self.plain(item.name for item in self.flow.program.statements if item.name in names)
+            found = self.best_turns(plain) if self._may_pay(plain, sum(map(self.cost, inside)), poor) else None
+            options: list[list[AnyStep]] = [inside, apart]
+            if found is not None:
+                options.append([found])
+            best = min(options, key=lambda item: sum(map(self.cost, item)))
+            if best != inside:
+                result = [*(item for item in result if item not in inside), *best]
                 yield result
+
+    def _in_turns_alone(self, item: AnyStep) -> AnyStep:
+        """Return the statements of a phase as groups that take turns, where that saves."""
+        plain, found = self.plain(item.names), None
+        if has_turns(self.flow.program, item.names) and self._may_pay(plain, self.cost(item), POOR):
+            found = self.best_turns(plain)
+        return item if found is None or self.cost(found) >= self.cost(item) else found
+
+    def _may_pay(self, plain: Step, cost: float, poor: float) -> bool:
+        """True if turns may load less: where most uses are loaded, or inputs more often than once a step."""
+        if cost > poor * self.cost(plain):
+            return True
+        every: dict[str, isl.Set] = {}
+        for item in (item for item in self.flow.flows if item.source is None and item.sink in plain.names):
+            rows = function_rows(item.reference.relation)
+            if rows is not None and not any(row.factors[0] for row in rows):
+                values = item.relation.domain()
+                every[item.reference.array] = (
+                    every[item.reference.array].union(values) if item.reference.array in every else values
+                )
+        held = sum(card(at_parameters(item, self.sizes)).at({}) for item in every.values()) - self.sizes["S"]
+        first = self.flow.program.by_name[plain.names[0]].domain
+        steps = at_parameters(first, self.sizes)
+        count = 1 + steps.dim_max_val(0).to_python() - steps.dim_min_val(0).to_python() if not steps.is_empty() else 0
+        return held > 0 and cost > held * count
 
     def in_turns(self, plain: Step, below: float) -> TurnsStep | None:
         """Return several nests as groups that take turns, if they may and what they read from elsewhere is less."""
@@ -293,7 +336,10 @@ class Boxes:
         return None
 
     def best_turns(self, plain: Step) -> TurnsStep | None:
-        """Return statements as groups that take turns, loops folded where that saves; None if they may not."""
+        """Return statements as groups that take turns, folded or two steps at a time where that saves.
+
+        None if they may not.
+        """
         names = frozenset(plain.names)
         if names not in self._turned:
             self._turned[names] = best = self.turns.best(plain)
@@ -302,6 +348,11 @@ class Boxes:
                 parts, rows = made
                 inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack, rows)
                 other = SizedGroups(inside, self.small, parts).best(plain)
+                if other is not None and self.cost(other) < self.cost(best):
+                    self._turned[names] = best = other
+            alone = self.slack == NO_SLACK and len(self.weights) == 1
+            if alone and best is not None and self.cost(best) > WORTH_TWO_STEPS * self.read_from_elsewhere(names):
+                other = two_steps(self, plain)
                 if other is not None and self.cost(other) < self.cost(best):
                     self._turned[names] = other
         return self._turned[names]
@@ -360,7 +411,7 @@ class Boxes:
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
                 step = Step(tuple(ordered), phase, None, 0.0, self.counts, mine)
                 words = tuple(self.weights)
-                found = boxed(self.flow, step, bands, self.sizes, words, self.slack, storage, stepped)
+                found = boxed(self.flow, step, bands, self.sizes, words, self.slack, storage, stepped, self.fixed)
                 if found is not None and (best is None or self.cost(found) < self.cost(best)):
                     best = found
         return best
@@ -378,13 +429,13 @@ class Boxes:
         known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
         written = as_written([self.flow.program.by_name[name] for name in names])
         given = [{name: self.given[name] for name in names}] if self.given.keys() >= {*names} else []
-        for placement in (*given, written, *further):
-            for item in (_undirected(placement), placement):
+        for placement in given if self.fixed else (*given, written, *further):
+            for item in (placement,) if self.fixed else (_undirected(placement), placement):
                 key = tuple(item.items())
                 if key not in known and (stepped is None or stepped(item)):
                     known[key] = []
                     with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                        known[key] = self._options(item, () if stepped is None else (0,))
+                        known[key] = self._options(item, (*(() if stepped is None else (0,)), *self.fixed))
         found = sorted((option for options in known.values() for option in options), key=_most_tiled, reverse=True)
         chosen = found[:MOST_BOX_PLACEMENTS]
         # loops as written may keep more, with fewer of them cut: what one computes forwards and the next one backwards
@@ -398,10 +449,10 @@ class Boxes:
         width = len(next(iter(placement.values())))
         storage, given = (
             Storage(self.flow, with_inputs=self.slack == NO_SLACK),
-            signs_by_array(self.conflicts, placement),
+            signs_by_array(self.conflicts, placement, self.fixed),
         )
         result = [(placement, list(tileable(_all(given), width, first)), storage)]
-        needed = tileable(self.counts.distances.signs(placement), width, first)
+        needed = tileable(_all(given) if self.fixed else self.counts.distances.signs(placement), width, first)
         wanted = max(needed, key=lambda band: len(band[1]), default=None)
         if wanted is None or len(wanted[1]) <= _most_tiled(result[0]):
             return result
@@ -413,7 +464,7 @@ class Boxes:
                     break
                 made = larger
                 conflicts = Conflicts(self.flow.program, made.accesses(), self.conflicts.known)
-                by_array = signs_by_array(conflicts, placement)
+                by_array = signs_by_array(conflicts, placement, self.fixed)
             else:
                 return [*result, (placement, list(tileable(_all(by_array), width, first)), made)]
         return result

@@ -21,14 +21,23 @@ _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The instances of ``statement`` where every row of ``where`` is 0 ("="), off it ("!="), above (">") or below."""
+    """The instances of ``statement`` where every row of ``where`` is 0 ("="), off it ("!="), above (">") or below.
+
+    With a ``half`` it has every second iteration of the first loop, those with this remainder; these are counted by
+    their half, in rows too.
+    """
 
     statement: str
     where: tuple[tuple[Row, str], ...]
+    half: int | None = None
 
     def condition(self, names: Sequence[str]) -> str:
         """Return the condition on iterators of these names as isl reads it."""
-        return " and ".join(f"{row.text(names)} {sign} 0" for row, sign in self.where)
+        own = names if self.half is None else [f"floor({names[0]} / 2)", *names[1:]]
+        parts = [f"{row.text(own)} {sign} 0" for row, sign in self.where]
+        if self.half is not None:
+            parts.append(f"{names[0]} mod 2 = {self.half}")
+        return " and ".join(parts) or "true"
 
     def instances(self, width: int) -> isl.Set:
         """Return all places of ``width`` iterators where the condition holds."""

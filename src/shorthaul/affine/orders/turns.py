@@ -67,8 +67,10 @@ class TurnsStep(OfPhase):
 
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
-        turned = sum(item.loads_bytes(sizes, capacity, widths) for item in self.groups)
-        turned -= self.staying.bytes(sizes, capacity, widths)
+        # copies of a statement have arrays of their own
+        every = {name: item.element_bytes for name, item in self.parts.flow.program.arrays.items()} | dict(widths)
+        turned = sum(item.loads_bytes(sizes, capacity, every) for item in self.groups)
+        turned -= self.staying.bytes(sizes, capacity, every)
         return min(turned, self.plain.loads_bytes(sizes, capacity, widths))
 
     def pays(self, sizes: Mapping[str, int], capacity: int) -> bool:

@@ -171,8 +171,12 @@ def _halves(step: TurnsStep | PassedStep) -> list[str]:
     for piece in step.parts.pieces.values():
         iterators = step.plain.counts.flow.program.by_name[piece.statement].iterators
         where = " and ".join(f"{_shown(row, iterators).strip('()')} = 0" for row, _ in piece.where)
-        found.add(f"{piece.statement} split where {where}")
-    return sorted(found)
+        if where:
+            found.add(f"{piece.statement} split where {where}")
+    two = (
+        ["two iterations of it at a time"] if any(item.half is not None for item in step.parts.pieces.values()) else []
+    )
+    return [*two, *sorted(found)]
 
 
 def _panels_text(plan: PanelPlan) -> str:

@@ -66,16 +66,15 @@ def _phase_order(
     places = np.zeros((len(vertices), len(step.phase.placement[step.names[0]])), dtype=np.int64)
     for name, owner in members.items():
         mine = cdag.owner[vertices] == owner
-        places[mine] = _places(step.phase, name, cdag, vertices[mine], sizes)
+        places[mine] = _places(step.phase, name, cdag.coordinates[vertices[mine]], sizes)
     keys = _keys(step, places, sizes, origin)
     return vertices[np.lexsort((vertices, *reversed(keys)))]
 
 
-def _places(phase: Phase, name: str, cdag: ConcreteCdag, vertices: IntArray, sizes: Mapping[str, int]) -> IntArray:
-    """Return where instances of the statement ``name`` are placed, shape (vertices, coordinates)."""
+def _places(phase: Phase, name: str, points: IntArray, sizes: Mapping[str, int]) -> IntArray:
+    """Return where instances of the statement ``name``, at ``points``, are placed, shape (points, coordinates)."""
     rows = phase.placement[name]
-    points = cdag.coordinates[vertices, : len(rows[0].factors)]
-    return np.column_stack([_values(row, points, sizes) for row in rows])
+    return np.column_stack([_values(row, points[:, : len(row.factors)], sizes) for row in rows])
 
 
 def _turns_order(
@@ -103,11 +102,16 @@ def _members(
         piece = parts.pieces.get(name)
         owner = cdag.names.index(name if piece is None else piece.statement, first)
         mine = np.flatnonzero(cdag.owner == owner)
+        if piece is not None and piece.half is not None:
+            mine = mine[cdag.coordinates[mine, 0] % 2 == piece.half]
+        points = cdag.coordinates[mine]
+        if piece is not None and piece.half is not None:
+            points[:, 0] //= 2
         for row, sign in () if piece is None else piece.where:
-            values = _values(row, cdag.coordinates[mine, : len(row.factors)], sizes)
-            mine = mine[_HOLDS[sign](values, 0)]
+            inside = _HOLDS[sign](_values(row, points[:, : len(row.factors)], sizes), 0)
+            mine, points = mine[inside], points[inside]
         vertices.append(mine)
-        places.append(_places(step.phase, name, cdag, mine, sizes))
+        places.append(_places(step.phase, name, points, sizes))
     return np.concatenate(vertices), np.concatenate(places)
 
 

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import combinations, permutations, product
 from math import inf
 
+import islpy as isl
+
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.orders.boxes.cells import Cells
@@ -49,6 +51,7 @@ def boxed(
     slack: Slack = NO_SLACK,
     storage: Storage | None = None,
     stepped: bool = False,
+    fixed: Mapping[int, int] | None = None,
 ) -> BoxStep | None:
     """Return ``step`` in the best boxes found at ``sizes`` (every parameter), None if it has none.
 
@@ -56,7 +59,8 @@ def boxed(
     ``words`` are the capacities of one memory or several, the largest first. For several, boxes are cut into boxes;
     every memory counts by the least loads found for it alone. Rows of one cell, and boxes
     without room for strips, count as the shares of ``slack`` more.
-    Where the phase is ``stepped``, nothing is kept from one value of the first coordinate to the next.
+    Where the phase is ``stepped``, nothing is kept from one value of the first coordinate to the next. Loops that run
+    one by one have edges of 1, or those ``fixed``.
     """
     if step.phase is None:
         return None
@@ -69,7 +73,7 @@ def boxed(
     still = grouping.still if slack.strips else frozenset()
     alone = {
         (band, item): BoxSearch(
-            cells, extents, *band, [Level(item)], slack, still, small=stepped and slack == NO_SLACK
+            cells, extents, *band, [Level(item)], slack, still, small=stepped and slack == NO_SLACK, fixed=fixed
         ).optima()
         for band in bands
         for item in words
@@ -86,7 +90,7 @@ def boxed(
     made = [as_step(item) for item in found]
     if alive is not None and all(item.passing >= LEAST_PASSING * words[0] for item in made):
         for band in bands:
-            larger = _larger(as_step, partial(BoxSearch, cells, extents, *band, small=stepped), words[0])
+            larger = _larger(as_step, partial(BoxSearch, cells, extents, *band, small=stepped, fixed=fixed), words[0])
             if larger is not None:
                 found.append(larger)
                 made.append(as_step(larger))
@@ -198,21 +202,38 @@ def _value(found: Found) -> float:
     return found.value
 
 
-def signs_by_array(conflicts: Conflicts, placement: Placement) -> dict[str, frozenset[Signs]]:
-    """Return the signs of distances between instances that share memory, one of them writing, by array."""
+def signs_by_array(
+    conflicts: Conflicts, placement: Placement, fixed: Mapping[int, int] | None = None
+) -> dict[str, frozenset[Signs]]:
+    """Return the signs of distances between instances that share memory, one of them writing, by array.
+
+    Along a coordinate with an edge that is ``fixed``, less than this counts as 0: both may be in one box.
+    """
     program = conflicts.program
     result: dict[str, frozenset[Signs]] = {}
     for first, second in product(placement, repeat=2):
         for array, key, pairs in conflicts.between(first, second):
-            known = key, placement[first], placement[second]
+            known = key, placement[first], placement[second], *sorted((fixed or {}).items())
             if known not in conflicts.known:
                 ends = [
                     placement_map(name, len(program.by_name[name].iterators), placement[name], program.parameters)
                     for name in (first, second)
                 ]
-                conflicts.known[known] = signs_of(pairs.apply_domain(ends[0]).apply_range(ends[1]).deltas())
+                distances = pairs.apply_domain(ends[0]).apply_range(ends[1]).deltas()
+                conflicts.known[known] = signs_of(_in_boxes(distances, fixed) if fixed else distances)
             result[array] = result.get(array, frozenset()) | conflicts.known[known]
     return result
+
+
+def _in_boxes(distances: isl.Set, fixed: Mapping[int, int]) -> isl.Set:
+    """Return distances with less than an edge that is ``fixed`` as 0."""
+    names = [f"d{at}" for at in range(distances.dim(isl.dim_type.set))]
+    counted = [f"s{at}" if at in fixed else name for at, name in enumerate(names)]
+    signs = ("{0} >= {1} and s{2} = 1", "0 <= {0} < {1} and s{2} = 0", "{0} < 0 and s{2} = -1")
+    parts = [" or ".join(item.format(names[at], edge, at) for item in signs) for at, edge in fixed.items()]
+    where = " and ".join(f"({part})" for part in parts)
+    text = f"{{ [{', '.join(names)}] -> [{', '.join(counted)}] : {where} }}"
+    return distances.apply(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text))
 
 
 def tileable(signs: frozenset[Signs], width: int, first: tuple[int, ...] = ()) -> Iterator[Band]:

@@ -174,7 +174,7 @@ class Grouping:
             else:
                 apart = [self._made(key, self.groups[key], box) for key in members]
                 merged = [self._made(key, group, box) for key, group in made.items()]
-                fill = all(item is not None and not item.is_cut for item in merged)
+                fill = all(map(_fills, merged, made.values(), [box] * len(made)))
                 if fill and self._count(merged) <= self._count(apart):
                     self.groups = {key: group for key, group in self.groups.items() if key not in members} | made
 
@@ -386,6 +386,17 @@ class Grouping:
             constants.insert(0, 0)
             lattice.insert(0, (1, 0))
         return (tuple(factors), tuple(lattice)), tuple(constants)
+
+
+def _fills(cells: Cells | None, group: _Group, box: isl.Set) -> bool:
+    """True if a group is accessed wherever the loops that matter are in their box."""
+    if cells is None or not cells.is_cut:
+        return cells is not None
+    places, whole = union(group.places), box
+    for at in reversed(range(box.dim(_SET))):
+        if at not in cells.loops:
+            places, whole = (item.project_out(_SET, at, 1) for item in (places, whole))
+    return bool(places.is_equal(whole))
 
 
 def _is_single_valued(parts: Sequence[isl.Map]) -> bool:

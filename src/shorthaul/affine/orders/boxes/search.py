@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -41,8 +41,8 @@ class BoxSearch:
     """Boxes for one memory or several: those of each level, outermost first, are cut into those of the next.
 
     Rows of one cell, and boxes without room for strips of a loop in ``still``, count as the shares of ``slack`` more.
-    Loops in ``outer`` run one by one outside of all boxes. Of boxes that load the same those wanted ``small`` are the
-    smallest found. A candidate is a row of numbers: the edges of the innermost
+    Loops in ``outer`` run one by one outside of all boxes, or with edges that are ``fixed``. Of boxes that load the
+    same those wanted ``small`` are the smallest found. A candidate is a row of numbers: the edges of the innermost
     boxes, then for every level above how many of the boxes before make one of its own along each loop.
     """
 
@@ -57,9 +57,10 @@ class BoxSearch:
         still: frozenset[tuple[int, int]] = frozenset(),
         *,
         small: bool = False,
+        fixed: Mapping[int, int] | None = None,
     ) -> None:
         self.cells, self.extents, self.outer, self.levels = cells, extents, outer, levels
-        self.slack, self.still, self.small = slack, still, small
+        self.slack, self.still, self.small, self.fixed = slack, still, small, fixed or {}
         self.tiled = tuple(at for at in tiled if extents[at] > 1)
         strips = {at for at, _ in still}
         edges = [whole_strips(edges_of(extents[at])) if at in strips else edges_of(extents[at]) for at in self.tiled]
@@ -166,7 +167,7 @@ class BoxSearch:
         width, count = len(self.tiled), len(boxes)
         own = [np.full(count, float(extent)) for extent in self.extents]
         for at in self.outer:
-            own[at] = np.ones(count)
+            own[at] = np.full(count, float(min(self.fixed.get(at, 1), self.extents[at])))
         result: list[list[FloatArray]] = []
         for level in range(len(self.levels)):
             edges = list(own)
