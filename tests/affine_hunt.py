@@ -1,6 +1,6 @@
 """A hunt for bounds of affine programs that a play beats: ``python -m tests.affine_hunt 200 8000000``.
 
-Of every one of ``N`` random programs of four generators, begun at ``SEED``, the bound in program order and the one for
+Of every one of ``N`` random programs of five generators, begun at ``SEED``, the bound in program order and the one for
 sums in any order are compared with plays: with the fewest loads of some orders (exact on tiny graphs), and with three
 orders of all terms. Where sizes are given, arguments made for these are among those of the bound. Prints what is beaten,
 how many comparisons there were, and in how many of them the bound was more than the inputs; ends with status 1 if a
@@ -74,6 +74,28 @@ def closures(seed: int) -> str:
     )
 
 
+def products(seed: int) -> str:
+    """Return a program of two products in turn, step by step, with a common factor in any place."""
+    rng = np.random.default_rng(seed)
+
+    def nest(target: str, first: str, factors: tuple[str, str]) -> str:
+        terms = " * ".join(
+            name + rng.choice(("[i][k]", "[k][i]") if at == 0 else ("[k][j]", "[j][k]"))
+            for at, name in enumerate(factors)
+        )
+        return (
+            f"for (int i = 0; i < N; i++) for (int j = 0; j < {rng.choice(('N', 'N', 'i + 1'))}; j++) {{ "
+            f"{target}[i][j] = {first}; for (int k = 0; k < N; k++) {target}[i][j] += {terms}; }}"
+        )
+
+    one = nest("C", rng.choice(("0", "B[i][j]")), tuple(rng.permutation(("A", "P"))))
+    other = nest("P", rng.choice(("0", "B[i][j]")), tuple(rng.permutation(("C", rng.choice(("A", "A", "B"))))))
+    return (
+        "void f(int M, int N, double A[N][N], double B[N][N], double C[N][N], double P[N][N]) {\n#pragma scop\n"
+        f"for (int t = 0; t < M; t++) {{ {one} {other} }}\n#pragma endscop\n}}\n"
+    )
+
+
 def comparisons(text: str, seed: int) -> Iterator[tuple[str, int, int, int]]:
     """Yield of every comparison where it was, the bound, the loads of a play, and the inputs."""
     program = program_from_text(text)
@@ -119,7 +141,7 @@ def main() -> None:
     parser.add_argument("count", type=int, metavar="N", help="programs")
     parser.add_argument("seed", type=int, metavar="SEED", help="seed of the first one")
     given = parser.parse_args()
-    made = (random_program, nests.random_program, updates, closures)
+    made = (random_program, nests.random_program, updates, closures, products)
     done = active = beaten = 0
     for seed in range(given.seed, given.seed + given.count):
         text = made[seed % len(made)](seed)

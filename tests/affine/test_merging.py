@@ -24,6 +24,12 @@ PROGRAMS = {
         f"{LOOPS} {{ E[i][j] += A[i][k] * C[k][j] - B[i][k] * D[k][j]; F[i][j] += A[i][k] * D[k][j] + B[i][k] * C[k][j]; }}",
         4 * sympy.sqrt(2),
     ),
+    "both sides of one factor, again and again": (
+        "for (int t = 0; t < N; t++) { for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) { C[i][j] = 0; "
+        "for (int k = 0; k < N; k++) C[i][j] += A[i][k] * B[k][j]; } for (int i = 0; i < N; i++) "
+        "for (int j = 0; j < N; j++) { B[i][j] = D[i][j]; for (int k = 0; k < N; k++) B[i][j] += C[i][k] * A[j][k]; } }",
+        4 * N,
+    ),
 }
 
 

@@ -21,7 +21,7 @@ from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace, span
-from shorthaul.affine.tuning import MOST_ARGUMENTS, PARTITION_OPERATIONS
+from shorthaul.affine.tuning import MOST_ARGUMENTS, MOST_MERGED_LOOPS, PARTITION_OPERATIONS
 
 Shape = tuple[tuple[bool, Subspace], ...]
 
@@ -41,7 +41,7 @@ def _pairs(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, .
         if (
             one.statement == other.statement
             or len(one.order) != len(other.order)
-            or len(one.order) > 3
+            or len(one.order) > MOST_MERGED_LOOPS
             or len(one.paths) != len(other.paths)
             or first.argument.spill.intersect(second.argument.spill).is_empty()
         ):
