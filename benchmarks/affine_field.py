@@ -1,0 +1,83 @@
+"""Lower bound over derived order of 50 programs of the field, as one command of ``affine bound`` gives both.
+
+    python benchmarks/affine_field.py [PROGRAM ...] [--effort E]
+
+reads benchmarks/field/*.c (linear algebra, learning, stencils, dynamic programs and graphs, signals; written before any
+of them was measured), prints one row per program and S (bound, loads of the order, their quotient), counts the programs
+with lower / upper of at least a half at every S, and writes benchmarks/results/affine_field.json, in which rows of
+programs not asked for stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from pathlib import Path
+
+from shorthaul.affine import bound, program_from_text
+
+FOLDER = Path(__file__).parent
+TARGET = FOLDER / "results" / "affine_field.json"
+CAPACITIES = (4_096, 32_768)
+WANTED = 0.5
+#: A line with sizes, and the function behind it, up to the brace in the first column.
+FUNCTION = re.compile(r"^// (?P<sizes>\S+)\n(?P<text>void (?P<name>\w+)\(.*?^\}\n)", re.MULTILINE | re.DOTALL)
+
+
+def programs() -> dict[str, tuple[str, str]]:
+    """Return (C text, sizes) of every program by name."""
+    found = {}
+    for path in sorted((FOLDER / "field").glob("*.c")):
+        for item in FUNCTION.finditer(path.read_text()):
+            found[item["name"]] = item["text"], item["sizes"]
+    return found
+
+
+def measure(text: str, sizes: str, effort: float) -> dict[str, dict[str, float | None]]:
+    """Return bound and loads in words by S; no loads where the search ends before there is an order."""
+    result = {}
+    for capacity in CAPACITIES:
+        start = time.process_time()
+        found = bound(program_from_text(text), size=f"{sizes},S={capacity}", effort=effort)
+        order = found.extra["upper"]
+        most = None if order is None else order["value"]
+        least = found.bound.value
+        if most is not None and least > most:
+            raise SystemExit(f"at {sizes},S={capacity} the order loads {most:,.0f}, below the bound {least:,.0f}")
+        result[str(capacity)] = {"bound": least, "loads": most, "seconds": round(time.process_time() - start, 1)}
+    return result
+
+
+def tightness(row: dict[str, float | None]) -> float:
+    """Return lower over upper; 0 without an order."""
+    return row["bound"] / row["loads"] if row["loads"] else 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known = programs()
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="programs to measure, all 50 without one")
+    parser.add_argument("--effort", type=float, default=10.0, help="effort of each bound with its order")
+    given = parser.parse_args()
+    unknown = sorted(set(given.programs) - set(known))
+    if unknown:
+        parser.error(f"unknown program {unknown[0]!r}")
+    rows = json.loads(TARGET.read_text()) if TARGET.exists() else {}
+    print(f"{'program':24}" + "".join(f"{f'S = {item:,}':>42}" for item in CAPACITIES))
+    for name in given.programs or known:
+        rows[name] = measure(*known[name], given.effort)
+        cells = "".join(
+            f"{row['bound']:17,.0f}{row['loads'] or float('nan'):18,.0f}{tightness(row):7.2f}"
+            for row in rows[name].values()
+        )
+        print(f"{name:24}{cells}{sum(row['seconds'] for row in rows[name].values()):7.1f} s", flush=True)
+        TARGET.write_text(json.dumps(dict(sorted(rows.items())), indent=1) + "\n")
+    near = [name for name, row in rows.items() if all(tightness(item) >= WANTED for item in row.values())]
+    print(f"lower / upper of at least {WANTED:g} at every S: {len(near)} of {len(rows)}")
+    print("the others: " + ", ".join(name for name in rows if name not in near))
+
+
+if __name__ == "__main__":
+    main()
