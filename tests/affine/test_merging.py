@@ -25,9 +25,11 @@ PROGRAMS = {
         4 * sympy.sqrt(2),
     ),
     "both sides of one factor, again and again": (
-        "for (int t = 0; t < N; t++) { for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) { C[i][j] = 0; "
-        "for (int k = 0; k < N; k++) C[i][j] += A[i][k] * B[k][j]; } for (int i = 0; i < N; i++) "
-        "for (int j = 0; j < N; j++) { B[i][j] = D[i][j]; for (int k = 0; k < N; k++) B[i][j] += C[i][k] * A[j][k]; } }",
+        (
+            "for (int t = 0; t < N; t++) { for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) { C[i][j] = 0; "
+            "for (int k = 0; k < N; k++) C[i][j] += A[i][k] * B[k][j]; } for (int i = 0; i < N; i++) "
+            "for (int j = 0; j < N; j++) { B[i][j] = D[i][j]; for (int k = 0; k < N; k++) B[i][j] += C[i][k] * A[j][k]; } }"
+        ),
         4 * N,
     ),
 }
