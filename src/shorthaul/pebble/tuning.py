@@ -171,7 +171,7 @@ CROSSINGS_RATE: Final = 1e8
 #: and how many of them segments have at most, pairs of sizes of segments and levels priced per effort, steps to find
 #: least neighbourhoods at most; pairs of operands of one node at most (0.7 GB).
 GRIDS_PATIENCE: Final = 20
-GRIDS_RATE: Final = 3e6
+GRIDS_RATE: Final = 6e6
 GRID_CLASSES: Final = ((1, 64), (1, 256), (1, 512), (2, 512), (4, 512), (8, 512), (16, 512))
 GRID_CLASSES_RATE: Final = 2e6
 #: The same for cells with links both ways, and how much effort a pair of sizes of levels takes there, by comparison.
@@ -284,7 +284,7 @@ ORIGIN_SHARE: Final = 0.5
 ORIGIN_ORDER_SHARE: Final = 0.2
 WAVEFRONTS_SHARE: Final = 0.5
 CROSSINGS_SHARE: Final = 0.6
-GRIDS_SHARE: Final = 0.5
+GRIDS_SHARE: Final = 0.8
 
 # orders and structured graphs
 #

@@ -173,8 +173,8 @@ def best_bound(
     if not recompute:  # first: where there are any, they say most
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
         values["grids"] = least + grids.excess
-    between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
+    between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
     cuts, sums, crossed = wavefront.Found(0, ()), gathers.Found(0, between.nodes), crossing.Found(0)
     if not recompute:

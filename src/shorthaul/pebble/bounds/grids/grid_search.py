@@ -54,7 +54,7 @@ class History:
 def histories(cdag: Cdag, *, search: Search) -> Iterator[History]:
     """Yield iterations over boxes that have no node in common, those of many levels first, those with links last."""
     pairs = _pairs(cdag)
-    effort = (cdag.n + cdag.edges + 4 * pairs) / tuning.PASS_RATE
+    effort = (cdag.n + cdag.edges + 2 * pairs) / tuning.PASS_RATE
     used = np.zeros(cdag.n, np.bool_)
     if pairs <= tuning.MOST_GRID_PAIRS and effort <= search.left():
         search.spend(effort)
@@ -63,7 +63,7 @@ def histories(cdag: Cdag, *, search: Search) -> Iterator[History]:
     if not _may_be_linked(cdag):
         return
     pairs = int((cdag.parents.degrees() * cdag.children.degrees()).sum())
-    effort = (cdag.n + cdag.edges + 4 * pairs) / tuning.PASS_RATE
+    effort = (cdag.n + cdag.edges + 2 * pairs) / tuning.PASS_RATE
     if pairs <= tuning.MOST_GRID_PAIRS and effort <= search.left():
         search.spend(effort)
         yield from _found(_Linked(cdag, _linked_befores(cdag), used), search)
