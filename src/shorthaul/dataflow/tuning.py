@@ -40,6 +40,11 @@ UNCOVERED_COST = 2.0
 #: By how much sets may earn too much for the proof that none earn more: bounds get that much lower (multicamera at a
 #: core cost of 12: with less, few searches for sets come to an end).
 CORE_SET_TOLERANCE = 0.005
+#: Most actors whose tiles' loads are looked for, the share of the effort for that, and the actors and ends of channels
+#: of which CP-SAT's model of a tile is built in an effort (sobel4: 6,769, which is met, in 0.02 CPU s).
+MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.15, 2e4
+#: Least effort for bounds of a plan: below, the solvers take longer to import.
+LEAST_BOUND_EFFORT = 0.02
 #: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.
 CORE_SET_SHARE = 0.6
 #: Effort for them at the core costs of the points of a plan, over that of finding these.

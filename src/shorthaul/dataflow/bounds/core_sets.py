@@ -28,6 +28,7 @@ from shorthaul.dataflow.bounds.firings import channels_together
 from shorthaul.dataflow.bounds.load_model import refined
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.bounds.prices import least_bytes
+from shorthaul.dataflow.bounds.tile_load import with_tile_loads
 from shorthaul.dataflow.model import Application, Channel, Platform, ticks_for
 from shorthaul.dataflow.plan import CorePrices, Point
 
@@ -341,6 +342,7 @@ def raised(
     """Return the bounds that the effort raises, those with proofs first; without one they are left as they are."""
     if search.is_unlimited:
         return bounds
+    bounds = with_tile_loads(application, platform, strategy, bounds, search.part(tuning.TILE_SHARE))
     part = search.part(tuning.CORE_SET_SHARE)
     bounds = with_core_sets(application, platform, strategy, bounds, part)
     return refined(application, platform, strategy, bounds, search)
@@ -359,9 +361,11 @@ def raised_beside(
             known[cost] = min(periods)
     search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
     beside = search.beside(tuning.BOUND_SHARE * search.spent())
-    found = with_core_sets(application, platform, strategy, bounds, beside, known)
+    if beside.left() > tuning.LEAST_BOUND_EFFORT:
+        bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
+        bounds = with_core_sets(application, platform, strategy, bounds, beside, known)
     search.keep_back(0.0)
-    return found
+    return bounds
 
 
 def _highest(

@@ -112,7 +112,14 @@ def _outside(application: Application, buffers: Mapping[str, _Buffer], core: Cor
 def busiest_crossbar(
     application: Application, platform: Platform, actors: Collection[str]
 ) -> tuple[str, int]:  # fmt: skip
-    """Return the actor of ``actors`` whose tile's crossbar has most to carry in any mapping, and for how many ticks.
+    """Return the actor of ``actors`` whose tile's crossbar has most to carry in any mapping, and for how many ticks."""
+    return max(carried_near(application, platform, actors).items(), key=lambda item: item[1])
+
+
+def carried_near(
+    application: Application, platform: Platform, actors: Collection[str]
+) -> dict[str, int]:  # fmt: skip
+    """Return for how many ticks, at least, the crossbar of each actor's tile carries tokens in any mapping.
 
     A buffer that fits no core's memory is accessed over crossbars. In the tile of one of its actors, that actor's
     accesses and at least one of another actor cross the same crossbar; anywhere else, its own cross the network too.
@@ -131,7 +138,7 @@ def busiest_crossbar(
                 carried[name].append((group[0].token_bytes, near, accesses))
     places = {(core.type, tile.crossbar_bytes_per_s) for tile in platform.tiles for core in tile.cores}
     kinds = {actor.id: set(actor.ticks) for actor in application.actors}
-    ticks = {
+    return {
         name: min(
             sum(_carried(application, platform, bandwidth, *buffer) for buffer in buffers)
             for kind, bandwidth in places
@@ -139,7 +146,6 @@ def busiest_crossbar(
         )
         for name, buffers in carried.items()
     }
-    return max(ticks.items(), key=lambda item: item[1])
 
 
 def _carried(
