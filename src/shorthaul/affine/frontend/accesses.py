@@ -9,46 +9,10 @@ from typing import Any
 import islpy as isl
 from pycparser import c_ast
 
+from shorthaul.affine.frontend.constants import PURE
 from shorthaul.affine.frontend.expressions import Names, c_text, condition
 from shorthaul.affine.frontend.symbols import Symbols
 from shorthaul.core.errors import InputError
-
-_PURE = {
-    *("sqrt", "sqrtf", "exp", "expf", "exp2", "pow", "powf", "fabs", "fabsf", "abs", "log", "logf", "log2", "log10"),
-    *("sin", "cos", "tan", "sinf", "cosf", "sinh", "cosh", "tanh", "tanhf", "asin", "acos", "atan", "atan2", "erf"),
-    *("fmax", "fmin", "fmaxf", "fminf", "max", "min", "MAX", "MIN", "floor", "ceil", "round", "fma", "cbrt", "hypot"),
-    *(
-        "fmaf",
-        "cbrtf",
-        "hypotf",
-        "expm1",
-        "expm1f",
-        "log1p",
-        "log1pf",
-        "log2f",
-        "log10f",
-        "exp2f",
-        "erff",
-        "erfc",
-        "tgamma",
-    ),
-    *(
-        "lgamma",
-        "atanf",
-        "atan2f",
-        "asinf",
-        "acosf",
-        "sinhf",
-        "coshf",
-        "asinh",
-        "acosh",
-        "atanh",
-        "fmod",
-        "fmodf",
-        "trunc",
-    ),
-    *("floorf", "ceilf", "roundf", "rint", "copysign", "sqrtl", "fabsl", "expl", "logl", "powl"),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,12 +132,12 @@ def _is_sure(one: Access, other: Access) -> bool:
 
 def _pure(node: Any, names: Names) -> None:
     name = getattr(node.name, "name", c_text(node.name))
-    if name not in _PURE:
+    if name not in PURE:
         raise InputError(
             f"the function {name} may have side effects",
             place=str(names.place(node)),
             value=c_text(node),
-            allowed="mathematical functions such as sqrt, exp, pow, fabs",
+            allowed="mathematical functions such as sqrt, and functions of the file that return one expression",
             cure="write the function out",
         )
 

@@ -8,6 +8,43 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
+#: Functions without side effects that are called by their names.
+PURE = {
+    *("sqrt", "sqrtf", "exp", "expf", "exp2", "pow", "powf", "fabs", "fabsf", "abs", "log", "logf", "log2", "log10"),
+    *("sin", "cos", "tan", "sinf", "cosf", "sinh", "cosh", "tanh", "tanhf", "asin", "acos", "atan", "atan2", "erf"),
+    *("fmax", "fmin", "fmaxf", "fminf", "max", "min", "MAX", "MIN", "floor", "ceil", "round", "fma", "cbrt", "hypot"),
+    *(
+        "fmaf",
+        "cbrtf",
+        "hypotf",
+        "expm1",
+        "expm1f",
+        "log1p",
+        "log1pf",
+        "log2f",
+        "log10f",
+        "exp2f",
+        "erff",
+        "erfc",
+        "tgamma",
+    ),
+    *(
+        "lgamma",
+        "atanf",
+        "atan2f",
+        "asinf",
+        "acosf",
+        "sinhf",
+        "coshf",
+        "asinh",
+        "acosh",
+        "atanh",
+        "fmod",
+        "fmodf",
+        "trunc",
+    ),
+    *("floorf", "ceilf", "roundf", "rint", "copysign", "sqrtl", "fabsl", "expl", "logl", "powl"),
+}
 #: Divisions that round up or down, as functions of dividend and divisor.
 ROUNDED = {
     "floord": "floor",

@@ -10,6 +10,7 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
+from shorthaul.affine.frontend.inlining import inlined
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
 from shorthaul.affine.frontend.structures import Structures, flattened, structures_in
 from shorthaul.affine.model import Place
@@ -75,6 +76,11 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         for parameter in definition.decl.type.args.params:
             if getattr(parameter, "name", None):
                 declarations[parameter.name] = parameter.type
+    others = [chunk for chunk in chunks if chunk.is_function and chunk is not chosen]
+    called = _declared(list(_called(chosen.text, others)), typedefs)
+    written = {item.decl.name: item for item in called if isinstance(item, c_ast.FuncDef)}
+    _resolve(written.values(), meanings)
+    definition.body = inlined(definition.body, written, declarations)
     find = _region if "#pragma scop" in chosen.text else _whole
     body, constants = find(definition.body, declarations, chosen.name)
     body = tuple(flattened(c_ast.Compound(list(body)), declarations, structures).block_items)
@@ -145,6 +151,15 @@ def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _
         names = ", ".join(chunk.name for chunk in marked)
         raise InputError(f"several functions have {what}", value=names, cure="choose one with --function")
     return marked[0]
+
+
+def _called(text: str, chunks: list[_Chunk]) -> Iterator[str]:
+    """Yield the functions that ``text`` may call, and those that they may call."""
+    found = [chunk for chunk in chunks if chunk.name and chunk.name in text]
+    if found:
+        yield from (chunk.text for chunk in found)
+        rest = [chunk for chunk in chunks if chunk not in found]
+        yield from _called("\n".join(chunk.text for chunk in found), rest)
 
 
 def _resolve(nodes: Any, meanings: Mapping[str, list[str]]) -> None:

@@ -6,7 +6,7 @@ for the same words of memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -45,7 +45,7 @@ def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any
                 made[field] = _named(_joined(kind, member.type), field)
         declarations.clear()
         declarations.update(made)
-    return _rewritten(body, fields)
+    return rewritten(body, lambda node: _plain(node, fields))
 
 
 def _free_name(name: str, taken: Mapping[str, Any]) -> str:
@@ -91,15 +91,21 @@ def _named(kind: Any, name: str) -> Any:
     return made
 
 
-def _rewritten(node: Any, fields: Mapping[tuple[str, str], str]) -> Any:
+def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return ``change`` of the tree ``node``, whose inner nodes were replaced so before, in place."""
     for name, child in node.children():
-        made = _rewritten(child, fields)
+        made = rewritten(child, change)
         if made is not child:
             field, bracket, place = name.partition("[")
             if bracket:
                 getattr(node, field)[int(place.rstrip("]"))] = made
             else:
                 setattr(node, field, made)
+    return change(node)
+
+
+def _plain(node: Any, fields: Mapping[tuple[str, str], str]) -> Any:
+    """Return a field or an element behind a pointer as an element of an array, other nodes as they are."""
     if isinstance(node, c_ast.StructRef):
         return _field(node, fields)
     if isinstance(node, c_ast.UnaryOp) and node.op == "*":

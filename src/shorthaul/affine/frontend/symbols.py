@@ -97,9 +97,10 @@ def element_bytes(declared: Any) -> int:
     words = _words(declared)
     if "double" in words or "long" in words:
         return 8
+    known = [_BYTES[word] for word in words if word in _BYTES]
+    if known:
+        return min(known)  # unsigned char
     for word in words:
-        if word in _BYTES:
-            return _BYTES[word]
         for bits in (8, 16, 32, 64, 128):
             if word in {f"int{bits}_t", f"uint{bits}_t", f"__int{bits}", f"_Float{bits}"}:
                 return bits // 8

@@ -1,0 +1,132 @@
+"""Calls of functions that the file itself defines as one expression of their arguments, written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.constants import PURE, ROUNDED
+from shorthaul.affine.frontend.structures import rewritten
+from shorthaul.core.errors import InputError
+
+_VALUES = (c_ast.BinaryOp, c_ast.TernaryOp, c_ast.Cast, c_ast.Constant, c_ast.ID, c_ast.FuncCall, c_ast.ExprList)
+_TYPES = (c_ast.Typename, c_ast.TypeDecl, c_ast.IdentifierType)
+#: Nodes of the expressions that calls stand for, in one region: functions that call one another twice double them.
+_MOST_NODES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """A function of scalars: what it returns, and the types of parameters and result as words."""
+
+    value: Any
+    parameters: Mapping[str, Sequence[str]]
+    result: Sequence[str]
+
+
+def inlined(body: Any, definitions: Mapping[str, Any], declarations: Mapping[str, Any]) -> Any:
+    """Return ``body`` with calls of functions that return one expression of their arguments written out.
+
+    ``definitions`` are those of the file by name, ``declarations`` the types of what arguments may be. Arguments
+    and results get casts to the types of the function, where they may be of others. Other calls stay.
+    """
+    known = PURE | ROUNDED.keys()  # by their names, whatever they are
+    functions = {name: made for name, node in definitions.items() if name not in known and (made := _function(node))}
+    declared = {**declarations, **_locals(body)}
+    room = [_MOST_NODES]
+
+    def written_out(node: Any, open_calls: frozenset[str]) -> Any:
+        name: str = getattr(node.name, "name", "") if isinstance(node, c_ast.FuncCall) else ""
+        arguments = node.args.exprs if name and node.args is not None else []
+        function = None if name in open_calls else functions.get(name)
+        if function is None or len(arguments) != len(function.parameters):
+            return node
+        given = {
+            parameter: argument if _is_of(argument, words, declared) else _cast(words, argument)
+            for (parameter, words), argument in zip(function.parameters.items(), arguments, strict=True)
+        }
+        room[0] -= _nodes(function.value) + sum(map(_nodes, given.values()))
+        if room[0] < 0:
+            place = "the loop nest" if node.coord is None else f"line {node.coord.line}"
+            cure = "write out what the function computes, with variables for what is used again"
+            raise InputError("calls stand for too much", place=place, value=name, cure=cure)
+        value = rewritten(deepcopy(function.value), lambda item: _with(item, given))
+        value = rewritten(value, lambda item: written_out(item, open_calls | {name}))
+        kinds = {tuple(words) for words in (*function.parameters.values(), function.result)}
+        return value if kinds in ({("double",)}, {("int",)}) else _cast(function.result, value)
+
+    return rewritten(body, lambda node: written_out(node, frozenset()))
+
+
+def _function(definition: Any) -> _Function | None:
+    """Return what a definition computes; None if that is not one expression of scalar arguments."""
+    items = definition.body.block_items or []
+    listed = definition.decl.type.args
+    named = [item for item in ([] if listed is None else listed.params) if isinstance(item, c_ast.Decl)]  # not void
+    parameters = {item.name: _words(item) for item in named}
+    result = _words(definition.decl.type)
+    if len(items) != 1 or not isinstance(items[0], c_ast.Return) or items[0].expr is None or not result:
+        return None
+    if not all(parameters.values()) or not _is_value(items[0].expr, parameters):
+        return None
+    return _Function(items[0].expr, parameters, result)
+
+
+def _is_value(node: Any, parameters: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether ``node`` is computed of the parameters alone and changes nothing."""
+    if isinstance(node, _TYPES):
+        return True
+    if isinstance(node, c_ast.ID):
+        return node.name in parameters
+    if not (isinstance(node, _VALUES) or (isinstance(node, c_ast.UnaryOp) and node.op in {"+", "-", "!", "~"})):
+        return False
+    called = node.name if isinstance(node, c_ast.FuncCall) else None
+    return all(child is called or _is_value(child, parameters) for _, child in node.children())
+
+
+def _words(declared: Any) -> tuple[str, ...]:
+    """Return the words of a scalar's type, nothing for any other type."""
+    inner = declared.type if isinstance(declared, c_ast.Decl | c_ast.FuncDecl) else declared
+    plain = isinstance(inner, c_ast.TypeDecl) and isinstance(inner.type, c_ast.IdentifierType)
+    return () if not plain or inner.type.names == ["void"] else tuple(inner.type.names)
+
+
+def _is_of(node: Any, words: Sequence[str], declarations: Mapping[str, Any]) -> bool:
+    """Return whether ``node`` is known to be of a type: an element or a variable, or a term of such."""
+    if isinstance(node, c_ast.BinaryOp):
+        kept = words in {("int",), ("double",)} and node.op in {"+", "-", "*", "/"}
+        return kept and all(_is_of(item, words, declarations) for item in (node.left, node.right))
+    if isinstance(node, c_ast.Constant):
+        return words == (node.type,)
+    while isinstance(node, c_ast.ArrayRef):
+        node = node.name
+    if not isinstance(node, c_ast.ID):
+        return False
+    kind = declarations.get(node.name)
+    while isinstance(kind, c_ast.ArrayDecl | c_ast.PtrDecl):
+        kind = kind.type
+    return kind is not None and words == _words(kind)
+
+
+def _with(node: Any, given: Mapping[str, Any]) -> Any:
+    return deepcopy(given[node.name]) if isinstance(node, c_ast.ID) and node.name in given else node
+
+
+def _cast(words: Sequence[str], value: Any) -> Any:
+    plain = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(list(words)))
+    return c_ast.Cast(c_ast.Typename(None, [], None, plain), value, value.coord)
+
+
+def _locals(node: Any) -> dict[str, Any]:
+    found = {node.name: node.type} if isinstance(node, c_ast.Decl) and node.name else {}
+    for _, child in node.children():
+        found |= _locals(child)
+    return found
+
+
+def _nodes(node: Any) -> int:
+    return 1 + sum(_nodes(child) for _, child in node.children())
