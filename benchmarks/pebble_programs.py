@@ -1,19 +1,23 @@
 """Graphs of C programs: pebble's bound beside the affine engine's, and its plans beside both.
 
-    python benchmarks/pebble_programs.py [--effort 2] [--sizes 4 7 12] [--times 1 2 4] [--only gemm]
+    python benchmarks/pebble_programs.py [--effort 2] [--sizes 4 7 12] [--times 1 2 4] [--only gemm] [--keep]
 
 Every built-in kernel, all parameters at each of the sizes (steps at a third, two at least), in the least memory
 taken so many times. ``affine`` is the bound of that engine on loads, with the outputs, in the unit of the weights;
 ``bound`` and ``plan`` are those of ``pebble plan``, ``took`` the processor seconds of all three. Prints a line for
-each and a summary.
+each and a summary. With ``--keep`` the rows go to ``benchmarks/results/pebble_programs.json`` as they come, and those
+that it has, of the same effort, are not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
 from importlib import resources
+from pathlib import Path
+from typing import Any
 
 from shorthaul.affine import bound as affine_bound
 from shorthaul.affine.integer_sets.points import TooManyPointsError
@@ -22,6 +26,7 @@ from shorthaul.affine.workloads.cases import case as program_of
 from shorthaul.bridges.graph_files import GraphOptions, cdag_source
 from shorthaul.pebble import plan
 
+TARGET = Path(__file__).parent / "results" / "pebble_programs.json"
 #: Parameters that count steps.
 STEPS = ("T", "TSTEPS")
 #: Graphs of more nodes are left out.
@@ -34,20 +39,38 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[4, 7, 12])
     parser.add_argument("--times", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
-    ratios, below = [], []
-    for name in given.only or [item.name for item in CASES]:
-        for size in given.sizes:
-            for row in measured(name, size, given.times, given.effort):
+    kept = json.loads(TARGET.read_text()) if given.keep and TARGET.exists() else {}
+    rows = kept["rows"] if kept.get("effort") == given.effort else []
+    known = {(row["kernel"], row["size"], row["times"]) for row in rows}
+    for size in given.sizes:
+        for name in given.only or [item.name for item in CASES]:
+            times = [memory for memory in given.times if (name, size, memory) not in known]
+            for row in measured(name, size, times, given.effort):
                 print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-                ratios.append(row["ratio"])
-                below += [row] if row["bound"] < row["affine"] else []
+                rows.append(row)
+            if given.keep:
+                TARGET.write_text(json.dumps({"effort": given.effort, "rows": rows}, indent=1) + "\n")
+    for size in sorted({row["size"] for row in rows}):
+        for memory in sorted({row["times"] for row in rows}):
+            summarise(
+                f"size {size}, {memory} times", [row for row in rows if (row["size"], row["times"]) == (size, memory)]
+            )
+    summarise("all", rows)
+    print(f"{sum(row['bound'] < row['affine'] for row in rows)} bounds below the affine engine's and the outputs")
+
+
+def summarise(what: str, rows: list[dict[str, Any]]) -> None:
+    """Print the median and the largest ratio of some rows."""
+    ratios = [row["ratio"] for row in rows]
     if ratios:
-        print(f"{len(ratios)} plans: plan / bound median {statistics.median(ratios):.3f}, most {max(ratios):.3f}")
-        print(f"{len(below)} bounds below the affine engine's and the outputs")
+        print(
+            f"{what}: {len(ratios)} plans, plan / bound median {statistics.median(ratios):.3f}, most {max(ratios):.3f}"
+        )
 
 
-def measured(name: str, size: int, times: list[int], effort: float) -> list[dict[str, object]]:
+def measured(name: str, size: int, times: list[int], effort: float) -> list[dict[str, Any]]:
     """Return a row for each memory."""
     file = str(resources.files("shorthaul.affine").joinpath("kernels", f"{name}.c"))
     program = program_of(file).workload
@@ -74,6 +97,7 @@ def measured(name: str, size: int, times: list[int], effort: float) -> list[dict
                 "kernel": name,
                 "size": size,
                 "nodes": cdag.n,
+                "times": memory,
                 "budget": budget,
                 "affine": known.value * width + int(cdag.weights[cdag.is_output()].sum()),
                 "bound": made.bound.value,

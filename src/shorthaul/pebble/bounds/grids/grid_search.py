@@ -282,7 +282,8 @@ def _linked_befores(cdag: Cdag) -> IntArray:
     through, node = sources[kept], targets[kept]
     owner = np.repeat(node, degrees[through])
     first = np.repeat(cdag.parents.starts[through] - np.cumsum(degrees[through]) + degrees[through], degrees[through])
-    pairs = cdag.parents.targets[first + np.arange(len(first))] * cdag.n + owner
+    read = cdag.parents.targets[first + np.arange(len(first))]
+    pairs = (read * cdag.n + owner)[cdag.children.degrees()[read] <= _MOST_READERS]
     place = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
     read, times = np.unique(pairs[edges[place] == pairs], return_counts=True)
     for by_node in (True, False):  # the one that a node shares most with, then the node that shares most with it
