@@ -65,7 +65,8 @@ def test_levels_array_and_energies() -> None:
     assert (far.read_pj_per_byte, far.write_pj_per_byte) == (pytest.approx(64), pytest.approx(128))
     assert (buffer.name, buffer.capacity_bytes) == ("buffer", 256 * 1024)
     assert buffer.bandwidth_bytes_per_s == pytest.approx(32e9)
-    assert (near.name, near.capacity_bytes) == ("local + register", 4 * 4096 + 4 * 16 * 8)
+    assert (near.name, near.capacity_bytes) == ("local + register", 4 * 4096 + 2 * 4 * 16 * 8)
+    assert [memory.serves for memory in near.memories] == [["inputs", "outputs"], ["weights"]]
     assert found.compute is not None
     assert found.compute.clock_hz == pytest.approx(5e8)
     assert found.compute.matrix.operations_per_cycle == {8: 2 * 4 * 16 * 8}
@@ -80,7 +81,8 @@ def test_levels_array_and_energies() -> None:
 def test_memories_of_one_operand_each_are_one_level() -> None:
     text = CORES.replace("tensors: {keep: ~far.tensors, may_keep: All}", "tensors: {keep: weight}")
     levels = machine_file(text, "levels").levels or ()
-    assert [level.name for level in levels] == ["far", "local + buffer"]
+    assert [level.name for level in levels] == ["far", "local + buffer", "register"]
+    assert [memory.serves for memory in levels[2].memories] == [["weights"]]
 
 
 def test_components_without_figures() -> None:
@@ -129,7 +131,8 @@ def test_it_plans(tmp_path: Path) -> None:
 def test_what_is_wrong_is_named(old: str, new: str, said: str) -> None:
     assert old in CORES
     if new == "keep: Nothing":  # the last memory of weights is the buffer then
-        assert len(machine_file(CORES.replace(old, new), "levels").levels or ()) == 2
+        levels = machine_file(CORES.replace(old, new), "levels").levels or ()
+        assert [memory.serves for memory in levels[-1].memories] == [["inputs", "outputs"]]
         return
     with pytest.raises(InputError, match=said):
         machine_file(CORES.replace(old, new))

@@ -42,7 +42,13 @@ def test_memories_next_to_the_outermost_are_one_level() -> None:
     far, near = found.levels or ()
     assert (far.name, far.capacity_bytes, far.bandwidth_bytes_per_s) == ("far", None, 4e9)
     assert (far.read_pj_per_byte, far.write_pj_per_byte) == (100.0, 200.0)
-    assert near.capacity_bytes == 64 * 1024 + 16 * 8
+    # A register holds a weight, and the next one meanwhile.
+    assert near.capacity_bytes == 64 * 1024 + 2 * 16 * 8
+    assert [(memory.name, memory.serves) for memory in near.memories] == [
+        ("buffer", ["inputs", "outputs"]),
+        ("registers", ["weights"]),
+    ]
+    assert near.memories[1].read_pj_per_byte == pytest.approx(0.01)
     # Inputs pass 8 bytes at a time, sums 16, weights 1.
     assert near.read_pj_per_byte == pytest.approx((8 / 8 + 8 / 16 + 0.01) / 3)
     assert found.compute is not None
@@ -70,12 +76,33 @@ def spreads(accelerator: dict[str, Any]) -> list[tuple[int, list[str]]]:
 
 def test_three_levels_where_every_operand_has_them() -> None:
     deeper = copy.deepcopy(SMALL)
-    inner = {"local": memory(2, ["I1", "O"], port(8), served=[], pj=0.1)}
+    inner = {"local": memory(0.25, ["I1", "O"], port(8), served=[], pj=0.1)}
     deeper["memories"] = {"registers": SMALL["memories"]["registers"], **inner, **SMALL["memories"]}  # type: ignore[index, dict-item]
     deeper["memories"]["buffer"] = memory(64, ["I1", "I2", "O"], port(64), served=["D1", "D2"], pj=8.0)  # type: ignore[index]
     levels = machine_file(msgspec.yaml.encode(deeper).decode(), "levels").levels or ()
     assert [level.name for level in levels] == ["far", "buffer", "local + registers"]
-    assert levels[2].capacity_bytes == 128 * (2048 + 1)
+    assert levels[2].capacity_bytes == 128 * (256 + 2)
+
+
+def test_memories_further_inside_serve_some_operands() -> None:
+    """Sums of 16 bits, two for each of 16 output channels along 8 input channels, that only they pass."""
+    deeper = copy.deepcopy(SMALL)
+    sums = {"sums": memory(4 / 1024, ["O"], port(16), served=["D2"], pj=0.2)}
+    deeper["memories"] = {**sums, **SMALL["memories"]}  # type: ignore[dict-item]
+    *_, inner = machine_file(msgspec.yaml.encode(deeper).decode(), "levels").levels or ()
+    (one,) = inner.memories
+    assert (inner.name, one.serves, one.capacity_bytes) == ("sums", ["outputs"], 16 * 2)
+    assert (one.read_pj_per_byte, one.write_pj_per_byte) == (pytest.approx(0.1), pytest.approx(0.2))
+
+
+def test_copies_along_a_shared_side_hold_the_same() -> None:
+    """Inputs that every output channel needs are written 16 times, and take the room of one copy."""
+    deeper = copy.deepcopy(SMALL)
+    mine = {"inputs": memory(1, ["I1"], port(8), served=[], pj=0.2)}
+    deeper["memories"] = {**mine, **SMALL["memories"]}  # type: ignore[dict-item]
+    *_, inner = machine_file(msgspec.yaml.encode(deeper).decode(), "levels").levels or ()
+    assert inner.memories[0].capacity_bytes == 8 * 1024
+    assert inner.memories[0].write_pj_per_byte == pytest.approx(16 * 0.4)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.tensor.networks.small_networks import SMALL, random_plan, read
 
 from shorthaul.core.machines.files import machine_file
 from shorthaul.core.search import Search
-from shorthaul.tensor.check.inner_replay import replay_inner
+from shorthaul.tensor.check.inner_replay import InnerLevel, replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.inner import region_network
@@ -116,7 +116,7 @@ def test_an_operator_without_tiles_takes_all_its_operands_again() -> None:
     item = network.operators[number]
     plan = NetworkPlan(tuple(Group((n,)) for n in range(len(network.operators))))
     replayed = replay_network(network, plan, 1e12, double_buffered=True)
-    assert not list(replay_inner(network, plan, replayed.groups, [(600.0, True)]))
+    assert not list(replay_inner(network, plan, replayed.groups, [InnerLevel(600.0, True)]))
     many, outputs = item.operations / item.work, network.tensors[item.writes[0].tensor].elements
     assert replayed.groups[number].inner_bytes == [((3 * many - outputs) * 4, many * 4)]
 

@@ -22,7 +22,7 @@ import shorthaul as surface
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.machines.files import machine_file
 from shorthaul.core.search import Search
-from shorthaul.tensor.check.inner_replay import replay_inner
+from shorthaul.tensor.check.inner_replay import InnerLevel, replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.bounds.latency import bound
@@ -263,7 +263,7 @@ def test_inner_tiles_fit_and_are_checked(name: str) -> None:
     groups = next(fuse(network, on, Search(), 4000))
     plan = NetworkPlan(tuple(item.group for item in groups))
     replayed = replay_network(network, plan, 4000, double_buffered=True)
-    assert not list(replay_inner(network, plan, replayed.groups, [(600.0, True)]))
+    assert not list(replay_inner(network, plan, replayed.groups, [InnerLevel(600.0, True)]))
     for group, seen in zip(plan.groups, replayed.groups, strict=True):
         expected = 0.0
         for number, extents in largest_regions(network, group).items():
@@ -273,10 +273,10 @@ def test_inner_tiles_fit_and_are_checked(name: str) -> None:
             assert tiled is not None
             expected += (tiled.loads + tiled.stores) * seen.operations[number] / alone.operations()
         assert sum(seen.inner_bytes[0]) == pytest.approx(expected)
-    small = list(replay_inner(network, plan, replayed.groups, [(60.0, True)]))
+    small = list(replay_inner(network, plan, replayed.groups, [InnerLevel(60.0, True)]))
     assert {violation.rule for violation in small} == {"over-capacity"}
     odd = NetworkPlan((replace(plan.groups[0], inner=(Inner(0, 7),)), *plan.groups[1:]))
-    assert "inner-unknown" in {v.rule for v in replay_inner(network, odd, replayed.groups, [(600.0, True)])}
+    assert "inner-unknown" in {v.rule for v in replay_inner(network, odd, replayed.groups, [InnerLevel(600.0, True)])}
 
 
 def test_what_breaks_a_plan_is_named() -> None:

@@ -13,6 +13,8 @@ from shorthaul.core.errors import InputError
 _ROLES: Final = ("columns", "rows", "reduction")
 #: A rate without end, as machine files write it.
 MOST_RATE: Final = 1e21
+#: What machine files call inputs, weights and sums.
+_SERVES: Final = ("inputs", "weights", "outputs")
 _ALL_ROLES: Final = ("rows", "columns", "batch", "reduction", "taps")
 
 
@@ -73,14 +75,27 @@ class Accelerator:
     def document(self) -> dict[str, Any]:
         """Return the document of a machine file; raises :class:`InputError`.
 
-        The memory next to the outermost of every operand is the level inside of that, the one after them another
-        level, if every operand has one. What the array reads and writes of the innermost memories goes to the energy
-        of its operations: an operand counts once where the array shares it.
+        The memory next to the outermost of every operand is in the level inside of that, the one after them in the
+        next level, and so on: levels have memories for operands of their own, or for some operands only. What the array
+        reads and writes of the innermost memories goes to the energy of its operations: an operand counts once where
+        the array shares it.
         """
         chains = self.chains()
         levels = [self._level([list(self.memories)[-1]], outermost=True)]
-        depths = (2, 3) if min(len(chain) for chain in chains.values()) > 2 else (2,)
-        levels += [self._level(list(dict.fromkeys(chain[-depth] for chain in chains.values()))) for depth in depths]
+        for depth in range(2, 1 + max(len(chain) for chain in chains.values())):
+            held: dict[str, list[str]] = {}
+            for operand, chain in chains.items():
+                if len(chain) >= depth:
+                    held.setdefault(chain[-depth], []).append(operand)
+            level = self._level(list(held))
+            if len(held) > 1 or len(next(iter(held.values()))) < len(chains):
+                level["memories"] = [self._memory(name, held[name], chains) for name in held]
+                level["capacity_bytes"] = sum(memory["capacity_bytes"] for memory in level["memories"])
+            levels.append(level)
+            if len(levels) > 2:
+                level["capacity_bytes"] = min(level["capacity_bytes"], levels[-2]["capacity_bytes"])
+                for memory in level.get("memories", ()):
+                    memory["capacity_bytes"] = min(memory["capacity_bytes"], level["capacity_bytes"])
         bits = max(self.input_bits)
         matrix: dict[str, Any] = {"operations_per_cycle": {bits: 2 * self.size(list(self.sides))}}
         each = self._pj_per_multiplication(chains)
@@ -94,6 +109,39 @@ class Accelerator:
         ]
         compute = {"clock_hz": self.clock_hz, "matrix": matrix, "vector": vector, "array": sides}
         return {"name": self.name, "source": self.source, "levels": levels, "compute": compute}
+
+    def _memory(self, name: str, operands: Sequence[str], chains: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Return a memory of a level that holds some operands, with its part where it holds others elsewhere.
+
+        Sums take twice the bits of an operand, which outputs do not: registers of sums hold as many of these. Registers
+        next to the array that hold what one pass of it takes are filled for the next one meanwhile, as if they were
+        there twice. Along sides that share its only operand, copies hold the same, or parts of a sum.
+        """
+        memory, sums = self.memories[name], self.operands[2]
+        bits = memory.bits * len(operands) / len(memory.operands)
+        alike = 1
+        if len(operands) == 1:
+            alike = self.size([side for side in self.sides if self.shared.get(side) == operands[0]])
+            alike //= self.size([side for side in memory.served if self.shared.get(side) == operands[0]])
+        own = max(self.input_bits)
+        if [name] * len(operands) == [chains[operand][0] for operand in operands]:
+            if list(operands) == [sums]:
+                bits /= 2
+            if bits < 2 * own:
+                bits *= 2
+        found: dict[str, Any] = {
+            "name": name,
+            "serves": [_SERVES[self.operands.index(operand)] for operand in operands],
+            "capacity_bytes": max(1, int(bits * memory.copies / alike // 8)),
+            "bandwidth_bytes_per_s": min(memory.bits_per_s * memory.copies / alike / 8, MOST_RATE),
+        }
+        for way in ("read", "write"):
+            energies = [memory.pj_per_byte.get((way, operand)) for operand in operands]
+            known = [energy for energy in energies if energy is not None]
+            if len(known) == len(energies):
+                is_of_all = way == ("read" if list(operands) == [sums] else "write")
+                found[f"{way}_pj_per_byte"] = sum(known) / len(known) * (alike if is_of_all else 1)
+        return found
 
     def _level(self, names: list[str], *, outermost: bool = False) -> dict[str, Any]:
         """Return memories side by side as one level: all their bytes and ports, and the mean of their energies."""

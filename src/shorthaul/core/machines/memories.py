@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict
 
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.machines.files import load_machine_file
-from shorthaul.core.machines.schema import LevelSection, MachineFile
+from shorthaul.core.machines.schema import OPERANDS, LevelSection, MachineFile
 
 
 class MemoryDocument(TypedDict):
@@ -101,7 +101,37 @@ def levels_of(file: MachineFile) -> tuple[LevelSection, ...]:
         if capacity is not None and level.capacity_bytes > capacity:
             raise InputError("exceeds that of the level around", place=place, value=level.capacity_bytes)
         capacity = level.capacity_bytes
+    if levels[0].memories:
+        raise InputError("divides the outermost level", place="levels[0].memories", cure="put a level in front of it")
+    served: set[str] = set(OPERANDS)
+    for number, level in enumerate(levels[1:], 1):
+        served = _served(level, served, f"levels[{number}].memories", is_first=number == 1)
     return levels
+
+
+def _served(level: LevelSection, outside: set[str], place: str, *, is_first: bool) -> set[str]:
+    """Return the operands that a level has a memory for; raises :class:`InputError` for memories that contradict."""
+    if not level.memories and outside == set(OPERANDS):
+        return outside
+    found: set[str] = set()
+    for number, memory in enumerate(level.memories):
+        twice = found.intersection(memory.serves) | {name for name in memory.serves if memory.serves.count(name) > 1}
+        if twice:
+            raise InputError("serves an operand twice", place=f"{place}[{number}].serves", value=sorted(twice)[0])
+        found.update(memory.serves)
+        assert level.capacity_bytes is not None
+        if memory.capacity_bytes is not None and memory.capacity_bytes > level.capacity_bytes:
+            limit = f"up to {level.capacity_bytes}, the bytes of the level"
+            where = f"{place}[{number}].capacity_bytes"
+            raise InputError("exceeds the level", place=where, value=memory.capacity_bytes, allowed=limit)
+    found = found if level.memories else set(OPERANDS)
+    if is_first and found != outside:
+        lacking = sorted(outside - found)[0]
+        raise InputError(f"has no memory for {lacking}", place=place, cure="tiles live here: all operands need a place")
+    if not found <= outside:
+        lacking = sorted(found - outside)[0]
+        raise InputError(f"serves {lacking}, which the level around does not", place=place, value=sorted(found))
+    return found
 
 
 def joules_per_byte(source: LevelSection, target: LevelSection) -> float | None:

@@ -62,6 +62,36 @@ class DiesSection(Struct, forbid_unknown_fields=True, frozen=True):
     crossing_hops: Annotated[int, Meta(ge=1, le=1000, description="Hops that a link from die to die counts as.")]
 
 
+#: What of an operator a memory may serve: the tensors that it reads, those of a product that are its second factor, and
+#: what it makes.
+OPERANDS = ("inputs", "weights", "outputs")
+
+
+class MemorySection(Struct, forbid_unknown_fields=True, frozen=True):
+    """One of several memories of a level: it serves some operands, and no other one of the level serves these."""
+
+    name: Annotated[str, Meta(description="What the memory is called in results.")]
+    serves: Annotated[
+        list[Literal["inputs", "weights", "outputs"]],
+        Meta(
+            min_length=1,
+            description="What lies here: what operators read, of products the second factor (weights), what they make.",
+        ),
+    ]
+    capacity_bytes: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Bytes that fit here; those of the level without.")
+    ] = None
+    bandwidth_bytes_per_s: Annotated[
+        Rate | None, Meta(description="Bytes per second between here and the next inner level; the level's without.")
+    ] = None
+    read_pj_per_byte: Annotated[
+        Energy | None, Meta(description="Picojoules to read a byte here; those of the level without.")
+    ] = None
+    write_pj_per_byte: Annotated[
+        Energy | None, Meta(description="Picojoules to write a byte here; those of reading, or of the level, without.")
+    ] = None
+
+
 class LevelSection(Struct, forbid_unknown_fields=True, frozen=True):
     """One memory; levels stand from the outermost, which holds everything, to the innermost."""
 
@@ -81,6 +111,25 @@ class LevelSection(Struct, forbid_unknown_fields=True, frozen=True):
         bool,
         Meta(description="Whether tiles that change take their space twice, so that transfers and compute overlap."),
     ] = True
+    memories: Annotated[
+        list[MemorySection],
+        Meta(max_length=3, description="The memories of the level, where these serve operands of their own."),
+    ] = []
+
+    def memory_of(self, operand: str) -> int | None:
+        """Return the number of the memory that serves an operand, 0 where there are none; None for no memory."""
+        serving = [number for number, memory in enumerate(self.memories) if operand in memory.serves]
+        return serving[0] if serving else None if self.memories else 0
+
+    def energy(self, operand: str, way: Literal["read", "write"]) -> float | None:
+        """Return the picojoules to read or write a byte of an operand, None where they are not stated."""
+        own = next((memory for memory in self.memories if operand in memory.serves), None)
+        for place in (self,) if own is None else (own, self):
+            if way == "write" and place.write_pj_per_byte is not None:
+                return place.write_pj_per_byte
+            if place.read_pj_per_byte is not None:
+                return place.read_pj_per_byte
+        return None
 
 
 class UnitSection(Struct, forbid_unknown_fields=True, frozen=True):

@@ -4,92 +4,179 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from shorthaul.core.check import Violation
-from shorthaul.tensor.check.network_replay import GroupReplay, GroupRun, loop_faults
+from shorthaul.tensor.check.group_rules import loop_faults
+from shorthaul.tensor.check.network_replay import MADE, GroupReplay, GroupRun, Homes
 from shorthaul.tensor.networks.model import Access, Index, Network, Operator, Tensor
-from shorthaul.tensor.networks.plan import Group, NetworkPlan
+from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
+
+
+@dataclass(frozen=True, slots=True)
+class InnerLevel:
+    """A memory inside of the first near one, or several for operands of their own."""
+
+    capacity: float
+    double_buffered: bool
+    homes: Homes | None = None
+
+    def memories(self, network: Network) -> Homes:
+        """Return the memories of the level, one for all operands where it says nothing."""
+        every = [[0] * len(item.reads) for item in network.operators]
+        return self.homes or Homes((self.capacity,), (0,) * (MADE + 1), every)
+
+
+#: Bytes loaded as inputs, weights and outputs, and stored.
+_Moved = list[float]
 
 
 def replay_inner(
-    network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], levels: Sequence[tuple[float, bool]]
+    network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], levels: Sequence[InnerLevel]
 ) -> Iterator[Violation]:
     """Yield what is wrong with the inner tiles of a plan, and add their traffic to ``groups``.
 
-    ``levels`` are the capacity and the double buffering of every memory inside of the first near one. A level for which
-    an operator has no tiles holds nothing for it: what passes is what the next level further inside takes, and without
-    tiles there either, what every position touches, again and again.
+    ``levels`` are the memories inside of the first near one. A level for which an operator has no tiles holds nothing
+    for it: what passes is what the next level further inside takes, and without tiles there either, or of operands that
+    it does not serve, what every position touches, again and again. Where a region has a part of the sums of an
+    operator, those that began in another one are loaded as well.
     """
-    known: dict[tuple[object, ...], tuple[float, float, float]] = {}
+    regions = _Regions(network, levels, [level.memories(network) for level in levels])
     for number, (group, seen) in enumerate(zip(plan.groups, groups, strict=True)):
         chosen = {(tiled.operator, tiled.level): tiled.loops for tiled in group.inner}
         for tiled in group.inner:
             if tiled.operator not in group.operators or not 2 <= tiled.level < 2 + len(levels):
                 text = f"tiles of operator {tiled.operator} for level {tiled.level}: there is no such thing"
                 yield Violation("inner-unknown", f"group {number}", text)
-        moved = [(0.0, 0.0)] * len(levels)
+        moved = [[0.0] * (MADE + 2) for _ in levels]
         for operator, operations in seen.operations.items():
             item = network.operators[operator]
-            before = list(moved)
             if item.barrier:
-                moved = [(seen.loads_bytes, seen.stores_bytes) for _ in levels]
-                seen.inner_of[operator] = tuple(sum(both) for both in moved)
+                passed = [[seen.loads_bytes, *[0.0] * MADE, seen.stores_bytes] for _ in levels]
+            else:
+                cuts = [chosen.get((operator, at + 2)) for at in range(len(levels))]
+                where = f"group {number}, {item.name}"
+                passed, faults = regions.passed(operator, operations, seen.extents[operator], cuts, where)
+                yield from faults
+            seen.inner_of[operator] = tuple(map(tuple, passed))
+            moved = [[a + b for a, b in zip(*both, strict=True)] for both in zip(moved, passed, strict=True)]
+        seen.inner_bytes = [(sum(link[:-1]), link[-1]) for link in moved]
+        seen.loads_of = [*seen.loads_of[:1], *(link[:-1] for link in moved)]
+
+
+@dataclass(slots=True)
+class _Regions:
+    """What operators move by their tiles, or by position, worked out once for regions of one form."""
+
+    network: Network
+    levels: Sequence[InnerLevel]
+    homes: Sequence[Homes]
+    known: dict[tuple[object, ...], tuple[_Moved, list[Violation]]] = field(default_factory=dict)
+
+    def passed(
+        self,
+        operator: int,
+        operations: float,
+        extents: tuple[int, ...],
+        cuts: Sequence[Sequence[Loop] | None],
+        where: str,
+    ) -> tuple[list[_Moved], list[Violation]]:
+        """Return what an operator moves to every level, with its largest region in a step, and what is wrong."""
+        item, begun = self.network.operators[operator], 0
+        moved = [[0.0] * (MADE + 2) for _ in self.levels]
+        for at, loops in enumerate(cuts):
+            if loops is None and at < len(cuts) - 1:
                 continue
-            extents, passed = seen.extents[operator], 0
-            for at, (capacity, double) in enumerate(levels):
-                loops, is_last = chosen.get((operator, at + 2)), at == len(levels) - 1
-                if loops is None and not is_last:
-                    continue
-                alone = _alone(network, item, extents)
-                form = (
-                    at,
-                    loops,
-                    item.reads,
-                    item.writes,
-                    extents,
-                    item.whole | item.running,
-                    tuple(t.bits for t in alone.tensors),
-                )
-                if loops is None:
-                    known[form] = known.get(form) or (*_by_position(network, item, extents), 0.0)
-                else:
-                    local = Group((0,), tuple(type(loop)(0, loop.dim, loop.tile) for loop in loops))
-                    faults = list(loop_faults(alone, local, f"group {number}, {item.name}, level {at + 2}"))
-                    if faults:
-                        yield from faults
-                        break
-                    if form not in known:
-                        run = GroupRun(alone, local, set(), double_buffered=double).run()
-                        known[form] = run.loads_bytes, run.stores_bytes, run.peak_bytes
-                loads, stores, peak = known[form]
-                region = math.prod(extents) * item.work
-                times = operations / region if region else 1.0
-                for level in range(passed, at + 1):
-                    moved[level] = (moved[level][0] + loads * times, moved[level][1] + stores * times)
-                if peak > capacity:
-                    place = f"group {number}, {item.name}, level {at + 2}"
-                    yield Violation("over-capacity", place, "the tiles do not fit", peak, capacity)
-                passed = at + 1
-                cut = {loop.dim: loop.tile for loop in loops or ()}
-                extents = tuple(cut.get(dim, size) for dim, size in enumerate(extents))
-            seen.inner_of[operator] = tuple(sum(now) - sum(then) for now, then in zip(moved, before, strict=True))
-        seen.inner_bytes = moved
+            region = math.prod(extents) * item.work
+            times = operations / region if region else 1.0
+            goes_on = 1 - math.prod(extents[dim] / item.dims[dim] for dim in item.reduced if item.dims[dim])
+            each, faults = self._by_tiles(operator, extents, loops, at)
+            if faults:
+                return moved, [replace(fault, place=f"{where}, level {at + 2}") for fault in faults]
+            for link in range(begun, at + 1):
+                served, inside = self.homes[link].served, self.homes[at].served
+                apart = [
+                    n for n, home in enumerate(served) if home is not None and (loops is None or inside[n] is None)
+                ]
+                alone = self._by_position(operator, extents) if apart else each
+                for end in range(MADE + 2):
+                    own = min(end, MADE)
+                    if served[own] is not None:
+                        moved[link][end] += (alone if own in apart else each)[end] * times
+                if served[MADE] is not None:  # sums that began in another region come back
+                    moved[link][MADE] += goes_on * times * (alone if MADE in apart else each)[-1]
+            begun = at + 1
+            cut = {loop.dim: loop.tile for loop in loops or ()}
+            extents = tuple(cut.get(dim, size) for dim, size in enumerate(extents))
+        return moved, []
+
+    def _form(self, operator: int, extents: tuple[int, ...]) -> tuple[object, ...]:
+        item, operands = self.network.operators[operator], self.homes[0].operands[operator]
+        bits = [self.network.tensors[access.tensor].bits for access in (*item.reads, *item.writes)]
+        return (item.reads, item.writes, extents, item.whole | item.running, *bits, *operands)
+
+    def _by_tiles(
+        self, operator: int, extents: tuple[int, ...], loops: Sequence[Loop] | None, at: int
+    ) -> tuple[_Moved, list[Violation]]:
+        """Return what a region moves by tiles for a level, and what is wrong with them; nothing without tiles."""
+        if loops is None:
+            return [0.0] * (MADE + 2), []
+        form = (at, tuple(loops), *self._form(operator, extents))
+        if form not in self.known:
+            homes = replace(self.homes[at], operands=[self.homes[at].operands[operator]])
+            self.known[form] = _tiled(self.network, operator, extents, loops, self.levels[at], homes)
+        return self.known[form]
+
+    def _by_position(self, operator: int, extents: tuple[int, ...]) -> _Moved:
+        form = self._form(operator, extents)
+        if form not in self.known:
+            item, operands = self.network.operators[operator], self.homes[0].operands[operator]
+            self.known[form] = _by_position(self.network, item, extents, operands), []
+        return self.known[form][0]
 
 
-def _by_position(network: Network, item: Operator, extents: Sequence[int]) -> tuple[float, float]:
+def _tiled(
+    network: Network,
+    operator: int,
+    extents: Sequence[int],
+    loops: Sequence[Loop],
+    level: InnerLevel,
+    homes: Homes,
+) -> tuple[_Moved, list[Violation]]:
+    """Return what a region moves by tiles for a level, and what is wrong with them."""
+    item, where = network.operators[operator], ""
+    alone = _alone(network, item, extents)
+    local = Group((0,), tuple(type(loop)(0, loop.dim, loop.tile) for loop in loops))
+    faults = list(loop_faults(alone, local, where))
+    if faults:
+        return [], faults
+    run = GroupRun(alone, local, set(), double_buffered=level.double_buffered, homes=homes).run()
+    if run.peak_bytes > level.capacity:
+        faults.append(Violation("over-capacity", where, "the tiles do not fit", run.peak_bytes, level.capacity))
+    for memory, (held, room) in enumerate(zip(run.held_bytes, homes.rooms, strict=True)):
+        if held > room and not faults:
+            text = f"the tiles do not fit into memory {memory} of the level"
+            faults.append(Violation("over-capacity", where, text, held, room))
+    return [*run.loads_of[0], run.stores_bytes], faults
+
+
+def _by_position(network: Network, item: Operator, extents: Sequence[int], operands: Sequence[int]) -> _Moved:
     """Return what a region loads and stores if nothing stays from one position to the next, sums neither.
 
     Tiles of single positions move no more, and less where neighbours have something in common: leaving tiles out never
     pays where those fit.
     """
     single = tuple(size if dim in item.whole | item.running else 1 for dim, size in enumerate(extents))
+    homes = Homes((math.inf,), (0,) * (MADE + 1), [operands])
     all_at_once, one = (
-        GroupRun(_alone(network, item, sizes), Group((0,)), set(), double_buffered=False).run()
+        GroupRun(_alone(network, item, sizes), Group((0,)), set(), double_buffered=False, homes=homes).run()
         for sizes in (extents, single)
     )
     count = math.prod(extents) / max(1, math.prod(single))
     stores = one.stores_bytes * count
-    return one.loads_bytes * count + max(0.0, stores - all_at_once.stores_bytes), stores
+    loads = [each * count for each in one.loads_of[0]]
+    loads[MADE] += max(0.0, stores - all_at_once.stores_bytes)
+    return [*loads, stores]
 
 
 def _alone(network: Network, item: Operator, extents: Sequence[int]) -> Network:

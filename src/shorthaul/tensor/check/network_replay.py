@@ -13,13 +13,30 @@ import numpy.typing as npt
 
 from shorthaul.core.check import Violation
 from shorthaul.tensor.check.accesses import Ints, Range, in_all, joined, passes, reached_by, whole
+from shorthaul.tensor.check.group_rules import adding, group_faults, running
 from shorthaul.tensor.check.need import need_faults
 from shorthaul.tensor.networks.model import Network, Operator
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
 
-#: Steps of a group at most, and those replayed at once.
-MOST_STEPS = 10**7
+#: Steps replayed at once.
 _AT_ONCE = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """The memories side by side of a level: how large, and which one an operand takes place in.
+
+    ``served`` are the memories of inputs, weights and outputs, None for an operand that passes the level by;
+    ``operands`` says of the reads of every operator which of them each is, by number.
+    """
+
+    rooms: tuple[float, ...]
+    served: tuple[int | None, ...]
+    operands: Sequence[Sequence[int]]
+
+
+#: The number of what operators make among operands.
+MADE = 2
 
 
 @dataclass(slots=True)
@@ -27,11 +44,15 @@ class GroupReplay:
     """What a group moves between the outermost memory and the next, computes and holds.
 
     ``filled`` are the operations of as many passes as the array takes, all of it counted in each; ``ends_bytes`` what
-    is loaded for the first step and stored after the last one; ``first_bytes`` of that are loaded, by tensor, and
-    ``early_bytes`` of these while the group before runs. ``extents`` are the most positions of each dimension of an
-    operator in a step, ``inner_bytes`` what is loaded from and stored to the level outside, for every level inside;
-    ``inner_of`` is their sum by operator. Reads of ``shared`` have the buffer of another one. ``steps_s`` are the
-    seconds of the steps, once they are replayed (:mod:`step_times`).
+    is loaded for the first step and stored after the last one; ``first_bytes`` of that are loaded, by tensor and
+    memory, and ``early_bytes`` of these while the group before runs. ``extents`` are the most positions of each
+    dimension of an operator in a step, ``inner_bytes`` what is loaded from and stored to the level outside, for every
+    level inside; ``inner_of`` is by operator and level what is loaded as inputs, weights and outputs, and stored.
+    ``loads_of`` are the loads from the outermost memory and from every level inside by operand, ``copied_of`` what is
+    made and copied to the memory of another operand, ``held_bytes`` the peak of each memory of the first near level.
+    Reads of ``shared`` have the buffer of another one. ``steps_s`` are the seconds of the steps, once they are replayed
+    (:mod:`step_times`), ``beside_s`` those of first loads and last stores
+    that pass beside them.
     """
 
     loads_bytes: float = 0.0
@@ -39,15 +60,19 @@ class GroupReplay:
     operations: dict[int, float] = field(default_factory=dict)
     filled: dict[int, float] = field(default_factory=dict)
     ends_bytes: float = 0.0
-    first_bytes: dict[int, float] = field(default_factory=dict)
+    first_bytes: dict[tuple[int, int], float] = field(default_factory=dict)
     early_bytes: float = 0.0
     peak_bytes: float = 0.0
     steps: int = 1
     extents: dict[int, tuple[int, ...]] = field(default_factory=dict)
     inner_bytes: list[tuple[float, float]] = field(default_factory=list)
-    inner_of: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    loads_of: list[list[float]] = field(default_factory=list)
+    copied_of: dict[int, float] = field(default_factory=dict)
+    held_bytes: list[float] = field(default_factory=list)
+    inner_of: dict[int, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     steps_s: float = 0.0
+    beside_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -65,24 +90,33 @@ def replay_network(
     *,
     double_buffered: bool,
     widths: Sequence[Sequence[int]] | None = None,
+    homes: Homes | None = None,
 ) -> NetworkReplay:
     """Return what a replay finds of ``plan`` with ``capacity`` bytes next to the outermost memory.
 
     ``widths`` are, by operator, how many positions of each dimension the machine computes at once; one each without.
+    ``homes`` are the memories there, where they belong to operands.
     """
     wrong = [*need_faults(network), *_order_faults(network, plan)]
     near = residents(network, plan, wrong)
     groups = []
     for number, group in enumerate(plan.groups):
-        faults = list(_group_faults(network, group, f"group {number}"))
+        faults = list(group_faults(network, group, f"group {number}"))
         wrong += faults
         if faults:
             groups.append(GroupReplay())
             continue
         wide = {} if widths is None else {member: widths[member] for member in group.operators}
-        seen = GroupRun(network, group, near[number], double_buffered=double_buffered, widths=wide)
+        seen = GroupRun(network, group, near[number], double_buffered=double_buffered, widths=wide, homes=homes)
         done = seen.run()
-        done.peak_bytes += sum(network.tensors[tensor].bytes for tensor in near[number])
+        kept = [(memory, tensor) for tensor in near[number] for memory in kept_in(network, tensor, homes)]
+        done.peak_bytes += sum(network.tensors[tensor].bytes for _, tensor in kept)
+        for memory, tensor in kept:
+            done.held_bytes[memory] += network.tensors[tensor].bytes
+        for memory, room in enumerate(() if homes is None else homes.rooms):
+            if done.held_bytes[memory] > room:
+                text = f"the tiles do not fit into memory {memory} of the level"
+                wrong.append(Violation("over-capacity", f"group {number}", text, done.held_bytes[memory], room))
         if done.peak_bytes > capacity:
             text = "the tiles do not fit"
             wrong.append(Violation("over-capacity", f"group {number}", text, done.peak_bytes, capacity))
@@ -92,18 +126,33 @@ def replay_network(
         ]
         groups.append(done)
     if double_buffered:
-        _load_early(network, plan, groups, capacity)
+        _load_early(network, plan, groups, capacity, homes)
     return NetworkReplay(wrong, groups)
 
 
-def _load_early(network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], capacity: float) -> None:
+def kept_in(network: Network, tensor: int, homes: Homes | None) -> list[int]:
+    """Return the memories in which a tensor that is kept takes place: where it is made, and where it is read."""
+    if homes is None:
+        return [0]
+    found = {homes.served[MADE]}
+    for reader in network.consumers[tensor]:
+        read = zip(network.operators[reader].reads, homes.operands[reader], strict=True)
+        found |= {homes.served[operand] for access, operand in read if access.tensor == tensor}
+    return sorted(memory for memory in found if memory is not None)
+
+
+def _load_early(
+    network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], capacity: float, homes: Homes | None
+) -> None:
     """Let the first loads of a group pass while the one before runs, as far as they exist then and there is room."""
     for group, before, seen in zip(plan.groups, groups, groups[1:], strict=False):
-        there = {
-            tensor: size
-            for tensor, size in seen.first_bytes.items()
-            if network.producer.get(tensor) not in group.operators
-        }
+        there: dict[int, float] = {}
+        for (tensor, memory), size in seen.first_bytes.items():
+            if network.producer.get(tensor) not in group.operators:
+                there[memory] = there.get(memory, 0.0) + size
+        if homes is not None and before.held_bytes:
+            rooms = [room - held for room, held in zip(homes.rooms, before.held_bytes, strict=True)]
+            there = {memory: max(0.0, min(size, rooms[memory])) for memory, size in there.items()}
         seen.early_bytes = max(0.0, min(sum(there.values()), capacity - before.peak_bytes))
         before.peak_bytes += seen.early_bytes
 
@@ -150,91 +199,6 @@ def residents(network: Network, plan: NetworkPlan, wrong: list[Violation]) -> li
     return near
 
 
-def _group_faults(network: Network, group: Group, where: str) -> Iterator[Violation]:
-    members = group.operators
-    if not members or any(not 0 <= number < len(network.operators) for number in members):
-        yield Violation("empty-group", where, "has no operator, or an unknown one")
-        return
-    items = [network.operators[number] for number in members]
-    made: set[int] = set()
-    for number, item in zip(members, items, strict=True):
-        later = {a.tensor for other in members[members.index(number) + 1 :] for a in network.operators[other].reads}
-        if number != members[-1] and not any(access.tensor in later for access in item.writes):
-            yield Violation("not-connected", where, f"nothing after {item.name} reads what it makes")
-        inside = {network.producer[a.tensor] for a in item.reads if a.tensor in network.producer} & set(members)
-        if not {a.tensor for n in inside for a in network.operators[n].writes} <= made:
-            yield Violation("operator-order", where, f"{item.name} comes before what it reads")
-        made |= {access.tensor for access in item.writes}
-        if item.barrier and len(members) > 1:
-            yield Violation("barrier-fused", where, f"{item.name} cannot be fused: its inner structure is not known")
-    yield from loop_faults(network, group, where)
-
-
-def loop_faults(network: Network, group: Group, where: str) -> Iterator[Violation]:
-    """Yield what is wrong with the loops of a group."""
-    sink, seen, anchor = group.operators[-1], set(), None
-    steps = 1
-    for loop in group.loops:
-        text = f"loop over dimension {loop.dim} of operator {loop.operator}"
-        if loop.operator not in group.operators or not 0 <= loop.dim < len(network.operators[loop.operator].dims):
-            yield Violation("loop-unknown", where, f"{text}: there is no such dimension")
-            continue
-        item = network.operators[loop.operator]
-        size = item.dims[loop.dim]
-        if not 1 <= loop.tile <= size:
-            yield Violation("tile-size", where, f"{text}: tiles of {loop.tile}", loop.tile, size)
-            continue
-        steps *= -(-size // loop.tile)
-        if (loop.operator, loop.dim) in seen:
-            yield Violation("loop-twice", where, text)
-        seen.add((loop.operator, loop.dim))
-        if loop.dim in item.whole | item.running:
-            yield Violation("cut-row", where, f"{text}: {item.name} needs it whole")
-        if loop.operator == sink:
-            if anchor is not None:
-                yield Violation("loop-order", where, f"{text}: inside a loop of the anchor")
-        elif anchor not in {None, loop.operator} or loop.dim not in _reduced(item):
-            yield Violation("loop-order", where, f"{text}: neither of the sink nor a reduction of one anchor")
-        else:
-            anchor = loop.operator
-    cut = [at for at, loop in enumerate(group.loops) if loop.tile < network.operators[loop.operator].dims[loop.dim]]
-    for number, (_, place) in running(network, group).items():
-        if place != cut[-1]:
-            text = f"rows of {network.operators[number].name} are cut by a loop that is not the last one"
-            yield Violation("loop-order", where, text)
-    if steps > MOST_STEPS:
-        yield Violation("too-many-steps", where, "more steps than can be replayed", steps, MOST_STEPS)
-
-
-def running(network: Network, group: Group) -> dict[int, tuple[int, int]]:
-    """Return the operators whose rows are cut by sums over them: what these make, and the place of the loop."""
-    found = {}
-    places = {
-        loop.operator: place
-        for place, loop in enumerate(group.loops)
-        if loop.dim in _reduced(network.operators[loop.operator])
-        and loop.tile < network.operators[loop.operator].dims[loop.dim]
-    }
-    for number in group.operators:
-        adds = _adding(network, number) if network.operators[number].running else -1
-        if adds in places:
-            found[number] = (network.operators[adds].writes[0].tensor, places[adds])
-    return found
-
-
-def _adding(network: Network, number: int) -> int:
-    """Return the operator that adds up over the rows of another one: the first behind it that adds up at all."""
-    while True:
-        number = max(network.consumers[network.operators[number].writes[0].tensor])
-        if _reduced(network.operators[number]):
-            return number
-
-
-def _reduced(item: Operator) -> set[int]:
-    kept = {dim for axis in item.writes[0].axes for dim, _ in axis.terms}
-    return set(range(len(item.dims))) - kept
-
-
 class GroupRun:
     """The steps of one group, in pieces; what the step before had is known from piece to piece."""
 
@@ -246,7 +210,9 @@ class GroupRun:
         *,
         double_buffered: bool,
         widths: Mapping[int, Sequence[int]] | None = None,
+        homes: Homes | None = None,
     ) -> None:
+        self.homes = homes
         self.network, self.group, self.near, self.double = network, group, near, double_buffered
         self.widths = {f"work {number}": width for number, width in (widths or {}).items() if set(width) - {1}}
         self.items = {number: network.operators[number] for number in group.operators}
@@ -264,7 +230,7 @@ class GroupRun:
         self.extents: dict[str, tuple[int, ...]] = {}
         self.whole = {number: item.whole for number, item in self.items.items()}
         for number, item in self.items.items():
-            if item.running and _adding(network, number) not in group.operators:
+            if item.running and adding(network, number) not in group.operators:
                 self.whole[number] = item.whole | item.running
         self.running = running(network, group)
         self.scaled = dict.fromkeys(self.running, 0.0)
@@ -358,11 +324,27 @@ class GroupRun:
         self.trails.setdefault(name, hashlib.sha256()).update(np.stack([seen.low, seen.high]).tobytes())
         return seen.volume
 
+    def _homes(self, name: str) -> tuple[int, list[int]]:
+        """Return which operand a box is, and the memories that it takes place in."""
+        if name.startswith("read"):
+            number, place = map(int, name.removeprefix("read ").split("."))
+            operand = 0 if self.homes is None else self.homes.operands[number][place]
+            home = 0 if self.homes is None else self.homes.served[operand]
+            return operand, [] if home is None else [home]
+        if self.homes is None:
+            return MADE, [0]
+        found = {self.homes.served[MADE]}
+        for number, item in self.items.items():
+            for access, operand in zip(item.reads, self.homes.operands[number], strict=True):
+                if access.tensor == self.tensor[name]:
+                    found.add(self.homes.served[operand])
+        return MADE, sorted(memory for memory in found if memory is not None)
+
     def _amounts(self, steps: int) -> GroupReplay:
-        result, tensors = GroupReplay(steps=steps), self.network.tensors
-        stored, held = self.stored(), 0.0
-        passing: dict[int, float] = {}
-        seen: set[tuple[int, bytes]] = set()
+        result, tensors = GroupReplay(steps=steps, loads_of=[[0.0] * (MADE + 1)]), self.network.tensors
+        stored, held = self.stored(), [0.0] * (1 if self.homes is None else len(self.homes.rooms))
+        passing: dict[tuple[int, int], float] = {}
+        seen: set[tuple[int, int, bytes]] = set()
         sink_tensor = self.items[self.group.operators[-1]].writes[0].tensor
         for name in self.most:
             if name.startswith("work"):
@@ -374,51 +356,78 @@ class GroupRun:
                 continue
             tensor = self.tensor[name]
             size = tensors[tensor].bits / 8
+            operand, memories = self._homes(name)
+            if name.startswith("made") and self.homes is not None:
+                self._copy(tensor, self.moved[name] * size, result)
             if tensor in self.near:
                 if tensor in self.inside and tensors[tensor].is_output:
                     result.stores_bytes += tensors[tensor].elements * size
                 continue
+            if not memories:
+                continue
             buffer = self.most[name] * size * (2 if self.double and self.changes[name] else 1)
             if name.startswith("read"):
-                trail = (tensor, self.trails[name].digest())
+                trail = (tensor, memories[0], self.trails[name].digest())
                 if trail in seen:  # one buffer serves accesses that are alike in every step
                     result.shared.add(name)
                     continue
                 seen.add(trail)
-                result.loads_bytes += self.moved[name] * size
+                result.loads_of[0][operand] += self.moved[name] * size
                 result.ends_bytes += self.first[name] * size
-                result.first_bytes[tensor] = result.first_bytes.get(tensor, 0.0) + self.first[name] * size
-                held += buffer
+                first = (tensor, memories[0])
+                result.first_bytes[first] = result.first_bytes.get(first, 0.0) + self.first[name] * size
             elif tensor in stored:
                 result.stores_bytes += self.moved[name] * size
                 result.ends_bytes += math.prod(high - low + 1 for low, high in self.last[name]) * size
                 if tensor == sink_tensor:  # partial sums come back
-                    result.loads_bytes += (self.moved[name] - tensors[tensor].elements) * size
-                held += buffer
+                    result.loads_of[0][MADE] += (self.moved[name] - tensors[tensor].elements) * size
             elif self.same[name] > 0:
-                held += self.most[name] * size
+                buffer = self.most[name] * size
             else:
-                passing[tensor] = self.most[name] * size
-        for number in self.running:  # the largest element of a row so far, and a sum
+                passing |= {(tensor, memory): self.most[name] * size for memory in memories}
+                continue
+            for memory in memories:
+                held[memory] += buffer
+        self._hold_rows(held)
+        result.loads_bytes = sum(result.loads_of[0])
+        every = range(len(held))
+        result.held_bytes = [held[memory] + self._most_passing(passing, {memory}) for memory in every]
+        result.peak_bytes = sum(held) + self._most_passing(passing, set(every))
+        return result
+
+    def _hold_rows(self, held: list[float]) -> None:
+        """Add the largest element of a row so far, and a sum, of all rows that are cut."""
+        for number in self.running:
             (row,) = self.items[number].running
             target = self.items[number].writes[0]
             sides = zip(target.axes, self.extents[f"made {target.tensor}"], strict=True)
             rows = math.prod(extent for index, extent in sides if all(dim != row for dim, _ in index.terms))
-            held += 2 * rows * tensors[target.tensor].bits / 8
-        result.peak_bytes = held + self._most_passing(passing)
-        return result
+            memory = 0 if self.homes is None else self.homes.served[MADE] or 0
+            held[memory] += 2 * rows * self.network.tensors[target.tensor].bits / 8
 
-    def _most_passing(self, sizes: dict[int, float]) -> float:
-        """Return the most that tensors take which are made and used up within a step."""
+    def _copy(self, tensor: int, made_bytes: float, result: GroupReplay) -> None:
+        """Count what is made and copied to the memories of its readers, here or, where it stays near, later."""
+        assert self.homes is not None
+        copies = set()
+        for reader in self.network.consumers[tensor]:
+            if reader in self.items or tensor in self.near:
+                read = zip(self.network.operators[reader].reads, self.homes.operands[reader], strict=True)
+                copies |= {operand for access, operand in read if access.tensor == tensor}
+        apart = {self.homes.served[operand]: operand for operand in copies} | {self.homes.served[MADE]: MADE}
+        for operand in set(apart.values()) - {MADE}:
+            result.copied_of[operand] = result.copied_of.get(operand, 0.0) + made_bytes
+
+    def _most_passing(self, sizes: dict[tuple[int, int], float], memories: set[int]) -> float:
+        """Return the most that tensors take, in some memories, which are made and used up within a step."""
         most = 0.0
         for at in range(len(self.group.operators)):
             alive = 0.0
-            for tensor, size in sizes.items():
+            for (tensor, memory), size in sizes.items():
                 made = self.group.operators.index(self.network.producer[tensor])
                 readers = [
                     n for n, number in enumerate(self.group.operators) if number in self.network.consumers[tensor]
                 ]
-                alive += size if made <= at <= max(readers) else 0.0
+                alive += size if memory in memories and made <= at <= max(readers) else 0.0
             most = max(most, alive)
         return most
 
@@ -426,11 +435,14 @@ class GroupRun:
         tensors = self.network.tensors
         read = {access.tensor for access in item.reads} - self.near
         made = [a.tensor for a in item.writes if a.tensor not in self.near or tensors[a.tensor].is_output]
+        loads = float(sum(tensors[tensor].bytes for tensor in read))
         return GroupReplay(
-            float(sum(tensors[tensor].bytes for tensor in read)),
+            loads,
             float(sum(tensors[tensor].bytes for tensor in made)),
             {number: item.work},
             {number: item.work},
+            loads_of=[[loads, *[0.0] * MADE]],
+            held_bytes=[0.0] * (1 if self.homes is None else len(self.homes.rooms)),
         )
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.tensor.check.accesses import Range, passes
-from shorthaul.tensor.check.network_replay import GroupReplay, GroupRun, residents
+from shorthaul.tensor.check.edges import beginning_s, ending_s, single_s, tiles_of
+from shorthaul.tensor.check.network_replay import MADE, GroupReplay, GroupRun, residents
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
 
@@ -24,6 +25,7 @@ _AT_ONCE = 2**16
 class Pace:
     """How fast a machine is: seconds of an operation of each operator, and of a byte of each level but the innermost.
 
+    ``ports`` are those of memories that have one of their own: the level, the operands that pass, seconds of a byte.
     ``buffered`` says of every level but the outermost whether it is double buffered; ``widths`` how many positions of
     each dimension of an operator are computed at once.
     """
@@ -32,6 +34,16 @@ class Pace:
     byte_s: Sequence[float]
     buffered: Sequence[bool]
     widths: Sequence[Sequence[int]]
+    ports: Sequence[tuple[int, frozenset[int], float]] = ()
+
+    def inner_s(self, moved: Sequence[Sequence[float]]) -> list[float]:
+        """Return the seconds of what passes by level inside and operand (:class:`GroupReplay`): of the busiest port."""
+        found = [sum(amounts) * self.byte_s[at + 1] for at, amounts in enumerate(moved)]
+        for level, operands, byte_s in self.ports if moved else ():
+            amounts = moved[level - 1]
+            passing = sum(amount for end, amount in enumerate(amounts) if min(end, MADE) in operands)
+            found[level - 1] = max(found[level - 1], passing * byte_s)
+        return found
 
 
 def time_steps(network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], pace: Pace) -> None:
@@ -39,12 +51,17 @@ def time_steps(network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay
 
     What changes with a box has its place twice. It passes while the iteration before runs, of the innermost loop that
     the box follows (stores: while the next one does). An iteration takes what its parts take together, or what passes
-    during it, a step what its operations take, or what passes beside it.
+    during it, a step what its operations take, or what passes beside it. Of what is loaded for the first step and
+    stored after the last one a part passes beside the tiles of these (:mod:`edges`).
     """
     near = residents(network, plan, [])
+    made: set[int] = set()
     for number, (group, seen) in enumerate(zip(plan.groups, groups, strict=True)):
         if seen.operations:
-            seen.steps_s = _Times(network, group, near[number], seen, pace).seconds()
+            times = _Times(network, group, near[number], seen, pace)
+            seen.steps_s = times.seconds()
+            seen.beside_s = times.beside(made)
+        made = {access.tensor for member in group.operators for access in network.operators[member].writes}
 
 
 @dataclass(slots=True)
@@ -58,6 +75,8 @@ class _Times:
     pace: Pace
     trips: list[int] = field(default_factory=list)
     last: dict[str, tuple[list[tuple[int, int]], float]] = field(default_factory=dict)
+    #: Of the first and the last step: seconds by operator, all seconds, and those in which nothing passes beside.
+    ends: list[tuple[dict[int, float], float, float]] = field(default_factory=list)
 
     def seconds(self) -> float:
         """Return the seconds of all steps, with nothing before the first and after the last of them."""
@@ -105,7 +124,60 @@ class _Times:
                 done[number] = done[number] + operations
                 shares[number] = shares[number] + operations / max(self.seen.operations[number], 1e-300)
             work[start:end] = self._work(done, shares)
+            for edge in [0] * (start == 0) + [-1] * (end == steps):
+                each_s = {n: float(amounts[edge]) * self.pace.operation_s[n] for n, amounts in done.items()}
+                self.ends.append((each_s, float(work[start:end][edge]), 0.0))
         return self._in_a_row(work, passing)
+
+    def beside(self, made: set[int]) -> float:
+        """Return the seconds of first loads and last stores that pass beside the first and the last step.
+
+        Nothing of ``made``, by the group before, is loaded before this one begins.
+        """
+        members, run = self.group.operators, GroupRun(self.network, self.group, self.near, double_buffered=True)
+        if not self.pace.buffered[0] or not self.ends:
+            return 0.0
+        stored, byte_s = run.stored(), self.pace.byte_s[0]
+        cuts = {tiled.operator: tiled.loops for tiled in self.group.inner if tiled.level == 2}
+        spared = []
+        for is_last, (seconds, whole_s, idle_s) in zip((False, True), self.ends, strict=True):
+            boxes = dict(run.boxes(self._step(is_last=is_last)))
+            order: list[tuple[Floats, Floats, Floats, Floats]] = []
+            for number in members:
+                region, item = boxes[f"work {number}"], self.network.operators[number]
+                tiles = tiles_of(item, region, cuts.get(number, ()))
+                loads, ready, stores = (np.zeros(len(tiles.share)) for _ in range(3))
+                for place, access in enumerate(item.reads):
+                    name = f"read {number}.{place}"
+                    if name in boxes and access.tensor not in self.near and name not in self.seen.shared:
+                        share = tiles.first_read(access, region) * self._seconds_of(boxes[name], access.tensor)
+                        loads, ready = loads + share, ready + share * (access.tensor not in made)
+                target = item.writes[0].tensor
+                if target in stored and target not in self.near:
+                    stores = tiles.last_made() * self._seconds_of(boxes[f"made {target}"], target)
+                work = tiles.share * whole_s * seconds.get(number, 0.0) / max(sum(seconds.values()), 1e-300)
+                order.append((work, loads, ready, stores))
+            work, loads, ready, stores = (np.concatenate(parts) for parts in zip(*order, strict=True))
+            early = self.seen.early_bytes * byte_s
+            begun_s, ended_s = whole_s + loads.sum() - min(early, ready.sum()), whole_s + stores.sum()
+            if math.prod(self.trips) == 1:
+                return max(0.0, float(begun_s + stores.sum() - single_s(work, loads, ready, early, stores)))
+            gain = ended_s - ending_s(work, stores) if is_last else begun_s - beginning_s(work, loads, ready, early)
+            spared.append(max(0.0, min(float(gain), idle_s)))
+        return sum(spared)
+
+    def _seconds_of(self, box: Sequence[Range], tensor: int) -> float:
+        volume = math.prod(float(max(0, int(high[-1]) - int(low[-1]) + 1)) for low, high in box)
+        return volume * self.network.tensors[tensor].bits / 8 * self.pace.byte_s[0]
+
+    def _step(self, *, is_last: bool) -> dict[tuple[int, int], Range]:
+        """Return the tiles of the first or the last step."""
+        tiles = {}
+        for loop, trips in zip(self.group.loops, self.trips, strict=True):
+            low = (trips - 1) * loop.tile if is_last else 0
+            size = self.network.operators[loop.operator].dims[loop.dim]
+            tiles[loop.operator, loop.dim] = np.array([low]), np.array([min(low + loop.tile, size) - 1])
+        return tiles
 
     def _levels(self, run: GroupRun, sizes: Sequence[int]) -> dict[str, int]:
         """Return the innermost loop of several tiles that each box follows, -1 for none."""
@@ -156,17 +228,19 @@ class _Times:
         inner = np.zeros((len(self.pace.byte_s) - 1, count))
         for number, operations in done.items():
             units[self.network.operators[number].unit] += operations * self.pace.operation_s[number]
-            for at, moved in enumerate(self.seen.inner_of.get(number, ())):
-                inner[at] += shares[number] * moved * self.pace.byte_s[at + 1]
+            for at, seconds in enumerate(self.pace.inner_s(self.seen.inner_of.get(number, ()))):
+                inner[at] += shares[number] * seconds
         overlapping = [side for side, is_double in zip(inner, self.pace.buffered[1:], strict=True) if is_double]
         return np.asarray(np.max([*units.values(), *overlapping], axis=0))
 
     def _in_a_row(self, work: Floats, passing: Sequence[Floats]) -> float:
-        """Return the seconds of all iterations of the outermost loop."""
-        time, moved = work, np.zeros(len(work))
+        """Return the seconds of all iterations of the outermost loop; note what is idle beside the first and last."""
+        time, moved, idle = work, np.zeros(len(work)), [math.inf, math.inf]
         if self.pace.buffered[0]:
             for count, bytes_passing in zip(reversed(self.trips), reversed(passing), strict=True):
                 moved = moved + bytes_passing * self.pace.byte_s[0]
+                idle = [min(before, float(time[at] - moved[at])) for before, at in zip(idle, (0, -1), strict=True)]
                 time = np.maximum(time, moved).reshape(-1, count).sum(1)
                 moved = moved.reshape(-1, count).sum(1)
+        self.ends = [(*end[:2], own) for end, own in zip(self.ends, idle, strict=True)]
         return float(time.sum())

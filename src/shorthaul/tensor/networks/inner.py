@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from shorthaul.tensor.networks.boxes import is_one_to_one, tiles, touched
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Index, Network, Operator, Tensor
+from shorthaul.tensor.networks.operands import OUTPUTS
 from shorthaul.tensor.networks.plan import Group, Inner, Loop
-from shorthaul.tensor.networks.tiling import best_tiling
+from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 
 
 def region_network(network: Network, number: int, extents: Sequence[int]) -> Network:
@@ -68,31 +70,51 @@ class InnerTilings:
 
     def __init__(self, network: Network, machine: Machine) -> None:
         self.network, self.machine = network, machine
-        self._known: dict[tuple[object, ...], tuple[Loop, ...] | None] = {}
+        self._inside = [machine.inside(level - 1) for level in range(2, len(machine.levels))]
+        self._known: dict[tuple[object, ...], Tiled | None] = {}
 
     def of(self, group: Group) -> tuple[Inner, ...]:
         """Return the tiles of every operator of a group for every level inside of the first near one."""
-        if self.network.operators[group.operators[-1]].barrier:
-            return ()
-        found = []
-        for number, region in largest_regions(self.network, group).items():
-            extents = region
-            for level in range(2, len(self.machine.levels)):
-                loops = self._loops(number, extents, level)
-                if loops is None:
-                    break
-                cut = {loop.dim: loop.tile for loop in loops}
-                extents = tuple(cut.get(dim, size) for dim, size in enumerate(extents))
-                found.append(Inner(number, level, tuple(Loop(number, loop.dim, loop.tile) for loop in loops)))
-        return tuple(sorted(found, key=lambda item: (item.operator, item.level)))
+        return self.costed(group)[0]
 
-    def _loops(self, number: int, extents: tuple[int, ...], level: int) -> tuple[Loop, ...] | None:
+    def costed(self, group: Group) -> tuple[tuple[Inner, ...], list[float], float]:
+        """Return the tiles of a group, the seconds in which what they move passes each level, and its joules.
+
+        Where a machine file has no energies there are none.
+        """
+        seconds, joules = [0.0] * len(self._inside), 0.0
+        found: list[Inner] = []
+        if self.network.operators[group.operators[-1]].barrier:
+            return (), seconds, joules
+        for number, region in largest_regions(self.network, group).items():
+            extents, operator = region, self.network.operators[number]
+            for level, inside in enumerate(self._inside, 2):
+                times = math.prod(operator.dims) / max(1, math.prod(extents))
+                tiled = self._tiled(number, extents, level)
+                if tiled is None:
+                    accesses = (*operator.reads, *operator.writes)
+                    touched_bytes = sum(self.network.tensors[access.tensor].bits / 8 for access in accesses)
+                    for at in range(level - 2, len(self._inside)):
+                        rate = self._inside[at].levels[0].bandwidth_bytes_per_s
+                        seconds[at] += math.prod(operator.dims) * touched_bytes / rate
+                    break
+                goes_on = 1 - math.prod(extents[dim] / operator.dims[dim] for dim in operator.reduced)
+                again = goes_on * tiled.stores if inside.served(1)[OUTPUTS] is not None else 0.0
+                seconds[level - 2] += (tiled.moved_s + again / inside.levels[0].bandwidth_bytes_per_s) * times
+                worth = tiled.worth + inside.traffic_weights()[OUTPUTS] * again
+                joules += inside.joules_moved(tiled.loads + again, tiled.stores, worth) * times
+                cut = {loop.dim: loop.tile for loop in tiled.group.loops}
+                extents = tuple(cut.get(dim, size) for dim, size in enumerate(extents))
+                loops = tuple(Loop(number, loop.dim, loop.tile) for loop in tiled.group.loops)
+                found.append(Inner(number, level, loops))
+        return tuple(sorted(found, key=lambda item: (item.operator, item.level))), seconds, joules
+
+    def _tiled(self, number: int, extents: tuple[int, ...], level: int) -> Tiled | None:
         alone = region_network(self.network, number, extents)
         item = alone.operators[0]
         bits = tuple(tensor.bits for tensor in alone.tensors)
         form = (level, bits, item.dims, item.reads, item.writes, item.work, item.unit, item.whole)
         if form not in self._known:
             capacity = float(self.machine.levels[level].capacity_bytes or 0)
-            tiled = best_tiling(alone, (0,), self.machine.inside(level - 1), frozenset(), capacity)
-            self._known[form] = None if tiled is None else tiled.group.loops
+            self._known[form] = best_tiling(alone, (0,), self._inside[level - 2], frozenset(), capacity)
         return self._known[form]

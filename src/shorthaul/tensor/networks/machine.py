@@ -7,19 +7,24 @@ from pathlib import Path
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.files import load_machine_file
-from shorthaul.core.machines.memories import joules_per_byte, levels_of
-from shorthaul.core.machines.schema import ArraySide, LevelSection, MachineFile, UnitSection
+from shorthaul.core.machines.memories import levels_of
+from shorthaul.core.machines.schema import OPERANDS, ArraySide, LevelSection, MachineFile, UnitSection
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Memories from the outermost, which holds everything, to the innermost; units; all amounts in SI units."""
+    """Memories from the outermost, which holds everything, to the innermost; units; all amounts in SI units.
+
+    Of what lies inside of a memory (``is_inside``), nothing waits for first loads and last stores: tiles of the memory
+    follow one another.
+    """
 
     name: str
     levels: tuple[LevelSection, ...]
     clock_hz: float
     units: dict[str, UnitSection]
     array: tuple[ArraySide, ...] = ()
+    is_inside: bool = False
 
     def seconds_per_operation(self, unit: str, bits: int) -> float:
         """Return the time of one operation on operands of so many bits."""
@@ -31,11 +36,37 @@ class Machine:
     def most_row_bytes(self) -> float:
         """Return the bytes of a row, read and written, that fits next to the outermost memory beside the next one."""
         level = self.levels[1]
-        return float(level.capacity_bytes or 0) / (2 if level.double_buffered else 1)
+        rooms = self.capacities(1)
+        ends = [rooms[number] for name in ("inputs", "outputs") if (number := level.memory_of(name)) is not None]
+        return min(ends) / (2 if level.double_buffered else 1)
 
     def inside(self, outer: int) -> Machine:
         """Return the machine whose outermost memory is the level ``outer``."""
-        return Machine(self.name, self.levels[outer:], self.clock_hz, self.units, self.array)
+        return Machine(self.name, self.levels[outer:], self.clock_hz, self.units, self.array, is_inside=True)
+
+    def capacities(self, level: int) -> tuple[float, ...]:
+        """Return the bytes of every memory of a level."""
+        section = self.levels[level]
+        whole = section.capacity_bytes or 0
+        return tuple(float(memory.capacity_bytes or whole) for memory in section.memories) or (float(whole),)
+
+    def served(self, level: int) -> tuple[int | None, ...]:
+        """Return the memory of a level that inputs, weights and outputs have, None for no memory."""
+        return tuple(self.levels[level].memory_of(name) for name in OPERANDS)
+
+    def traffic_weights(self) -> tuple[float, ...]:
+        """Return what a byte is worth that passes the outermost memory, against the mean: loads by operand, stores.
+
+        Where a memory serves operands of its own, it is the energy that tells.
+        """
+        if not self.levels[0].memories and not self.levels[1].memories:
+            return (1.0,) * (len(OPERANDS) + 1)
+        found = [self.joules_per_byte(0, inward=True, operand=number) for number in range(len(OPERANDS))]
+        found.append(self.joules_per_byte(0, inward=False, operand=2))
+        known = [each for each in found if each is not None]
+        if len(known) < len(found) or not sum(known):
+            return (1.0,) * len(found)
+        return tuple(each * len(known) / sum(known) for each in known)
 
     def joules_per_operation(self, unit: str, bits: int) -> float | None:
         """Return the energy of one operation, None where the machine file has none."""
@@ -46,10 +77,33 @@ class Machine:
         pj = energies[min(enough)] if enough else energies[max(energies)] * bits / max(energies)
         return pj * 1e-12
 
-    def joules_per_byte(self, outer: int, *, inward: bool) -> float | None:
-        """Return the energy of a byte between a level and the next inner one, None where the machine file has none."""
+    def joules_per_byte(self, outer: int, *, inward: bool, operand: int) -> float | None:
+        """Return the energy of a byte between a level and the next inner one, None where the machine file has none.
+
+        ``operand`` is its number among inputs, weights and outputs.
+        """
         source, target = self.levels[outer], self.levels[outer + 1]
-        return joules_per_byte(source, target) if inward else joules_per_byte(target, source)
+        if not inward:
+            source, target = target, source
+        read, write = source.energy(OPERANDS[operand], "read"), target.energy(OPERANDS[operand], "write")
+        return None if read is None or write is None else (read + write) * 1e-12
+
+    def joules_moved(self, loads: float, stores: float, worth: float) -> float:
+        """Return the energy of what passes the outermost memory, ``worth`` by what it is worth; 0 if unknown."""
+        found = [self.joules_per_byte(0, inward=True, operand=number) for number in range(len(OPERANDS))]
+        out = self.joules_per_byte(0, inward=False, operand=2)
+        known = [each for each in (*found, out) if each is not None]
+        if len(known) <= len(found):
+            return 0.0
+        if self.levels[0].memories or self.levels[1].memories:
+            return worth * sum(known) / len(known)
+        return loads * known[0] + stores * known[-1]
+
+    def joules_to_copy(self, operand: int) -> float | None:
+        """Return the energy of a byte that is made next to the outermost memory and copied to another one there."""
+        level = self.levels[1]
+        read, write = level.energy("outputs", "read"), level.energy(OPERANDS[operand], "write")
+        return None if read is None or write is None else (read + write) * 1e-12
 
 
 def load_machine(machine: str | Path) -> Machine:

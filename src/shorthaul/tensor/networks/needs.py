@@ -7,6 +7,7 @@ positions per axis can name.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.boxes import blocks, is_one_to_one
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Expand, Index, Network, Operator, Permute, Regroup, Stride
+from shorthaul.tensor.networks.operands import OUTPUTS, operands_of
 
 Positions = list[npt.NDArray[np.bool_]]
 #: Elements of axes that a view regroups, of which those needed are followed one by one.
@@ -47,28 +49,37 @@ def demands(network: Network, machine: Machine) -> dict[int, Demand]:
     inside = [
         max(float(inner.capacity_bytes or 0) for inner in machine.levels[at:]) for at in range(2, len(machine.levels))
     ]
+    served = [machine.served(at) for at in range(2, len(machine.levels))]
     for number, dims in _needed(network).items():
         operator = network.operators[number]
         read: dict[int, float] = {}
-        inner: dict[int, float] = {}
-        for access in operator.reads:
+        inner: list[dict[int, float]] = [{} for _ in served]
+        for access, operand in zip(operator.reads, operands_of(operator), strict=True):
             amount = _elements(network, operator, access, dims) * network.tensors[access.tensor].bits / 8
             read[access.tensor] = max(read.get(access.tensor, 0.0), amount)
             # A part of a region takes its share of what the region touches, at least, as what parts have in common
             # counts for both. That fails where places lie between those that are read, in transposed convolutions.
             if not operator.barrier and all(index.divisor == 1 for index in access.axes):
-                inner[access.tensor] = max(inner.get(access.tensor, 0.0), amount)
+                for passing, memories in zip(inner, served, strict=True):
+                    if memories[operand] is not None:
+                        passing[access.tensor] = max(passing.get(access.tensor, 0.0), amount)
         if not operator.barrier:
             target = operator.writes[0]
             made = math.prod(int(dims[dim].sum()) for index in target.axes for dim, _ in index.terms)
-            inner[target.tensor] = made * network.tensors[target.tensor].bits / 8
+            for passing, memories in zip(inner, served, strict=True):
+                if memories[OUTPUTS] is not None:
+                    passing[target.tensor] = made * network.tensors[target.tensor].bits / 8
         filled = 1
         for mask, width in zip(dims, spread(operator, machine.array), strict=True):
             count = int(mask.sum())
             filled *= -(-count // width) * width if count == len(mask) else count
-        touched = sum(inner.values())
-        tiled = [_least_by_tiles(network, operator, dims, capacity) for capacity in inside]
-        found[number] = Demand(filled * operator.work, read, tuple(max(touched, amount) for amount in tiled))
+        # Of an operand without a memory somewhere inside, tiles may change there for nothing.
+        tiled = [
+            0.0 if None in itertools.chain(*served[at:]) else _least_by_tiles(network, operator, dims, capacity)
+            for at, capacity in enumerate(inside)
+        ]
+        passed = (max(sum(passing.values()), amount) for passing, amount in zip(inner, tiled, strict=True))
+        found[number] = Demand(filled * operator.work, read, tuple(passed))
     return found
 
 

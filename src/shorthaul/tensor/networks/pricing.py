@@ -20,6 +20,7 @@ from shorthaul.tensor.networks.boxes import Box, Key, Span, tiles, touched
 from shorthaul.tensor.networks.loops import Shape
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.operands import OUTPUTS, homes, operands_of
 from shorthaul.tensor.networks.stepping import Passing, Sides, changes, come_back, stays, steps_seconds
 
 Floats = npt.NDArray[np.float64]
@@ -42,7 +43,7 @@ class Part:
     """One box of a group: a tensor read, made or stored, or the region of an operator.
 
     What is read ``aside`` is near already, or has a buffer of another one: it only passes further inside. What is late
-    is made by the group before.
+    is made by the group before. It takes place in the memories ``homes``; ``operand`` is what it is read as.
     """
 
     role: Literal["read", "aside", "inner", "stored", "sink", "work"]
@@ -54,6 +55,10 @@ class Part:
     live: tuple[int, int] = (0, 0)
     #: Of the region of an operator: how many positions of each dimension the array computes at once.
     widths: tuple[int, ...] = ()
+    operand: int = OUTPUTS
+    homes: tuple[int, ...] = (0,)
+    #: The operators that take it to the next inner memory, or make it there.
+    reach: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,8 @@ class Beside:
 class Prices:
     """Amounts for many tilings of a group: bytes loaded and stored, seconds of compute, the peak in bytes.
 
+    Of a level with several memories the peak is what the fullest one would make of the whole; ``worth`` are the bytes
+    loaded and stored by what they are worth (:meth:`Machine.traffic_weights`), ``moved_s`` the seconds that they take.
     ``ends`` are the bytes loaded for the first step and stored after the last one, ``inner`` those that pass to the
     next inner memory at least: what an operator touches in a step, once. ``steps_s`` are the seconds of the steps one
     after the other, with what passes beside them (:mod:`stepping`). ``first`` are the bytes loaded for the first step
@@ -92,6 +99,8 @@ class Prices:
     inner: Floats
     steps_s: Floats
     first: Floats
+    worth: Floats
+    moved_s: Floats
 
     def latency(self, machine: Machine, beside: Beside | None = None) -> Floats:
         """Return the seconds that each tiling takes: nothing overlaps the first load, nor the last store.
@@ -99,8 +108,10 @@ class Prices:
         With others ``beside`` it, the first loads that these take, and what they save by loads of their own, count.
         """
         rate = machine.levels[0].bandwidth_bytes_per_s
-        memory = (self.loads + self.stores) / rate
+        memory = self.moved_s
         inside, ends = self.steps_s, self.ends / rate
+        if machine.is_inside:
+            inside, ends = np.maximum(self.matrix_s, self.vector_s), np.zeros(1)
         if not machine.levels[1].double_buffered:
             found = memory + inside
         elif beside is None:
@@ -142,6 +153,10 @@ class GroupPricer:
         self.cut, self.near, self.late = cut, near, late
         self.network, self.operators, self.machine, self.shape = network, tuple(operators), machine, shape
         self.stored = stored
+        self.operands = {number: operands_of(network.operators[number]) for number in self.operators}
+        self.rooms, self.weights = machine.capacities(1), machine.traffic_weights()
+        whole = float(machine.levels[1].capacity_bytes or 0)
+        self.shares = [whole / room if room else 1.0 for room in self.rooms]
         self.keys = (*shape.sink, *shape.inner)
         self.candidates: dict[Key, list[int]] = {}
         self.trips: dict[Key, Floats] = {}
@@ -158,8 +173,12 @@ class GroupPricer:
         for at, number in enumerate(self.operators):
             for access in network.operators[number].reads:
                 last_use[access.tensor] = at
-        for number, tensor, _ in found.read:
-            self.parts.append(Part("read", number, network.tensors[tensor].bits / 8, 1.0, tensor in self.late))
+        served = self.machine.served(1)
+        for (number, tensor, _), operand in zip(found.read, self._operands_read(), strict=True):
+            own = tuple(home for home in (served[operand],) if home is not None)
+            bits = network.tensors[tensor].bits
+            part = Part("read", number, bits / 8, 1.0, tensor in self.late, operand=operand, homes=own)
+            self.parts.append(part)
         for tensor in found.made:
             is_sink = tensor == network.operators[self.operators[-1]].writes[0].tensor
             role: Literal["sink", "stored", "inner"] = (
@@ -167,7 +186,9 @@ class GroupPricer:
             )
             at = self.operators.index(network.producer[tensor])
             live = (at, last_use.get(tensor, at))
-            self.parts.append(Part(role, tensor, network.tensors[tensor].bits / 8, 1.0, live=live))
+            readers = [reader for reader in network.consumers[tensor] if reader in self.operators]
+            near_by = homes(network, self.machine, tensor, readers)
+            self.parts.append(Part(role, tensor, network.tensors[tensor].bits / 8, 1.0, live=live, homes=near_by))
         for number in found.regions:
             operator = network.operators[number]
             seconds = self.machine.seconds_per_operation(operator.unit, network.bits(number))
@@ -182,9 +203,12 @@ class GroupPricer:
                 self.covers &= all(span.of or span.lengths()[0] == n for span, n in zip(box, shape, strict=True))
         shares = self._shared_buffers(self.cut)
         shares |= {number for number, (_, tensor, _) in enumerate(found.read) if tensor in self.near}
+        kept_out = {n for n, part in enumerate(self.parts) if not part.homes}
         if len(self.machine.levels) > 2:
             self.parts = [replace(p, role="aside") if number in shares else p for number, p in enumerate(self.parts)]
             shares = set()
+        shares |= kept_out
+        self.parts = [p if p.role == "work" else replace(p, reach=self._touching(p)) for p in self.parts]
         self.parts = [part for number, part in enumerate(self.parts) if number not in shares]
         self.dropped = shares
 
@@ -193,30 +217,40 @@ class GroupPricer:
         tensors = [number for operator in self.operators for number in self._outside(operator)]
         if len(set(tensors)) == len(tensors):
             return set()
-        marks: list[list[object]] = []
+        served = self.machine.served(1)
+        marks: list[list[object]] = [[served[operand]] for operand in self._operands_read()]
         for key in (None, *self.keys):
             loops = {} if key is None else {key: tiles(self.shape.sizes[key], cut.get(key, 1), key)}
             found = touched(self.network, self.operators, loops)
-            marks = marks or [[] for _ in found.read]
             for mark, (_, tensor, box) in zip(marks, found.read, strict=True):
                 mark.append((tensor, tuple((span.low.tobytes(), span.high.tobytes()) for span in box)))
         first: dict[tuple[object, ...], int] = {}
         return {number for number, mark in enumerate(marks) if first.setdefault(tuple(mark), number) != number}
+
+    def _operands_read(self) -> list[int]:
+        """Return, for every access to a tensor from outside, which operand it is."""
+        found = []
+        for number in reversed(self.operators):
+            operator = self.network.operators[number]
+            for access, operand in zip(operator.reads, self.operands[number], strict=True):
+                if self.network.producer.get(access.tensor) not in self.operators:
+                    found.append(operand)
+        return found
 
     def _outside(self, operator: int) -> list[int]:
         """Return the tensors that an operator reads from outside of the group, one for every access."""
         read = [access.tensor for access in self.network.operators[operator].reads]
         return [tensor for tensor in read if self.network.producer.get(tensor) not in self.operators]
 
-    def _touching(self, part: Part) -> list[int]:
-        """Return the operators that read or make what a part is."""
+    def _touching(self, part: Part) -> tuple[int, ...]:
+        served = self.machine.served(2) if len(self.machine.levels) > 2 else (0,) * (OUTPUTS + 1)
         if part.role in {"read", "aside"}:
-            return [part.number]
-        return [
-            n
-            for n in self.operators
-            if n == self.network.producer[part.number] or n in self.network.consumers[part.number]
-        ]
+            return (part.number,) if served[part.operand] is not None else ()
+        uses = [(self.network.producer[part.number], OUTPUTS)]
+        for number in self.operators:
+            read = zip(self.network.operators[number].reads, self.operands[number], strict=True)
+            uses += [(number, operand) for access, operand in read if access.tensor == part.number]
+        return tuple(dict.fromkeys(number for number, operand in uses if served[operand] is not None))
 
     def _alike(self) -> list[Part]:
         """Return the parts, where those that are read alike, as the pieces of a concatenation, are one."""
@@ -227,7 +261,7 @@ class GroupPricer:
                 sums = (
                     (key, *(getattr(f, item.name).tobytes() for item in fields(f))) for key, f in part.factors.items()
                 )
-                like = (part.number, part.is_late, part.constant, frozenset(sums))
+                like = (part.number, part.is_late, part.operand, part.constant, frozenset(sums))
             known = found.get(like)
             found[like] = part if known is None else replace(known, unit=known.unit + part.unit)
         return list(found.values())
@@ -287,12 +321,13 @@ class GroupPricer:
         """
         count = len(next(iter(chosen.values()))) if chosen else 1
         trips = [self.trips[key][chosen[key]] for key in order]
-        loads, stores, kept_bytes, ends, begins = (np.zeros(count) for _ in range(5))
-        live = np.zeros((len(self.operators), count))
+        stores, ends, begins = (np.zeros(count) for _ in range(3))
+        operand_loads, kept = np.zeros((OUTPUTS + 1, count)), np.zeros((len(self.rooms), count))
+        live = np.zeros((len(self.rooms), len(self.operators), count))
         buffered = self.machine.levels[1].double_buffered
         touched_bytes = {number: np.zeros(count) for number in self.operators}
         regions: dict[int, tuple[Floats, Floats, float]] = {}
-        passing, by_step = Passing(trips), by_step and bool(order)
+        passing, by_step = Passing(trips), by_step and bool(order) and not self.machine.is_inside
         for part, factors, total, most, first in self._sums(chosen, count):
             sides = [factors.get(key) for key in order]
             common = stays(part.constant, sides, trips, count)
@@ -302,7 +337,7 @@ class GroupPricer:
             if part.role == "work":
                 regions[part.number] = entering, most, part.unit
                 continue
-            for number in self._touching(part):
+            for number in part.reach:
                 touched_bytes[number] += most * part.unit
             if part.role == "aside":
                 continue
@@ -312,7 +347,7 @@ class GroupPricer:
                 continue
             size = most * part.unit
             if part.role == "read":
-                loads += moved * part.unit
+                operand_loads[part.operand] += moved * part.unit
                 ends += first * part.unit
                 begins += 0.0 if part.is_late else first * part.unit
                 passing.add(sides, entering * part.unit, 0.0)
@@ -321,23 +356,47 @@ class GroupPricer:
                 ends += part.constant * math.prod(factor.last for factor in factors.values()) * part.unit
                 enters: Floats | float = 0.0
                 if part.role == "sink":
-                    loads += (moved - part.constant * math.prod(f.total for f in factors.values())) * part.unit
+                    again = moved - part.constant * math.prod(f.total for f in factors.values())
+                    operand_loads[OUTPUTS] += again * part.unit
                     enters = come_back(entering, self._is_sum(order), trips) * part.unit if by_step else 0.0
                 passing.add(sides, enters, leaving * part.unit)
-            if part.role == "inner":
-                kept_bytes += np.where(shared > 0, size, 0)
-                live[part.live[0] : part.live[1] + 1] += np.where(shared > 0, 0, size)
-            else:
-                kept_bytes += np.where((moved > first) & buffered, 2 * size, size)
-        kept_bytes += self._scale_anew(regions, order, chosen, count)
+            for home in part.homes:
+                if part.role == "inner":
+                    kept[home] += np.where(shared > 0, size, 0)
+                    live[home, part.live[0] : part.live[1] + 1] += np.where(shared > 0, 0, size)
+                else:
+                    kept[home] += np.where((moved > first) & buffered, 2 * size, size)
+        kept[self.machine.served(1)[OUTPUTS] or 0] += self._scale_anew(regions, order, chosen, count)
         seconds, inner = self._work(regions, touched_bytes, count)
         work = np.maximum(seconds["matrix"], seconds["vector"])
         if len(self.machine.levels) > 2 and self.machine.levels[2].double_buffered:
             work = np.maximum(work, inner / self.machine.levels[1].bandwidth_bytes_per_s)
         byte_s = 1 / self.machine.levels[0].bandwidth_bytes_per_s
         steps_s = steps_seconds(trips, work, passing if buffered else None, byte_s) if by_step else work.sum(0)
-        found = (seconds["matrix"].sum(0), seconds["vector"].sum(0), kept_bytes + live.max(0), ends)
-        return Prices(loads, stores, *found, math.prod(trips, start=np.ones(count)), inner.sum(0), steps_s, begins)
+        loads = operand_loads.sum(0)
+        found = (seconds["matrix"].sum(0), seconds["vector"].sum(0), self._peak(kept, live), ends)
+        amounts = (loads, stores, *found, math.prod(trips, start=np.ones(count)), inner.sum(0), steps_s, begins)
+        return Prices(*amounts, *self._passing_first(operand_loads, stores))
+
+    def _peak(self, kept: Floats, live: Floats) -> Floats:
+        """Return the bytes held, by memory and, of what lives in a step, by operator, as a part of the whole level."""
+        found = kept.sum(0) + live.sum(0).max(0)
+        if len(self.rooms) > 1:
+            for share, whole, passing in zip(self.shares, kept, live, strict=True):
+                found = np.maximum(found, share * (whole + passing.max(0)))
+        return np.asarray(found)
+
+    def _passing_first(self, loads: Floats, stores: Floats) -> tuple[Floats, Floats]:
+        """Return what loads by operand and stores are worth, and the seconds in which they pass the first memory."""
+        outer, weights = self.machine.levels[0], self.weights
+        worth = sum((weight * each for weight, each in zip(weights, (*loads, stores), strict=True)), np.zeros(1))
+        seconds = (loads.sum(0) + stores) / outer.bandwidth_bytes_per_s
+        for number, memory in enumerate(outer.memories):
+            if memory.bandwidth_bytes_per_s is not None:
+                mine = [each for at, each in zip(self.machine.served(0), loads, strict=True) if at == number]
+                mine += [stores] if self.machine.served(0)[OUTPUTS] == number else []
+                seconds = np.maximum(seconds, sum(mine, np.zeros(1)) / memory.bandwidth_bytes_per_s)
+        return worth, seconds
 
     def _scale_anew(
         self,

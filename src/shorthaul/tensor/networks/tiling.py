@@ -22,12 +22,14 @@ Ints = npt.NDArray[np.int64]
 _SIZES = {1: 48, 2: 32, 3: 16, 4: 9, 5: 6, 6: 5, 7: 4}
 #: Orders tried where there are too many for all of them.
 _MOST_ORDERS = 24
+#: Where a group has many loops, one order of so many is looked at for alternatives.
+_ORDERS_LEFT_OUT = 4
 #: Sizes of the grid below the best that are tried once more with finer ones: a smaller step may make room.
 _SMALLER = 3
 #: Seconds of latency that a second of the outermost memory's traffic is worth, where compute decides the time. At 0.01,
 #: MobileNetV2 on ``edge-45nm`` moves twice as much in 7 % more time, as fewer groups are joined, and layers on zigzag's
 #: machines take up to twice the energy; latencies on ``phone-npu`` are at most 0.7 % below those of 0.5 to 1.
-_TRAFFIC_WEIGHT = 0.7
+TRAFFIC_WEIGHT = 0.7
 #: The part of a group's time that a further step has to save: without it tiles would shrink for next to nothing.
 _STEP_WEIGHT = 1e-6
 #: Tilings of an order, the best by amounts, priced step by step before the others: in most orders nothing is left then.
@@ -49,6 +51,8 @@ class Tiled:
     ends: float
     steps_s: float
     first: float
+    worth: float
+    moved_s: float
 
 
 def best_tiling(
@@ -136,6 +140,54 @@ def priced(
         pricer.offer(key, [sizes[key]])
     order = [*cut, *(key for key in pricer.keys if key not in cut)]
     return _tiled(group, pricer.prices(order, dict.fromkeys(pricer.keys, np.zeros(1, np.int64))), machine, beside)
+
+
+def alternatives(
+    network: Network,
+    operators: Sequence[int],
+    machine: Machine,
+    stored: frozenset[int],
+    capacity: float,
+    near: frozenset[int],
+    beside: Beside | None = None,
+) -> list[tuple[float, float, tuple[Loop, ...]]]:
+    """Return tilings of a group, those of the least score first: one for the loops cut, their order and steps by fours.
+
+    Each comes with its score and the seconds of its first loads and last stores.
+    """
+    late = frozenset[int]() if beside is None else beside.late
+    found: dict[tuple[Loop, ...], tuple[float, float]] = {}
+    for shape in shapes_of(network, operators):
+        pricer = GroupPricer(network, operators, machine, stored, shape, {}, near, late)
+        keys = list(pricer.keys)
+        for key in keys:
+            pricer.offer(key, grid(shape.sizes[key], _SIZES.get(len(keys), 3)))
+        if not pricer.covers or not keys:
+            continue
+        mesh = np.indices([len(pricer.candidates[key]) for key in keys]).reshape(len(keys), -1)
+        everything = dict(zip(keys, mesh, strict=True))
+        cut = sum((everything[key] < len(pricer.candidates[key]) - 1) << at for at, key in enumerate(keys))
+        inner = [key for key in keys if key in shape.inner]
+        sink = [key for key in keys if key in shape.sink]
+        for outer in _orders(sink, np.random.default_rng(0))[:: 1 if len(sink) <= 3 else _ORDERS_LEFT_OUT]:
+            order = (*outer, *inner)
+            prices = pricer.prices(order, everything, by_step=False)
+            score = np.where(prices.peak <= capacity, _score(prices, machine, beside), np.inf)
+            ranked = score.argsort(kind="stable")
+            ranked = ranked[: np.isfinite(score).sum()]
+            kinds = cut * 64 + np.log2(prices.steps).astype(np.int64) // 2
+            ranked = ranked[np.unique(kinds[ranked], return_index=True)[1]]
+            if not ranked.size:
+                continue
+            chosen = {key: numbers[ranked] for key, numbers in everything.items()}
+            exact = pricer.prices(order, chosen)
+            ends_s = exact.ends / machine.levels[0].bandwidth_bytes_per_s
+            for at, (least, ends) in enumerate(zip(_score(exact, machine, beside), ends_s, strict=True)):
+                sizes = {key: pricer.candidates[key][int(chosen[key][at])] for key in keys}
+                loops = tuple(Loop(*key, sizes[key]) for key in order if sizes[key] < shape.sizes[key])
+                found.setdefault(loops, (float(least), float(ends)))
+    ordered = sorted(found.items(), key=lambda one: one[1])
+    return [(*amounts, loops) for loops, amounts in ordered]
 
 
 def grid(size: int, count: int) -> list[int]:
@@ -233,23 +285,25 @@ def _worth_trying(fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def _score(prices: Prices, machine: Machine, beside: Beside | None = None) -> npt.NDArray[np.float64]:
-    moved = (prices.loads + prices.stores) / machine.levels[0].bandwidth_bytes_per_s
+    moved = prices.worth / machine.levels[0].bandwidth_bytes_per_s
     worked = prices.matrix_s + prices.vector_s
     latency = prices.latency(machine, beside) * (1 + _STEP_WEIGHT * prices.steps)
-    return latency + _TRAFFIC_WEIGHT * (moved + _TRAFFIC_WEIGHT * worked)
+    return latency + TRAFFIC_WEIGHT * (moved + TRAFFIC_WEIGHT * worked)
 
 
 def least_score(loads: float, stores: float, seconds: Mapping[str, float], machine: Machine) -> float:
     """Return the score of a group that moves and computes so much."""
     steps_s = max(seconds["matrix"], seconds["vector"])
-    amounts = (loads, stores, seconds["matrix"], seconds["vector"], 0.0, 0.0, 1.0, 0.0, steps_s, 0.0)
+    weights, bytes_s = machine.traffic_weights(), 1 / machine.levels[0].bandwidth_bytes_per_s
+    moved = min(weights) * (loads + stores), (loads + stores) * bytes_s
+    amounts = (loads, stores, seconds["matrix"], seconds["vector"], 0.0, 0.0, 1.0, 0.0, steps_s, 0.0, *moved)
     return float(_score(Prices(*(np.array([amount]) for amount in amounts)), machine)[0])
 
 
 def _tiled(group: Group, prices: Prices, machine: Machine, beside: Beside | None = None) -> Tiled:
     amounts = [float(values[0]) for values in _arrays(prices)]
     score, latency_s = float(_score(prices, machine, beside)[0]), float(prices.latency(machine)[0])
-    return Tiled(group, score, latency_s, *amounts[:6], *amounts[-2:])
+    return Tiled(group, score, latency_s, *amounts[:6], *amounts[8:])
 
 
 def _barrier(network: Network, number: int, machine: Machine, near: frozenset[int]) -> Tiled:
@@ -261,7 +315,11 @@ def _barrier(network: Network, number: int, machine: Machine, near: frozenset[in
     stores = float(sum(network.tensors[tensor].bytes for tensor in written))
     seconds = operator.work * machine.seconds_per_operation(operator.unit, network.bits(number))
     matrix, vector = (seconds, 0.0) if operator.unit == "matrix" else (0.0, seconds)
+    moved, moved_s = loads + stores, (loads + stores) / machine.levels[0].bandwidth_bytes_per_s
     amounts = Prices(
-        *(np.array([value]) for value in (loads, stores, matrix, vector, 0.0, 0.0, 1.0, 0.0, seconds, 0.0))
+        *(
+            np.array([value])
+            for value in (loads, stores, matrix, vector, 0.0, 0.0, 1.0, 0.0, seconds, 0.0, moved, moved_s)
+        )
     )
     return _tiled(Group((number,)), amounts, machine)

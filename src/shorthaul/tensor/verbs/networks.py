@@ -12,12 +12,12 @@ from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.figure import Bar, Bars, Line, OfPoint, Series, Table, by_argument
-from shorthaul.core.machines.schema import LevelSection
+from shorthaul.core.machines.schema import OPERANDS, LevelSection
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
-from shorthaul.tensor.check.inner_replay import replay_inner
-from shorthaul.tensor.check.network_replay import GroupReplay, NetworkReplay, replay_network
+from shorthaul.tensor.check.inner_replay import InnerLevel, replay_inner
+from shorthaul.tensor.check.network_replay import GroupReplay, Homes, NetworkReplay, replay_network
 from shorthaul.tensor.check.step_times import Pace, time_steps
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.networks.array import spread
@@ -25,6 +25,7 @@ from shorthaul.tensor.networks.bounds.latency import bound as bound_of
 from shorthaul.tensor.networks.grouping.fusion import fuse
 from shorthaul.tensor.networks.machine import Machine, load_machine
 from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.operands import OUTPUTS, operands_of
 from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import MachineOptions, RunOptions
 
@@ -180,22 +181,42 @@ def machine_of_options(options: MachineOptions) -> Machine:
 
 def replay_on(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkReplay:
     """Return what a replay finds of a plan on a machine: what breaks a rule, what each group moves, and its seconds."""
-    level, *inner = [(float(level.capacity_bytes or 0), level.double_buffered) for level in machine.levels[1:]]
     pace = pace_of(network, machine)
-    replayed = replay_network(network, plan, level[0], double_buffered=level[1], widths=pace.widths)
+    level = machine.levels[1]
+    capacity, homes = float(level.capacity_bytes or 0), homes_of(network, machine)
+    replayed = replay_network(
+        network, plan, capacity, double_buffered=level.double_buffered, widths=pace.widths, homes=homes[0]
+    )
     if not replayed.violations:
+        inner = [
+            InnerLevel(float(section.capacity_bytes or 0), section.double_buffered, own)
+            for section, own in zip(machine.levels[2:], homes[1:], strict=True)
+        ]
         replayed.violations.extend(replay_inner(network, plan, replayed.groups, inner))
     time_steps(network, plan, replayed.groups, pace)
     return replayed
 
 
+def homes_of(network: Network, machine: Machine) -> list[Homes]:
+    """Return the memories of every level but the outermost, and what of them every operator uses for which read."""
+    operands = [operands_of(operator) for operator in network.operators]
+    return [Homes(machine.capacities(at), machine.served(at), operands) for at in range(1, len(machine.levels))]
+
+
 def pace_of(network: Network, machine: Machine) -> Pace:
     """Return how fast the operators of a network, and what they move, pass on a machine."""
+    ports = [
+        (at, frozenset(OPERANDS.index(name) for name in memory.serves), 1 / memory.bandwidth_bytes_per_s)
+        for at, level in enumerate(machine.levels[1:-1], 1)
+        for memory in level.memories
+        if memory.bandwidth_bytes_per_s is not None
+    ]
     return Pace(
         [machine.seconds_per_operation(item.unit, network.bits(n)) for n, item in enumerate(network.operators)],
         [1 / outer.bandwidth_bytes_per_s for outer in machine.levels[:-1]],
         [inside.double_buffered for inside in machine.levels[1:]],
         [spread(operator, machine.array) for operator in network.operators],
+        ports,
     )
 
 
@@ -228,7 +249,7 @@ class _Row:
 
 
 def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> list[_Row]:
-    rows = []
+    rows, pace = [], pace_of(network, machine)
     early = [*(seen.early_bytes for seen in replayed.groups), 0.0]
     for number, (group, seen) in enumerate(zip(plan.groups, replayed.groups, strict=True)):
         seconds = {"matrix": 0.0, "vector": 0.0}
@@ -236,13 +257,16 @@ def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: Netwo
             unit = network.operators[operator].unit
             seconds[unit] += operations * machine.seconds_per_operation(unit, network.bits(operator))
         memory = [sum(moved) / level.bandwidth_bytes_per_s for level, moved in _passes(machine, seen)]
+        if seen.inner_bytes:
+            passed = zip(seen.loads_of[1:], seen.inner_bytes, strict=True)
+            memory[1:] = pace.inner_s([(*loads, stores) for loads, (_, stores) in passed])
         buffered = [level.double_buffered for level in machine.levels[1:]]
         apart = sum(time for time, overlaps in zip(memory, buffered, strict=False) if not overlaps)
         # Only what passes the outermost memory in between overlaps with the rest.
         rate = machine.levels[0].bandwidth_bytes_per_s
         memory[0] += (early[number + 1] - seen.early_bytes) / rate
         ends = (seen.ends_bytes - seen.early_bytes) / rate if buffered[0] else 0.0
-        latency = max(seen.steps_s + ends, memory[0] if buffered[0] else 0.0) + apart
+        latency = max(seen.steps_s + ends - seen.beside_s, memory[0] if buffered[0] else 0.0) + apart
         known = [number for number in group.operators if 0 <= number < len(network.operators)]
         names = tuple(network.operators[number].name for number in known)
         loops = " ".join(
@@ -280,12 +304,19 @@ def _passes(machine: Machine, seen: GroupReplay) -> list[tuple[LevelSection, tup
 def _energy(network: Network, machine: Machine, seen: GroupReplay) -> float | None:
     """Return the joules of a group, None where the machine file lacks an energy that it needs."""
     total = 0.0
-    for outer, (_, moved) in enumerate(_passes(machine, seen)):
-        for amount, inward in zip(moved, (True, False), strict=True):
-            each = machine.joules_per_byte(outer, inward=inward)
-            if each is None:
-                return None
-            total += amount * each
+    for outer, (loads, (_, (_, stores))) in enumerate(zip(seen.loads_of, _passes(machine, seen), strict=True)):
+        parts = [(amount, True, operand) for operand, amount in enumerate(loads)] + [(stores, False, OUTPUTS)]
+        for amount, inward, operand in parts:
+            if amount:
+                each = machine.joules_per_byte(outer, inward=inward, operand=operand)
+                if each is None:
+                    return None
+                total += amount * each
+    for operand, amount in seen.copied_of.items():
+        each = machine.joules_to_copy(operand)
+        if each is None:
+            return None
+        total += amount * each
     for operator, operations in seen.operations.items():
         each = machine.joules_per_operation(network.operators[operator].unit, network.bits(operator))
         if each is None:

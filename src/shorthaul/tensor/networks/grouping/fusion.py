@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
 from shorthaul.tensor.networks.grouping.folding import folded
 from shorthaul.tensor.networks.grouping.groups import MOST_OPERATORS, MOST_READS, Forming, Tilings
+from shorthaul.tensor.networks.grouping.refining import Refiner
 from shorthaul.tensor.networks.grouping.residency import keep_near
-from shorthaul.tensor.networks.grouping.settling import settle
+from shorthaul.tensor.networks.grouping.settling import refined, settle
 from shorthaul.tensor.networks.inner import InnerTilings
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.operands import bytes_beside
 from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.networks.tiling import Tiled
 
@@ -35,22 +36,23 @@ def fuse(
     Raises :class:`InfeasibleError` naming the operators that do not fit into ``capacity`` bytes even alone.
     """
     tilings = Tilings(network, machine, search)
-    inner = InnerTilings(network, machine)
+    refiner = Refiner(network, machine, InnerTilings(network, machine), search)
 
-    def plan_of(groups: Sequence[Tiled]) -> list[Tiled]:
-        return [replace(item, group=replace(item.group, inner=inner.of(item.group))) for item in groups]
+    def size_of(tensor: int) -> float:
+        return bytes_beside(network, machine, tensor)
 
     def joined(state: Forming) -> list[Tiled] | None:
         def made() -> NetworkPlan:
-            return NetworkPlan(tuple(item.group for item in plan_of(state.in_order())))
+            return NetworkPlan(tuple(refiner.with_inner(item).group for item in state.in_order()))
 
         if state.is_complete():
             keep(made)
         _merge(state, search, lambda: keep(made) if state.is_complete() else None)
         if not state.is_complete() or (found is not None and search.expired()):
             return None
-        groups = keep_near(network, state.in_order(), capacity, tilings.best, search)
-        return plan_of(settle(network, machine, groups, capacity, tilings, search))
+        groups = keep_near(network, state.in_order(), capacity, tilings.best, search, size_of)
+        settled = settle(network, machine, groups, capacity, tilings, search)
+        return refined(network, machine, settled, capacity, tilings, refiner)
 
     found: list[Tiled] | None = None
     began = search.spent()

@@ -23,15 +23,25 @@ class _Stay:
     tensor: int
     first: int
     last: int
-    size: int
+    size: float
 
 
-def keep_near(network: Network, groups: Sequence[Tiled], capacity: float, best: Best, search: Search) -> list[Tiled]:
-    """Return the groups with tensors kept between them: those first that save most for the room they take."""
+def keep_near(
+    network: Network,
+    groups: Sequence[Tiled],
+    capacity: float,
+    best: Best,
+    search: Search,
+    size_of: Callable[[int], float],
+) -> list[Tiled]:
+    """Return the groups with tensors kept between them: those first that save most for the room they take.
+
+    ``size_of`` tells the bytes that a tensor takes.
+    """
     found = list(groups)
     near: list[frozenset[int]] = [frozenset() for _ in groups]
-    held = [0] * len(groups)
-    for stay in _stays(network, groups, capacity):
+    held = [0.0] * len(groups)
+    for stay in _stays(network, groups, capacity, size_of):
         if search.expired():
             break
         changed: dict[int, Tiled] = {}
@@ -66,13 +76,13 @@ def keep_near(network: Network, groups: Sequence[Tiled], capacity: float, best: 
     return [replace(item, group=replace(item.group, kept=kept)) for item, kept in zip(found, makers, strict=True)]
 
 
-def _stays(network: Network, groups: Sequence[Tiled], capacity: float) -> list[_Stay]:
+def _stays(network: Network, groups: Sequence[Tiled], capacity: float, size_of: Callable[[int], float]) -> list[_Stay]:
     """Return what could be kept, in the order of bytes saved for bytes held over groups."""
     place = {operator: number for number, item in enumerate(groups) for operator in item.group.operators}
     stays = []
     for tensor, maker in network.producer.items():
         readers = {place[reader] for reader in network.consumers[tensor]} - {place[maker]}
-        size = network.tensors[tensor].bytes
+        size = size_of(tensor)
         if readers and size < capacity and max(readers) - place[maker] <= _LONGEST:
             moved = len(readers) + (not network.tensors[tensor].is_output)
             stay = _Stay(tensor, place[maker], max(readers), size)

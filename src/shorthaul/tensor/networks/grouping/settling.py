@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.networks.grouping.refining import Place, Refiner
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.operands import bytes_beside
 from shorthaul.tensor.networks.pricing import Beside
 from shorthaul.tensor.networks.tiling import Tiled
 
@@ -19,6 +21,9 @@ _ROUNDS = 2
 
 class Tilings(Protocol):
     """Prices and tilings of groups beside tensors that are held whole, and beside other groups."""
+
+    def stored(self, operators: Sequence[int]) -> frozenset[int]:
+        """Return the tensors that a group makes and others need; the sink's not among them."""
 
     def as_it_is(self, item: Tiled, near: frozenset[int], beside: Beside) -> Tiled:
         """Return the price of a group beside others."""
@@ -42,7 +47,7 @@ class _Row:
                 for at in {number, *readers}:
                     self.near[at] |= {tensor}
                 for at in range(number, max(readers, default=number) + 1):
-                    held[at] += network.tensors[tensor].bytes
+                    held[at] += bytes_beside(network, machine, tensor)
         self.room = [capacity - amount for amount in held]
         self.made = [
             frozenset(access.tensor for number in item.group.operators for access in network.operators[number].writes)
@@ -93,6 +98,18 @@ def settle(
                 found = _better(row, found, at, tilings)
         if sum(row.seconds(found, at) for at in range(len(found))) > before_s * (1 - _WORTHWHILE):
             break
+    return found
+
+
+def refined(
+    network: Network, machine: Machine, groups: Sequence[Tiled], capacity: float, tilings: Tilings, refiner: Refiner
+) -> list[Tiled]:
+    """Return the groups with tiles for the memories further inside, and outer ones that go with these."""
+    row, found = _Row(network, machine, groups, capacity), list(groups)
+    for at, item in enumerate(groups):
+        beside = row.beside(found, at, found[at + 1].first if at + 1 < len(found) else 0.0)
+        place = Place(row.room[at], row.near[at], beside, tilings.stored(item.group.operators))
+        found[at] = refiner.better(tilings.as_it_is(item, place.near, beside), place)
     return found
 
 
