@@ -60,8 +60,8 @@ class Refiner:
         """Return a group with other tiles, if it takes less with all they move inside; with tiles for there."""
         network, operators = self.network, item.group.operators
         best = self.with_inner(item)
-        # Elsewhere it gains little for its time: on ``edge-45nm`` three networks take up to 0.1 % less with it, and two to
-        # three times as long to plan.
+        # Elsewhere it gains little: on ``edge-45nm`` three networks take 0.1 % less with it at most, and planning takes
+        # two to three times as long.
         if not any(level.memories for level in self.machine.levels) or len(self.machine.levels) < 3:
             return best
         if network.operators[operators[-1]].barrier or self._is_over():
