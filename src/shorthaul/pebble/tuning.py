@@ -264,7 +264,7 @@ TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
 #: What moments, segments, wavefronts and eigenvalues, and successors take of the time for bounds.
 MOMENTS_SHARE: Final = 0.4
-SEGMENTS_SHARE: Final = 0.8
+SEGMENTS_SHARE: Final = 0.6
 SUCCESSORS_SHARE: Final = 0.3
 #: Pairs of computations that are priced as one right after the other: per effort, in all (120 MB), and by values of
 #: at most so many readers, in rooms of at most so many sizes. How prices calm down, and the rounds. On 14 C
