@@ -201,7 +201,7 @@ def dearest_sets(kernels: ModuleType, rng: np.random.Generator) -> Any:
     asked = (core[name] for name in ("ticks", "first", "buffer", "near", "size", "relay", "relays"))
     at = kernels.CoreSets(*asked, int(rng.integers(4, 9)))
     done = kernels.dearest(at, int(rng.integers(30)), core["earned"], core["price"], 0, int(rng.integers(2000)))
-    return done, at.best, at.taken, at.local, at.spare, at.per_tick, at.per_byte, at.steps
+    return done, at.best, at.found, at.taken, at.local, at.spare, at.per_tick, at.per_byte, at.steps
 
 
 def checked_prices(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -49,6 +49,9 @@ LEAST_BOUND_EFFORT = 0.02
 CORE_SET_SHARE = 0.6
 #: Effort for them at the core costs of the points of a plan, over that of finding these.
 BOUND_SHARE = 0.05
+#: Share of what is left for the core cost of the widest gap between bound and plan, and how far into that gap the
+#: first look goes.
+WIDEST_GAP_SHARE, GAP_PART = 0.2, 0.3
 #: First step from a bound to a higher one, and how close bisection gets, as shares.
 CORE_SET_STEP, CORE_SET_PRECISION = 0.02, 0.005
 

@@ -178,19 +178,19 @@ class CoreContents:
             is_over = dearest(at, period, earned, price, target, most_steps)
             search.spend((at.steps - done) / tuning.CORE_SET_STEPS)
             ceilings.append(int(at.best) if is_over else None)
-            if at.best > target:
-                found.append(self._column(k, kind, at, price, period))
+            found += [self._column(k, at, turn, price, period) for turn in range(min(int(at.found), len(at.spare)))]
         return ceilings, found
 
-    def _column(self, number: int, kind: _Kind, at: CoreSets, price: IntArray, period: int) -> _Column:
-        buffers: dict[int, float] = dict.fromkeys(np.flatnonzero(np.asarray(at.local)).tolist(), 1.0)
-        spare = int(at.spare)
+    def _column(self, number: int, at: CoreSets, turn: int, price: IntArray, period: int) -> _Column:
+        kind = self.kinds[number]
+        buffers: dict[int, float] = dict.fromkeys(np.flatnonzero(np.asarray(at.local)[turn]).tolist(), 1.0)
+        spare = int(at.spare[turn])
         for b in np.argsort(-price / np.maximum(1, kind.relay), kind="stable").tolist():
             if price[b] > 0 and kind.relays[b] > 0:
                 ticks = min(spare, int(kind.relays[b] * kind.relay[b]))
                 buffers[b] = buffers.get(b, 0.0) - ticks / int(kind.relay[b])
                 spare -= ticks
-        return _Column(number, tuple(np.flatnonzero(np.asarray(at.taken)).tolist()), buffers, period)
+        return _Column(number, tuple(np.flatnonzero(np.asarray(at.taken)[turn]).tolist()), buffers, period)
 
     def _proof(
         self, earned: IntArray, price: IntArray, counted: IntArray, ceilings: Sequence[int | None]
@@ -320,20 +320,23 @@ def with_core_sets(
     contents = CoreContents(application, platform, strategy)
     if not contents.applies:
         return bounds
-    curve: list[tuple[float, int]] = []
-    proofs: list[CorePrices] = []
-    low = 0
-    wanted = [cost for cost, _ in bounds.period_at_cost if known is None or cost in known]
-    for cost, simple in reversed(bounds.period_at_cost):
-        low = max(low, simple)
-        if cost in wanted and not search.expired():
-            part = search.part(1 / (1 + wanted.index(cost)))
-            proof = _highest(contents, cost, low, None if known is None else known[cost], part)
-            if proof is not None:
-                low = proof["period"]
-                proofs.append(proof)
-        curve.append((cost, low))
-    return dataclasses.replace(bounds, period_at_cost=tuple(reversed(curve)), proofs=tuple(proofs))
+    least = dict(bounds.period_at_cost)
+    left = [cost for cost in least if known is None or cost in known]
+    proofs: dict[float, CorePrices] = {}
+    while left and not search.expired():
+        share = 1 / len(left)
+        if known is None:
+            cost, most = max(left), math.inf
+        else:
+            cost = max(left, key=lambda cost: (known[cost] / least[cost], cost))
+            most, share = known[cost], max(share, tuning.WIDEST_GAP_SHARE)
+        left.remove(cost)
+        proof = _highest(contents, cost, least[cost], most, search.part(share))
+        if proof is not None:
+            proofs[cost] = proof
+            least |= {below: max(low, proof["period"]) for below, low in least.items() if below <= cost}
+    kept = [proofs[cost] for cost in sorted(proofs, reverse=True) if least[cost] == proofs[cost]["period"]]
+    return dataclasses.replace(bounds, period_at_cost=tuple(least.items()), proofs=tuple(kept))
 
 
 def raised(
@@ -368,15 +371,16 @@ def raised_beside(
     return bounds
 
 
-def _highest(
-    contents: CoreContents, cost: float, low: int, known: int | None, search: Search
-) -> CorePrices | None:  # fmt: skip
-    """Return the proof of the highest bound found above ``low``: in steps that double, then by bisection."""
+def _highest(contents: CoreContents, cost: float, low: int, known: float, search: Search) -> CorePrices | None:
+    """Return the proof of the highest bound found above ``low``: in steps that double, then by bisection.
+
+    Where a period is known, the first step is a part of the gap to it.
+    """
     best: CorePrices | None = None
-    step = tuning.CORE_SET_STEP
-    high = math.inf if known is None else known
+    step, high = tuning.CORE_SET_STEP, known
     while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and not search.expired():
-        period = int(min(low * (1 + step) + 1, (low + high) // 2))
+        part = 0.5 if known == math.inf else tuning.GAP_PART
+        period = int(low + part * (high - low) if high < math.inf else low * (1 + step) + 1)
         proof = contents.excluded(period, cost, search)
         if proof is None:
             high = period

@@ -10,6 +10,9 @@ from __future__ import annotations
 import cython
 import numpy as np
 
+#: Sets that are kept of one search.
+KEPT = 4
+
 
 @cython.final
 @cython.cclass
@@ -49,9 +52,11 @@ class CoreSets:
     steps = cython.declare(cython.longlong, visibility="readonly")
     most_steps: cython.longlong
     best = cython.declare(cython.longlong, visibility="readonly")
-    taken = cython.declare(cython.uchar[::1], visibility="readonly")  # of the best: actors, and buffers in memory
-    local = cython.declare(cython.uchar[::1], visibility="readonly")
-    spare = cython.declare(cython.longlong, visibility="readonly")
+    # of the best and of those before it, by turns: actors, buffers in memory, ticks left; how many were found
+    taken = cython.declare(cython.uchar[:, ::1], visibility="readonly")
+    local = cython.declare(cython.uchar[:, ::1], visibility="readonly")
+    spare = cython.declare(cython.longlong[::1], visibility="readonly")
+    found = cython.declare(cython.longlong, visibility="readonly")
     richest: cython.longlong[::1]  # buffers by price per relayed tick
     rate: cython.double[::1]  # per actor, what it earns per tick, rounded up
 
@@ -87,9 +92,10 @@ class CoreSets:
         self.steps = 0
         self.most_steps = 0
         self.best = 0
-        self.taken = np.zeros(actors, np.uint8)
-        self.local = np.zeros(buffers, np.uint8)
-        self.spare = 0
+        self.taken = np.zeros((KEPT, actors), np.uint8)
+        self.local = np.zeros((KEPT, buffers), np.uint8)
+        self.spare = np.zeros(KEPT, np.int64)
+        self.found = 0
         self.richest = np.zeros(buffers, np.int64)
         self.rate = np.zeros(actors)
 
@@ -229,11 +235,13 @@ def _place(at: CoreSets, b: cython.Py_ssize_t, earned: cython.longlong) -> cytho
         total: cython.longlong = earned + _relayed(at, at.period - at.used)
         if total > at.best:
             at.best = total
-            at.spare = at.period - at.used
-            for k in range(at.taken.shape[0]):
-                at.taken[k] = at.decided[k] == 2
-            for k in range(at.local.shape[0]):
-                at.local[k] = at.inside[k]
+            turn = at.found % at.taken.shape[0]
+            at.found += 1
+            at.spare[turn] = at.period - at.used
+            for k in range(at.taken.shape[1]):
+                at.taken[turn, k] = at.decided[k] == 2
+            for k in range(at.local.shape[1]):
+                at.local[turn, k] = at.inside[k]
         return
     least: cython.longlong = _taken(at, b)
     at.inside[b] = 1
@@ -348,6 +356,9 @@ def _multipliers(at: CoreSets, most: cython.longlong, most_byte: cython.longlong
     per_tick: cython.longlong = _best_per_tick(at, 0, most)
     ceiling: cython.longlong = _with(at, per_tick, 0)
     best_byte: cython.longlong = 0
+    step: cython.longlong = most_byte // 64
+    if step == 0 or _with(at, _best_per_tick(at, step, most), step) >= ceiling:  # convex: none is better
+        return _with(at, per_tick, 0)
     while high - low > 2 + most_byte // 64:
         one = low + (high - low) // 3
         other = high - (high - low) // 3
@@ -376,14 +387,15 @@ def dearest(
 ) -> bool:
     """Look for the set that earns most, above ``target``; True if it was found, or there is none.
 
-    ``best`` tells what it earns, ``target`` where none was found; ``taken`` and ``local`` what is in it, ``spare`` the
-    ticks that it leaves.
+    ``best`` tells what it earns, ``target`` where none was found; ``taken`` and ``local`` what is in the last sets that
+    were the best so far, ``spare`` the ticks that they leave.
     """
     most: cython.longlong
     at.period = period
     at.earned = earned
     at.price = price
     at.best = target
+    at.found = 0
     prices, ticks, sizes = np.asarray(price), np.asarray(at.ticks), np.asarray(at.size)
     at.richest = np.argsort(-prices / np.maximum(1, np.asarray(at.relay)), kind="stable").astype(np.int64)
     total = int(np.asarray(earned).max(initial=0)) + 1
