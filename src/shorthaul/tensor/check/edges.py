@@ -37,6 +37,8 @@ class Tiles:
 
     def first_read(self, access: Access, region: Sequence[Range]) -> Floats:
         """Return the share of what an access reads in the step that each tile is the first to read."""
+        if len(self.share) == 1:
+            return np.ones(1)
         everything = reached_by(access, list(region))
         total = math.prod(float(max(0, int(high[0]) - int(low[0]) + 1)) for low, high in everything)
         count = len(self.share)

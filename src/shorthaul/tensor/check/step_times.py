@@ -134,11 +134,14 @@ class _Times:
 
         Nothing of ``made``, by the group before, is loaded before this one begins.
         """
-        members, run = self.group.operators, GroupRun(self.network, self.group, self.near, double_buffered=True)
+        members = self.group.operators
         if not self.pace.buffered[0] or not self.ends:
             return 0.0
-        stored, byte_s = run.stored(), self.pace.byte_s[0]
         cuts = {tiled.operator: tiled.loops for tiled in self.group.inner if tiled.level == 2}
+        if len(members) == 1 and not cuts:
+            return 0.0  # all that it loads is for all that it does
+        run = GroupRun(self.network, self.group, self.near, double_buffered=True)
+        stored, byte_s = run.stored(), self.pace.byte_s[0]
         spared = []
         for is_last, (seconds, whole_s, idle_s) in zip((False, True), self.ends, strict=True):
             boxes = dict(run.boxes(self._step(is_last=is_last)))

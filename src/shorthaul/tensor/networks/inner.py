@@ -84,7 +84,7 @@ class InnerTilings:
         """
         seconds, joules = [0.0] * len(self._inside), 0.0
         found: list[Inner] = []
-        if self.network.operators[group.operators[-1]].barrier:
+        if not self._inside or self.network.operators[group.operators[-1]].barrier:
             return (), seconds, joules
         for number, region in largest_regions(self.network, group).items():
             extents, operator = region, self.network.operators[number]

@@ -63,17 +63,19 @@ def best_tiling(
     capacity: float,
     near: frozenset[int] = frozenset(),
     beside: Beside | None = None,
+    *,
+    coarse: bool = False,
 ) -> Tiled | None:
     """Return the fastest tiling of a group that fits into ``capacity`` bytes, None if none does.
 
     ``stored`` are the tensors that the group makes and others need; those of ``near`` are held whole aside. With other
-    groups ``beside`` it, their time counts as well.
+    groups ``beside`` it, their time counts as well. A ``coarse`` search tries fewer sizes.
     """
     operator = network.operators[operators[-1]]
     if operator.barrier:
         return _barrier(network, operators[-1], machine, near)
     tried = [
-        _tiled_along(network, operators, machine, stored, shape, capacity, near, beside)
+        _tiled_along(network, operators, machine, stored, shape, capacity, near, beside, coarse=coarse)
         for shape in shapes_of(network, operators)
     ]
     return min((found for found in tried if found is not None), key=lambda found: found.score, default=None)
@@ -88,13 +90,16 @@ def _tiled_along(
     capacity: float,
     near: frozenset[int],
     beside: Beside | None,
+    *,
+    coarse: bool,
 ) -> Tiled | None:
     """Return the fastest tiling of a group by some loops, None if none fits."""
     late = frozenset[int]() if beside is None else beside.late
     pricer = GroupPricer(network, operators, machine, stored, shape, {}, near, late)
     keys = list(pricer.keys)
+    count = _SIZES.get(len(keys), 3)
     for key in keys:
-        pricer.offer(key, grid(shape.sizes[key], _SIZES.get(len(keys), 3)))
+        pricer.offer(key, grid(shape.sizes[key], -(-count * 2 // 3) if coarse else count))
     if not pricer.covers:
         return None
     sink = [key for key in keys if key in shape.sink]
@@ -102,15 +107,15 @@ def _tiled_along(
     found = _search(pricer, sink, inner, capacity, beside)
     if found is None:
         return None
-    order, sizes, _ = found
-    for key in keys:
+    order, sizes, prices = found
+    for key in () if coarse else keys:
         around = pricer.candidates[key]
         at = around.index(sizes[key])
         low = around[at - 1] if at else sizes[key]
         high = around[at + 1] if at + 1 < len(around) else sizes[key]
-        finer_sizes = between(shape.sizes[key], low, sizes[key], high, _SIZES.get(len(keys), 3))
+        finer_sizes = between(shape.sizes[key], low, sizes[key], high, count)
         pricer.offer(key, sorted({*finer_sizes, *around[max(0, at - _SMALLER) : at]}))
-    finer = _search(pricer, sink, inner, capacity, beside, order)
+    finer = None if coarse else _search(pricer, sink, inner, capacity, beside, order)
     order, sizes, prices = found if finer is None or not pricer.covers else finer
     loops = tuple(Loop(key[0], key[1], sizes[key]) for key in order if sizes[key] < shape.sizes[key])
     group = Group(tuple(operators), loops)

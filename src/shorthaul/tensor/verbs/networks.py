@@ -337,7 +337,8 @@ def _result(
 ) -> Result[Any, Any]:
     rows = _rows(network, machine, plan, replayed)
     cost = _cost(rows)
-    floor: Bound = bound_of(network, machine)
+    is_late = search.time_limit is not None and search.elapsed_s() >= search.time_limit
+    floor: Bound = bound_of(network, machine, brief=is_late)
     report = CheckReport(tuple(replayed.violations), cost, network.remarks)
     status = Status.INVALID
     if report.ok:

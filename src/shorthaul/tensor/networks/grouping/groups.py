@@ -49,7 +49,10 @@ class Tilings:
         form = (capacity, self._form(operators, stored, near))
         if form not in self._known:
             self._spend(operators)
-            self._known[form] = best_tiling(self.network, operators, self.machine, stored, capacity, near)
+            coarse = self.search.remaining_s() == 0
+            self._known[form] = best_tiling(
+                self.network, operators, self.machine, stored, capacity, near, coarse=coarse
+            )
         known = self._known[form]
         return None if known is None else self._renamed(known, operators)
 

@@ -105,6 +105,8 @@ def refined(
     network: Network, machine: Machine, groups: Sequence[Tiled], capacity: float, tilings: Tilings, refiner: Refiner
 ) -> list[Tiled]:
     """Return the groups with tiles for the memories further inside, and outer ones that go with these."""
+    if not refiner.looks():
+        return [refiner.with_inner(item) for item in groups]
     row, found = _Row(network, machine, groups, capacity), list(groups)
     for at, item in enumerate(groups):
         beside = row.beside(found, at, found[at + 1].first if at + 1 < len(found) else 0.0)
