@@ -225,3 +225,24 @@ def test_iterations_are_found_in_larger_graphs(
         assert best_bound(cdag, budget, search=Search(effort=3), goal=goal).value >= goal
     assert histories.excess(cdag, cdag.n, search=Search(effort=0.3)).excess == 0
     assert histories.excess(cdag, budget, search=Search(effort=1e-6)).excess == 0
+
+
+@pytest.mark.parametrize(("sides", "diagonal"), [((7, 6), True), ((7, 6), False), ((4, 5, 4), False)])
+def test_cells_around_a_box_that_no_level_computes_hide_nothing(sides: tuple[int, ...], diagonal: bool) -> None:
+    sources, targets = iteration(sides, 5, diagonal=diagonal)
+    cells, around = int(np.prod(sides)), [
+        cell for cell in product(*(range(-1, side + 1) for side in sides)) if any(
+            place in (-1, side) for place, side in zip(cell, sides, strict=True))
+    ]  # fmt: skip
+    inside_box = np.array(list(product(*map(range, sides))))
+    near = [np.abs(inside_box - cell).max(axis=1) < 2 if diagonal else np.abs(inside_box - cell).sum(axis=1) < 2 for cell
+            in around]  # fmt: skip
+    pairs = [(6 * cells + number, level * cells + cell) for number, beside in enumerate(filter(np.any, near)) for cell in
+             np.flatnonzero(beside).tolist() for level in range(1, 6)]  # fmt: skip
+    more, readers = np.array(pairs).T
+    count = int(more.max()) + 1
+    cdag = build(np.ones(count, np.int64), np.append(sources, more), np.append(targets, readers))
+    shapes = [
+        one.nodes.shape for one in grid_search.histories(shuffled(cdag, np.random.default_rng(2)), search=Search())
+    ]
+    assert [sorted(shape) for shape in shapes] == [sorted((6, *sides))]

@@ -18,7 +18,7 @@ from shorthaul.pebble import tuning
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 
 #: Nodes with fewer or more operands are no cells; operands with more readers are no cells beside them.
-_FEWEST, _MOST_OPERANDS, _MOST_READERS = 3, 32, 64
+_FEWEST, _MOST_OPERANDS, _MOST_READERS, _MOST_DEPTHS = 3, 32, 64, 2
 _ROUNDS, _MOST_AXES, _MOST_STARTS = 6, 3, 100
 #: Nodes that are looked at to tell whether there may be links.
 _SAMPLE = 256
@@ -128,7 +128,7 @@ class _Graph:
         """Return the largest box of cells found around a node at all levels that it has there, and the work done."""
         near = self._level_of(seed)
         work = 20 * sum(map(len, near.values())) + 1
-        cells = _box(_placed(_along_axes(near)))
+        cells = _box(_with_corners(_placed(_along_axes(near)), near))
         if cells is None:
             self.hopeless.update(near)
             return None, work
@@ -309,7 +309,7 @@ def _befores(cdag: Cdag) -> IntArray:
     """
     before = np.full(cdag.n, -1, np.int64)
     owner, operand, score = _shared(cdag)
-    degree = cdag.parents.degrees()
+    degree = np.bincount(owner, minlength=cdag.n)
     for _ in range(_ROUNDS):
         if not len(owner):
             break
@@ -337,18 +337,21 @@ def _befores(cdag: Cdag) -> IntArray:
 def _shared(cdag: Cdag) -> tuple[IntArray, IntArray, IntArray]:
     """Return nodes, their operands, and how many readers each operand shares with the other ones, by node.
 
-    Only readers as deep as the node count: operands of many levels share more with one another.
+    Only readers as deep as the node count: operands of many levels share more with one another. What is read at more
+    than two depths is left out: the cells around a box that no level computes.
     """
     sources, targets = cdag.edge_arrays()
     depth = layers(cdag.children, cdag.order)
     deepest = int(depth.max()) + 1
-    kept = cdag.children.degrees()[sources] <= _MOST_READERS
+    depths = np.bincount(np.unique(sources * deepest + depth[targets]) // deepest, minlength=cdag.n)
+    kept = (cdag.children.degrees()[sources] <= _MOST_READERS) & (depths[sources] <= _MOST_DEPTHS)
+    kept &= cdag.parents.degrees()[targets] >= _FEWEST
     order = np.argsort(targets[kept], kind="stable")
     sources, targets = sources[kept][order], targets[kept][order]
     degree = np.bincount(targets, minlength=cdag.n)
     start = np.cumsum(degree) - degree
     pairs, places = [], []
-    for size in range(_FEWEST, _MOST_OPERANDS + 1):
+    for size in range(2, _MOST_OPERANDS + 1):
         nodes = np.flatnonzero(degree == size)
         one, other = np.triu_indices(size, 1)
         first, second = (start[nodes][:, None] + index for index in (one, other))
@@ -360,7 +363,7 @@ def _shared(cdag: Cdag) -> tuple[IntArray, IntArray, IntArray]:
     common = count[kind]
     for side in (0, 1):
         score += np.bincount(np.concatenate([place[side] for place in places]), common, len(sources)).astype(np.int64)
-    kept = (degree[targets] >= _FEWEST) & (degree[targets] <= _MOST_OPERANDS)
+    kept = (degree[targets] >= 2) & (degree[targets] <= _MOST_OPERANDS)
     return targets[kept], sources[kept], score[kept]
 
 
@@ -407,6 +410,24 @@ def _placed(near: dict[int, set[int]]) -> dict[Position, int]:
                 cells[where[w]] = w
                 queue.append(w)
                 queue += [z for z in near[w] if z in where]
+    return cells
+
+
+def _with_corners(cells: dict[Position, int], near: dict[int, list[int]]) -> dict[Position, int]:
+    """Return the cells with others whose neighbours among them, also along several axes, are those of one place."""
+    where = {v: place for place, v in cells.items()}
+    steps = [step for step in _steps(len(next(iter(cells), ()))) if any(step)]
+    queue = [w for v in where for w in near[v] if w not in where]
+    for w in queue:
+        around = {where[z] for z in near[w] if z in where}
+        if w in where or not around:
+            continue
+        places = {_sum(place, step) for place in around for step in steps} - cells.keys()
+        places = {place for place in places if {_sum(place, step) for step in steps} & cells.keys() == around}
+        if len(places) == 1:
+            where[w] = places.pop()
+            cells[where[w]] = w
+            queue += [z for z in near[w] if z not in where]
     return cells
 
 
