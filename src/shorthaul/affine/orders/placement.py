@@ -275,6 +275,8 @@ def options_beside(
             [row.after(item.rows or ()) for row in rows] for item in known if item.source == other
         ]
         drafts += [*_beyond(before, min), *before, *_beyond(after, max), *after]
+        if any(row is None for rows_before in before for row in rows_before):
+            drafts.append([_window_start(flow, statement, {other: rows}, at) for at in range(width)])
         drafts += [
             _beside(rows, shared, item.rows or ())
             for item in known
@@ -347,15 +349,28 @@ def _filled(
     return tuple(result)
 
 
+def _window_start(flow: DataFlow, statement: Statement, partial: Placement, at: int) -> Row | None:
+    """Return the least coordinate of all users of a value, None if there are more the larger sizes are."""
+    where = _uses(flow, statement, partial, at)
+    if where is None:
+        return None
+    ends = []
+    parameters = tuple(flow.program.parameters)
+    for found in (where.lexmin(), where.lexmax()):
+        pieces: list[isl.MultiAff] = []
+        isl.PwMultiAff.from_map(found).foreach_piece(lambda _, value, out=pieces: out.append(value))
+        ends.append([row for row in (affine_row(piece.get_aff(0)) for piece in pieces) if row is not None])
+    earlier = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, "{ [a] -> [b] : b < a }")
+    for first in ends[0]:  # at the borders of the domain there may be others
+        start = placement_map(statement.name, len(statement.iterators), (first,), parameters)
+        bounded = any(not any((apart := last.plus(first, -1)).factors) and not apart.parameters for last in ends[1])
+        if bounded and where.intersect(start.apply_range(earlier)).is_empty():
+            return first
+    return None
+
+
 def _first_use(flow: DataFlow, statement: Statement, partial: Placement, at: int) -> Row | None:
-    program = flow.program
-    where = None
-    for item in flow.out_of(statement.name):
-        if item.sink in partial:
-            sink = program.by_name[item.sink]
-            row = placement_map(sink.name, len(sink.iterators), (partial[item.sink][at],), program.parameters)
-            uses = item.relation.apply_range(row)
-            where = uses if where is None else where.union(uses)
+    where = _uses(flow, statement, partial, at)
     if where is None:
         return None
     try:
@@ -366,6 +381,19 @@ def _first_use(flow: DataFlow, statement: Statement, partial: Placement, at: int
     first.foreach_piece(lambda _, value: pieces.append(value))
     rows = {affine_row(piece.get_aff(0)) for piece in pieces}
     return rows.pop() if len(rows) == 1 else None
+
+
+def _uses(flow: DataFlow, statement: Statement, partial: Placement, at: int) -> isl.Map | None:
+    """Return a coordinate of the placed instances that read a value, by the instance that computes it."""
+    program = flow.program
+    where = None
+    for item in flow.out_of(statement.name):
+        if item.sink in partial:
+            sink = program.by_name[item.sink]
+            row = placement_map(sink.name, len(sink.iterators), (partial[item.sink][at],), program.parameters)
+            uses = item.relation.apply_range(row)
+            where = uses if where is None else where.union(uses)
+    return where
 
 
 Signs = tuple[int, ...]

@@ -251,11 +251,17 @@ class BoxSearch:
     def _paid(self, within: list[FloatArray], edges: list[FloatArray]) -> dict[tuple[int, int], FloatArray]:
         """Return what a group costs with a loop innermost among those it depends on."""
         result = {}
+        # where accesses fill no box all numbers are estimates, and strips are chosen by whole boxes
+        whole_boxes = self.slack != NO_SLACK or any(item.is_cut for item in self.cells)
         for number, item in enumerate(self.cells):
+            exact = item.is_injective and not whole_boxes
             for at in item.loops & set(self.tiled):
                 whole = list(edges)
                 whole[at] = within[at]
                 result[number, at] = np.asarray(item.count(whole), np.float64)
+                for other in (item.loops - {at}) & {*self.outer, *self.tiled} if exact else ():
+                    # the last box along a loop is smaller
+                    result[number, at] *= within[other] / (edges[other] * np.ceil(within[other] / edges[other]))
         return result
 
     def _rest(self, edges: list[FloatArray], outside: FloatArray) -> FloatArray:
