@@ -13,6 +13,7 @@ import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.dataflow.test_load_bounds import bounded, drawn_points, least_at
 
+from shorthaul import dataflow
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.core_sets import with_core_sets
@@ -188,3 +189,11 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         refused = shorthaul(*arguments, cwd=tmp_path)
         assert refused.returncode == 2
         assert says in refused.stderr
+
+
+def test_core_costs_without_any_mapping_end() -> None:
+    # One core runs one of the two actors only: no period is long enough for a core cost of one.
+    actors = (dataflow.Actor("a", {"arm": 3}), dataflow.Actor("b", {"dsp": 5}))
+    application = dataflow.Application("two types", actors, (dataflow.Channel("c", "a", "b", 8),))
+    result = dataflow.bound(application, effort=0.1)
+    assert result.bound.value == 5

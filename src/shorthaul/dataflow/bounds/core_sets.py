@@ -104,6 +104,11 @@ class CoreContents:
             for key, count in alike.items()
         ]
         self.columns: list[_Column] = []
+        #: No period below is longer than all work on one core: a core cost for which this is not enough has no mapping.
+        self.longest = sum(
+            int(np.maximum(0, kind.ticks).sum() + kind.near.sum() + (kind.relay * kind.relays).sum())
+            for kind in self.kinds
+        )
         self.applies = len(platform.cores) * _UNITS * 4 < _MOST_SUM
 
     def _asked(
@@ -378,7 +383,7 @@ def _highest(contents: CoreContents, cost: float, low: int, known: float, search
     """
     best: CorePrices | None = None
     step, high = tuning.CORE_SET_STEP, known
-    while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and not search.expired():
+    while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and low <= contents.longest and not search.expired():
         part = 0.5 if known == math.inf else tuning.GAP_PART
         period = int(low + part * (high - low) if high < math.inf else low * (1 + step) + 1)
         proof = contents.excluded(period, cost, search)
