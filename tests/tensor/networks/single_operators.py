@@ -204,6 +204,17 @@ def barriers() -> Any:
 
 
 @named
+def largest() -> Any:
+    """Rounded, so that many are alike; some are infinite."""
+    net = Net("largest")
+    x = net.op("Round", net.op("Mul", net.input(3, 6, 4), net.constant(1.5, np.float32)))
+    x = net.op("Where", net.op("Greater", x, net.constant(0.0, np.float32)), x, net.constant(-np.inf, np.float32))
+    most, at = net.op("TopK", x, net.constant([5]), axis=1, outputs=2)
+    least, place = net.op("TopK", net.op("Cast", net.op("Exp", x), to=7), net.constant([2]), largest=0, outputs=2)
+    return net.model(net.op("Exp", most), net.op("Neg", at), net.op("Neg", least), net.op("Abs", place))
+
+
+@named
 def statistics() -> Any:
     net = Net("statistics")
     x, mean = net.op("LayerNormalization", net.op("Relu", net.input(4, 9)), net.weight(9), outputs=2)

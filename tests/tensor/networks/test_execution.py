@@ -39,7 +39,17 @@ MODELS = {**SINGLE, **ODD, **{name: make for name, make in EXPORTED.items() if n
 #: The networks that every run of the tests executes.
 ALWAYS = {
     *("uneven_strides", "concatenated_slices", "product_chain", "reductions_of_any_axis", "integers"),
-    *("normalised_rows", "barriers", "words", "Softmax, flattened", "Conv in groups", "ArgMax", "CumSum", "Resize"),
+    *(
+        "normalised_rows",
+        "barriers",
+        "largest",
+        "words",
+        "Softmax, flattened",
+        "Conv in groups",
+        "ArgMax",
+        "CumSum",
+        "Resize",
+    ),
     *(
         "squeezed_if_of_one",
         "ReduceSum of no axes",

@@ -118,9 +118,9 @@ def widened(net: Net) -> list[str]:
 
 
 def unread(net: Net) -> list[str]:
-    x = net.op("Relu", net.input(3, 8))
-    net.op("TopK", net.op("Exp", x), net.constant([2]), outputs=2)
-    return [net.op("Tanh", x), part(net, net.op("TopK", x, net.constant([3]), outputs=2)[0], 0, 1, 2)]
+    x = net.op("Relu", net.input(3, 40))
+    net.op("TopK", net.op("Exp", x), net.constant([20]), outputs=2)
+    return [net.op("Tanh", x), part(net, net.op("TopK", x, net.constant([30]), outputs=2)[0], 0, 1, 2)]
 
 
 def read_twice(net: Net) -> list[str]:

@@ -194,6 +194,32 @@ def _one_hot(writer: Writer) -> bool:
     return bool(writer.add("Where", writer.add("Equal", named, places), on, off, output=writer.outputs[0]))
 
 
+def _largest(writer: Writer) -> bool:
+    """The few largest or smallest along an axis: again and again the first extreme, which is left out from then on."""
+    source, kinds = writer.inputs[0], writer.onnx.TensorProto
+    count, shape, kind = writer.numbers.get(writer.input(1)), writer.shapes.get(source), writer.types.get(source)
+    if count is None or not shape or kind is None or writer.opset < _SINCE_PLACES_ARE_TAKEN:
+        return False
+    axis, many = int(writer.values.get("axis", -1)) % len(shape), int(np.asarray(count).ravel()[0])
+    if not 0 < many <= min(_MOST_EXTREMES, shape[axis]):
+        return False
+    left = source
+    if kind not in {kinds.FLOAT, kinds.DOUBLE}:
+        left, kind = writer.add("Cast", source, to=kinds.DOUBLE), kinds.DOUBLE
+    dtype = np.float32 if kind == kinds.FLOAT else np.float64
+    left = left if writer.values.get("largest", 1) else writer.add("Neg", left)
+    left = writer.add("Max", left, writer.constant(np.finfo(dtype).min, dtype))  # above what is left out
+    gone = writer.constant(-np.inf, dtype)
+    places = writer.constant(np.arange(shape[axis]).reshape(-1, *(1,) * (len(shape) - 1 - axis)))
+    found: list[str] = []
+    for _ in range(many):
+        left = writer.add("Where", writer.add("Equal", places, found[-1]), gone, left) if found else left
+        found.append(writer.add("ArgMax", left, axis=axis, keepdims=1))
+    values, indices = (*writer.outputs, "")[:2]
+    at = writer.add("Concat", *found, output=indices, axis=axis)
+    return not values or bool(writer.add("GatherElements", source, at, output=values, axis=axis))
+
+
 def _chosen(writer: Writer) -> bool:
     """A choice that is the same everywhere, as masks that leave out nothing make."""
     condition = writer.numbers.get(writer.inputs[0])
@@ -213,12 +239,17 @@ def _as_it_is(writer: Writer, source: str) -> bool:
     return is_same and bool(writer.add("Identity", source, output=writer.outputs[0]))
 
 
+#: The version since which elements are taken at places that are computed, along an axis.
+_SINCE_PLACES_ARE_TAKEN: Final = 11
+#: The largest along an axis that are sought one after the other.
+_MOST_EXTREMES: Final = 16
 #: Operators of ONNX that others stand for.
 _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
     "Attention": attention.attention_of_onnx,
     "CastLike": _of_type,
     "DynamicQuantizeLinear": by_range,
     "OneHot": _one_hot,
+    "TopK": _largest,
     "Where": _chosen,
     "Pad": _without_margin,
 }
