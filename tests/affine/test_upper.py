@@ -15,9 +15,9 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.integer_sets.subspaces import integer_solution
-from shorthaul.affine.orders.placement import all_loops
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.skewing import Distance, best_covectors, shifted
+from shorthaul.affine.orders.tile_policy import all_loops
 from shorthaul.affine.orders.tile_steps import Edge, Step, edge_formula
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import upper_bound

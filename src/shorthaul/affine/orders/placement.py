@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, permutations, product
+from itertools import islice, permutations
 
 import islpy as isl
 
@@ -17,7 +17,7 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import integer_solution, span
 from shorthaul.affine.model import Statement
-from shorthaul.affine.tuning import MOST_PLACEMENTS, MOST_TILED, WIDEST_FREE_ORDER
+from shorthaul.affine.tuning import MOST_PLACEMENTS, WIDEST_FREE_ORDER
 
 _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 _SET, _DIV = isl.dim_type.set, isl.dim_type.div
@@ -484,29 +484,3 @@ class Loops:
         if any(signs[at] < 0 for at in self.tiled):
             return False
         return next((signs[at] for at in self.inner if signs[at]), 1) > 0
-
-
-def all_loops(width: int) -> Iterator[Loops]:
-    """Return the orders to choose from: up to two outer coordinates, up to three tiled ones, any order inside.
-
-    From five coordinates on: tiled ones innermost, the others in their own order, outside or inside of the tiles.
-    """
-    if width > WIDEST_FREE_ORDER:
-        yield from _few_loops(width)
-        return
-    for outside in range(min(width, 3)):
-        for outer in permutations(range(width), outside):
-            rest = [at for at in range(width) if at not in outer]
-            for chosen in product((False, True), repeat=len(rest)):
-                tiled = tuple(at for at, take in zip(rest, chosen, strict=True) if take)
-                if len(tiled) <= MOST_TILED:
-                    for inner in permutations(rest):
-                        yield Loops(outer, tiled, inner)
-
-
-def _few_loops(width: int) -> Iterator[Loops]:
-    for count in range(3):
-        for tiled in permutations(range(width), count):
-            others = tuple(at for at in range(width) if at not in tiled)
-            for outside in range(len(others) + 1):
-                yield Loops(others[:outside], tiled, (*others[outside:], *tiled))

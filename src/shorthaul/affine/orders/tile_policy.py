@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import pairwise, permutations, product
 from math import factorial, lcm
 from typing import Any
 
@@ -22,9 +22,17 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Statement
-from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, all_loops, function_rows
+from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, function_rows
 from shorthaul.affine.orders.value_classes import INFINITE, Counted, ValueClass, value_classes
-from shorthaul.affine.tuning import COMPARED_APART, COMPARED_ORDERS, COMPARED_PANEL, NEGLIGIBLE, STEPS_PER_ORDER
+from shorthaul.affine.tuning import (
+    COMPARED_APART,
+    COMPARED_ORDERS,
+    COMPARED_PANEL,
+    MOST_TILED,
+    NEGLIGIBLE,
+    STEPS_PER_ORDER,
+    WIDEST_FREE_ORDER,
+)
 
 
 class Counts:
@@ -370,3 +378,29 @@ def _weighted(phase: Phase, policy: Policy) -> Iterator[Policy]:
         weights = tuple(int(value * scale) for value in least)
         if max(weights) <= 12:
             yield Policy(policy.order, policy.levels, weights)
+
+
+def all_loops(width: int) -> Iterator[Loops]:
+    """Return the orders to choose from: up to two outer coordinates, up to three tiled ones, any order inside.
+
+    From five coordinates on: tiled ones innermost, the others in their own order, outside or inside of the tiles.
+    """
+    if width > WIDEST_FREE_ORDER:
+        yield from _few_loops(width)
+        return
+    for outside in range(min(width, 3)):
+        for outer in permutations(range(width), outside):
+            rest = [at for at in range(width) if at not in outer]
+            for chosen in product((False, True), repeat=len(rest)):
+                tiled = tuple(at for at, take in zip(rest, chosen, strict=True) if take)
+                if len(tiled) <= MOST_TILED:
+                    for inner in permutations(rest):
+                        yield Loops(outer, tiled, inner)
+
+
+def _few_loops(width: int) -> Iterator[Loops]:
+    for count in range(3):
+        for tiled in permutations(range(width), count):
+            others = tuple(at for at in range(width) if at not in tiled)
+            for outside in range(len(others) + 1):
+                yield Loops(others[:outside], tiled, (*others[outside:], *tiled))
