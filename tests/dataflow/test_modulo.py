@@ -22,7 +22,7 @@ from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build, decisions_of
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
-from shorthaul.dataflow.mapping.start_times import serial_schedule, tokens_to_itself
+from shorthaul.dataflow.mapping.start_times import add_periods, serial_schedule, tokens_to_itself
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile, tile_memory
 from shorthaul.dataflow.modulo import branching_kernels, differences_kernels, propagation_kernels, selection_kernels
 from shorthaul.dataflow.modulo.cp_model import start_at
@@ -93,6 +93,23 @@ def selection(graph, time: list[int], period: int) -> list[tuple[int, int, int, 
         firings = [(int(graph.first[f]), int(graph.stop[f]) - 1) for f in graph.at_core[low:high]]
         follow(sorted(firings, key=lambda ends: (time[ends[0]] % period, ends[0])), around=True)
     return arcs
+
+
+def test_whole_periods_bring_firings_together_however_far_apart_they_are() -> None:
+    random = np.random.default_rng(1)
+    seen = 0
+    for _, net, _ in networks(range(20)):
+        period, starts = serial_schedule(net)
+        near = add_periods(net, starts, period, {}, atomic=False)
+        owner = {task.name: name for name in net.network.actors for task in (*net.reads[name], *net.writes[name])}
+        away = {name: period * int(random.integers(0, 60)) for name in net.network.actors}
+        apart = {name: at + away[owner.get(name, name)] for name, at in starts.items()}
+        assert near is not None
+        found = add_periods(net, apart, period, {}, atomic=False)
+        assert found is not None
+        assert needed_capacities(net, found, period) == needed_capacities(net, near, period)
+        seen += 1
+    assert seen > 10
 
 
 def test_a_selection_has_the_period_of_its_worst_cycle() -> None:

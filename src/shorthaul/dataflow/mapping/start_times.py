@@ -37,8 +37,8 @@ def add_periods(
     actors, buffers = net.network.actors, net.network.buffers
     column = {name: i for i, name in enumerate(actors)}
     reads, writes = net.read_tasks(), net.write_tasks()
-    # no constraint asks for more than two periods between two firings
-    last = 2 * len(actors) + 2
+    # no constraint asks for more than two periods between two firings, beyond those that the starts are apart
+    last = 2 * len(actors) + 2 + (max(starts.values()) - min(starts.values())) // period
     bounds = [(0, last)] * len(actors)
     rows: list[tuple[dict[int, int], int]] = []
     for tokens, buffer in enumerate(buffers, len(actors)):
