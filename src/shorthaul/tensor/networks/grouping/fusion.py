@@ -16,7 +16,7 @@ from shorthaul.tensor.networks.inner import InnerTilings
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.operands import bytes_beside
-from shorthaul.tensor.networks.plan import NetworkPlan
+from shorthaul.tensor.networks.plan import Group, NetworkPlan
 from shorthaul.tensor.networks.tiling import Tiled
 
 
@@ -50,11 +50,16 @@ def fuse(
         _merge(state, search, lambda: keep(made) if state.is_complete() else None)
         if not state.is_complete() or (found is not None and search.expired()):
             return None
-        groups = keep_near(network, state.in_order(), capacity, tilings.best, search, size_of)
+        formed = state.in_order()
+        if [item.group for item in formed] in known:
+            return None  # it would become the same
+        known.append([item.group for item in formed])
+        groups = keep_near(network, formed, capacity, tilings.best, search, size_of)
         settled = settle(network, machine, groups, capacity, tilings, search)
         return refined(network, machine, settled, capacity, tilings, refiner)
 
     found: list[Tiled] | None = None
+    known: list[list[Group]] = []
     began = search.spent()
     if start is None:
         found = joined(folded(tilings, capacity))
