@@ -170,6 +170,7 @@ def test_long_text_takes_time_by_its_length(token: str) -> None:
     kernel = "void f(int n, int A[n]) {\n#pragma scop\nfor (int i = 0; i < n; i++) A[i] = 0;\n#pragma endscop\n}\n"
     long = token * (200_000 // len(token))
     assert program_from_text(kernel + long).statements
+    assert program_from_text(kernel.replace("int A[", "int A[" + "\r\n" * 100_000)).statements
     nested = 5_000
     assert program_from_text("#ifdef x\n" * nested + long + "\n#endif" * nested + f"\n{kernel}").statements
 

@@ -92,7 +92,7 @@ def program_from_text(text: str, *, function: str | None = None, file: Path | No
 
 
 #: A header beside the file, which is not read and may declare arrays.
-_LOCAL_HEADER = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
+_LOCAL_HEADER = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
