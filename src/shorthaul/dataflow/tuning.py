@@ -43,6 +43,8 @@ CORE_SET_TOLERANCE = 0.005
 #: Most actors whose tiles' loads are looked for, the share of the effort for that, and the actors and ends of channels
 #: of which CP-SAT's model of a tile is built in an effort (sobel4: 6,769, which is met, in 0.02 CPU s).
 MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.15, 2e4
+#: Actors whose cores count in the model of all tiles: with all of them it is rarely solved.
+MOST_CORES_LOADED = 4
 #: Least effort for bounds of a plan: below, the solvers take longer to import.
 LEAST_BOUND_EFFORT = 0.02
 #: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.

@@ -1,7 +1,7 @@
-"""The least load of the tile that one actor is in: of its crossbar, and of the core that executes the actor.
+"""The least load of tiles: of their crossbars, and of the cores that execute actors.
 
-Which actors share the tile is decided by CP-SAT; nothing is asked of other tiles, or of the other cores. A token that
-actors in the tile share with actors outside crosses the crossbar and the network.
+Which actors share a tile is decided by CP-SAT: the tile of one actor alone, where nothing is asked of other tiles, or
+all of them. A token that actors in a tile share with actors outside crosses the crossbar and the network.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 from shorthaul.core.amounts import Bound
@@ -20,8 +21,11 @@ from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.bounds.prices import least_bytes
 from shorthaul.dataflow.model import Application, Channel, Platform, Tile, ticks_for
 
-#: Sums above this are left out: the solver tells its objective as a float of 53 bits.
-_MOST_SUM: Final = 2**53
+#: Sums of ticks and bytes above these are left out: work is counted in thousandths, and products need 63 bits.
+_MOST_SUM: Final = 2**43
+_MOST_BYTES: Final = 2**53
+#: The cost of a tile's dearest core in whole numbers, for sums of work.
+_UNITS: Final = 1000
 
 
 def with_tile_loads(
@@ -32,11 +36,15 @@ def with_tile_loads(
     carried = carried_near(application, platform, kept)
     names = sorted((name for name in kept if carried[name]), key=lambda name: -carried[name])
     for number, name in enumerate(names[: tuning.MOST_TILES_LOADED]):
-        part = search.part(1 / (tuning.MOST_TILES_LOADED - number))
+        part = search.part(1 / (tuning.MOST_TILES_LOADED + 1 - number))
         least = least_tile_load(application, platform, strategy, name, part)
         if least > bounds.period.value:
             proof = f"wherever {name} is, its core or the crossbar of its tile is busy for {least} ticks"
             bounds = dataclasses.replace(bounds, period=Bound("period", least, "tile of one actor", proof))
+    least = least_of_all_tiles(application, platform, strategy, search) if any(carried.values()) else 0
+    if least > bounds.period.value:
+        proof = f"wherever actors are, a core or the crossbar of a tile is busy for {least} ticks"
+        bounds = dataclasses.replace(bounds, period=Bound("period", least, "all tiles", proof))
     least = int(bounds.period.value)
     curve = tuple((cost, max(known, least)) for cost, known in bounds.period_at_cost)
     return dataclasses.replace(bounds, period_at_cost=curve)
@@ -50,11 +58,7 @@ def least_tile_load(application: Application, platform: Platform, strategy: str,
     from ortools.sat.python import cp_model
 
     runs = set(next(actor for actor in application.actors if actor.id == name).ticks)
-    kinds = {
-        (tile.crossbar_bytes_per_s, tile.tile_memory_bytes, *sorted((c.type, c.local_bytes) for c in tile.cores)): tile
-        for tile in platform.tiles
-        if runs & {core.type for core in tile.cores}
-    }
+    kinds = {_kind(tile): tile for tile in platform.tiles if runs & {core.type for core in tile.cores}}
     found: list[int] = []
     for number, tile in enumerate(kinds.values()):
         effort = (len(application.actors) + 2 * len(application.channels)) / tuning.TILE_MODEL_TERMS
@@ -62,15 +66,64 @@ def least_tile_load(application: Application, platform: Platform, strategy: str,
         if effort > min(part.left(), part.remaining_s()):
             return 0
         part.spend(effort)
-        model = _TileModel(application, platform, tile, strategy)
-        if model.most > _MOST_SUM:
+        model = _TileModel(cp_model.CpModel(), application, platform, tile, strategy)
+        model.cp.add(model.here[name] == 1)
+        least = _least_period(model.cp, [model], [name], part)
+        if not least:
             return 0
-        model.limit(name)
-        status, solver = solve_model(model.cp, part)
-        if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}:
-            return 0
-        found.append(math.ceil(solver.best_objective_bound - 1e-6))
-    return max(0, min(found))
+        found.append(least)
+    return min(found)
+
+
+def least_of_all_tiles(application: Application, platform: Platform, strategy: str, search: Search) -> int:
+    """Return a lower bound on the period of every mapping, with every actor in one tile; 0 if the effort is too little.
+
+    In each tile, actors have no more work than its cores do in a period, counted at the costs of cores.
+    """
+    from ortools.sat.python import cp_model
+
+    terms = len(platform.tiles) * (len(application.actors) + 2 * len(application.channels))
+    if terms / tuning.TILE_MODEL_TERMS > min(search.left(), search.remaining_s()):
+        return 0
+    search.spend(terms / tuning.TILE_MODEL_TERMS)
+    cp = cp_model.CpModel()
+    models = [_TileModel(cp, application, platform, tile, strategy) for tile in platform.tiles]
+    moved = dict.fromkeys(models[0].here, 0)
+    for channel in application.channels:
+        for end in {channel.src, channel.dst} & set(moved):
+            moved[end] += channel.token_bytes
+    names = sorted(moved, key=lambda name: -moved[name])
+    for name in names:
+        cp.add_exactly_one(model.here[name] for model in models)
+    for insides in zip(*(model.single for model in models), strict=True):
+        cp.add_at_most_one(insides)
+    if len({_kind(tile) for tile in platform.tiles}) == 1:  # the first actors are in the first tiles
+        for number, name in enumerate(names):
+            for model in models[number + 1 :]:
+                cp.add(model.here[name] == 0)
+    return _least_period(cp, models, names[: tuning.MOST_CORES_LOADED], search)
+
+
+def _kind(tile: Tile) -> tuple[object, ...]:
+    cores = sorted((core.type, core.local_bytes) for core in tile.cores)
+    return tile.crossbar_bytes_per_s, tile.tile_memory_bytes, tuple(cores)
+
+
+def _least_period(cp: Any, models: Sequence[_TileModel], names: Sequence[str], search: Search) -> int:
+    """Return a lower bound on the largest load: of crossbars, and of the cores of ``names``; 0 if there is none."""
+    from ortools.sat.python import cp_model
+
+    most = sum(model.most for model in models)
+    if most > _MOST_SUM or models[0].bytes > _MOST_BYTES:
+        return 0
+    period = cp.new_int_var(0, max(1, most), "period")
+    for model in models:
+        model.limit(period, names)
+    cp.minimize(period)
+    status, solver = solve_model(cp, search)
+    if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}:
+        return 0
+    return max(0, math.ceil(float(solver.best_objective_bound) - 1e-6))
 
 
 class _TileModel:
@@ -83,10 +136,8 @@ class _TileModel:
     sides. Buffers of channels without multicasts take room in the tile's memory, or in that of a core.
     """
 
-    def __init__(self, application: Application, platform: Platform, tile: Tile, strategy: str) -> None:
-        from ortools.sat.python import cp_model
-
-        self.cp = cp_model.CpModel()
+    def __init__(self, cp: Any, application: Application, platform: Platform, tile: Tile, strategy: str) -> None:
+        self.cp = cp
         self.tile, self.application = tile, application
         multicasts = set() if strategy == "reference" else set(application.multicasts)
         self.here = {a.id: self.cp.new_bool_var(a.id) for a in application.actors if a.id not in multicasts}
@@ -96,7 +147,12 @@ class _TileModel:
         self.on_core: dict[str, list[Any]] = {name: [] for name in self.here}
         self.room: list[Any] = []
         self.shared: list[Any] = []
-        self.most = sum(c.token_bytes * max(1, c.delay) for c in application.channels)
+        self.single: list[Any] = []  # whether buffers of one place are in the tile
+        costs = {core.type: Fraction(platform.core_types[core.type].cost) for core in tile.cores}
+        unit = Fraction(_UNITS) / max(costs.values()) if max(costs.values()) > 0 else Fraction(1)
+        self.costs = {kind: math.floor(cost * unit) for kind, cost in costs.items()}
+        self.most = sum(max(actor.ticks.values()) for actor in application.actors)
+        self.bytes = sum(c.token_bytes * max(1, c.delay) for c in application.channels)
         groups: list[list[Channel]] = [[channel] for channel in application.channels]
         if strategy != "reference":
             groups = [*channels_together(application).values()]
@@ -125,6 +181,7 @@ class _TileModel:
             self.cp.add_implication(local, inside)
             self.room.append(size * local)
         if kept == 0:
+            self.single.append(inside)
             self.shared += [size * inside, -size * local]
         if kept <= 1:
             outside = far * (count - among)
@@ -132,21 +189,28 @@ class _TileModel:
             self.cp.add(load >= far * among).only_enforce_if(~inside)
         else:
             self.cp.add(load >= near * among - near * count * local)
-        for one, other in {(ends[0], end) for end in ends[1:] if end != ends[0]}:
+        for one, other in dict.fromkeys((ends[0], end) for end in ends[1:] if end != ends[0]):
             self.cp.add(load >= far * self.here[one] - far * self.here[other])
             self.cp.add(load >= far * self.here[other] - far * self.here[one])
         self.loads.append(load)
-        for end in set(ends):
+        for end in dict.fromkeys(ends):
             times = ends.count(end)
             self.on_core[end] += [times * far - times * (far - near) * inside, -times * near * local]
 
-    def limit(self, name: str) -> None:
-        """Let the actor be in the tile, and the period be the load of the crossbar, or of its core."""
-        actor = next(actor for actor in self.application.actors if actor.id == name)
-        ticks = min(time for kind, time in actor.ticks.items() if kind in {core.type for core in self.tile.cores})
-        self.most += ticks
-        period = self.cp.new_int_var(0, max(1, self.most), "period")
-        self.cp.add(self.here[name] == 1)
+    def limit(self, period: Any, names: Sequence[str]) -> None:
+        """Let the crossbar, the core of each of ``names`` that is here, and all cores together have time enough."""
         self.cp.add(sum(self.loads) <= period)
-        self.cp.add(ticks + sum(self.on_core[name]) <= period)
-        self.cp.minimize(period)
+        work = []
+        for actor in self.application.actors:
+            if actor.id not in self.here:
+                continue
+            here = self.here[actor.id]
+            ticks = {kind: time for kind, time in actor.ticks.items() if kind in self.costs}
+            if not ticks:
+                self.cp.add(here == 0)
+                continue
+            work.append(min(self.costs[kind] * time for kind, time in ticks.items()) * here)
+            if actor.id in names:
+                load = min(ticks.values()) + sum(self.on_core[actor.id])
+                self.cp.add(load <= period).only_enforce_if(here)
+        self.cp.add(sum(work) <= sum(self.costs[core.type] for core in self.tile.cores) * period)
