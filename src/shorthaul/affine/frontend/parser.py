@@ -26,8 +26,9 @@ _TYPES = (
 _DROPPED = re.compile(
     r"\b(?:static|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const|volatile|_Noreturn"
     r"|__const|__volatile__|__extension__)\b"
-    r"|\b(?:__attribute__|__asm__|__asm|asm)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+    r"|\b__attribute__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 )
+_SYMBOL = re.compile(r"\b(?:__asm__|__asm|asm)\s*\([^()]*\)")  # what a declaration is called in assembler
 _CURE_MISSING = "write a function around the loop nest, or mark its loops by '#pragma scop' and '#pragma endscop'"
 
 
@@ -183,7 +184,8 @@ def _declared(texts: list[str], typedefs: list[str]) -> Iterator[Any]:
     """Yield what ``texts`` declare, without those that are not C as we read it; add the typedefs among them."""
     if not texts:
         return
-    wanted = "\n".join(_DROPPED.sub(" ", text) for text in texts)
+    plain = [_SYMBOL.sub(" ", _DROPPED.sub(" ", text)) for text in texts]
+    wanted = "\n".join(plain)
     try:
         found = c_parser.CParser().parse(f'{_prelude(wanted, typedefs)}\n# 1 "C"\n{wanted}')
     except (c_parser.ParseError, RecursionError):
@@ -191,8 +193,7 @@ def _declared(texts: list[str], typedefs: list[str]) -> Iterator[Any]:
             yield from _declared(texts[: len(texts) // 2], typedefs)
             yield from _declared(texts[len(texts) // 2 :], typedefs)
         return
-    kept = (_DROPPED.sub(" ", text).replace("\n", " ").strip() for text in texts)
-    typedefs.extend(text for text in kept if text.startswith("typedef"))
+    typedefs.extend(text.replace("\n", " ").strip() for text in plain if text.lstrip().startswith("typedef"))
     yield from (item for item in found.ext if item.coord is not None and item.coord.file == "C")
 
 
