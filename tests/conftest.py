@@ -18,17 +18,15 @@ gc.disable()  # nothing is garbage while modules are imported
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep two cases of each costly test (one where cases are seeds), drawn by their names, unless all are asked for."""
+    """Keep one case of each costly test, drawn by their names, unless all are asked for."""
     if os.environ.get("SHORTHAUL_THOROUGH") or os.environ.get("SHORTHAUL_CASES") == "all":
         return
     cases = defaultdict(list)
     for item in items:
         if item.get_closest_marker("costly"):
             cases[item.nodeid.partition("[")[0]].append(item)
-    left_out = set()
-    for alike in cases.values():
-        few = 1 if all(type(value) is int for item in alike for value in item.callspec.params.values()) else 2
-        left_out |= set(sorted(alike, key=lambda item: zlib.crc32(item.nodeid.encode()))[few:])
+    kept = {min(alike, key=lambda item: zlib.crc32(item.nodeid.encode())) for alike in cases.values()}
+    left_out = {item for alike in cases.values() for item in alike} - kept
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 

@@ -58,6 +58,7 @@ def test_stages_load_no_more_than_said(seed: int) -> None:
         assert bound(program, size=sizes, upper=False, effort=1).bound.value <= loads <= here.value(sizes)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("second", SECOND[:2])
 def test_a_window_of_a_window_is_one_pass(second: str) -> None:
     body = (

@@ -111,6 +111,7 @@ def test_least_cuts_are_exact() -> None:
         assert isoperimetry.lost_links(sides) == lacking[-1]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("sides", "steps", "one_way", "budget", "least"),
     [

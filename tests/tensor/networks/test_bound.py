@@ -35,6 +35,7 @@ def test_a_brief_bound_is_not_above_the_whole_one() -> None:
     assert brief.details["values"].items() <= whole.details["values"].items()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ODD)
 def test_no_random_plan_of_odd_sizes_beats_the_bound(name: str) -> None:
     test_no_random_plan_beats_the_bound(name)

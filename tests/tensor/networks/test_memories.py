@@ -79,11 +79,13 @@ def hunt(network: Network, seed: int, count: int) -> int:
     return valid
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_no_random_plan_beats_the_bound(name: str) -> None:
     assert hunt(SMALL[name], 3, 30) > 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
 def test_plans_fit_every_memory(name: str) -> None:
     """What the search finds is replayed without a violation, whatever memories there are, and is above the bound."""

@@ -16,7 +16,7 @@ from shorthaul.core.errors import InputError
 _VALUES = (c_ast.BinaryOp, c_ast.TernaryOp, c_ast.Cast, c_ast.Constant, c_ast.ID, c_ast.FuncCall, c_ast.ExprList)
 _TYPES = (c_ast.Typename, c_ast.TypeDecl, c_ast.IdentifierType)
 #: Nodes of the expressions that calls stand for, in one region: functions that call one another twice double them.
-_MOST_NODES = 100_000
+_MOST_NODES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
