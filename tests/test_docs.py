@@ -19,6 +19,7 @@ from tests.commands import shorthaul
 ROOT = Path(__file__).parents[1]
 TASKS = sorted(path for path in ROOT.joinpath("docs", "tasks").glob("*.md") if path.stem != "index")
 PAGES = [ROOT / "README.md", *sorted(ROOT.joinpath("docs").glob("*.md")), ROOT / "docs" / "tasks" / "index.md", *TASKS]
+NOTEBOOKS = sorted(ROOT.joinpath("docs", "notebook").glob("*.md"))
 HEADINGS = ["Problem", "Model", "Call", "Answer", "Method", "Limits"]
 PLACE = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
 ENGINES = {"tensor", "pebble", "affine", "dataflow", "spatial"}
@@ -153,7 +154,7 @@ def test_a_task_takes_two_commands_and_five_lines() -> None:
         assert 1 <= len([line for line in code.splitlines() if line and line != "import shorthaul"]) <= 5, page
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda page: f"{page.parent.stem} {page.stem}")
 def test_lines_are_short(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     long = [line for line in text.splitlines() if len(line) > 160 and not line.startswith("|")]
