@@ -8,7 +8,9 @@ from pathlib import Path
 from shorthaul.cli.app import SUMMARIES, command
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {str(path.relative_to(DOCS)): path.read_text() for path in sorted(DOCS.rglob("*.md")) if path.stem != "glossary"}
+PAGES = {
+    str(path.relative_to(DOCS)): path.read_text() for path in sorted(DOCS.rglob("*.md")) if path.stem != "glossary"
+}
 TERMS = re.findall(r"^\*\*(.+?)\*\*$", (DOCS / "glossary.md").read_text(), re.MULTILINE)
 MEANINGS = re.findall(r"^\*\*.+?\*\*\n:   ((?:.+\n?)+)", (DOCS / "glossary.md").read_text(), re.MULTILINE)
 #: A word with one meaning, and the words beside which it would have another.
