@@ -36,7 +36,7 @@ from shorthaul.pebble.workloads import kernels_as_graphs, sparse
 FAMILIES: dict[str, tuple[Callable[[], Cdag], int, str]] = {
     "stencil in a plane": (lambda: grid(12, 11, 8), 8, "grid"),
     "stencil on a line": (lambda: kernels_as_graphs.stencil(n=40, t=24, word=1), 6, "grid"),
-    "fields in a plane": (lambda: fields((12, 13), 8), 8, "grid"),
+    "fields in a plane": (lambda: fields((20, 20), 6), 8, "grid"),
     "butterfly": (lambda: kernels_as_graphs.fft(n=64, word=1), 8, "crossing"),
     "product": (lambda: kernels_as_graphs.matmul(m=8, n=8, k=8, word=1), 6, "product"),
     "fused product": (lambda: fused_product(8, 8, 8), 6, "product"),
