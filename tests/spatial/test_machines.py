@@ -60,7 +60,7 @@ def changed(path: str, value: object) -> str:
         ("processor.dead", [[x, y] for x in range(4) for y in range(3)], "leaves no living processor"),
         ("processor.dead_share", 1, "processor.dead_share"),
         ("processor.dead_seed", -1, "processor.dead_seed"),
-        ("network.topology", "ring", "network.topology: invalid enum value"),
+        ("network.topology", "ring", "network.topology: invalid enum value 'ring', allowed are mesh"),
         ("network.dead_links", [[[0, 0], [2, 0]]], "network.dead_links[0]: is no link"),
         ("network.dead_links", [[[0, 0], [0, 3]]], "network.dead_links[0][1]: lies outside"),
         ("network.dead_links", [[[0, 0], [3, 0]]], "network.dead_links[0]: is no link"),

@@ -186,7 +186,14 @@ def _faults_of_value(value: Any, kind: Any, place: str) -> Iterator[tuple[str, s
         except msgspec.ValidationError as error:
             message, _, path = str(error).partition(" - at `")
             inner = path.rstrip("`").removeprefix("$")
-            yield f"{place}{inner}", message[0].lower() + message[1:].replace("`", "'"), value
+            allowed = f", allowed are {', '.join(_choices(kind))}" if message.startswith("Invalid enum") else ""
+            yield f"{place}{inner}", message[0].lower() + message[1:].replace("`", "'") + allowed, value
+
+
+def _choices(kind: Any) -> list[str]:
+    """Return the words that an annotation names."""
+    parts = [*typing.get_args(kind)]
+    return parts if typing.get_origin(kind) is typing.Literal else [word for part in parts for word in _choices(part)]
 
 
 def _section(kind: Any) -> tuple[type[msgspec.Struct] | None, type | None]:
