@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
@@ -114,11 +115,9 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], over
     results = [
         _result(document, name, index) for index, (document, name) in enumerate(zip(documents, names, strict=True))
     ]
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
     data = files("shorthaul.report").joinpath("data")
-    template = data.joinpath("report.html.jinja").read_text(encoding="utf-8")
     first = results[0]
-    return environment.from_string(template).render(
+    return _page().render(
         title=f"shorthaul: {first['name']}" if len(results) == 1 else f"shorthaul: {len(results)} results",
         subtitle=first["kind"] if len(results) == 1 else ", ".join(sorted({result["kind"] for result in results})),
         results=results,
@@ -133,6 +132,19 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], over
     )
 
 
+@functools.cache
+def _page() -> jinja2.Template:
+    """Return the page to fill in, compiled once, however many results a program draws."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("shorthaul.report", "data"),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("report.html.jinja")
+
+
+@functools.cache
 def _script_of_plotly() -> Markup:
     try:
         packed = files("shorthaul.report").joinpath("data", "plotly.min.js.gz").read_bytes()
