@@ -170,7 +170,28 @@ def test_from_the_command_line(tmp_path):
     document["bound"]["value"] *= 2
     (tmp_path / "false.json").write_text(json.dumps(document))
     false = shorthaul_json("tensor", "check", "problem.json", "--bound", "false.json", *rules, cwd=tmp_path, status=1)
-    assert [item["rule"] for item in false["check"]["violations"]] == ["certificate-sum"]
+    assert [item["rule"] for item in false["check"]["violations"]] == ["certificate-sum", "certificate-figure"]
+
+
+def test_figures_beside_a_certificate(tmp_path):
+    """A figure that is another, and words that say nothing, are told; a formula left out for want of time is not."""
+    problem = small()
+    document = shorthaul.tensor.bound(problem, rules="contest", effort=2).document()
+    path = tmp_path / "bound.json"
+
+    def told(bound):
+        path.write_text(json.dumps({**document, "bound": {**document["bound"], **bound}}))
+        found = shorthaul.tensor.check(problem, rules="contest", bound=str(path))
+        return [violation.place for violation in found.check.violations]
+
+    assert told({}) == told({"streamed_operands": 0.0}) == []
+    for name in ("compute", "boundary_traffic", "streamed_operands", "linear_program"):
+        for wrong in (document["bound"][name] * 0.99, document["bound"][name] * 1.01, "much", None, -1):
+            assert told({name: wrong}) == [name]
+    certificate = document["bound"]["certificate"]
+    for word in ({"of": "traffic"}, {"method": "compute"}, {"more": 1}, {"certificate": {**certificate, "weight": []}}):
+        with pytest.raises(InputError, match=f"bound.*{next(iter(word))}"):
+            told(word)
 
 
 def test_what_is_no_certificate():

@@ -11,13 +11,15 @@ from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import Program, column_program
 from shorthaul.tensor.bounds.parts import part_prices
-from shorthaul.tensor.bounds.prices import Prices
 from shorthaul.tensor.bounds.separation import ordered_prices
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 
+#: The bounds by formula among the details of a bound, and the method of one that has a certificate.
+BY_FORMULA: Final = ("compute", "boundary_traffic", "streamed_operands")
+CERTIFIED: Final = "linear program over subgraphs"
 #: The share of the effort in which the linear program is solved, before the integer program.
 _PRICING: Final = 0.85
 
@@ -54,7 +56,7 @@ def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) ->
         ),
         "streamed operands": streamed.proof,
     }
-    details = {"compute": compute, "boundary_traffic": traffic, "streamed_operands": streamed.value}
+    details = dict(zip(BY_FORMULA, (compute, traffic, streamed.value), strict=True))
     return Bound("latency", value, method, f"Under the rules '{rules.name}': {proofs[method]}", details)
 
 
@@ -108,8 +110,8 @@ def prove(
         return Proof(bound, None)
     if prices.value >= bound.value * (1 - TOLERANCE):  # of two alike, the one with a certificate
         details = {**bound.details, "linear_program": prices.value, "certificate": prices.document()}
-        method, proof = "linear program over subgraphs", _certified(prices, rules)
-        bound = Bound("latency", prices.value, method, proof, details)
+        proof = certified_proof(prices.value, rules, is_cut=prices.parts is not None)
+        bound = Bound("latency", prices.value, CERTIFIED, proof, details)
     if program is None or math.isinf(latency) or bound.is_met_by(latency) or search.expired():
         return Proof(bound, None, program)
     from shorthaul.tensor.bounds.integer import chosen_groups
@@ -141,9 +143,10 @@ def formula_prices(problem: Problem, rules: Rules, search: Search) -> list[float
     return max(map(costs, np.linspace(0, 1, 41)), key=math.fsum)
 
 
-def _certified(prices: Prices, rules: Rules) -> str:
+def certified_proof(value: float, rules: Rules, *, is_cut: bool) -> str:
+    """Return what a certificate proves, in words; ``is_cut`` if it cuts groups into parts."""
     parts = ""
-    if prices.parts is not None:
+    if is_cut:
         parts = (
             " A set that is connected over links that are cut is as dear as its parts at least, each at a mean of its "
             "compute and its traffic with the weight of the shape of its outputs: what one of them makes for another "
@@ -155,7 +158,7 @@ def _certified(prices: Prices, rules: Rules) -> str:
         "found resident no more often than it is retained. The certificate prices these demands. For no connected set "
         "of operators, whatever it finds resident and retains, do the prices of what it serves exceed its "
         "least latency over all granularities and orders; so no plan takes less than all demands are worth, "
-        f"{prices.value:.12g}.{parts}"
+        f"{value:.12g}.{parts}"
     )
 
 

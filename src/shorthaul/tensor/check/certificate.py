@@ -27,6 +27,9 @@ _MOST_GROUPS: Final = 200_000
 _MANY_GROUPS: Final = 20_000
 #: Prices may exceed a latency, and the bound what they add up to, by this part: rounding.
 _ROUNDING: Final = 1e-9
+#: What a certificate may have; the last of these only where groups are cut.
+_ORDERED: Final = {"cover", "link", "hand_over", "order", "support", "succession"}
+_CUT: Final = {"cuts", "weight", "taking"}
 #: What an axis of a slice follows, as certificates name it.
 _AXES: Final = {"full": WHOLE, "tile": TILE, "step": STEP}
 
@@ -52,6 +55,9 @@ def certificate_of(problem: Problem, bound: Mapping[str, Any], place: str) -> Ce
     given = bound.get("certificate")
     if not isinstance(given, dict):
         raise InputError("holds no certificate", place=f"{place}.certificate", allowed="a bound of a linear program")
+    unknown = sorted({*given} - _ORDERED - (_CUT if "cuts" in given else set()))
+    if unknown:
+        raise InputError("says nothing in a certificate", place=f"{place}.certificate.{unknown[0]}")
     operators, tensors = range(len(problem.operators)), range(len(problem.tensors))
     cover = _table(given, "cover", (operators,), place)
     link = _table(given, "link", (operators, tensors), place)

@@ -42,7 +42,7 @@ _PLAN_TYPES: Final[dict[str, Any]] = {
     "traversal_orders": list[list[int] | None] | None,
     "subgraph_latencies": list[float],
 }
-_RESULT_KIND: Final = "shorthaul/tensor-result"
+RESULT_KIND: Final = "shorthaul/tensor-result"
 PLAN_KIND: Final = "shorthaul/tensor-plan"
 #: The columns of a long plan.
 _COLUMNS: Final = {
@@ -135,12 +135,12 @@ def plan_from_bytes(path: Path, data: bytes, problem: Problem) -> Plan:
         if is_archive(data):
             return plan_from_columns(data, problem)
         document = parse_json(decode_text(data))
-        if isinstance(document, dict) and document.get("kind") == _RESULT_KIND:
+        if isinstance(document, dict) and document.get("kind") == RESULT_KIND:
             document = document.get("plan")
         if isinstance(document, dict) and document.get("kind") == PLAN_KIND:
             return _from_companion(path, document, problem)
         if isinstance(document, dict) and str(document.get("kind", "")).startswith("shorthaul/"):
-            allowed = f"a plan of the contest's, {PLAN_KIND!r}, or {_RESULT_KIND!r} with one"
+            allowed = f"a plan of the contest's, {PLAN_KIND!r}, or {RESULT_KIND!r} with one"
             cure = "a network's plan goes with its ONNX model and --machine"
             raise InputError("is of another kind", place="kind", value=document["kind"], allowed=allowed, cure=cure)
         return plan_from_document(document, problem)

@@ -19,6 +19,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.inner_replay import InnerLevel, replay_inner
 from shorthaul.tensor.check.network_replay import GroupReplay, Homes, NetworkReplay, replay_network
 from shorthaul.tensor.check.step_times import Pace, time_steps
+from shorthaul.tensor.formats.documents import RESULT_KIND
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.bounds.latency import bound as bound_of
@@ -29,7 +30,6 @@ from shorthaul.tensor.networks.operands import OUTPUTS, operands_of
 from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import MachineOptions, RunOptions
 
-_KIND: Final = "shorthaul/tensor-result"
 #: The share of the time left that is kept for the check and the tables.
 _SHARE_OF_THE_CHECK: Final = 0.35
 #: Options of the contest's problems alone.
@@ -159,7 +159,7 @@ def bound_network(network: Network, options: MachineOptions, search: Search, sou
     machine = machine_of_options(options)
     found = bound_of(network, machine)
     return Result(
-        kind=_KIND,
+        kind=RESULT_KIND,
         status=None,
         bound=found,
         provenance=provenance("tensor bound", options=options, source=source, search=search),
@@ -344,7 +344,7 @@ def _result(
     if report.ok:
         status = Status.OPTIMAL if floor.is_met_by(cost["latency_s"]) else Status.FEASIBLE
     return Result(
-        kind=_KIND,
+        kind=RESULT_KIND,
         status=status,
         cost=cost,
         bound=floor,

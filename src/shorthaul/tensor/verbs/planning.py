@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Source
-from shorthaul.core.check import CheckReport, Violation
-from shorthaul.core.document import load_bound
+from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -17,13 +16,14 @@ from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound, prove
-from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import Replay, replay
-from shorthaul.tensor.model import RULES, Problem, Rules
+from shorthaul.tensor.formats.documents import RESULT_KIND
+from shorthaul.tensor.model import RULES, Problem
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions
 from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra
 from shorthaul.tensor.search.driver import plan_and_bound
+from shorthaul.tensor.verbs.certified import certified
 from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.verbs.networks import (
     bound_network,
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
         PlanKeywords,
         RunKeywords,
     )
-
-_KIND: Final = "shorthaul/tensor-result"
 
 
 @public
@@ -181,7 +179,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     with search:
         found = prove(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT)).bound
     return Result(
-        kind=_KIND,
+        kind=RESULT_KIND,
         status=None,
         bound=found,
         provenance=provenance("tensor bound", options=options, source=source, search=search),
@@ -223,34 +221,19 @@ def check(
     refuse_without(problem, options)
     assert plan is None or isinstance(plan, Plan)
     rules = RULES[options.rules]
-    wrong, floor = ([], None) if options.bound is None else _verified(problem, rules, options.bound)
+    wrong, floor = ([], None) if options.bound is None else certified(options.bound, problem, rules)
     if plan is not None:
         replayed = replay(problem, plan, rules)
         replayed = replace(replayed, violations=(*replayed.violations, *wrong))
         return _result("check", problem, plan, replayed, options, source, search, None if wrong else floor)
     return Result(
-        kind=_KIND,
+        kind=RESULT_KIND,
         status=Status.INVALID if wrong else None,
         bound=None if wrong else floor,
         check=CheckReport(tuple(wrong), None),
         provenance=provenance("tensor check", options=options, source=source, search=search),
         extra={"rules": rules.name, "operations": problem.operations()},
     )
-
-
-def _verified(problem: Problem, rules: Rules, path: str) -> tuple[list[Violation], Bound]:
-    """Return what is wrong with the certificate in a result document, and the bound that it certifies."""
-    document, given = load_bound(path, _KIND)
-    try:
-        if document.get("rules", rules.name) != rules.name:
-            cure = f"give --rules {document['rules']}"
-            raise InputError("holds under other rules", place="rules", value=document["rules"], cure=cure)
-        certificate = certificate_of(problem, given, "bound")
-        wrong = verify(problem, rules, certificate)
-    except InputError as error:
-        raise error.in_file(path) from None
-    proof = str(given.get("proof", ""))
-    return wrong, Bound("latency", certificate.value, "certificate, verified", proof)
 
 
 def _result(
@@ -270,7 +253,7 @@ def _result(
     if report.ok and report.cost is not None:
         status = Status.OPTIMAL if floor.is_met_by(report.cost["latency"]) else Status.FEASIBLE
     return Result(
-        kind=_KIND,
+        kind=RESULT_KIND,
         status=status,
         cost=report.cost,
         bound=floor,

@@ -20,7 +20,7 @@ from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
-from shorthaul.tensor.formats.documents import plan_document, plan_from_document
+from shorthaul.tensor.formats.documents import RESULT_KIND, plan_document, plan_from_document
 from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.networks.bounds.latency import bound as bound_of_network
 from shorthaul.tensor.networks.documents import network_plan_document, network_plan_of
@@ -198,7 +198,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
             for number, point, item in zip(done, made, answered, strict=True)
         ]
         return Result(
-            kind="shorthaul/tensor-result",
+            kind=RESULT_KIND,
             status=None,
             provenance=provenance("tensor sweep", options=options, source=source, search=search),
             extra={"rules": rules, "over": options.over, "points": points},
