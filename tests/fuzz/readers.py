@@ -40,13 +40,17 @@ EXPLORE = {"population": 4, "offspring": 2, "polish_effort": 0.0, "effort": 5.0}
 
 @dataclass(frozen=True)
 class Reader:
-    """Files of one format: ``seeds`` writes some to a folder, ``read`` takes the path of one."""
+    """Files of one format: ``seeds`` writes some to a folder, ``read`` takes the path of one.
+
+    ``use`` reads one and does what a verb does with it, where that takes much longer than to read.
+    """
 
     name: str
     suffix: str
     mutate: Mutator
     seeds: Callable[[Path], None]
     read: Callable[[Path], object]
+    use: Callable[[Path], object] | None = None
 
 
 def texts(*contents: str, suffix: str) -> Callable[[Path], None]:
@@ -186,11 +190,21 @@ def network(folder: Path) -> None:
     onnx.save(made, folder / "a.onnx")
 
 
+def read_network(path: Path) -> object:
+    from shorthaul.tensor.networks.translation.network import network_from_onnx
+
+    return network_from_onnx(path.read_bytes(), file=path)
+
+
 def run_network(path: Path) -> object:
     return shorthaul.tensor.run(path, machine="phone-npu", effort=0.01)
 
 
 def read_order(path: Path) -> object:
+    return shorthaul.affine.load_plan(path, workload("affine", AFFINE))
+
+
+def check_order(path: Path) -> object:
     from shorthaul.affine.check.plan_check import check_plan
 
     program = workload("affine", AFFINE)
@@ -202,6 +216,19 @@ def journal_lines() -> bytes:
     with tempfile.TemporaryDirectory() as name:
         journal(Path(name))
         return Path(name, "journal.txt").read_bytes()
+
+
+def read_records(path: Path) -> object:
+    from shorthaul.core.searching.journal import read_journal
+
+    head = json.loads(journal_lines().split(b"\t")[1])
+    return read_journal(path, {name: value for name, value in head.items() if name not in {"kind", "version"}})
+
+
+def read_state(path: Path) -> object:
+    from shorthaul.dataflow.verbs.inputs import PLANS
+
+    return PLANS.unpacked(path.read_bytes(), workload("dataflow", DATAFLOW))
 
 
 def resume(path: Path) -> object:
@@ -233,6 +260,33 @@ def case_of(engine: str) -> Callable[[Path], object]:
     return lambda path: getattr(shorthaul, engine).case(str(path))
 
 
+def read_points(path: Path) -> object:
+    from shorthaul.dataflow.formats.documents import load_points
+
+    return load_points(path)
+
+
+def read_images(path: Path) -> object:
+    from shorthaul.core.files.arrays import Column, read_array
+
+    return read_array(path.read_bytes(), Column("iufb", None))
+
+
+def read_moves(path: Path) -> object:
+    from shorthaul.pebble.formats.documents import load_plan
+
+    return load_plan(path, workload("pebble", PEBBLE))
+
+
+check_moves = checked("pebble", PEBBLE, effort=0.01)
+
+
+def read_numbers(path: Path) -> object:
+    from shorthaul.pebble.formats.documents import load_numbers
+
+    return load_numbers(path, 8)
+
+
 GENERAL: dict[str, Mutator] = {".npy": mutate_header, ".npz": mutate_records, ".onnx": mutate_wire}
 MATRIX = "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1.0\n2 1 2\n2 2 1\n3 2 5\n3 3 1\n"
 PYTHON = """def matmul(A, B, C, n, m):
@@ -244,20 +298,23 @@ PYTHON = """def matmul(A, B, C, n, m):
 """
 HYPERDAG = "%% comment\n1 4 2\n0 9 2 % last number\n0 1\n1 1\n2 1\n3 1\n0 1\n0 3\n"
 READERS = (
-    Reader("affine plan", ".json", mutate_json, of_plan("affine", ".json"), read_order),
-    Reader("affine columns", ".npz", mutate_archive, of_plan("affine", ".npz"), read_order),
+    Reader("affine plan", ".json", mutate_json, of_plan("affine", ".json"), read_order, check_order),
+    Reader("affine columns", ".npz", mutate_archive, of_plan("affine", ".npz"), read_order, check_order),
     Reader("C", ".c", mutate_text, texts(example("blur.c"), suffix=".c"), read_program),
     Reader("dataflow network", ".json", mutate_json, network_json, case_of("dataflow")),
     Reader("SDF3", ".xml", mutate_text, network_xml, case_of("dataflow")),
     Reader("dataflow platform", ".json", mutate_json, platform_json, shorthaul.dataflow.load_platform),
-    Reader("dataflow plan", ".json", mutate_json, of_plan("dataflow", ".json"), checked("dataflow", DATAFLOW)),
-    Reader("dataflow journal", ".txt", mutate_text, journal, resume),
-    Reader("dataflow state", ".npz", mutate_archive, state, resume_state),
+    Reader(
+        "dataflow plan", ".json", mutate_json, of_plan("dataflow", ".json"), read_points, checked("dataflow", DATAFLOW)
+    ),
+    Reader("dataflow journal", ".txt", mutate_text, journal, read_records, resume),
+    Reader("dataflow state", ".npz", mutate_archive, state, read_state, resume_state),
     Reader(
         "dataflow images",
         ".npy",
         mutate_array,
         images,
+        read_images,
         lambda path: shorthaul.dataflow.run("sobel:width=8,height=8", images=path, generations=1, iterations=2),
     ),
     Reader("pebble graph", ".json", mutate_json, cdag_json, case_of("pebble")),
@@ -270,13 +327,14 @@ READERS = (
     ),
     Reader("MatrixMarket", ".mtx", mutate_text, texts(MATRIX, suffix=".mtx"), case_of("pebble")),
     Reader("HyperDAG", ".hdag", mutate_text, texts(HYPERDAG, suffix=".hdag"), case_of("pebble")),
-    Reader("pebble plan", ".json", mutate_json, of_plan("pebble", ".json"), checked("pebble", PEBBLE, effort=0.01)),
-    Reader("pebble columns", ".npz", mutate_archive, of_plan("pebble", ".npz"), checked("pebble", PEBBLE, effort=0.01)),
+    Reader("pebble plan", ".json", mutate_json, of_plan("pebble", ".json"), read_moves, check_moves),
+    Reader("pebble columns", ".npz", mutate_archive, of_plan("pebble", ".npz"), read_moves, check_moves),
     Reader(
         "pebble numbers",
         ".txt",
         mutate_text,
         texts("1\n2.5\n-3e2\n4\n5\n6\n7\n8\n", suffix=".txt"),
+        read_numbers,
         lambda path: shorthaul.pebble.run(workload("pebble", PEBBLE), data=path, effort=0.01),
     ),
     Reader(
@@ -309,8 +367,8 @@ READERS = (
     Reader("tensor plan", ".json", mutate_json, of_plan("tensor", ".json"), checked("tensor", TENSOR)),
     Reader("tensor columns", ".npz", mutate_archive, of_plan("tensor", ".npz"), checked("tensor", TENSOR)),
     Reader("ONNX", ".onnx", mutate_model, model, case_of("tensor")),
-    Reader("ONNX network", ".onnx", mutate_outside, network, run_network),
-    Reader("ONNX operators", ".onnx", mutate_operators, networks, run_network),
+    Reader("ONNX network", ".onnx", mutate_outside, network, read_network, run_network),
+    Reader("ONNX operators", ".onnx", mutate_operators, networks, read_network, run_network),
     Reader(
         "edge list",
         ".edgelist",
@@ -342,8 +400,13 @@ def mutated(reader: Reader, seeds: list[bytes], random: Random) -> bytes:
     return GENERAL.get(reader.suffix, mutate_notation)(data, random)
 
 
-def fuzz(reader: Reader, count: int, seed: int = 0) -> tuple[list[str], int]:
-    """Return what went wrong in ``count`` mutations of the reader's files, every error but an answer; how many passed."""
+def fuzz(
+    reader: Reader, count: int, seed: int = 0, *, used: int | None = None, most_bytes: int | None = None
+) -> tuple[list[str], int]:
+    """Return what went wrong in ``count`` mutations of the reader's files, every error but an answer; how many passed.
+
+    The first ``used`` (all) are used, the others read alone. Files of more than ``most_bytes`` are drawn again.
+    """
     random, wrong, passed = Random(f"{reader.name} {seed}"), [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -354,10 +417,13 @@ def fuzz(reader: Reader, count: int, seed: int = 0) -> tuple[list[str], int]:
         target = folder / f"mutated{reader.suffix}"
         for number in range(count):
             data = mutated(reader, seeds, random)
+            while most_bytes is not None and len(data) > most_bytes:
+                data = mutated(reader, seeds, random)
             target.unlink(missing_ok=True)  # a file that is written over goes to the disk at once: 1.4 ms more
             target.write_bytes(data)
+            read = reader.use if reader.use is not None and (used is None or number < used) else reader.read
             try:
-                reader.read(target)
+                read(target)
                 passed += 1
             except ANSWERS as error:
                 if not str(error):
