@@ -113,6 +113,7 @@ FILES = {
     "empty region": ("void f(void) {\n#pragma scop\n#pragma endscop\n}\n", ["line 2", "empty"]),
     "brace": ("void f(int n) {\n#pragma scop\nfor (;;) {\n#pragma endscop\n}\n", ["never closed", "line 1"]),
     "brace too many": ("void f(int n) {\n}\n}\n", ["line 3", "never opened"]),
+    "brackets": (f"typedef double A{'[2]' * 65};\nvoid f(int n) {{}}\n", ["line 1 column 209", "too many brackets"]),
     "endif": ("#if 1\nvoid f(int n) {}\n", ["#if without #endif"]),
     "else": ("#else\n", ["line 1", "#else without #if"]),
     "macro arguments": ("#define F(x, y) x\nvoid f(int n, double a[n]) {\n#pragma scop\na[0] = F(1);\n#pragma endscop\n}\n", ["line 4 column 8", "2 arguments, 1"]),

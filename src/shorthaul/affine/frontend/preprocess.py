@@ -29,6 +29,8 @@ _TOKEN = re.compile(
 #: A text that is not closed ends with its line, as compilers have it, so that no place is looked at twice.
 _COMMENT_OR_TEXT = re.compile(r"""/\*|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""")
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""", re.DOTALL)
+#: Brackets one behind the other, as in ``A[i][j]``: pycparser takes the square of their number.
+_MOST_BRACKETS = 64
 #: Macros expanded, and tokens put in their place, in one file.
 _MOST_EXPANSIONS, _MOST_EXPANDED_TOKENS = 100_000, 1_000_000
 
@@ -297,6 +299,7 @@ class _State:
 
     def finish(self, lines: int) -> Preprocessed:
         """Lay the tokens out on the lines they come from."""
+        _expect_few_brackets(self.kept)
         pieces: list[list[str]] = [[] for _ in range(lines)]
         lengths = [0] * lines
         starts: list[list[int]] = [[] for _ in range(lines)]
@@ -314,6 +317,27 @@ class _State:
         integers = {name: macro.value for name, macro in self.macros.items() if macro.value is not None}
         texts = tuple("".join(parts) for parts in pieces)
         return Preprocessed(texts, integers, columns, frozenset(self.bounds))
+
+
+def _expect_few_brackets(tokens: list[Token]) -> None:
+    """Raise :class:`InputError` where too many brackets stand one behind the other."""
+    runs, last = [0], ""
+    for token in tokens:
+        if token.kind in {"space", "newline"}:
+            continue
+        if token.text in {"[", "("}:
+            runs[-1] = runs[-1] + 1 if last in {"]", ")"} else 1
+            if runs[-1] > _MOST_BRACKETS:
+                raise InputError(
+                    "has too many brackets in a row",
+                    place=f"line {token.line} column {token.column}",
+                    allowed=f"at most {_MOST_BRACKETS}",
+                    cure="write arrays of fewer dimensions",
+                )
+            runs.append(0)
+        elif token.text in {"]", ")"} and len(runs) > 1:
+            runs.pop()
+        last = token.text
 
 
 def _logical_lines(text: str) -> list[list[Token]]:
