@@ -13,8 +13,8 @@ from tests.affine.derived import flow_of, kernel, quick, upper_of
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep

@@ -10,8 +10,8 @@ from tests.samples import samples
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.joining.panels import with_first_panels
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import UpperBound, in_order
 

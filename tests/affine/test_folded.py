@@ -10,8 +10,8 @@ from tests.affine.test_boxes import replayed
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.boxes.folded import folded
-from shorthaul.affine.orders.boxes.passed import PassedStep
+from shorthaul.affine.orders.pieces.folded import folded
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, in_order, upper_bound
 from shorthaul.core.search import Search

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from tests.affine.derived import flow_of
@@ -11,7 +12,7 @@ from tests.affine.test_boxes import replayed
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.boxes.passed import PassedStep, passed
+from shorthaul.affine.orders.pieces.passed import PassedStep, passed
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, components, in_order, upper_bound
 from shorthaul.core.search import Search
@@ -34,6 +35,29 @@ BODIES = (
 )
 
 
+#: What a step does to the row k, to the column k, and to all the rest by way of a factor, by pieces of text.
+PIVOTS = ("", "A[k][k] = 1 / A[k][k];", "p = A[k][k];")
+ROWS = ("", "for (int j = {0}; j < n; j++) if (j != k) A[k][j] = A[k][j] * {1};")
+COLUMNS = ("", "A[i][k] = A[i][k] * {1};", "A[i][k] = f + {1};")
+FACTORS = ("", "f = A[i][k] * {1};")
+RIGHT = ("", "for (int j = 0; j < m; j++) B[i][j] = B[i][j] - {2} * B[k][j];")
+LAST = ("", "A[k][k] = 1 / {1};")
+
+
+def random_steps(draw: random.Random) -> str:
+    """Return steps that change a row, a column and all the rest by statements of their own, maybe right sides."""
+    pivot, row, column, factor, right, last = map(draw.choice, (PIVOTS, ROWS, COLUMNS, FACTORS, RIGHT, LAST))
+    values = draw.choice(("0", "k + 1")), "p" if "p =" in pivot else "A[k][k]", "f" if factor else "A[i][k]"
+    inner = "for (int j = {0}; j < n; j++) if (j != k) A[i][j] = A[i][j] - {2} * A[k][j];"
+    step = f"{pivot} {row} {{loop}} if (i != k) {{{{ {factor} {inner} {right} {column} }}}} {last}"
+    loops = [draw.choice(LOOPS).format(name, 0, "") for name in "ki"]
+    return f"""void f(int n, int m, double A[n][n], double B[n][m], double f, double p) {{
+#pragma scop
+  {loops[0]} {{ {step.format(*values, loop=loops[1])} }}
+#pragma endscop
+}}"""
+
+
 def random_text(draw: random.Random) -> str:
     """Return a nest in which k passes i, j or both, all in any direction, with borders."""
     own = " ".join(draw.choice(LOOPS).format(name, draw.choice("001"), draw.choice(("", "", " - 1"))) for name in "ij")
@@ -47,18 +71,20 @@ def random_text(draw: random.Random) -> str:
 
 @pytest.mark.costly
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 150))])
-def test_what_was_passed_comes_later(seed: int) -> None:
+@pytest.mark.parametrize("made", [random_text, random_steps])
+def test_what_was_passed_comes_later(made: Callable[[random.Random], str], seed: int) -> None:
     draw = random.Random(seed)
-    program = program_from_text(random_text(draw))
+    program = program_from_text(made(draw))
     flow, sizes = flow_dependences(program), {"n": draw.randint(3, 9), "S": draw.randint(8, 50)}
+    sizes = {"m": draw.randint(1, 5), **sizes} if "m" in program.parameters else sizes
     boxes = Boxes(flow, sizes, ())
     names = [item.name for item in program.statements]
     steps = [boxes.passing(boxes.plain(part)) for part in (names, *components(flow))]
     least = bound(program, size=sizes, upper=False, effort=1).bound
     assert least is not None
-    for made in (item for item in steps if isinstance(item, PassedStep)):
-        others = [boxes.plain([name]) for name in names if name not in made.names]
-        here = UpperBound(program, tuple(in_order(flow, [*others, made])))
+    for found in (item for item in steps if isinstance(item, PassedStep)):
+        others = [boxes.plain(part) for part in components(flow) if not {*part} & {*found.names}]
+        here = UpperBound(program, tuple(in_order(flow, [*others, found])))
         loads, _ = replayed(here, flow, sizes)
         assert least.value <= loads <= here.value(sizes)
 

@@ -172,6 +172,8 @@ MOST_COVECTORS = 40
 MOST_TURNING_STATEMENTS = 16
 #: Statements of nests with one outer loop in common that may, at given sizes.
 MOST_SIZED_TURNS = 24
+#: Orders that load about the inputs, these being at least this part of all loads, are not searched further.
+NEAR_THE_INPUTS = 0.9
 #: Steps of such a loop over which what stays in memory is counted.
 MOST_KEPT_STEPS = 20_000
 #: The part of all loads in such a loop that joining two groups has to save: not what a row has in scalars.
@@ -182,6 +184,8 @@ MOST_PLACEMENTS = 12
 MOST_SUNK = 0.1
 #: Coordinates of which all orders are tried.
 WIDEST_FREE_ORDER = 4
+#: The largest multiple of one loop that is added to another one, so that this may be cut.
+LARGEST_SKEW = 2
 #: Coordinates that are tiled.
 MOST_TILED = 3
 #: Parts by which zones may be larger than rows over blocks while what is left over is small.
@@ -237,12 +241,16 @@ LEAST_FRESH = 0.5
 MOST_COMPARED_PLACEMENTS = 8
 MOST_BOX_PLACEMENTS = 3
 MOST_BOX_FUSIONS = 60
+#: Placements that are skewed, beside loops as written.
+MOST_SKEWED_PLACEMENTS = 1
 #: Phases of fewer instances than this part of all loads are joined only where they lie between others.
 WORTH_JOINING = 0.01
 #: Joining two phases saves about as much as joining others with at least this part of their savings.
 ABOUT_THE_SAME = 0.95
 #: Steps of work for an order of loops that may not be legal.
 STEPS_PER_ORDER = 0.01
+#: Steps of work for one sign in the distances of a placement.
+STEPS_PER_SIGN = 0.1
 
 
 # What does not matter.

@@ -18,10 +18,10 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.boxes.fixed import FixedStep
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.boxes.storage import Storage, last_values
 from shorthaul.affine.orders.levels import LevelOrder
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 

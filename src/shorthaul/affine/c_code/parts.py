@@ -16,9 +16,9 @@ import islpy as isl
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep

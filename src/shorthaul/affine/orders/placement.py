@@ -17,7 +17,7 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import integer_solution, span
 from shorthaul.affine.model import Statement
-from shorthaul.affine.tuning import MOST_PLACEMENTS, WIDEST_FREE_ORDER
+from shorthaul.affine.tuning import MOST_PLACEMENTS, STEPS_PER_SIGN, WIDEST_FREE_ORDER
 
 _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 _SET, _DIV = isl.dim_type.set, isl.dim_type.div
@@ -451,7 +451,7 @@ def signs_of(distances: isl.Set) -> frozenset[Signs]:
 def _collect(distances: isl.Set, width: int, prefix: Signs, result: set[Signs]) -> None:
     if distances.is_empty():
         return
-    effort.step()
+    effort.step(STEPS_PER_SIGN)
     at = len(prefix)
     if at == width:
         result.add(prefix)

@@ -18,23 +18,24 @@ from shorthaul.affine.orders.borders.held import BorderedStep, limited
 from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
-from shorthaul.affine.orders.boxes.folded import folded
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
-from shorthaul.affine.orders.boxes.passed import PassedStep, passed, passed_together, temporaries
+from shorthaul.affine.orders.boxes.skewed import skewed, undirected
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.joining.lockstep import two_steps
 from shorthaul.affine.orders.joining.panels import with_first_panels
 from shorthaul.affine.orders.joining.phases import in_runs, joined
-from shorthaul.affine.orders.joining.turns import SizedGroups
+from shorthaul.affine.orders.joining.turns import SizedGroups, read_in_every_step
 from shorthaul.affine.orders.panel_policy import PanelStep
+from shorthaul.affine.orders.pieces.around import passed_elements
+from shorthaul.affine.orders.pieces.folded import folded
+from shorthaul.affine.orders.pieces.passed import PassedStep, passed, passed_together, temporaries
 from shorthaul.affine.orders.placement import (
     Placement,
     Row,
     Signs,
     as_written,
-    function_rows,
     placement_map,
     placements,
     reads_of,
@@ -49,6 +50,8 @@ from shorthaul.affine.tuning import (
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
     MOST_SIZED_TURNS,
+    MOST_SKEWED_PLACEMENTS,
+    NEAR_THE_INPUTS,
     NO_SLACK,
     PLACEMENT_OPERATIONS,
     POOR,
@@ -80,10 +83,13 @@ def at_sizes(
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
+        least = boxes.read_from_elsewhere(boxes.reads)
         for steps in _tried(upper, flow, boxes):
             ordered = in_order(flow, steps)  # fewer where phases need one another
             if len(ordered) == len(steps) and sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
                 best = replace(upper, steps=tuple(ordered))
+            if NEAR_THE_INPUTS * sum(map(boxes.cost, best.steps)) < least * sum(boxes.weights.values()):
+                break
         for at, item in enumerate(best.steps):
             found = boxes.clustered(boxes.passing(boxes.better(item, partial(refined, slack=slack))))
             best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
@@ -204,7 +210,7 @@ class Boxes:
         if isinstance(step, FixedStep | PassedStep):
             return step
         # emitted C, for which there is slack, has one place for both values of an element that is passed
-        for make in (folded,) if self.slack != NO_SLACK else (passed, passed_together, folded):
+        for make in (folded,) if self.slack != NO_SLACK else (passed, passed_together, passed_elements, folded):
             made = None
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 made = make(self.flow, step.names)
@@ -312,19 +318,9 @@ class Boxes:
         """True if turns may load less: where most uses are loaded, or inputs more often than once a step."""
         if cost > poor * self.cost(plain):
             return True
-        every: dict[str, isl.Set] = {}
-        for item in (item for item in self.flow.flows if item.source is None and item.sink in plain.names):
-            rows = function_rows(item.reference.relation)
-            if rows is not None and not any(row.factors[0] for row in rows):
-                values = item.relation.domain()
-                every[item.reference.array] = (
-                    every[item.reference.array].union(values) if item.reference.array in every else values
-                )
-        held = sum(card(at_parameters(item, self.sizes)).at({}) for item in every.values()) - self.sizes["S"]
-        first = self.flow.program.by_name[plain.names[0]].domain
-        steps = at_parameters(first, self.sizes)
-        count = 1 + steps.dim_max_val(0).to_python() - steps.dim_min_val(0).to_python() if not steps.is_empty() else 0
-        return held > 0 and cost > held * count
+        often, steps = read_in_every_step(self.flow, plain.names, self.sizes)
+        held = often - self.sizes["S"]
+        return held > 0 and cost > held * steps
 
     def in_turns(self, plain: Step, below: float) -> TurnsStep | None:
         """Return several nests as groups that take turns, if they may and what they read from elsewhere is less."""
@@ -393,7 +389,28 @@ class Boxes:
 
     def _found(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> BoxStep | None:
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
-        return self._boxed(ordered, self._freest(ordered, stepped), stepped is not None)
+        found = self._boxed(ordered, self._freest(ordered, stepped), stepped is not None)
+        plain = self.plain(ordered)
+        if stepped is not None or self.cost(plain if found is None else found) <= POOR * self.cost(plain):
+            return found
+        made = self.in_skewed_loops(ordered)
+        return made if made is not None and (found is None or self.cost(made) < self.cost(found)) else found
+
+    def in_skewed_loops(self, names: Sequence[str]) -> BoxStep | None:
+        """Return the statements ``names`` in boxes of skewed loops, None if none are found."""
+        best: BoxStep | None = None
+        written = as_written([self.flow.program.by_name[name] for name in names])
+        others = placements(self.counts.distances, names, self.reads, wanted=lambda _: True)
+        known: list[Placement] = []
+        for item in (written, *islice(others, MOST_SKEWED_PLACEMENTS)):
+            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+                made = skewed(self.flow, item, self.parameters)
+                if made is not None and made not in known:
+                    known.append(made)
+                    found = self._boxed(names, self._options(made, ()), stepped=False)
+                    if found is not None and (best is None or self.cost(found) < self.cost(best)):
+                        best = found
+        return best
 
     def placed(self, placement: Placement) -> BoxStep | None:
         """Return statements with this placement in the best boxes found."""
@@ -430,7 +447,7 @@ class Boxes:
         written = as_written([self.flow.program.by_name[name] for name in names])
         given = [{name: self.given[name] for name in names}] if self.given.keys() >= {*names} else []
         for placement in given if self.fixed else (*given, written, *further):
-            for item in (placement,) if self.fixed else (_undirected(placement), placement):
+            for item in (placement,) if self.fixed else (undirected(placement), placement):
                 key = tuple(item.items())
                 if key not in known and (stepped is None or stepped(item)):
                     known[key] = []
@@ -439,7 +456,7 @@ class Boxes:
         found = sorted((option for options in known.values() for option in options), key=_most_tiled, reverse=True)
         chosen = found[:MOST_BOX_PLACEMENTS]
         # loops as written may keep more, with fewer of them cut: what one computes forwards and the next one backwards
-        return chosen + [item for item in found[MOST_BOX_PLACEMENTS:] if item[0] == _undirected(written)][:1]
+        return chosen + [item for item in found[MOST_BOX_PLACEMENTS:] if item[0] == undirected(written)][:1]
 
     def _options(self, placement: Placement, first: tuple[int, ...]) -> list[_Option]:
         """Return the loops that may be cut in the program's memory, and with room for more values if these are more.
@@ -476,13 +493,3 @@ def _all(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:
 
 def _most_tiled(option: _Option) -> int:
     return max((len(tiled) for _, tiled in option[1]), default=0)
-
-
-def _undirected(placement: Placement) -> Placement:
-    """Return a placement with all loops upwards and in step: what is accessed on both ways is one group then."""
-    return {name: tuple(_upwards(row) for row in rows) for name, rows in placement.items()}
-
-
-def _upwards(row: Row) -> Row:
-    down = next((factor for factor in row.factors if factor), 1) < 0
-    return Row(tuple(-factor for factor in row.factors) if down else row.factors, (), 0)

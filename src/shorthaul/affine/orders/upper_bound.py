@@ -25,10 +25,10 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.stays import Staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
 from shorthaul.affine.orders.skewing import skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name

@@ -11,10 +11,10 @@ from shorthaul.affine.integer_sets.short_form import simple_bound
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.clusters import ClusteredStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.levels import LevelOrder
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Loops, Row
 from shorthaul.affine.orders.tile_policy import Phase, Policy
 from shorthaul.affine.orders.tile_steps import Edge

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.clusters import ClusteredStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Row
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Phase

@@ -171,7 +171,10 @@ def refined(step: BoxStep, slack: Slack = NO_SLACK) -> BoxStep:
 
 
 def _near(step: BoxStep) -> Iterator[BoxStep]:
-    """Yield boxes near ``step``: one edge changed, one and another as long as fits, and loops in other orders."""
+    """Yield boxes near ``step``: one edge changed, one and another as long as fits, loops in other orders.
+
+    In another order edges go with their loops, or stay where they are.
+    """
     (box,) = step.boxes
     free, strips = range(box.outer, len(box.loops)), {at for at, _ in step.still}
 
@@ -195,7 +198,7 @@ def _near(step: BoxStep) -> Iterator[BoxStep]:
     for inner in permutations(free) if len(free) <= WIDEST_FREE_ORDER else ():
         order = (*range(box.outer), *inner)
         loops, edges = tuple(box.loops[at] for at in order), tuple(box.edges[at] for at in order)
-        yield replace(step, boxes=(replace(box, loops=loops, edges=edges),))
+        yield from (replace(step, boxes=(replace(box, loops=loops, edges=item),)) for item in {edges, box.edges})
 
 
 def _value(found: Found) -> float:

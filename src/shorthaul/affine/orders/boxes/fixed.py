@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import sympy
 
 from shorthaul.affine.orders.borders.held import BorderedStep
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.orders.turns import TurnsStep

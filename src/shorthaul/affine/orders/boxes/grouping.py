@@ -28,8 +28,9 @@ from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.tuning import LEAST_FRESH, STRIP
 
 _SET = isl.dim_type.set
-#: Factors of the coordinates by subscript, on a lattice.
-_Lines = tuple[Factors, Lattice]
+#: Factors of the coordinates by subscript, on a lattice, and multiples of parameters beside them: elements that are a
+#: size apart are no window to be held.
+_Lines = tuple[Factors, Lattice, tuple[tuple[tuple[str, int], ...], ...]]
 #: Array, the statement of another phase that the values are from, and the subscripts.
 _Key = tuple[str, str | None, _Lines]
 
@@ -284,10 +285,10 @@ class Grouping:
         if rows is None or self.stepped:
             return None
         constants = []
-        for row, factors, (step, rest) in zip(rows, *key[2], strict=True):
+        for row, factors, (step, rest), apart in zip(rows, *key[2], strict=True):
             left = row.plus(Row(factors).after(self.placement[name]), -step)
             constant = left.constant + sum(factor * self.sizes[name] for name, factor in left.parameters) - rest
-            if any(left.factors) or constant % step:
+            if any(left.factors) or left.parameters != apart or constant % step:
                 return None
             constants.append(constant // step)
         return tuple(constants)
@@ -318,7 +319,7 @@ class Grouping:
 
     def _made(self, key: _Key, group: _Group, box: isl.Set) -> Cells | None:
         """Return the cells of a group, None if there are none."""
-        array, source, (factors, lattice) = key
+        array, source, (factors, lattice, _) = key
         share, fresh, made = 0.0, 0, group.made
         if made:
             elements = union(group.elements)
@@ -365,14 +366,14 @@ class Grouping:
 
     def _in_coordinates(self, name: str, own: Sequence[Row]) -> tuple[_Lines, tuple[int, ...]] | None:
         """Return functions of the iterators as (factors, constants) of the coordinates, parameters as numbers."""
-        rows, factors, constants, lattice = self.placement[name], [], [], []
+        rows, factors, constants, lattice, apart = self.placement[name], [], [], [], []
         for row in own:
             weights = integer_solution(tuple(line.factors for line in rows), row.factors) if rows else ()
             if weights is None:
                 return None
-            constant = row.constant + sum(factor * self.sizes[key] for key, factor in row.parameters)
-            for weight, line in zip(weights, rows, strict=True):
-                constant -= weight * (line.constant + sum(factor * self.sizes[key] for key, factor in line.parameters))
+            left = row.plus(Row(weights).after(rows), -1) if rows else row
+            constant = left.constant + sum(factor * self.sizes[key] for key, factor in left.parameters)
+            apart.append(left.parameters)
             # a coordinate with one value is a constant, and of every second element only half are held
             constant += sum(weights[at] * self.first[at] for at, extent in enumerate(self.extents) if extent == 1)
             weights = tuple(weight if extent > 1 else 0 for weight, extent in zip(weights, self.extents, strict=True))
@@ -385,7 +386,8 @@ class Grouping:
             factors.insert(0, (1, *(0,) * (len(rows) - 1)))
             constants.insert(0, 0)
             lattice.insert(0, (1, 0))
-        return (tuple(factors), tuple(lattice)), tuple(constants)
+            apart.insert(0, ())
+        return (tuple(factors), tuple(lattice), tuple(apart)), tuple(constants)
 
 
 def _fills(cells: Cells | None, group: _Group, box: isl.Set) -> bool:

@@ -116,12 +116,13 @@ def two_steps(boxes: Boxes, plain: Step) -> TurnsStep | None:
     best: TurnsStep | None = None
     for placement in _placements(boxes, plain.names):
         signs = boxes.counts.distances.signs(placement)
-        for along in range(1, len(placement[plain.names[0]])):
+        extents = {at: _extent(boxes, placement, at) for at in range(1, len(placement[plain.names[0]]))}
+        for along in sorted(extents, key=lambda at: -extents[at]):
             if any(not item[0] and item[along] < 0 for item in signs):
                 continue  # a step by itself leads back
             found = [_found(boxes, plain, placement, along, 0)]
             if found[0] is None:
-                found.append(_found(boxes, plain, placement, along, isqrt(_extent(boxes, placement, along))))
+                found.append(_found(boxes, plain, placement, along, isqrt(extents[along])))
             for item in found:
                 if item is not None and (best is None or boxes.cost(item) < boxes.cost(best)):
                     best = item

@@ -17,8 +17,8 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.orders.boxes.boxed import refined
-from shorthaul.affine.orders.boxes.passed import PassedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Placement, Row
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
 from shorthaul.affine.orders.upper_bound import AnyStep, in_order

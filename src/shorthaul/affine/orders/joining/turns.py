@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
+import islpy as isl
+
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.orders.boxes.steps import BoxStep
+from shorthaul.affine.orders.placement import function_rows
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of
@@ -99,3 +105,16 @@ class SizedGroups(Groups):
     def made(self, names: Sequence[str]) -> Step | BoxStep | None:
         """Return ``names`` in boxes within every step of the outer loop, else in the best order for all sizes."""
         return self.boxes.of(names, self.in_step) or super().made(names)
+
+
+def read_in_every_step(flow: DataFlow, names: Sequence[str], sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Return how many inputs are read at places that do not depend on the outer loop, and its steps."""
+    every: dict[str, isl.Set] = {}
+    for item in (item for item in flow.flows if item.source is None and item.sink in names):
+        rows = function_rows(item.reference.relation)
+        if rows is not None and not any(row.factors[0] for row in rows):
+            values, array = item.relation.domain(), item.reference.array
+            every[array] = every[array].union(values) if array in every else values
+    steps = at_sizes(flow.program.by_name[names[0]].domain, sizes)
+    count = 1 + steps.dim_max_val(0).to_python() - steps.dim_min_val(0).to_python() if not steps.is_empty() else 0
+    return sum(card(at_sizes(item, sizes)).at({}) for item in every.values()), count

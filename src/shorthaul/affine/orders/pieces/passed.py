@@ -33,6 +33,7 @@ from shorthaul.affine.orders.placement import (
 from shorthaul.affine.orders.splitting import Piece, Split
 from shorthaul.affine.orders.tile_steps import AtSizes, Step
 from shorthaul.affine.orders.turns import TurnsStep
+from shorthaul.affine.tuning import LEAST_LARGE
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -74,10 +75,11 @@ _Passed = Mapping[int, tuple[Row, Row]]
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """One piece of a statement: its instances, the array that it writes, and by how much subscripts there are larger.
 
     ``late`` are the loops in which it is behind, ``dropped`` the subscripts of an own array that follow from others.
+    Where values are ``numbered``, those of an own array are the iterators: every instance has an element.
     """
 
     name: str
@@ -86,6 +88,7 @@ class _Part:
     array: str
     moved: tuple[Row, ...] | None = None
     dropped: tuple[int, ...] = ()
+    numbered: bool = False
 
 
 def passed_together(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
@@ -146,14 +149,7 @@ def passed(
     if not any(loops.values()):
         return None
     pieces: dict[str, Piece] = {}
-    parts: dict[str, list[_Part]] = {}
-    arrays = dict(program.arrays)
-    for item in program.statements:
-        parts[item.name] = list(_parts(item, loops.get(item.name, {}), pieces))
-        for part in parts[item.name]:
-            own = program.arrays[item.write.array]
-            array = Array(part.array, own.dimensions - len(part.dropped), (), own.element_bytes)
-            arrays.setdefault(part.array, array)
+    parts = {item.name: list(_parts(item, loops.get(item.name, {}), pieces)) for item in program.statements}
     written = as_written(chosen)
     placement = {
         part.name: tuple(
@@ -162,6 +158,19 @@ def passed(
         for item in chosen
         for part in parts[item.name]
     }
+    made = in_parts(flow, parts, pieces)
+    return None if made is None else (made, placement)
+
+
+def in_parts(flow: DataFlow, parts: Mapping[str, Sequence[Part]], pieces: Mapping[str, Piece]) -> Split | None:
+    """Return a data flow with the ``parts`` of every statement in its place; None if elements were mixed up."""
+    program = flow.program
+    arrays = dict(program.arrays)
+    for item in program.statements:
+        for part in parts[item.name]:
+            own = program.arrays[item.write.array]
+            width = len(item.iterators) if part.numbered else own.dimensions - len(part.dropped)
+            arrays.setdefault(part.array, Array(part.array, width, (), own.element_bytes))
     flows = [
         replace(item, source=first.name if first else None, sink=second.name, relation=relation)
         for item in flow.flows
@@ -176,11 +185,12 @@ def passed(
         return None
     for read in (read for item in statements for read in item.reads if read.array not in arrays):
         arrays[read.array] = replace(arrays[read.array.split(" behind ")[0]], name=read.array)
-    made = replace(program, statements=tuple(statements), arrays=arrays)
-    return Split(DataFlow(made, tuple(flows), flow.inputs), pieces), placement
+    return Split(
+        DataFlow(replace(program, statements=tuple(statements), arrays=arrays), tuple(flows), flow.inputs), pieces
+    )
 
 
-def _are_apart(statements: Sequence[Statement], parts: Mapping[str, _Part], inputs: Mapping[str, isl.Set]) -> bool:
+def _are_apart(statements: Sequence[Statement], parts: Mapping[str, Part], inputs: Mapping[str, isl.Set]) -> bool:
     """True if no element has two numbers: what is numbered by different shifts of subscripts has no number in common.
 
     Then all with one shift is as in the program's memory, and reads find what they did.
@@ -208,8 +218,8 @@ def _passed_loops(nest: Sequence[Statement]) -> Iterator[tuple[int, tuple[Row, R
                     continue
                 zero, outer = Row((0,) * len(row.factors)), next(at for at, factor in enumerate(row.factors) if factor)
                 row = zero.plus(row, -row.factors[outer] * _direction(statement, outer))  # falls as time passes
-                both = (_where(statement, [(row, sign)]) for sign in "<>")
-                late = None if any(item.is_empty() for item in both) else _length(statement, at)
+                both = (instances_where(statement, [(row, sign)]) for sign in "<>")
+                late = None if any(item.is_empty() for item in both) else length(statement, at)
                 if late is not None:
                     known.add(at)
                     yield at, (row, Row(()).plus(late, row.factors[at]))
@@ -221,10 +231,12 @@ def _direction(statement: Statement, at: int) -> int:
     return next((1 if row.factors[at] > 0 else -1 for row in rows if row.factors[at]), 1)
 
 
-def _length(statement: Statement, at: int) -> Row | None:
-    """Return the iterations of a loop as a function of the parameters, None if they are none."""
-    ends = []
-    for end in (statement.domain.dim_max(at), statement.domain.dim_min(at)):
+def length(statement: Statement, at: int) -> Row | None:
+    """Return the iterations of a loop as a function of large parameters, None if they are none."""
+    ends, domain = [], statement.domain
+    for parameter in range(domain.dim(isl.dim_type.param)):
+        domain = domain.lower_bound_val(isl.dim_type.param, parameter, isl.Val(LEAST_LARGE))
+    for end in (domain.dim_max(at), domain.dim_min(at)):
         pieces: list[isl.Aff] = []
         end.foreach_piece(lambda _, value, out=pieces: out.append(value))
         row = affine_row(pieces[0]) if len(pieces) == 1 else None
@@ -234,16 +246,16 @@ def _length(statement: Statement, at: int) -> Row | None:
     return ends[0].plus(ends[1], -1).plus(Row((), (), 1))
 
 
-def _parts(statement: Statement, loops: _Passed, pieces: dict[str, Piece]) -> Iterator[_Part]:
+def _parts(statement: Statement, loops: _Passed, pieces: dict[str, Piece]) -> Iterator[Part]:
     """Yield the pieces of a statement ahead, on and behind every loop that passes it, noted in ``pieces``."""
     if not loops:
-        yield _Part(statement.name, statement.domain, frozenset(), statement.write.array)
+        yield Part(statement.name, statement.domain, frozenset(), statement.write.array)
         return
     rows = function_rows(statement.write.relation) or ()
     for signs in product(">=<", repeat=len(loops)):
         effort.step()
         where = tuple((row, sign) for (row, _), sign in zip(loops.values(), signs, strict=True))
-        domain = _where(statement, where)
+        domain = instances_where(statement, where)
         if domain.is_empty():
             continue
         name = statement.name + "_" + "".join({">": "a", "=": "o", "<": "b"}[sign] for sign in signs)
@@ -252,11 +264,11 @@ def _parts(statement: Statement, loops: _Passed, pieces: dict[str, Piece]) -> It
         own = "=" in signs and statement.write.relation.intersect_domain(domain).is_injective()
         array = f"{statement.write.array} of {name}" if own else statement.write.array
         moved = None if own else tuple(_later(Row(row.factors), loops, late) for row in rows)
-        dropped = _following(rows, domain) if own else ()
-        yield _Part(name, domain.set_tuple_name(name), late, array, moved, dropped)
+        dropped = following(rows, domain) if own else ()
+        yield Part(name, domain.set_tuple_name(name), late, array, moved, dropped)
 
 
-def _following(rows: Sequence[Row], domain: isl.Set) -> tuple[int, ...]:
+def following(rows: Sequence[Row], domain: isl.Set) -> tuple[int, ...]:
     """Return the places of ``rows`` that follow from those before on the whole of ``domain``."""
     known, result = [row.factors for row in zeros_of(domain)], []
     for at, row in enumerate(rows):
@@ -281,17 +293,18 @@ def _later(row: Row, loops: _Passed, late: frozenset[int]) -> Row:
     return row
 
 
-def _where(statement: Statement, where: Sequence[tuple[Row, str]]) -> isl.Set:
+def instances_where(statement: Statement, where: Sequence[tuple[Row, str]]) -> isl.Set:
+    """Return the instances of a statement where rows are 0, above or below."""
     return statement.domain.intersect(Piece(statement.name, tuple(where)).instances(len(statement.iterators)))
 
 
-def _between(relation: isl.Map, first: _Part | None, second: _Part) -> isl.Map:
+def _between(relation: isl.Map, first: Part | None, second: Part) -> isl.Map:
     if first is not None:
         relation = relation.set_tuple_name(_IN, first.name).intersect_domain(first.domain)
     return relation.set_tuple_name(_OUT, second.name).intersect_range(second.domain).coalesce()
 
 
-def _statement(item: Statement, part: _Part, parts: Mapping[str, _Part], flows: list[Flow]) -> Statement:
+def _statement(item: Statement, part: Part, parts: Mapping[str, Part], flows: list[Flow]) -> Statement:
     """Return a piece as a statement that reads every value where its piece has written it; updates its ``flows``."""
     reads: dict[tuple[str, str | None], Reference] = {}
     mine = [at for at, one in enumerate(flows) if one.sink == part.name]
@@ -302,25 +315,26 @@ def _statement(item: Statement, part: _Part, parts: Mapping[str, _Part], flows: 
         found = one.reference.relation.set_tuple_name(_IN, part.name).intersect_domain(one.relation.range())
         tag = f"{part.name}.{one.reference.tag}.{len(reads)}"
         made = replace(one.reference, tag=tag, relation=found)
-        reads[key] = _input_of(made, part) if source is None else _renamed(made, source)
+        reads[key] = _input_of(made, part) if source is None else _renamed(made, source, one.relation.reverse())
         flows[at] = replace(one, reference=reads[key])
     relation = item.write.relation.set_tuple_name(_IN, part.name).intersect_domain(part.domain)
-    write = _renamed(replace(item.write, tag=f"{part.name}.{item.write.tag}", relation=relation), part)
+    same = isl.Map.identity(part.domain.get_space().map_from_set()).intersect_domain(part.domain)
+    write = _renamed(replace(item.write, tag=f"{part.name}.{item.write.tag}", relation=relation), part, same)
     schedule = item.schedule.set_tuple_name(_IN, part.name).intersect_domain(part.domain)
     return replace(
         item, name=part.name, domain=part.domain, schedule=schedule, reads=tuple(reads.values()), write=write
     )
 
 
-def _input_of(reference: Reference, part: _Part) -> Reference:
+def _input_of(reference: Reference, part: Part) -> Reference:
     """Return a reference to an input: what is read late counts apart, as if it were another array."""
     name = reference.array + "".join(f" behind {at}" for at in sorted(part.late))
     return replace(reference, array=name, relation=reference.relation.set_tuple_name(_OUT, name))
 
 
-def _renamed(reference: Reference, source: _Part) -> Reference:
-    """Return a reference to what ``source`` has written."""
-    relation = reference.relation.set_tuple_name(_OUT, source.array)
+def _renamed(reference: Reference, source: Part, instances: isl.Map) -> Reference:
+    """Return a reference to what ``instances`` of ``source`` have written."""
+    relation = (instances if source.numbered else reference.relation).set_tuple_name(_OUT, source.array)
     for at in reversed(source.dropped):
         relation = relation.project_out(_OUT, at, 1).set_tuple_name(_OUT, source.array)
     if source.moved:

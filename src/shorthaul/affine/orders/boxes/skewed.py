@@ -1,0 +1,121 @@
+"""Loops upwards, and skewed: a multiple of outer ones is added to a loop along which dependences lead back, to cut it.
+
+In a band matrix stored by its diagonals, a step of a factorisation writes ``A[k + i][j - i]``: the element that (k, i,
+j) overwrites was written by (k - 1, i + 1, j + 1). In the coordinates (k, i + k, j + k) it stays where it is, and all
+three may be cut. So may time and place of a sweep over points that read both neighbours, whatever inputs it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+
+import islpy as isl
+
+from shorthaul.affine import effort
+from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.points import at_sizes
+from shorthaul.affine.orders.placement import Placement, Row, placement_map
+from shorthaul.affine.orders.turns import least_delays
+from shorthaul.affine.tuning import LARGEST_SKEW
+
+#: The distances between what is computed and what reads it, by both statements.
+_Distances = Mapping[tuple[str, str], list[isl.Set]]
+
+
+def skewed(flow: DataFlow, placement: Placement, sizes: Mapping[str, int]) -> Placement | None:
+    """Return a placement with multiples of coordinates in front added to others, so that none leads back at ``sizes``.
+
+    Every statement may be late along a coordinate. What cannot be mended stays; None where nothing is.
+
+    >>> from shorthaul.affine.frontend.scop import program_from_text
+    >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
+    >>> text = "for (int t = 1; t < T; t++) for (int i = 1; i < N; i++) x[t][i] = x[t - 1][i] + x[t - 1][i + 1];"
+    >>> flow = flow_dependences(program_from_text(f"void f(int T, int N, double x[T][N + 1]) {{ {text} }}"))
+    >>> rows = {"S0": (Row((1, 0)), Row((0, 1)))}
+    >>> [row.factors for row in skewed(flow, rows, {"T": 9, "N": 9})["S0"]]
+    [(1, 0), (1, 1)]
+    """
+    width = len(next(iter(placement.values())))
+    rows: dict[str, list[Row]] = {name: [] for name in placement}
+    changed = False
+    for at in range(width):
+        found = _mended(flow, placement, rows, at, sizes)
+        changed = changed or found is not None
+        for name, row in (found or {name: item[at] for name, item in placement.items()}).items():
+            rows[name].append(row)
+    return {name: tuple(item) for name, item in rows.items()} if changed else None
+
+
+def _mended(
+    flow: DataFlow, placement: Placement, front: Mapping[str, list[Row]], at: int, sizes: Mapping[str, int]
+) -> dict[str, Row] | None:
+    """Return a coordinate along which nothing leads back, with multiples of those in ``front``; None if as it was."""
+    rows = {name: (*front[name], item[at]) for name, item in placement.items()}
+    distances = _distances(flow, rows, sizes)
+    names = list(placement)
+    for factors in _multiples(at):
+        least = _least(distances, (*factors, 1))
+        if least is None:
+            continue
+        found = least_delays(len(names), {(names.index(a), names.index(b)): item for (a, b), item in least.items()})
+        if found is None:
+            continue
+        if not any(found) and not any(factors):
+            return None
+        result = {}
+        for name, late in zip(names, found, strict=True):
+            row = rows[name][-1]
+            for factor, other in zip(factors, front[name], strict=True):
+                row = row.plus(other, factor)
+            result[name] = replace(row, constant=row.constant + late)
+        return result
+    return None
+
+
+def _multiples(count: int) -> Iterator[tuple[int, ...]]:
+    """Yield factors of ``count`` coordinates, small ones first."""
+    most = range(-LARGEST_SKEW, LARGEST_SKEW + 1)
+    yield from sorted(product(most, repeat=count), key=lambda item: (sum(map(abs, item)), [-value for value in item]))
+
+
+def _distances(flow: DataFlow, rows: Placement, sizes: Mapping[str, int]) -> _Distances:
+    program = flow.program
+    result: dict[tuple[str, str], list[isl.Set]] = {}
+    for item in flow.flows:
+        if item.source in rows and item.sink in rows:
+            effort.step()
+            ends = [
+                placement_map(name, len(program.by_name[name].iterators), tuple(rows[name]), program.parameters)
+                for name in (item.source or "", item.sink)
+            ]
+            found = at_sizes(item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas(), sizes)
+            if not found.is_empty():
+                result.setdefault((item.source or "", item.sink), []).append(found)
+    return result
+
+
+def _least(distances: _Distances, factors: tuple[int, ...]) -> dict[tuple[str, str], int] | None:
+    """Return the least of a sum of coordinates by pair of statements; None where one has none."""
+    names = [f"d{at}" for at in range(len(factors))]
+    text = f"{{ [{', '.join(names)}] -> [{Row(factors).text(names)}] }}"
+    along = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+    result = {}
+    for both, items in distances.items():
+        effort.step()
+        ends = [item.apply(along).dim_min_val(0) for item in items]
+        if not all(end.is_int() for end in ends):
+            return None
+        result[both] = min(end.to_python() for end in ends)
+    return result
+
+
+def undirected(placement: Placement) -> Placement:
+    """Return a placement with all loops upwards and in step: what is accessed on both ways is one group then."""
+    return {name: tuple(_upwards(row) for row in rows) for name, rows in placement.items()}
+
+
+def _upwards(row: Row) -> Row:
+    down = next((factor for factor in row.factors if factor), 1) < 0
+    return Row(tuple(-factor for factor in row.factors) if down else row.factors, (), 0)

@@ -1,0 +1,1 @@
+"""Phases with statements in pieces, each placed apart."""
