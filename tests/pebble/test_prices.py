@@ -18,7 +18,7 @@ from tests.reference.pebble_prices import least_paid
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.core.searching.progress import Progress
-from shorthaul.pebble import bound, check, from_dependencies, plan, run, sweep
+from shorthaul.pebble import bound, check, from_dependencies, plan, run, sweep, tuning
 from shorthaul.pebble.bounds import stages
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import priced_search
@@ -69,7 +69,11 @@ def agree(seeds: range) -> None:
         staged = stages.least_paid(
             game.cdag, game.budget, game.terms, recompute=game.recompute, limit=2**40, search=Search(effort=0.2)
         )
-        assert staged <= optimum, seed
+        order = stages.milestones(game.cdag, game.terms)
+        few = stages._least_of_few(
+            game.cdag, game.budget, game.terms, order, recompute=game.recompute, limit=2**40, search=Search(effort=0.2)
+        )
+        assert max(few, staged) <= optimum, seed
         request = Request(cdag, game.budget, game.recompute, Search(), game.terms)
         assert priced._moved(priced.trivial_bound(request), request, Search(effort=0.03)).value <= optimum, seed
         found = sequences.improve(game, sequences.in_order(game), search=Search(effort=0.02), goal=optimum)
@@ -164,6 +168,14 @@ def test_stages_prove_what_annealing_finds() -> None:
     cdag = training(33)
     result = plan(cdag, budget=30, recompute=True, order="given", effort=1.5, **NOTHING_MOVES)
     assert (result.status.value, result.bound.method) == ("optimal", "stages")
+
+
+def test_few_stages_prove_what_annealing_finds_on_larger_graphs() -> None:
+    cdag = training(201)
+    assert 201 * (cdag.n + cdag.edges) > tuning.STAGED_SIZE * 2
+    result = plan(cdag, budget=190, recompute=True, effort=2, **NOTHING_MOVES)
+    assert (result.status.value, result.bound.method) == ("optimal", "stages")
+    assert result.cost["total"] > cdag.compute.sum()
 
 
 def test_equal_prices_scale_the_usual_game() -> None:

@@ -386,3 +386,9 @@ STAGED_SIZE: Final = 20_000
 MOST_STAGED: Final = 400_000
 STAGED_EFFORT: Final = 20.0
 STAGED_TIME: Final = 0.5
+#: Programs of a few milestones: their share of the effort, how many are tried at first for each further one, the share
+#: of what is left that one program may take, and its effort per node and edge.
+STAGED_SHARE_OF_FEW: Final = 0.5
+SPREAD_STAGES: Final = 12
+STAGED_SHARE: Final = 0.05
+STAGED_EFFORT_OF_ONE: Final = 5e-5

@@ -1,9 +1,9 @@
 """A bound on what plans pay with prices: an integer program over stages.
 
 Some nodes are computed for the first time in an order known beforehand: all of them where the order is given, else
-those of a path. Each ends a stage. What the fast memory holds then has to fit, and what was not there before has to
-have come in during the stage, its operands too. What stays through a stage leaves room for what is computed in it.
-That says less than the rules do.
+those of a path, or a few of these. Each ends a stage. What the fast memory holds then has to fit, and what was not
+there before has to have come in during the stage, its operands too. What stays through a stage leaves room for what is
+computed in it. That says less than the rules do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import run_solver
 from shorthaul.pebble import tuning
-from shorthaul.pebble.model import Cdag, Terms
+from shorthaul.pebble.model import Cdag, IntArray, Terms
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -51,7 +51,7 @@ def milestones(cdag: Cdag, terms: Terms) -> list[int]:
 def least_paid(cdag: Cdag, budget: int, terms: Terms, *, recompute: bool, limit: int, search: Search) -> int:
     """Return a lower bound on what any plan pays, ``limit`` at most, as good as ``search`` allows.
 
-    ``cdag`` is the graph as plans see it; graphs on which the program would be too large get what every plan pays.
+    ``cdag`` is the graph as plans see it. Where the program would be too large it is one of a few milestones.
 
     >>> from shorthaul.pebble.model import build
     >>> back = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (1, 4)]
@@ -61,15 +61,79 @@ def least_paid(cdag: Cdag, budget: int, terms: Terms, *, recompute: bool, limit:
     """
     least = terms.least(cdag)
     order = milestones(cdag, terms)
-    most = min(tuning.MOST_STAGED, tuning.STAGED_SIZE * search.left())
-    if limit <= least or len(order) * (cdag.n + cdag.edges) > most:
-        return min(least, limit)
+    if limit <= least:
+        return limit
+    few = search.part(tuning.STAGED_SHARE_OF_FEW)
+    best = _least_of_few(cdag, budget, terms, order, recompute=recompute, limit=limit, search=few)
+    size = len(order) * (cdag.n + cdag.edges)
+    if best < limit and size <= min(tuning.MOST_STAGED, tuning.STAGED_SIZE * search.left()):
+        best = max(best, _least(cdag, budget, terms, order, recompute=recompute, limit=limit, search=search))
+    return best
+
+
+def _least(
+    cdag: Cdag, budget: int, terms: Terms, order: list[int], *, recompute: bool, limit: int, search: Search
+) -> int:
+    """Return what the program with these milestones proves."""
     program = _Program(cdag, terms, order, recompute=recompute)
     budget += terms.slack(cdag)  # an operand whose room a result takes could stay until the result is there
     program.require(budget)
     program.fit_in_between(budget)
     unit, beside = program.pay()
-    return max(least, beside + unit * program.least(-(-(limit - beside) // unit), search))
+    return max(terms.least(cdag), beside + unit * program.least(-(-(limit - beside) // unit), search))
+
+
+def _least_of_few(
+    cdag: Cdag, budget: int, terms: Terms, order: list[int], *, recompute: bool, limit: int, search: Search
+) -> int:
+    """Return what a few milestones prove: the best one, then with it the best second one, and so on.
+
+    Any part of the milestones is computed in their order too. One of them is a choice of what to keep at one moment.
+    Those that are tried are spread, where most is read later first; then they lie closer and closer to the best.
+    """
+    best = terms.least(cdag)
+    chosen: list[int] = []
+    effort = tuning.STAGED_EFFORT_OF_ONE * (cdag.n + cdag.edges)
+    read_later = _read_later(cdag, order)
+    if read_later.max() <= budget + terms.slack(cdag):
+        return best
+    apart = max(1, len(order) // (2 * tuning.SPREAD_STAGES))
+    spread: list[int] = []
+    for place in np.argsort(-read_later, kind="stable").tolist():
+        if len(spread) < tuning.SPREAD_STAGES and all(abs(place - other) >= apart for other in spread):
+            spread.append(place)
+
+    def with_one(place: int) -> int:
+        search.spend(effort * (1 + len(chosen)))
+        asked = [order[at] for at in sorted({*chosen, place})]
+        part = search.part(tuning.STAGED_SHARE)
+        return _least(cdag, budget, terms, asked, recompute=recompute, limit=limit, search=part)
+
+    while best < limit:
+        step, places, found = 2 * apart, spread, (best, -1)
+        while places and found[0] < limit:
+            for place in places:
+                if place not in chosen and found[0] < limit and not search.expired():
+                    found = max(found, (with_one(place), place))
+            step, at = step // 2, found[1]
+            places = [] if step == 0 or at < 0 else [near for near in (at - step, at + step) if 0 <= near < len(order)]
+        if found[0] <= best:
+            break
+        best = found[0]
+        chosen.append(found[1])
+    return best
+
+
+def _read_later(cdag: Cdag, order: list[int]) -> IntArray:
+    """Return for each milestone the weight of what is surely computed by then, and read then or surely later."""
+    first, last = _spans(cdag, order)
+    change = np.zeros(len(order) + 2, dtype=np.int64)
+    for node, weight in enumerate(cdag.weights.tolist()):
+        latest = max((first[reader] for reader in cdag.children.neighbours(node).tolist()), default=last[node])
+        if last[node] <= latest:
+            change[last[node]] += weight
+            change[latest + 1] -= weight
+    return np.cumsum(change)[: len(order)]
 
 
 class _Program:
