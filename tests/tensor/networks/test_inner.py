@@ -33,7 +33,7 @@ def four_levels(rng: np.random.Generator, inner: int = LARGE) -> Machine:
     text = f"""{{name: four, levels: [{{name: a, {rates[0]}}}, {{name: b, capacity_bytes: {LARGE}, {rates[1]}, {double[0]}}},
       {{name: c, capacity_bytes: {inner}, {rates[2]}, {double[1]}}},
       {{name: d, capacity_bytes: {inner}, bandwidth_bytes_per_s: 1.0, {double[2]}}}],
-      compute: {{clock_hz: 1e9, matrix: {{operations_per_cycle: {{32: 64}}}}, vector: {{operations_per_cycle: {{32: 8}}}}}}}}"""
+      compute: {{clock_hz: 1e9, matrix: {{operations_per_cycle: {{32: 64}}, sum_bits: {{32: 48}}}}, vector: {{operations_per_cycle: {{32: 8}}}}}}}}"""
     return machine_of(machine_file(text, "levels", "compute"))
 
 
@@ -124,6 +124,24 @@ def test_an_operator_without_tiles_takes_all_its_operands_again() -> None:
     assert not list(replay_inner(network, plan, replayed.groups, [InnerLevel(600.0, True)]))
     many, outputs = item.operations / item.work, network.tensors[item.writes[0].tensor].elements
     assert replayed.groups[number].inner_bytes == [((3 * many - outputs) * 4, many * 4)]
+
+
+def test_sums_that_go_on() -> None:
+    """Of 2 x 3 sums of 8 cut in 4 parts: 4 times out, the last as outputs, 3 times in, wherever the cuts are."""
+    net = Net("product")
+    network = read(net.model(net.linear(net.input(2, 8), 8, 3)))
+    number = next(n for n, item in enumerate(network.operators) if item.unit == "matrix")
+    m, k = (network.operators[number].dim_names.index(name) for name in "mk")
+    inner = Inner(number, 2, (Loop(number, k, 2), Loop(number, m, 1)))
+    others = [Group((n,)) for n in range(len(network.operators)) if n != number]
+    for loops in ((), (Loop(number, k, 4),)):
+        plan = NetworkPlan(tuple(sorted([Group((number,), loops, inner=(inner,)), *others], key=lambda g: g.operators)))
+        for wider in (1.0, 2.0):
+            seen = replay_network(network, plan, 1e12, double_buffered=True).groups
+            on = [InnerLevel(600.0, True)]
+            assert not list(replay_inner(network, plan, seen, on, [wider] * len(network.operators)))
+            passed = seen[number].inner_of[number][0]
+            assert passed[2:] == (3 * 6 * 4 * wider, 3 * 6 * 4 * wider + 6 * 4)
 
 
 def test_what_is_near_already_still_passes_further_inside() -> None:

@@ -98,6 +98,7 @@ class Accelerator:
                     memory["capacity_bytes"] = min(memory["capacity_bytes"], level["capacity_bytes"])
         bits = max(self.input_bits)
         matrix: dict[str, Any] = {"operations_per_cycle": {bits: 2 * self.size(list(self.sides))}}
+        sums = {"sum_bits": {bits: 2 * bits}}
         each = self._pj_per_multiplication(chains)
         if each is not None:
             matrix["pj_per_operation"] = {bits: each / 2}
@@ -107,7 +108,7 @@ class Accelerator:
             {"size": size, "spreads": [roles[self.shared[name]]] if name in self.shared else list(_ALL_ROLES)}
             for name, size in self.sides.items()
         ]
-        compute = {"clock_hz": self.clock_hz, "matrix": matrix, "vector": vector, "array": sides}
+        compute = {"clock_hz": self.clock_hz, "matrix": matrix | sums, "vector": vector, "array": sides}
         return {"name": self.name, "source": self.source, "levels": levels, "compute": compute}
 
     def _memory(self, name: str, operands: Sequence[str], chains: Mapping[str, Sequence[str]]) -> dict[str, Any]:

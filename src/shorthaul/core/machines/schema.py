@@ -146,6 +146,14 @@ class UnitSection(Struct, forbid_unknown_fields=True, frozen=True):
         dict[Annotated[int, Meta(ge=1, le=128)], Energy],
         Meta(description="Picojoules per operation, by the bits of the widest operand."),
     ] = {}
+    sum_bits: Annotated[
+        dict[Annotated[int, Meta(ge=1, le=128)], Annotated[int, Meta(ge=1, le=256)]],
+        Meta(
+            description="Bits of a sum that is not complete yet, by the bits of the widest operand, where it passes "
+            "between memories further inside than the next to the outermost; without them, or beyond the widest, those "
+            "of outputs."
+        ),
+    ] = {}
 
 
 class ArraySide(Struct, forbid_unknown_fields=True, frozen=True):

@@ -86,7 +86,7 @@ class Master:
         if search.remaining_s() < math.inf:
             self._solver.SetTimeLimit(max(1, int(1000 * search.remaining_s())))
         status = self._solver.Solve()
-        search.spend(max(1, self._solver.iterations()) * len(self._rows) / PIVOTS_PER_EFFORT)
+        search.spend(max(1, self._solver.iterations()) * math.sqrt(len(self._rows)) / PIVOTS_PER_EFFORT)
         search.spend(self._entries / ENTRIES_PER_EFFORT)
         if status != self._optimal:
             return None

@@ -87,7 +87,7 @@ class Profiles(Protocol):
 
 
 class _Making(NamedTuple):
-    """Groups in the making, and groups with an arc added (``node`` is where they are then, ``trail`` their number)."""
+    """Groups in the making, each with an ``arc`` added (``node`` is where they are then, ``trail`` their number)."""
 
     node: Integers
     profile: Integers
@@ -95,6 +95,7 @@ class _Making(NamedTuple):
     hope: Floats
     trail: Integers
     state: Integers
+    arc: Integers
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> _Making:
         return _Making._make(column[rows] for column in self)
@@ -116,31 +117,36 @@ class Walk:
         self.is_complete = True
 
     def run(self, begin: list[Integers], gains: Floats, judge: Judge, search: Search, most: int) -> Iterator[int]:
-        """Walk, until there are ``most`` groups, and yield how many each layer adds.
+        """Walk, until there are ``most`` groups, and yield how many each stretch of layers adds.
 
-        ``begin`` are the profiles of groups that begin, by layer and arc.
+        ``begin`` are the profiles of groups that begin, by layer and arc. Layers at which no group waits are walked
+        through together with the one before.
         """
-        nobody = _Making._make(np.zeros(0, kind) for kind in (int, int, float, float, int, int))
-        waiting = [[nobody] for _ in self._diagram.starts]
-        for place, starts in enumerate(self._diagram.starts):
+        nobody = _Making._make(np.zeros(0, kind) for kind in (int, int, float, float, int, int, int))
+        starts = self._diagram.starts
+        has_nodes = np.bincount(self._diagram.layer_of[self._diagram.layer_of >= 0], minlength=len(starts)) > 0
+        layer_ends = [each.stop for each in starts]
+        ends = [*np.flatnonzero(has_nodes[1:]) + 1, len(starts)] if starts else []
+        waiting = {end: [nobody] for end in (0, *ends)}
+        for place, end in zip((0, *ends), ends):  # noqa: B905 -- the last one ends
             if search.expired() or self.labels > most:
                 self.is_complete = False
                 return
-            met = _together(waiting[place])
-            waiting[place].clear()
+            met = _together(waiting.pop(place))
             making = met.take(_best_alike(met))
             making = self._best(making.take(self._undominated(making)))
             judge.forget(np.setdiff1d(met.state, making.state, assume_unique=True))
-            none, zero = np.zeros(len(starts), np.int64), np.zeros(len(starts))
-            nothing = _Making(none, begin[place], zero, zero, none + _NOTHING, none)
-            first = np.arange(starts.start, starts.stop)
+            first = np.concatenate([np.arange(each.start, each.stop) for each in starts[place:end]])
+            none, zero = np.zeros(len(first), np.int64), np.zeros(len(first))
+            nothing = _Making(none, np.concatenate(begin[place:end]), zero, zero, none + _NOTHING, none, none)
             begun = self._grown(nothing, first, none + 1, gains, judge)
             first, count = self._diagram.first_arc[making.node], self._diagram.arcs_of[making.node]
             after = _together([nobody, *begun, *self._grown(making, first, count, gains, judge)])
             judge.forget(making.state)
             self.labels += len(after.node)
             ended = after.take(after.node == END)
-            self._note(place, ended.take(_best_alike(ended)))
+            ended = ended._replace(node=np.searchsorted(layer_ends, ended.arc, side="right"))
+            self._note(ended.take(_best_alike(ended)))
             judge.forget(ended.state)
             layer = np.where(after.node == END, -1, self._diagram.layer_of[after.node])
             for later in np.unique(layer[layer >= 0]).tolist():
@@ -158,12 +164,12 @@ class Walk:
             total = one.worth + gains[arc]
             kept, profile, hope, state = judge.judge(one.profile, one.state, arc, total)
             trail = self._trails.extend(one.trail[kept], arc[kept])
-            yield _Making(self._diagram.target[arc[kept]], profile, total[kept], hope, trail, state)
+            yield _Making(self._diagram.target[arc[kept]], profile, total[kept], hope, trail, state, arc[kept])
 
-    def _note(self, place: int, ended: _Making) -> None:
-        """Take note of groups that are complete."""
-        rows = zip(ended.profile.tolist(), ended.worth.tolist(), ended.trail.tolist(), strict=True)
-        for profile, worth, trail in rows:
+    def _note(self, ended: _Making) -> None:
+        """Take note of groups that are complete, whose nodes are layers."""
+        columns = (ended.profile, ended.node, ended.worth, ended.trail)
+        for profile, place, worth, trail in zip(*(column.tolist() for column in columns), strict=True):
             known = self._found.get((profile, place))
             if known is None or known.worth < worth:
                 self._found[profile, place] = Found(profile, worth, self._trails, trail)

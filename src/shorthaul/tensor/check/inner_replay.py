@@ -32,14 +32,19 @@ _Moved = list[float]
 
 
 def replay_inner(
-    network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], levels: Sequence[InnerLevel]
+    network: Network,
+    plan: NetworkPlan,
+    groups: Sequence[GroupReplay],
+    levels: Sequence[InnerLevel],
+    wider: Sequence[float] = (),
 ) -> Iterator[Violation]:
     """Yield what is wrong with the inner tiles of a plan, and add their traffic to ``groups``.
 
     ``levels`` are the memories inside of the first near one. A level for which an operator has no tiles holds nothing
     for it: what passes is what the next level further inside takes, and without tiles there either, or of operands that
     it does not serve, what every position touches, again and again. Where a region has a part of the sums of an
-    operator, those that began in another one are loaded as well.
+    operator, those that began in another one are loaded as well. ``wider`` is by operator how many times
+    the bytes of an output a sum has that goes on.
     """
     regions = _Regions(network, levels, [level.memories(network) for level in levels])
     for number, (group, seen) in enumerate(zip(plan.groups, groups, strict=True)):
@@ -58,6 +63,9 @@ def replay_inner(
                 where = f"group {number}, {item.name}"
                 passed, faults = regions.passed(operator, operations, seen.extents[operator], cuts, where)
                 yield from faults
+                for link in passed:  # what is loaded of outputs are sums that go on, stored before
+                    more = (wider[operator] - 1) * link[MADE] if wider else 0.0
+                    link[MADE], link[-1] = link[MADE] + more, link[-1] + more
             seen.inner_of[operator] = tuple(map(tuple, passed))
             moved = [[a + b for a, b in zip(*both, strict=True)] for both in zip(moved, passed, strict=True)]
         seen.inner_bytes = [(sum(link[:-1]), link[-1]) for link in moved]
@@ -104,7 +112,8 @@ class _Regions:
                     if served[own] is not None:
                         moved[link][end] += (alone if own in apart else each)[end] * times
                 if served[MADE] is not None:  # sums that began in another region come back
-                    moved[link][MADE] += goes_on * times * (alone if MADE in apart else each)[-1]
+                    made = alone if MADE in apart else each
+                    moved[link][MADE] += goes_on * times * (made[-1] - made[MADE])
             begun = at + 1
             cut = {loop.dim: loop.tile for loop in loops or ()}
             extents = tuple(cut.get(dim, size) for dim, size in enumerate(extents))

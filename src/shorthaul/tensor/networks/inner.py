@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from shorthaul.tensor.networks.boxes import is_one_to_one, tiles, touched
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Index, Network, Operator, Tensor
-from shorthaul.tensor.networks.operands import OUTPUTS
+from shorthaul.tensor.networks.operands import OUTPUTS, wider_sums
 from shorthaul.tensor.networks.plan import Group, Inner, Loop
 from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 
@@ -90,7 +90,7 @@ class InnerTilings:
             extents, operator = region, self.network.operators[number]
             for level, inside in enumerate(self._inside, 2):
                 times = math.prod(operator.dims) / max(1, math.prod(extents))
-                tiled = self._tiled(number, extents, level)
+                tiled, made = self._tiled(number, extents, level)
                 if tiled is None:
                     accesses = (*operator.reads, *operator.writes)
                     touched_bytes = sum(self.network.tensors[access.tensor].bits / 8 for access in accesses)
@@ -99,17 +99,23 @@ class InnerTilings:
                         seconds[at] += math.prod(operator.dims) * touched_bytes / rate
                     break
                 goes_on = 1 - math.prod(extents[dim] / operator.dims[dim] for dim in operator.reduced)
-                again = goes_on * tiled.stores if inside.served(1)[OUTPUTS] is not None else 0.0
-                seconds[level - 2] += (tiled.moved_s + again / inside.levels[0].bandwidth_bytes_per_s) * times
-                worth = tiled.worth + inside.traffic_weights()[OUTPUTS] * again
-                joules += inside.joules_moved(tiled.loads + again, tiled.stores, worth) * times
+                again = goes_on * made if inside.served(1)[OUTPUTS] is not None else 0.0
+                wider = wider_sums(self.network, inside, number)
+                loads, stores = again * wider, again * (wider - 1)
+                seconds[level - 2] += (
+                    tiled.moved_s + (loads + stores) / inside.levels[0].bandwidth_bytes_per_s
+                ) * times
+                weights = inside.traffic_weights()
+                worth = tiled.worth + weights[OUTPUTS] * loads + weights[-1] * stores
+                joules += inside.joules_moved(tiled.loads + loads, tiled.stores + stores, worth) * times
                 cut = {loop.dim: loop.tile for loop in tiled.group.loops}
                 extents = tuple(cut.get(dim, size) for dim, size in enumerate(extents))
                 loops = tuple(Loop(number, loop.dim, loop.tile) for loop in tiled.group.loops)
                 found.append(Inner(number, level, loops))
         return tuple(sorted(found, key=lambda item: (item.operator, item.level))), seconds, joules
 
-    def _tiled(self, number: int, extents: tuple[int, ...], level: int) -> Tiled | None:
+    def _tiled(self, number: int, extents: tuple[int, ...], level: int) -> tuple[Tiled | None, float]:
+        """Return the tiles of a region, if some fit, and the bytes of what it makes."""
         alone = region_network(self.network, number, extents)
         item = alone.operators[0]
         bits = tuple(tensor.bits for tensor in alone.tensors)
@@ -117,4 +123,4 @@ class InnerTilings:
         if form not in self._known:
             capacity = float(self.machine.levels[level].capacity_bytes or 0)
             self._known[form] = best_tiling(alone, (0,), self._inside[level - 2], frozenset(), capacity)
-        return self._known[form]
+        return self._known[form], float(sum(alone.tensors[access.tensor].bytes for access in item.writes))

@@ -77,6 +77,11 @@ class Machine:
         pj = energies[min(enough)] if enough else energies[max(energies)] * bits / max(energies)
         return pj * 1e-12
 
+    def sums_are_wider(self, unit: str, bits: int, output_bits: int) -> float:
+        """Return how many times the bits of an output a sum has that goes on, of operands of so many bits."""
+        enough = [width for width in self.units[unit].sum_bits if width >= bits]
+        return max(1.0, self.units[unit].sum_bits[min(enough)] / output_bits) if enough else 1.0
+
     def joules_per_byte(self, outer: int, *, inward: bool, operand: int) -> float | None:
         """Return the energy of a byte between a level and the next inner one, None where the machine file has none.
 

@@ -29,6 +29,13 @@ def operands_of(operator: Operator) -> tuple[int, ...]:
     return tuple(WEIGHTS if dims & columns else INPUTS for dims in spanned)
 
 
+def wider_sums(network: Network, machine: Machine, number: int) -> float:
+    """Return how many times the bits of its output the sums of an operator have while they go on."""
+    operator = network.operators[number]
+    output = max((network.tensors[access.tensor].bits for access in operator.writes), default=1)
+    return machine.sums_are_wider(operator.unit, network.bits(number), output)
+
+
 def homes(network: Network, machine: Machine, tensor: int, readers: Sequence[int]) -> tuple[int, ...]:
     """Return the memories next to the outermost in which a tensor takes place that is made: of its readers as well."""
     served = machine.served(1)

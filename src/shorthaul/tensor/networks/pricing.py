@@ -20,7 +20,7 @@ from shorthaul.tensor.networks.boxes import Box, Key, Span, tiles, touched
 from shorthaul.tensor.networks.loops import Shape
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.operands import OUTPUTS, homes, operands_of
+from shorthaul.tensor.networks.operands import OUTPUTS, homes, operands_of, wider_sums
 from shorthaul.tensor.networks.stepping import Passing, Sides, changes, come_back, stays, steps_seconds
 
 Floats = npt.NDArray[np.float64]
@@ -155,6 +155,7 @@ class GroupPricer:
         self.stored = stored
         self.operands = {number: operands_of(network.operators[number]) for number in self.operators}
         self.rooms, self.weights = machine.capacities(1), machine.traffic_weights()
+        self.wider = wider_sums(network, machine, self.operators[-1]) if machine.is_inside else 1.0
         whole = float(machine.levels[1].capacity_bytes or 0)
         self.shares = [whole / room if room else 1.0 for room in self.rooms]
         self.keys = (*shape.sink, *shape.inner)
@@ -357,7 +358,8 @@ class GroupPricer:
                 enters: Floats | float = 0.0
                 if part.role == "sink":
                     again = moved - part.constant * math.prod(f.total for f in factors.values())
-                    operand_loads[OUTPUTS] += again * part.unit
+                    operand_loads[OUTPUTS] += again * part.unit * self.wider
+                    stores += again * part.unit * (self.wider - 1)
                     enters = come_back(entering, self._is_sum(order), trips) * part.unit if by_step else 0.0
                 passing.add(sides, enters, leaving * part.unit)
             for home in part.homes:

@@ -26,7 +26,7 @@ from shorthaul.tensor.networks.bounds.latency import bound as bound_of
 from shorthaul.tensor.networks.grouping.fusion import fuse
 from shorthaul.tensor.networks.machine import Machine, load_machine
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.operands import OUTPUTS, operands_of
+from shorthaul.tensor.networks.operands import OUTPUTS, operands_of, wider_sums
 from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import MachineOptions, RunOptions
 
@@ -192,7 +192,8 @@ def replay_on(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkR
             InnerLevel(float(section.capacity_bytes or 0), section.double_buffered, own)
             for section, own in zip(machine.levels[2:], homes[1:], strict=True)
         ]
-        replayed.violations.extend(replay_inner(network, plan, replayed.groups, inner))
+        wider = [wider_sums(network, machine, number) for number in range(len(network.operators))]
+        replayed.violations.extend(replay_inner(network, plan, replayed.groups, inner, wider))
     time_steps(network, plan, replayed.groups, pace)
     return replayed
 
