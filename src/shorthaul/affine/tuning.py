@@ -160,6 +160,8 @@ LONGEST_PHASE_PATH = 3
 FURTHER_COMPOSITIONS = 6
 #: Kinds of paths tried for one phase.
 MOST_PHASE_PATHS = 40
+#: Places of a line at which a step is compared with the next one.
+MOST_MOMENTS = 12
 #: Coordinates of a nest in which panels are tried.
 WIDEST_PANELS = 4
 #: The most sizes of panels compared at given sizes.

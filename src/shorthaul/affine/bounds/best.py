@@ -22,6 +22,7 @@ from shorthaul.affine.bounds.lifetime import (
     crossing_scans,
     intervals,
     layers,
+    moments,
     phases,
     single_events,
     successive_chains,
@@ -351,7 +352,7 @@ def _with_others(
 
 
 def _made_for(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
-    """Yield the arguments that are made for sizes only: inside of boxes, and on finished sums."""
+    """Yield the arguments that are made for sizes only: inside of boxes, on finished sums, between moments."""
     for stencil in boxed_stencils(flow):
         general = stencil_levels.sub_bound(stencil, flow, balanced=True)
         yield (general.tuned and general.tuned(sizes)) or general
@@ -360,6 +361,8 @@ def _made_for(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield (general.tuned and general.tuned(sizes)) or general
     for item in finished_sums.finished_sums(flow):
         yield finished_sums.sub_bound(item, flow, sizes)
+    for found in moments.moments(flow, sizes):
+        yield moments.sub_bound(found)
 
 
 def _pool(

@@ -31,6 +31,7 @@ from shorthaul.affine.check.graphs.stages import OF_EVENTS, Stage, derived
 from shorthaul.affine.check.graphs.sums import has_sums
 from shorthaul.affine.check.lifetime_argument import KINDS, waiting_of, wrong_relations
 from shorthaul.affine.check.lifetime_points import Graph, wrong_in, wrong_sum
+from shorthaul.affine.check.moments import wrong_moments, wrong_moments_in
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
 from shorthaul.affine.check.partition_inequalities import (
     finished_sums_of,
@@ -243,12 +244,22 @@ def _of_waiting(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Ite
         yield from wrong_sum(item, sizes, _CAPACITIES)
 
 
+def _of_moments(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = waiting_of(part, reads)
+    yield from wrong_moments(item, reads)
+    for sizes, graph in samples.executed:
+        yield from wrong_moments_in(item, graph, sizes)
+    for sizes in samples.counted:
+        yield from wrong_sum(item, sizes, _CAPACITIES)
+
+
 #: What is verified, by kind: what is wrong with one argument.
 _VERIFIED: Final = {
     "K-partition": _of_partition,
     "finished sums": _of_finished_sums,
     "stencil": _of_stencil,
     "double cones": _of_cones,
+    "moments": _of_moments,
     **dict.fromkeys(KINDS, _of_waiting),
 }
 

@@ -344,14 +344,19 @@ def _wrong_phases(item: Waiting, reads: Reads) -> Iterator[str]:
     ended = begins.apply_range(ancestors.union(begins.range().identity())).apply_range(finishes.reverse())
     if not follows(order, ended):
         yield "the order of intervals does not follow from ancestors"
-    sharing = vertices.apply_range(vertices.reverse())
+    yield from wrong_sharing(vertices, classes, order)
+    if not item.spill.is_equal(vertices.range()):
+        yield "the may-spill set is not that of the vertices of the paths"
+
+
+def wrong_sharing(alive: isl.UnionMap, classes: isl.UnionMap, order: isl.UnionMap) -> Iterator[str]:
+    """Yield where more intervals that share a vertex may overlap than a load counts for: interval -> vertex."""
+    sharing = alive.apply_range(alive.reverse())
     if not sharing.is_subset(classes.apply_range(isl.UnionMap("{ [t, c] -> [t, d] }")).apply_range(classes.reverse())):
         yield "two kinds of intervals count the same loads"
     alike = sharing.intersect(classes.apply_range(classes.reverse())).subtract(sharing.domain().identity())
     if not classes.is_single_valued() or not alike.is_subset(order.union(order.reverse())):
         yield "two intervals of one class that share a vertex are in no order"
-    if not item.spill.is_equal(vertices.range()):
-        yield "the may-spill set is not that of the vertices of the paths"
 
 
 @dataclass(frozen=True)
