@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from tests.pebble.test_exact import sample
 from tests.reference.pebble_game_kernels import least_traffic
@@ -77,3 +79,26 @@ def test_the_curve_never_rises(recompute: bool) -> None:
         assert before["traffic"] >= after["traffic"]
         assert before["bound"]["value"] >= after["bound"]["value"]
     assert all(point["traffic"] >= point["bound"]["value"] for point in found)
+
+
+def test_in_place_it_is_what_the_game_says() -> None:
+    gained = 0
+    for seed in samples(16):
+        cdag, _ = sample(seed, 6)
+        cdag = replace(cdag, compute=np.arange(cdag.n))
+        order, recompute = ("free", "given")[seed % 2], seed % 4 == 0
+        terms = Terms(in_order=order == "given", in_place=True)
+        result = pebble.memory(cdag, order=order, in_place=True, recompute=recompute, effort=0.5)
+        assert result.status == "optimal", seed
+        budget, bare = int(result.cost["budget"]), replace(cdag, compute=np.zeros(cdag.n, dtype=np.int64))
+        assert least_paid(bare, budget, terms, recompute=recompute) == cdag.algorithmic_bound(), seed
+        assert least_paid(bare, budget - 1, terms, recompute=recompute) != cdag.algorithmic_bound(), seed
+        gained += budget < pebble.memory(cdag, order=order, recompute=recompute, effort=0.5).cost["budget"]
+    assert gained
+
+
+def test_in_place_larger_graphs_are_bounded_by_the_usual_game() -> None:
+    usual, result = (pebble.memory("kary:k=2,depth=6,word=1", in_place=way, effort=0.5) for way in (False, True))
+    assert (usual.cost["budget"], result.cost["budget"], result.status) == (8, 7, "optimal")
+    with pytest.raises(InputError, match="method: cannot be combined with in_place"):
+        pebble.memory("fft:n=4", in_place=True, method="belady")

@@ -159,6 +159,7 @@ class MemoryOptions:
     method: str = option("auto", "Whose smallest memory: the best known, or one planner's own.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
     order: str = option(FREE, "Values are computed in any order, or in that of the nodes.", choices=(FREE, GIVEN))
+    in_place: bool = option(False, "A result may take the room of an operand that is dropped, if it is no larger.")
     capacities: str | None = option(
         None,
         "Capacities in bits for the SRAM table, separated by commas (default: the powers of two at hand).",

@@ -24,8 +24,8 @@ class LeastMemory:
     least: int
 
 
-def peak_of(cdag: Cdag, plan: Plan) -> int:
-    """Return the most weight that is in fast memory at once.
+def peak_of(cdag: Cdag, plan: Plan, *, in_place: bool = False) -> int:
+    """Return the most weight that is in fast memory at once; ``in_place`` where operands go next after a result.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> cdag = pyramid(n=2, word=1)
@@ -34,7 +34,13 @@ def peak_of(cdag: Cdag, plan: Plan) -> int:
     """
     enters = (plan.kinds == Move.LOAD) | (plan.kinds == Move.COMPUTE)
     change = np.where(enters, 1, np.where(plan.kinds == Move.DELETE, -1, 0)) * cdag.weights[plan.nodes]
-    return int(np.cumsum(change).max(initial=0))
+    held = np.cumsum(change)
+    if in_place:
+        kinds, nodes = plan.kinds, plan.nodes
+        gives_room = (kinds[:-1] == Move.COMPUTE) & (kinds[1:] == Move.DELETE) & (nodes[:-1] != nodes[1:])
+        gives_room &= cdag.weights[nodes[1:]] >= cdag.weights[nodes[:-1]]
+        held = held[~np.append(gives_room, False)]
+    return int(held.max(initial=0))
 
 
 def search_least(cdag: Cdag, start: Plan, *, search: Search, recompute: bool = False) -> LeastMemory:

@@ -124,6 +124,7 @@ class MemoryKeywords(TypedDict, total=False):
     ]
     recompute: bool
     order: Literal["free", "given"]
+    in_place: bool
     capacities: str | Sequence[int] | None
     effort: float | None
     time_limit: float | None

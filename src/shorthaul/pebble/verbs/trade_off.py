@@ -19,7 +19,7 @@ from shorthaul.core.search import Search, SweepSearchOptions, TaskSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
-from shorthaul.pebble.exact import least_memory
+from shorthaul.pebble.exact import least_memory, least_memory_in_place
 from shorthaul.pebble.model import Cdag, Terms, require_budget
 from shorthaul.pebble.options import GIVEN, MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
@@ -106,14 +106,17 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     """
     cdag, options, search, source = asked(workload, CDAGS, MemoryOptions, keywords)
     keep_back(cdag, search)
-    terms = Terms(in_order=options.order == GIVEN)
+    terms = Terms(in_order=options.order == GIVEN, in_place=options.in_place)
     with search:
         if terms.in_order:
-            budget, found, best = _in_order(cdag, options)
+            budget, found, best = _in_order(cdag, options, terms)
         else:
-            budget, found, least = _smallest(cdag, options, search)
-            best = _memory_bound(cdag, budget, least, options, search)
-        few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired() and not terms.in_order
+            usual = search.part(0.4, unlimited=2 * tuning.STEP_EFFORT) if terms.in_place else search
+            budget, found, least = _smallest(cdag, options, usual)
+            best = _memory_bound(cdag, budget, least, options, usual)
+        if terms.in_place and not terms.in_order:
+            budget, found, best = _in_place(cdag, found, best, options, search)
+        few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired() and terms.is_usual
         points = _curve(cdag, budget, options, search) if few else []
     report = checked(Request(cdag, budget, options.recompute, search, terms), found.plan)
     estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
@@ -134,7 +137,7 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
         figures=(
             *views.of_points([(p.budget, p.traffic, p.bound, p.baselines) for p in points]),
             views.of_sram(estimates),
-            *views.of_plan(cdag, found.plan, budget),
+            *views.of_plan(cdag, found.plan, budget, in_place=terms.in_place),
         ),
     )
 
@@ -148,21 +151,46 @@ def _estimate(one: sram.Sram) -> SramEstimate:
     return document
 
 
-def _in_order(cdag: Cdag, options: MemoryOptions) -> tuple[int, Found, Bound]:
+def _in_order(cdag: Cdag, options: MemoryOptions, terms: Terms) -> tuple[int, Found, Bound]:
     """Return the least budget in the order of the nodes, the plan there, and that no budget below is enough.
 
     While a node is computed, the memory holds its operands and result, what was computed or loaded before and is read
-    later. The plan never holds more: inputs are loaded when they are first read, values dropped after the last time.
+    later; in place, the result may take the room of an operand that is not. The plan never holds more: inputs are
+    loaded when they are first read, values dropped after the last time.
     """
     for place, is_given in (("--recompute", options.recompute), ("--method", options.method != "auto")):
         if is_given:
             raise InputError("cannot be combined with --order given", place=place, cure="leave one of the two out")
     expect_order(cdag)
     plan = belady.replay_order(cdag, int(cdag.weights.sum()), cdag.order)
-    budget = least_memory.peak_of(cdag, plan)
     proof = "In this order, so much is held while one of the nodes is computed: operands, result, what is read later."
+    if terms.in_place:
+        plan = least_memory_in_place.in_place(cdag, plan, terms)
+        proof += " The result takes the room of an operand that is not read later, if it fits."
+    budget = least_memory.peak_of(cdag, plan, in_place=terms.in_place)
     bound = Bound("budget", budget, "given order", proof)
     return budget, Found(plan, "given order", bound), bound
+
+
+def _in_place(
+    cdag: Cdag, usual: Found, usual_bound: Bound, options: MemoryOptions, search: Search
+) -> tuple[int, Found, Bound]:
+    """Return the smallest budget found in place, the plan there, and a bound on it, from those of the usual game."""
+    if options.method != "auto":
+        place = "--method"
+        raise InputError("cannot be combined with --in-place", place=place, cure="leave one of the two out")
+    slack = Terms(in_place=True).slack(cdag)
+    known = int(usual_bound.value) - slack
+    done = least_memory_in_place.search_least(cdag, usual.plan, least=known, search=search, recompute=options.recompute)
+    proof = "One operation, its operands and its result, in the room of an operand if it fits, fill this much."
+    bound = Bound("budget", done.least, "largest operation", proof)
+    if done.least > max(known, int(Terms(in_place=True).needs(cdag).max())):
+        proof = "A search over all plans that move inputs and outputs only found none with less."
+        bound = Bound("budget", done.least, "exhausted search", proof)
+    elif done.least == known:
+        proof = f"{usual_bound.proof} That is where results stand beside operands: {slack} more makes up for it."
+        bound = Bound("budget", done.least, usual_bound.method, proof)
+    return done.budget, Found(done.plan, "least memory in place", bound), bound
 
 
 def _smallest(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[int, Found, int]:
