@@ -92,7 +92,7 @@ def test_no_layout_takes_less() -> None:
         grid = Grid(-(-tree.n // height) + int(rng.integers(3)), height)
         result = engine.plan(tree, grid=f"{grid.width}x{grid.height}", baselines=False, refine=0.02)
         assert result.cost["energy_hops"] >= result.bound.value
-        decided += result.bound.method == "growth"
+        decided += result.bound.method in {"growth", "volume"}
     assert decided > 1
 
 
@@ -127,5 +127,4 @@ def test_perfect_binary_trees_outgrow_any_grid() -> None:
     for levels, least in ((6, 1.01), (16, 1.05)):
         tree = generators.perfect_binary(2**levels - 1)
         bound = energy_bound(tree, Grid(3000, 3000))
-        assert bound.method == "growth"
-        assert bound.value >= least * (tree.n - 1)
+        assert bound.details["values"]["growth"] >= least * (tree.n - 1)

@@ -376,6 +376,13 @@ def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return kernels.most_of_growth(starts, kids, np.cumsum(room // 2), np.append(np.cumsum(room), len(kids)))
 
 
+def outgrown_balls(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    starts, kids, _ = parents_before(random_tree(rng, 90))
+    parent = np.full(len(kids), -1, np.int32)
+    parent[kids[: starts[len(kids)]]] = np.repeat(np.arange(len(kids)), np.diff(starts[: len(kids) + 1]))
+    return kernels.most_of_volume(parent, np.sort(rng.integers(1, 9, rng.integers(2, 9))))
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.graphs.tree_kernels", trees),
     ("shorthaul.spatial.check.check_kernels", replays),
@@ -398,6 +405,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.bounds.cut_kernels", cut),
     ("shorthaul.spatial.bounds.star_kernels", shared),
     ("shorthaul.spatial.bounds.growth_kernels", outgrown),
+    ("shorthaul.spatial.bounds.volume_kernels", outgrown_balls),
 ]
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.graphs.tree_kernels import children, depths, heavy_children, preorder_positions
+from shorthaul.graphs.tree_kernels import children, depths, heavy_children
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
 from shorthaul.spatial.bounds.star_kernels import most_of_stars
-from shorthaul.spatial.layout.orders import sizes
+from shorthaul.spatial.bounds.volume_kernels import most_of_volume
+from shorthaul.spatial.layout.orders import positions, sizes
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree, tree_from_parents
 
 Index = npt.NDArray[np.int32]
@@ -21,27 +22,24 @@ Counts = npt.NDArray[np.int64]
 _ROUNDING = 1e-6
 #: Vertices up to which a tree is also rooted elsewhere for its bound: 0.3 CPU s for so many.
 _MOST_CENTRED = 2**20
+#: Levels of a ball at most: of trees that double every second level, those of 12 to 18 prove most per vertex.
+_BALL_LEVELS = 24
 
 
 def energy_bound(tree: Tree, grid: Grid) -> Bound:
     """Return the largest known lower bound on the energy of one message from every parent to each child on ``grid``.
 
-    Four arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
-    a line across the grid that parts the vertices k : n - k is crossed by as many edges as that cut needs; and
-    subtrees outgrow the cells around their roots.
+    Five arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
+    a line across the grid that parts the vertices k : n - k is crossed by as many edges as that cut needs;
+    subtrees outgrow the cells around their roots; and so do balls, counted by the cells that they can reach.
     ``details`` holds each argument's value and the bounds on the longest edge and on the link load.
     """
     edges = tree.n - len(tree.roots())
-    starts, kids, _ = parents_before(tree)
-    values = {
-        "edges": edges,
-        "stars": star_bound(starts, kids),
-        "cuts": _cut_bound(tree, grid),
-        "growth": edges + _growth(starts, kids, grid),
-    }
-    if tree.n <= _MOST_CENTRED:
-        starts, kids, _ = parents_before(centred(tree))
-        values["growth"] = max(values["growth"], edges + _growth(starts, kids, grid))
+    values = {"edges": edges, "stars": star_bound(*parents_before(tree)[:2]), "cuts": _cut_bound(tree, grid)}
+    for rooted in (tree, centred(tree)) if tree.n <= _MOST_CENTRED else (tree,):
+        starts, kids, _ = parents_before(rooted)
+        values["growth"] = max(values.get("growth", 0), edges + _growth(starts, kids, grid))
+        values["volume"] = max(values.get("volume", 0), edges + _volume(starts, kids, grid))
     method = max(values, key=lambda name: (values[name], name == "edges"))
     proofs = {
         "edges": f"{edges} edges join distinct processors, each at least 1 hop long.",
@@ -61,6 +59,13 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
             "hop. The subtrees are given weights so that all such sums together count no edge more than once: the "
             "best ones, by linear programming. Which vertex is the root does not change the energy: the tree as "
             "given and as rooted at its centroid are tried."
+        ),
+        "volume": (
+            "Around a processor, 2 t^2 + 2 t + 1 are within t hops. The vertices at most t levels below one find room "
+            "there, less what its few children cannot reach, while their edges are of one hop; each further hop of an "
+            "edge adds at most 2 b + 1 processors, where b levels of them are below the edge. The vertices are given "
+            "weights so that all such sums together count no edge more than once, for the tree cut into such balls: "
+            "the best cuts and weights, for the tree as given and as rooted at its centroid."
         ),
     }
     longest = distance_bound(tree)
@@ -88,8 +93,36 @@ def centred(tree: Tree) -> Tree:
 
 def _growth(starts: Index, kids: Index, grid: Grid) -> int:
     """Return how many hops the edges take beyond one each, since subtrees outgrow the cells around their roots."""
-    gain = most_of_growth(starts, kids, *room_around(grid, len(kids)))
+    return _whole_hops(most_of_growth(starts, kids, *room_around(grid, len(kids))))
+
+
+def _volume(starts: Index, kids: Index, grid: Grid) -> int:
+    """Return how many hops the edges take beyond one each, since balls outgrow the cells in their reach."""
+    n = len(kids)
+    parent = np.full(n, -1, np.int32)
+    parent[kids[: starts[n]]] = np.repeat(np.arange(n, dtype=np.int32), np.diff(starts[: n + 1]))
+    return _whole_hops(most_of_volume(parent, cells_within(grid, _BALL_LEVELS)))
+
+
+def _whole_hops(gain: float) -> int:
     return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
+
+
+def cells_within(grid: Grid, most: int) -> Counts:
+    """Return how many processors a processor has within 0, 1, ..., most hops, at most, itself included."""
+    within = np.cumsum(_in_the_middle(grid))[: most + 1]
+    return np.append(within, np.full(most + 1 - len(within), grid.cells))
+
+
+def _in_the_middle(grid: Grid) -> Counts:
+    """Return how many processors are 0, 1, ... hops from one in the middle, which has the most within any distance."""
+    return np.convolve(*_lines(grid))
+
+
+def _lines(grid: Grid) -> tuple[Counts, Counts]:
+    """Return how many columns, and how many rows, are 0, 1, ... from one in the middle."""
+    across, down = (np.bincount(np.abs(np.arange(side) - (side - 1) // 2)) for side in (grid.width, grid.height))
+    return across, down
 
 
 def room_around(grid: Grid, most: int) -> tuple[Counts, Counts]:
@@ -97,9 +130,8 @@ def room_around(grid: Grid, most: int) -> tuple[Counts, Counts]:
 
     The second counts, by t, those t, t - 2, ... hops away, the processor itself included; it ends with ``most``.
     """
-    # No processor has more others within so many hops than one in the middle.
-    across, down = (np.bincount(np.abs(np.arange(side) - (side - 1) // 2)) for side in (grid.width, grid.height))
-    room = np.convolve(across, down)
+    across, down = _lines(grid)
+    room = _in_the_middle(grid)
     far = int(np.searchsorted(np.cumsum(room), most)) + 1  # so many find room within this many hops
     distance = np.repeat(np.arange(far), room[:far])
     alternate = np.full(far + 1, most)
@@ -136,10 +168,11 @@ def star_bound(starts: Index, kids: Index, most: int = 1, layers: int = 1) -> in
 def parents_before(tree: Tree) -> tuple[Index, Index, Index]:
     """Return the children of the vertices as numbered one subtree after the other, and the vertices in this order.
 
-    Parents come before their children, and what is near in the tree is near in memory.
+    Parents come before their children, of whose subtrees the largest is last, and what is near in the tree is near in
+    memory.
     """
     none = np.empty(0, np.int32)
-    rank = preorder_positions(*children(tree.parent, none), sizes(tree), tree.parents_first)
+    rank = positions(tree, "light-first")
     parent, order = np.empty(tree.n, np.int32), np.empty(tree.n, np.int32)
     parent[rank] = np.where(tree.parent >= 0, rank[tree.parent], np.int32(-1))
     order[rank] = np.arange(tree.n, dtype=np.int32)
