@@ -12,6 +12,7 @@ from tests.affine.test_boxes import replayed
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.turns import TurnsStep, turning
 from shorthaul.affine.orders.upper_bound import UpperBound, in_order, upper_bound
@@ -116,6 +117,24 @@ def test_a_matrix_is_loaded_once_a_step(nests: tuple[str, ...]) -> None:
     flow, sizes = flow_dependences(program), {"T": 20, "n": 500, "S": 2_700}
     here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=3)), flow, sizes, Search(effort=5))
     assert here.value(sizes) < 1.05 * 20 * 500**2
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(("n", "words"), [(12, 36), (200, 560)])
+def test_rows_that_nearly_fit_are_held_in_part(n: int, words: int) -> None:
+    """Two vectors and a row are a little too much: what there is no room for is loaded for each use."""
+    step = """for (int i = 0; i < n; i++) { y[i] = 0; for (int j = 0; j < n; j++) y[i] += A[i][j] * x[j]; }
+    for (int j = 0; j < n; j++) { z[j] = 0; for (int i = 0; i < n; i++) z[j] += A[i][j] * y[i]; }
+    for (int j = 0; j < n; j++) x[j] = z[j];"""
+    program = program_from_text(in_a_loop(step))
+    flow, sizes = flow_dependences(program), {"T": 4, "n": n, "S": words}
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=3)), flow, sizes, Search(effort=5))
+    groups = [group for item in here.steps if isinstance(item, TurnsStep) for group in item.groups]
+    assert any(isinstance(group, BoxStep) and group.left_out for group in groups)
+    assert here.value(sizes) < 1.75 * 4 * n**2
+    if n < 20:
+        loads, _ = replayed(here, flow, sizes)
+        assert loads <= here.value(sizes)
 
 
 @pytest.mark.costly

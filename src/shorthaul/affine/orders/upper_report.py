@@ -162,6 +162,9 @@ def _box_text(step: BoxStep) -> str:
     found = ", outermost first, found for these sizes" if step.box.loops else ""
     if isinstance(step, ClusteredStep):
         found += f", those that share rows together in {len({*step.clusters.values()})} clusters"
+    parted = dict.fromkeys(step.cells[group].name for group in step.left_out or ())
+    if parted:
+        found += f", of {', '.join(parted)} as much held as there is room for"
     return f"{', in these '.join(parts)}{found}, inside in program order"
 
 

@@ -17,7 +17,7 @@ from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.grouping import Grouping
 from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_of, whole_strips
-from shorthaul.affine.orders.boxes.steps import Box, BoxStep
+from shorthaul.affine.orders.boxes.steps import Box, BoxStep, Spilled
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import (
     Placement,
@@ -33,6 +33,7 @@ from shorthaul.affine.tuning import (
     MOST_EDGES_NEAR,
     MOST_TOUCHED,
     NO_SLACK,
+    SPILLING_ROOM,
     STRIP,
     WIDEST_FREE_ORDER,
     Slack,
@@ -94,6 +95,12 @@ def boxed(
             if larger is not None:
                 found.append(larger)
                 made.append(as_step(larger))
+    if stepped and alive is not None:
+        for band in bands:
+            more = partial(BoxSearch, cells, extents, *band, small=True, fixed=fixed)
+            spilled = _spilled(as_step, more, grouping, words[0], min((item.rate for item in made), default=inf))
+            if spilled is not None:
+                return spilled
     if len(made) > 1 and any(item.is_cut for item in cells):
         shares = (1 + slack.strips * item.has_strips for item in made)
         return min(
@@ -119,6 +126,34 @@ def _larger(
             return found
         capacity = min(capacity, made.touched) * words // (made.room + 1)
     return None
+
+
+def _spilled(
+    as_step: Callable[[Found], BoxStep],
+    search: Callable[[Sequence[Level]], BoxSearch],
+    grouping: Grouping,
+    words: int,
+    least: float,
+) -> BoxStep | None:
+    """Return boxes for which groups are held in part, if these load less than ``least``; None otherwise.
+
+    Cells of these groups are in one box only, or in all of them, so it is settled for each whether it is held.
+    """
+    best: BoxStep | None = None
+    for share in SPILLING_ROOM:
+        found = search([Level(int(share * words))]).best()
+        made = None if found is None else replace(as_step(found), alive=None)
+        if made is None or made.fits:
+            continue
+        settled = (
+            number
+            for number, item in enumerate(made.cells)
+            if item.is_injective or item.loops.isdisjoint(made.box.loops)
+        )
+        made = replace(made, spilled=tuple(Spilled(number, *grouping.uses(number)) for number in settled))
+        if made.fits and made.rate < (least if best is None else best.rate):
+            best = made
+    return best
 
 
 def _nested(

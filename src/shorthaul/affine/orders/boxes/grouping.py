@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
@@ -54,6 +55,7 @@ class _Group:
     written: dict[str, isl.Set] = field(default_factory=dict)
     lines: list[Line] = field(default_factory=list)  #: the reads
     writes: list[Line] = field(default_factory=list)  #: those of ``made``
+    readers: list[tuple[str, isl.Set]] = field(default_factory=list)  #: statements with their instances, one per read
 
     def add_written(self, name: str, instances: isl.Set) -> None:
         """Note instances of a statement that write cells of the group."""
@@ -139,6 +141,7 @@ class Grouping:
                 group.constants.append(lines[1])
                 group.places.append(self.image(use.sink, use.domain))
                 group.lines.append(self._line(use.sink, use.rows))
+                group.readers.append((use.sink, use.domain))
                 if self.stepped:
                     written = self.storage.relation(self.flow.program.by_name[use.source].write)
                     self._from_outside(
@@ -149,6 +152,7 @@ class Grouping:
         found = ((self._made(key, group, box), group) for key, group in self.groups.items())
         pairs = [(item, group) for item, group in found if item is not None]
         self._lines = tuple((*group.lines, *(group.writes if item.fresh else ())) for item, group in pairs)
+        self._readers = tuple(group.readers for _, group in pairs)
         return tuple(item for item, _ in pairs)
 
     def _one_value_each(self, box: isl.Set) -> None:
@@ -172,6 +176,7 @@ class Grouping:
                 group.constants.append(lines[1])
                 group.places.append(self.image(item.sink, item.readers))
                 group.lines.append(self._line(item.sink, rows))
+                group.readers.append((item.sink, item.readers))
             else:
                 apart = [self._made(key, self.groups[key], box) for key in members]
                 merged = [self._made(key, group, box) for key, group in made.items()]
@@ -199,6 +204,12 @@ class Grouping:
         by_name = self.flow.program.by_name
         times = {name: function_rows(by_name[name].schedule) for name in self.placement}
         return Alive(self._lines, self.placement, times, self.first, self.extents, self.sizes)
+
+    def uses(self, number: int) -> tuple[int, int]:
+        """Return the reads of a group found, and the most of them that one instance may have."""
+        readers = self._readers[number]
+        count = sum(card(at_sizes(points, self.sizes)).at({}) for _, points in readers)
+        return count, max(Counter(name for name, _ in readers).values(), default=0)
 
     def _line(self, name: str, rows: tuple[Row, ...] | None) -> Line:
         """Return an access; every step has elements of its own, if there are steps."""
@@ -242,6 +253,7 @@ class Grouping:
         group.sources.append(item.source)
         values = item.relation.domain()
         group.values.append(values)
+        group.readers.append((item.sink, readers))
         group.lines.append(self._line(item.sink, function_rows(self.storage.relation(item.reference))))
         if self._in_form(item.sink, self.flow.program.by_name[item.sink].write, key[0]) == key[1]:
             group.add_written(item.sink, readers)

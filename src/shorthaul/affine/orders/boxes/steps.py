@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
-from math import inf, prod
+from math import ceil, inf, prod
 
 import islpy as isl
 import numpy as np
@@ -34,12 +34,25 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Spilled:
+    """A group of cells of which a part may be held only: its number, its reads, and the most of one instance.
+
+    Of the cells in a box those read least often are left out. Each of their reads is a load.
+    """
+
+    group: int
+    uses: int
+    at_once: int
+
+
+@dataclass(frozen=True)
 class BoxStep(AtSizes):
     """One phase in boxes that were searched at given sizes; ``plain`` is the phase for all sizes.
 
     With several ``boxes`` each is cut into the next, and the k-th stays in a memory of ``capacities[k]`` words.
     In ``still`` are loops along which an element that is written stays, with one along its row. Where it is known what
-    is ``alive`` inside, no more needs room.
+    is ``alive`` inside, no more needs room. Groups that are ``spilled`` are held in part, those
+    with the fewest reads of a cell first, where a box has no room for all.
     """
 
     boxes: tuple[Box, ...]
@@ -49,6 +62,7 @@ class BoxStep(AtSizes):
     sizes: Mapping[str, int]
     still: frozenset[tuple[int, int]] = frozenset()
     alive: Alive | None = None
+    spilled: tuple[Spilled, ...] = ()
 
     @property
     def box(self) -> Box:
@@ -59,12 +73,37 @@ class BoxStep(AtSizes):
     @property
     def fits(self) -> bool:
         """True if what is held at a time in the innermost boxes fits into the smallest memory."""
-        return self.room <= self.capacities[-1]
+        return self.room <= self.capacities[-1] if not self.spilled else self.left_out is not None
+
+    @cached_property
+    def left_out(self) -> dict[int, float] | None:
+        """The parts of the cells of groups for which a box has no room; None where even without them it is too large.
+
+        Every read of what is left out needs a word for a moment.
+        """
+        result: dict[int, float] = {}
+        words = {item.group: int(self.cells[item.group].count(self._held)) for item in self.spilled}
+        missing = self.touched - self.capacities[-1]
+        for item in sorted(self.spilled, key=lambda item: item.uses / words[item.group]):
+            if missing <= 0:
+                break
+            missing += item.at_once
+            result[item.group] = min(1.0, missing / words[item.group])
+            missing -= words[item.group]
+        return None if missing > 0 else result
+
+    @property
+    def _held(self) -> list[int]:
+        """The edges of an innermost box along all coordinates."""
+        edges = dict(zip(self.box.loops, self.box.edges, strict=True))
+        return [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
 
     @property
     def room(self) -> int:
         """The most words held at a time in the innermost boxes, with room for one result."""
         touched, alive = self.touched, None
+        if self.spilled and touched > self.capacities[-1]:
+            return self.capacities[-1]
         if self.alive is not None and self.capacities[-1] < touched <= MOST_TOUCHED * self.capacities[-1]:
             alive = self.alive.most(self.cells, tuple(zip(self.box.loops, self.box.edges, strict=True)))
         return touched if alive is None else min(touched, 1 + alive)
@@ -72,15 +111,13 @@ class BoxStep(AtSizes):
     @property
     def touched(self) -> int:
         """All cells of an innermost box, with room for one result."""
-        edges = dict(zip(self.box.loops, self.box.edges, strict=True))
-        held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
+        held = self._held
         return 1 + int(sum(item.count(held) for item in self.cells))
 
     @property
     def passing(self) -> int:
         """The cells of an innermost box that come and go along the innermost loop over boxes."""
-        edges = dict(zip(self.box.loops, self.box.edges, strict=True))
-        held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
+        held = self._held
         return int(sum(item.count(held) for item in self.cells if item.loops.intersection(self.box.loops[-1:])))
 
     @property
@@ -96,7 +133,7 @@ class BoxStep(AtSizes):
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at the sizes for which the boxes were searched; infinite where none fits."""
-        return float(sum(self._loads(item, capacity) for item in self.cells))
+        return float(sum(self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells)))
 
     def loads_bytes(
         self,
@@ -105,7 +142,13 @@ class BoxStep(AtSizes):
         widths: Mapping[str, int],
     ) -> float:
         """Return the bytes at the sizes for which the boxes were searched."""
-        return float(sum(widths[item.array] * self._loads(item, capacity) for item in self.cells))
+        loads = (self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells))
+        return float(sum(widths[item.array] * words for item, words in zip(self.cells, loads, strict=True)))
+
+    def _reloads(self, group: int) -> int:
+        """Return the loads for cells of a group that are left out: on average they are read as often as all."""
+        uses = next((item.uses for item in self.spilled if item.group == group), 0)
+        return ceil((self.left_out or {}).get(group, 0.0) * uses)
 
     def _loads(self, cells: Cells, capacity: int) -> float:
         at = next((at for at, words in enumerate(self.capacities) if words <= capacity), None)

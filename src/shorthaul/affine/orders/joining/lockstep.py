@@ -24,6 +24,7 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Reference, Statement
+from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.joining.turns import SizedGroups
 from shorthaul.affine.orders.placement import (
     Placement,
@@ -40,7 +41,6 @@ from shorthaul.affine.orders.turns import Groups, TurnsStep
 from shorthaul.affine.tuning import MOST_COMPARED_PLACEMENTS, PLACEMENT_OPERATIONS
 
 if TYPE_CHECKING:
-    from shorthaul.affine.orders.boxes.steps import BoxStep
     from shorthaul.affine.orders.sized import Boxes
     from shorthaul.affine.orders.tile_steps import Step
 
@@ -121,7 +121,7 @@ def two_steps(boxes: Boxes, plain: Step) -> TurnsStep | None:
             if any(not item[0] and item[along] < 0 for item in signs):
                 continue  # a step by itself leads back
             found = [_found(boxes, plain, placement, along, 0)]
-            if found[0] is None:
+            if found[0] is None or any(isinstance(item, BoxStep) and item.spilled for item in found[0].groups):
                 found.append(_found(boxes, plain, placement, along, isqrt(extents[along])))
             for item in found:
                 if item is not None and (best is None or boxes.cost(item) < boxes.cost(best)):
