@@ -189,11 +189,12 @@ def test_vertices_of_all_sizes_fill_the_memory(tmp_path) -> None:
     for largest, share in ((600, 0.9), (1000, 0.9), (300, 0.95)):
         sizes = rng.integers(1, largest + 1, 1000)
         sizes = sizes[np.cumsum(sizes) < share * 100 * 1000]
-        np.save(tmp_path / "sizes.npy", sizes)
         tree = generators.random_recursive(len(sizes), 1)
-        made = engine.plan(tree, machine=machine, sizes=tmp_path / "sizes.npy", refine=0.01, baselines=False)
+        made = engine.plan(tree, machine=machine, sizes=sizes, refine=0.01, baselines=False)
         assert made.extra["machine"]["largest_bytes"] <= 1000
-        assert made.check.ok
+        again = engine.check(tree, made.plan, machine=machine, sizes=sizes.tolist(), weights=[2] * tree.n)
+        assert again.cost["energy_hops"] == 2 * made.cost["energy_hops"]
+        assert engine.bound(tree, machine=machine, sizes=sizes).bound.value <= made.cost["energy_hops"]
 
 
 def test_what_the_check_refuses() -> None:
@@ -386,6 +387,10 @@ def test_errors(tmp_path) -> None:
     for given, said in (
         ({"per_processor": 2}, "per_processor: is for machines"),
         ({"weights": tmp_path / "w.txt"}, "weights: is for machines"),
+        ({"weights": [1] * 41}, "weights: is for machines"),
+        ({**machine, "weights": [1] * 40 + [0]}, "weights[40]: is out of range"),
+        ({**machine, "sizes": np.ones(41)}, "sizes: are not integers"),
+        ({**machine, "sizes": [1, 2]}, "sizes: does not match the tree"),
         ({"machine": tmp_path / "no.yaml"}, "no such file"),
         ({**machine, "grid": "4x4"}, "grid: cannot be combined with machine"),
         ({**machine, "create": True, "sizes": "s.npy"}, "create: is for vertices of one size"),

@@ -70,6 +70,25 @@ def test_files_hold_the_trees_of_the_model(name: str, way: str | int | None, tmp
     assert np.array_equal(found.parent, tree.parent)
 
 
+def test_models_inside_models() -> None:
+    from sklearn import calibration, compose, ensemble, feature_selection, tree
+
+    rng = np.random.default_rng(0)
+    x = rng.random((60, 3))
+    y = x[:, 0] + rng.random(60) > 1
+    single = tree.DecisionTreeClassifier(max_depth=2, random_state=0)
+    calibrated = calibration.CalibratedClassifierCV(ensemble.RandomForestClassifier(2, max_depth=2), cv=3).fit(x, y)
+    inner = [one for part in calibrated.calibrated_classifiers_ for one in part.estimator.estimators_]
+    assert tree_from_sklearn(calibrated).n == sum(one.tree_.node_count for one in inner)
+    assert len(tree_from_sklearn(calibrated).roots()) == 6
+    target = compose.TransformedTargetRegressor(tree.DecisionTreeRegressor(max_depth=2)).fit(x, x[:, 0])
+    assert tree_from_sklearn(target).n == target.regressor_.tree_.node_count
+    chosen = feature_selection.RFE(single, n_features_to_select=2).fit(x, y)
+    assert tree_from_sklearn(chosen).n == chosen.estimator_.tree_.node_count
+    with pytest.raises(InputError, match="no fitted tree"):
+        tree_from_sklearn(compose.TransformedTargetRegressor(single))
+
+
 class Foreign:
     def __reduce__(self) -> Any:
         return os.mkdir, ("run",)

@@ -17,8 +17,9 @@ from shorthaul.spatial.model import Tree, tree_from_parents
 def tree_from_sklearn(estimator: object) -> Tree:
     """Return the tree of a fitted decision tree, or those of a fitted forest or boosting as one forest.
 
-    Of a pipeline its last step is taken, of a search the best estimator. Vertices keep scikit-learn's node numbers,
-    those of later trees follow.
+    Of a pipeline its last step is taken, of a search the best estimator, of what else is made around a model (a
+    calibrated classifier, a transformed target, a tuned threshold) the fitted model inside, or all of them. Vertices
+    keep scikit-learn's node numbers, those of later trees follow.
 
     Parameters
     ----------
@@ -56,16 +57,24 @@ def tree_from_sklearn(estimator: object) -> Tree:
     return tree_from_parents(np.concatenate(parents).astype(np.int64), forest=len(parents) > 1)
 
 
+#: Where what is made around a model keeps it once it is fitted.
+_INSIDE = ("best_estimator_", "regressor_", "estimator_")
+
+
 def _fitted(estimator: Any) -> Iterator[Any]:
+    inside = next((name for name in _INSIDE if hasattr(estimator, name)), None)
     if isinstance(steps := getattr(estimator, "steps", None), list) and steps:
         yield from _fitted(steps[-1][1])
-    elif hasattr(estimator, "best_estimator_"):
-        yield from _fitted(estimator.best_estimator_)
     elif hasattr(estimator, "tree_"):
         yield estimator.tree_
+    elif hasattr(estimator, "calibrated_classifiers_"):
+        for calibrated in estimator.calibrated_classifiers_:
+            yield from _fitted(calibrated.estimator)
     elif hasattr(estimator, "estimators_"):
         for inner in np.asarray(estimator.estimators_, dtype=object).ravel():
             yield from _fitted(inner)
+    elif inside is not None:
+        yield from _fitted(getattr(estimator, inside))
     elif hasattr(estimator, "_predictors"):  # boosting by histograms
         for trees in estimator._predictors:
             yield from trees

@@ -19,8 +19,6 @@ class BoundKeywords(TypedDict, total=False):
     machine: str | PathLike[str] | None
     per_processor: int | None
     vertex_bytes: int
-    sizes: str | PathLike[str] | None
-    weights: str | PathLike[str] | None
     forest: bool
     effort: float | None
     time_limit: float | None
@@ -35,8 +33,6 @@ class CheckKeywords(TypedDict, total=False):
 
     machine: str | PathLike[str] | None
     vertex_bytes: int
-    sizes: str | PathLike[str] | None
-    weights: str | PathLike[str] | None
     table: str | PathLike[str] | None
     routes: str | PathLike[str] | None
     csl: str | PathLike[str] | None
@@ -91,8 +87,6 @@ class PlanKeywords(TypedDict, total=False):
     machine: str | PathLike[str] | None
     per_processor: int | None
     vertex_bytes: int
-    sizes: str | PathLike[str] | None
-    weights: str | PathLike[str] | None
     table: str | PathLike[str] | None
     routes: str | PathLike[str] | None
     csl: str | PathLike[str] | None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,11 @@ from shorthaul.spatial.verbs.wafers import write_messages
 
 Index = npt.NDArray[np.int32]
 Machined = PlanOptions | BoundOptions | CheckOptions | MachineOptions
+#: One number per vertex, or the path of a file of them: the path is among the options then.
+PerVertex = Sequence[int] | npt.NDArray[np.integer[Any]] | str | PathLike[str] | None
+#: What they are, for the verbs that take them.
+SIZES = "Bytes of each vertex on the machine, shape (n,), or the path of a file (default: ``vertex_bytes``)."
+WEIGHTS = "Size of the message of each vertex and its parent, shape (n,), or the path of a file (default: 1)."
 
 #: The bytes of a vertex and the size of a message are at most this.
 _MOST = 2**31 - 1
@@ -94,12 +101,13 @@ class Put:
         return found
 
 
-def expect_machine(options: Machined) -> bool:
+def expect_machine(options: Machined, sizes: PerVertex = None, weights: PerVertex = None) -> bool:
     """Return whether the options name a machine; raises :class:`InputError` for those that go only with, or without."""
     only_with = ("per_processor", "sizes", "weights", "table", "routes", "csl")
+    arrays = {"sizes": sizes, "weights": weights}
     if options.machine is None:
         for name in only_with:
-            if getattr(options, name, None) is not None:
+            if getattr(options, name, None) is not None or arrays.get(name) is not None:
                 raise InputError("is for machines", place=f"--{name.replace('_', '-')}", cure="give --machine as well")
         return False
     for name, default in (
@@ -113,7 +121,7 @@ def expect_machine(options: Machined) -> bool:
         given = getattr(options, name, default)
         if given != default:
             raise InputError("cannot be combined with --machine", place=f"--{name}", value=given)
-    if getattr(options, "create", False) and getattr(options, "sizes", None) is not None:
+    if getattr(options, "create", False) and (sizes is not None or getattr(options, "sizes", None) is not None):
         raise InputError("is for vertices of one size", place="--create", cure="give --vertex-bytes")
     for name, suffixes in (("table", (".csv", ".npz")), ("routes", (".npz",)), ("csl", (".zip",))):
         file = getattr(options, name, None)
@@ -125,40 +133,53 @@ def expect_machine(options: Machined) -> bool:
 
 
 def machine_and_load(
-    tree: Tree, options: PlanOptions | BoundOptions | CheckOptions, search: Search
+    tree: Tree,
+    options: PlanOptions | BoundOptions | CheckOptions,
+    search: Search,
+    sizes: PerVertex = None,
+    weights: PerVertex = None,
 ) -> tuple[Fabric, Load]:
-    """Return the machine that the options name, and what the tree puts on it; raises :class:`InputError`."""
+    """Return the machine that the options name, and what the tree puts on it; raises :class:`InputError`.
+
+    ``sizes`` and ``weights`` are arrays in place of files.
+    """
     assert options.machine is not None
     fabric = load_machine(Path(options.machine))
     expect_time(search)
-    size = np.full(tree.n, options.vertex_bytes, np.int32)
-    if options.sizes is not None:
-        size = _numbers(options.sizes, tree, search)
-    weight = np.ones(tree.n, np.int32) if options.weights is None else _numbers(options.weights, tree, search)
-    return fabric, Load(size, weight)
+    size = _numbers("sizes", sizes, options.sizes, options.vertex_bytes, tree, search)
+    return fabric, Load(size, _numbers("weights", weights, options.weights, 1, tree, search))
 
 
-def _numbers(file: Path, tree: Tree, search: Search) -> Index:
-    values = read_values(None, file, tree, None, 1, search)
+def _numbers(name: str, given: PerVertex, file: Path | None, each: int, tree: Tree, search: Search) -> Index:
+    """Return one number per vertex: those ``given``, or of the file, or ``each``; raises :class:`InputError`."""
+    if given is None and file is None:
+        return np.full(tree.n, each, np.int32)
+    try:
+        values = read_values(given, file, tree, None, 1, search)
+    except InputError as error:
+        error.place = error.place.replace("values", name) if given is not None else error.place
+        raise
     if values.dtype.kind not in "iu":
-        raise InputError("are not integers", file=file, value=f"array of {values.dtype}", allowed="integers from 1")
+        shown, allowed = f"array of {values.dtype}", "integers from 1"
+        raise InputError("are not integers", file=file, place=name, value=shown, allowed=allowed)
     wrong = np.flatnonzero((values < 1) | (values > _MOST))
     if len(wrong):
-        v = int(wrong[0])
-        raise InputError(
-            "is out of range", file=file, place=f"vertex {v}", value=int(values[v]), allowed=f"1 to {_MOST}"
-        )
+        v, place = int(wrong[0]), f"vertex {wrong[0]}" if given is None else f"{name}[{wrong[0]}]"
+        raise InputError("is out of range", file=file, place=place, value=int(values[v]), allowed=f"1 to {_MOST}")
     return values.astype(np.int32)
 
 
 def plan_on_machine(
-    tree: Tree, options: PlanOptions, search: Search, source: Source[Tree]
+    tree: Tree, options: PlanOptions, search: Search, source: Source[Tree], sizes: PerVertex, weights: PerVertex
 ) -> Result[Layout, PlanExtra]:
     """Return a layout of a tree on a machine: see :func:`shorthaul.spatial.plan`."""
+    if search.start() is not None and not (sizes is None and weights is None):
+        what = "sizes" if weights is None else "weights"
+        raise InputError("cannot be resumed with an array", place=what, cure="give it as a file, now and then")
     write_s = tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n
     search.keep_back(write_s)
     with search:
-        fabric, load = machine_and_load(tree, options, search)
+        fabric, load = machine_and_load(tree, options, search, sizes, weights)
         most, puts = _placed(tree, fabric, load, options, search)
     name, put = puts[0]
     layout = put.layout()
@@ -271,18 +292,20 @@ def _row(name: str, put: Put) -> dict[str, float | str]:
     return {"placement": name, **cost, "energy_per_vertex": cost["energy_hops"] / put.tree.n}
 
 
-def bound_on_machine(tree: Tree, options: BoundOptions, search: Search) -> tuple[Bound, BoundExtra]:
+def bound_on_machine(
+    tree: Tree, options: BoundOptions, search: Search, sizes: PerVertex, weights: PerVertex
+) -> tuple[Bound, BoundExtra]:
     """Return the lower bound on the energy of any layout on a machine with so many vertices per processor."""
-    fabric, load = machine_and_load(tree, options, search)
+    fabric, load = machine_and_load(tree, options, search, sizes, weights)
     most = options.per_processor or most_vertices(load, fabric, ordered(tree, options.order, search))
     return machine_bound(tree, load, fabric, most), {"vertices": tree.n, "grid": [fabric.width, fabric.height]}
 
 
 def check_layout_on_machine(
-    layout: Layout, tree: Tree, options: CheckOptions, search: Search
+    layout: Layout, tree: Tree, options: CheckOptions, search: Search, sizes: PerVertex, weights: PerVertex
 ) -> tuple[CheckReport, Put | None]:
     """Return what a replay of a layout on a machine finds, and if all is right, the layout as it is there."""
-    fabric, load = machine_and_load(tree, options, search)
+    fabric, load = machine_and_load(tree, options, search, sizes, weights)
     report = check_on_machine(layout, tree, fabric, load)
     if not report.ok:
         return report, None

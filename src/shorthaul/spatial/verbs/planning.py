@@ -42,6 +42,9 @@ from shorthaul.spatial.options import (
 from shorthaul.spatial.plan import BoundExtra, Layout, PlanExtra, RelayedCost
 from shorthaul.spatial.verbs.inputs import LAYOUTS, TREES, LayoutLike, Workload
 from shorthaul.spatial.verbs.machines import (
+    SIZES,
+    WEIGHTS,
+    PerVertex,
     bound_on_machine,
     check_layout_on_machine,
     expect_layout,
@@ -222,8 +225,19 @@ def _of_journal(tree: Tree, layout: Layout, options: PlanOptions) -> CheckReport
     return check_layout(layout, tree)
 
 
-@verb(PlanOptions, TREES, LAYOUTS, reading=TreeOptions, searching=TaskPlanSearchOptions, replay=_of_journal)
-def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout, PlanExtra]:
+@verb(
+    PlanOptions,
+    TREES,
+    LAYOUTS,
+    reading=TreeOptions,
+    searching=TaskPlanSearchOptions,
+    replay=_of_journal,
+    sizes=SIZES,
+    weights=WEIGHTS,
+)
+def plan(
+    workload: Workload, *, sizes: PerVertex = None, weights: PerVertex = None, **keywords: Unpack[PlanKeywords]
+) -> Result[Layout, PlanExtra]:
     """Return a layout of a tree on a grid: an order along a space-filling curve, then local search.
 
     The cost is that of one message from every parent to each of its children. With ``machine`` every processor holds
@@ -250,8 +264,8 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
     (3, 3)
     """
     tree, options, search, source = asked(workload, TREES, PlanOptions, keywords)
-    if expect_machine(options):
-        return plan_on_machine(tree, options, search, source)
+    if expect_machine(options, sizes, weights):
+        return plan_on_machine(tree, options, search, source, sizes, weights)
     search.keep_back(write_s := tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n)
     began = time.monotonic()
     with search:
@@ -260,9 +274,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
         expect_time(search)
         layout, order, curve = place(tree, options, search, light_first)
         _expect_solvable(tree, layout, options)
-        name = f"{order} + {curve}"
-        if search.start() is not None:
-            layout, name = search.start(), "resumed"
+        layout, name = (layout, f"{order} + {curve}") if search.start() is None else (search.start(), "resumed")
         finish_s = tuning.FINISH_S + tuning.FINISH_SHARE * (time.monotonic() - began)
         # From here on by light-first position: neighbours in the tree are neighbours in memory.
         stored = store(tree, layout, light_first)
@@ -367,8 +379,10 @@ def _virtual(stored: StoredTree) -> RelayedCost:
     }
 
 
-@verb(BoundOptions, TREES, LAYOUTS, reading=TreeOptions)
-def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layout, BoundExtra]:
+@verb(BoundOptions, TREES, LAYOUTS, reading=TreeOptions, sizes=SIZES, weights=WEIGHTS)
+def bound(
+    workload: Workload, *, sizes: PerVertex = None, weights: PerVertex = None, **keywords: Unpack[BoundKeywords]
+) -> Result[Layout, BoundExtra]:
     """Return the lower bound on the energy of any layout of a tree on the grid.
 
     Of the placement only the grid matters, or the machine and how many vertices its processors hold.
@@ -391,8 +405,8 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layou
     22
     """
     tree, options, search, source = asked(workload, TREES, BoundOptions, keywords)
-    if expect_machine(options):
-        found, extra = bound_on_machine(tree, options, search)
+    if expect_machine(options, sizes, weights):
+        found, extra = bound_on_machine(tree, options, search, sizes, weights)
         made = provenance("spatial bound", options=options, source=source, search=search)
         return Result(KIND, None, bound=found, provenance=made, extra=extra, figures=views.of_bound(found))
     grid = None if options.grid is None else grid_from_text(options.grid)
@@ -414,8 +428,17 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layou
     LAYOUTS,
     reading=TreeOptions,
     workload="The tree as the other verbs take it; None: the one of the layout itself.",
+    sizes=SIZES,
+    weights=WEIGHTS,
 )
-def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckKeywords]) -> Result[Layout, BoundExtra]:
+def check(
+    workload: Workload | None,
+    plan: LayoutLike,
+    *,
+    sizes: PerVertex = None,
+    weights: PerVertex = None,
+    **keywords: Unpack[CheckKeywords],
+) -> Result[Layout, BoundExtra]:
     """Return what a replay of a layout finds: every violation, and the cost as recounted.
 
     The status is ``invalid`` if a rule is broken.
@@ -444,8 +467,8 @@ def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckK
         workload = Source(tree_from_parents(layout.parent, forest=True), "", "")
     tree, options, search, source = asked(workload, TREES, CheckOptions, keywords)
     extra: BoundExtra = {"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]}
-    if expect_machine(options):
-        report, put = check_layout_on_machine(layout, tree, options, search)
+    if expect_machine(options, sizes, weights):
+        report, put = check_layout_on_machine(layout, tree, options, search, sizes, weights)
     else:
         report, put = check_layout(layout, tree), None
     made = provenance("spatial check", options=options, source=source, search=search)
