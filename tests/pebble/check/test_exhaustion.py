@@ -51,9 +51,15 @@ def test_parts_move_what_the_search_of_bounds_says() -> None:
     assert moving > 5
 
 
+def test_what_is_touched_once_takes_no_bit() -> None:
+    cdag = shorthaul.pebble.case("spmv:n=12,percent=20,most=1,seed=5").workload
+    assert cdag.n == 76
+    assert is_accepted(Game(cdag, cdag.least_budget() + 1), None, 1)
+
+
 def test_what_takes_long_is_not_verified() -> None:
     game = Game(shorthaul.pebble.case("fft:n=32,word=1").workload, 6)
-    with pytest.raises(UnverifiedError, match="64 nodes"):
+    with pytest.raises(UnverifiedError, match="64 computations"):
         exhaustion.proven(game, {"nodes": None, "moved": 5})
     with pytest.raises(WrongError, match="no node"):
         exhaustion.proven(game, {"nodes": [1000], "moved": 5})

@@ -20,7 +20,7 @@ from shorthaul.pebble.bounds.grids import histories
 from shorthaul.pebble.bounds.piece import Piece
 from shorthaul.pebble.model import Cdag, require_budget
 
-#: Searches of larger graphs have no certificate.
+#: Searches of more computations, or values with more than one reader or a reader and operands, have no certificate.
 _MOST_SHOWN = 64
 
 _PROOFS = {
@@ -234,7 +234,8 @@ def exhausted(cdag: Cdag, first: Bound, value: int, *, proven_optimal: bool, rec
         left_out += " alone, whose cheapest ways on are tabulated and add up, take the cost to the bound"
     proof = f"A search over all schedules that {how} {end}. It left out only {left_out}."
     parts = first.details.get("certificate", {"parts": [{"kind": "algorithmic"}]})["parts"]
-    if cdag.n <= _MOST_SHOWN and not recompute:
+    shared = np.count_nonzero(cdag.children.degrees() + ~cdag.given > 1)
+    if max(shared, np.count_nonzero(~cdag.given)) <= _MOST_SHOWN and not recompute:
         parts = [{"kind": "algorithmic"}, {"kind": "exhaustion", "nodes": None, "moved": value - least}]
     else:
         parts = [part for part in parts if part["kind"] not in ("formula", "exhaustive")]

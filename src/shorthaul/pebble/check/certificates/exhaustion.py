@@ -4,6 +4,9 @@ Strike the moves of all others out of a schedule: what is left keeps the rules o
 outside taking their room while a node is computed. So they are ``moved`` at least as much as in the cheapest of all
 schedules of theirs, beyond the first loads of inputs and the last stores of what none of them reads. Those are searched
 from the start, and where positions are many from the end: a schedule read backwards keeps the same rules.
+
+What only one computation touches, an input that is read once or a result that none of them reads, is in fast memory
+then only and moves no second time: it takes room. So values have a bit where two computations touch them.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from shorthaul.pebble.check.certificates import exhaustion_kernels as kernels
 from shorthaul.pebble.check.certificates.part import Game, Proven, UnverifiedError, WrongError, whole
 from shorthaul.pebble.model import IntArray
 
-#: Nodes have a bit each. Positions after equally many computations, and in all, each way.
-_MOST_NODES = 64
+#: Computations have a bit each, and so have values. Positions after equally many computations, and in all, each way.
+_MOST_BITS = 64
 _FEW_BESIDE, _MOST_BESIDE = 2**10, 2**18
 _MOST_POSITIONS = 2**20
 
@@ -36,11 +39,13 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     """
     nodes = np.arange(game.cdag.n) if part.get("nodes") is None else np.sort(game.different(part, "nodes"))
     moved = whole(part, "moved", 0)
-    if len(nodes) > _MOST_NODES:
-        raise UnverifiedError(f"has more than {_MOST_NODES} nodes")
-    outcomes = [has_cheaper(game, nodes, moved, from_end=False)]
+    touchers = _touchers(game, nodes)
+    computed, shared = ~game.cdag.given[nodes], [len(steps) > 1 for steps in touchers.values()]
+    if max(int(computed.sum()), sum(shared)) > _MOST_BITS:
+        raise UnverifiedError(f"has more than {_MOST_BITS} computations, or values that two of them touch")
+    outcomes = [_has_cheaper(game, touchers, moved, from_end=False)]
     if outcomes[0] is None:
-        outcomes.append(has_cheaper(game, nodes, moved, from_end=True))
+        outcomes.append(_has_cheaper(game, touchers, moved, from_end=True))
     if outcomes[-1] is None:
         raise UnverifiedError(f"has more than {_MOST_POSITIONS:,} positions")
     if outcomes[-1]:
@@ -50,29 +55,43 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
 
 def has_cheaper(game: Game, nodes: IntArray, moved: int, *, from_end: bool) -> bool | None:
     """Return whether some schedule moves less than ``moved``; None if there are too many positions."""
-    place = {node: number for number, node in enumerate(nodes.tolist())}
+    return _has_cheaper(game, _touchers(game, nodes), moved, from_end=from_end)
+
+
+def _touchers(game: Game, nodes: IntArray) -> dict[int, list[int]]:
+    """Return for every node the nodes that are computed and touch it: itself and its readers."""
+    given = game.cdag.given
+    touchers: dict[int, list[int]] = {node: [] for node in nodes.tolist()}
+    for node in touchers:
+        for operand in () if given[node] else (node, *game.operands()[node]):
+            if operand in touchers:
+                touchers[operand].append(node)
+    return touchers
+
+
+def _has_cheaper(game: Game, touchers: dict[int, list[int]], moved: int, *, from_end: bool) -> bool | None:
     weights, given = game.cdag.weights, game.cdag.given
-    unit = math.gcd(*weights[nodes].tolist())
-    touched, touchers, before = [0] * len(nodes), [0] * len(nodes), [0] * len(nodes)
-    outside, computed = [0] * len(nodes), 0
-    for node, number in place.items():
-        if given[node]:
-            continue
-        computed |= 1 << number
+    steps = {node: number for number, node in enumerate(node for node in touchers if not given[node])}
+    values = {node: number for number, node in enumerate(node for node in touchers if len(touchers[node]) > 1)}
+    if not values:
+        return moved > 0
+    unit = math.gcd(*weights[list(values)].tolist())
+    touched, before, beside = [0] * len(steps), [0] * len(steps), [0] * len(steps)
+    for node, number in steps.items():
         for operand in (node, *game.operands()[node]):
-            other = place.get(operand)
-            if other is None:
-                outside[number] += int(weights[operand])
-                continue
-            touched[number] |= 1 << other
-            touchers[other] |= 1 << number
-            if operand != node and not given[operand]:
+            if operand in values:
+                touched[number] |= 1 << values[operand]
+            else:
+                beside[number] += int(weights[operand])
+            if operand != node and operand in steps:
+                other = steps[operand]
                 before[other if from_end else number] |= 1 << (number if from_end else other)
-    sizes = weights[nodes] // unit
-    rooms = np.array([(game.budget - beside) // unit for beside in outside], dtype=np.int64)
-    own, other_way, first = (np.array(sets, dtype=np.uint64) for sets in (touched, touchers, before))
-    part = kernels.Nodes(sizes, rooms, own, other_way, first, computed)
-    return _searched(part, computed.bit_count(), -(-moved // unit))
+    sets = [sum(1 << steps[node] for node in touchers[value]) for value in values]
+    computed = sum(1 << number for value, number in values.items() if not given[value])
+    rooms = np.array([(game.budget - taken) // unit for taken in beside], dtype=np.int64)
+    own, other_way, first = (np.array(members, dtype=np.uint64) for members in (touched, sets, before))
+    part = kernels.Nodes(weights[list(values)] // unit, rooms, own, other_way, first, computed)
+    return _searched(part, len(steps), -(-moved // unit))
 
 
 def _searched(nodes: kernels.Nodes, steps: int, limit: int) -> bool | None:

@@ -1,7 +1,8 @@
 """All schedules of a few nodes, step by step, for :mod:`exhaustion`: is there one that moves less than is claimed?
 
-A position is what is computed, what is in fast memory and still needed, and what of that is not in slow memory: three
-64-bit words. A value that leaves while it is needed is charged its next load, and its store where it was not stored.
+A position is what is computed, which values are in fast memory and still needed, and which of these are not in slow
+memory: three 64-bit words, the first of computations, the others of values that more than one of them touches. A value
+that leaves while it is needed is charged its next load, and its store where it was not stored.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _FULL = cython.declare(cython.longlong, -1)
 @cython.final
 @cython.cclass
 class Nodes:
-    """Some nodes: computing v touches ``touched[v]`` after all of ``before[v]``.
+    """Computations and values: v touches the values ``touched[v]`` after all the computations ``before[v]``.
 
-    All that is in fast memory then has to fit into ``room[v]``. ``touchers[u]`` are the nodes whose computing touches
-    u. Inputs are those not in ``computed``.
+    All that is in fast memory then has to fit into ``room[v]``. ``touchers[u]`` are the computations that touch the
+    value u. Inputs are the values not in ``computed``.
     """
 
     weights: cython.const_longlong[::1]
@@ -180,7 +181,7 @@ def _is_free(
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_ready(nodes: Nodes, node: cython.longlong, done: cython.ulonglong) -> cython.bint:
-    if not (nodes.computed >> node) & 1 or (done >> node) & 1:
+    if (done >> node) & 1:
         return False
     return nodes.before[node] & complement(done) == 0
 
@@ -223,11 +224,11 @@ def _step(nodes: Nodes, now: Positions, then: Positions, limit: cython.longlong)
     then.count = 0
     for row in range(now.count):
         only = -1
-        for v in range(nodes.weights.shape[0]):
+        for v in range(nodes.room.shape[0]):
             if only < 0 and _is_ready(nodes, v, now.words[row, 0]):
                 if _is_free(nodes, v, now.words[row, 0], now.words[row, 1]):
                     only = v
-        for v in range(nodes.weights.shape[0]):
+        for v in range(nodes.room.shape[0]):
             if (v == only or only < 0) and _is_ready(nodes, v, now.words[row, 0]):
                 if not _compute(nodes, then, v, now, row, limit):
                     return _FULL
