@@ -52,6 +52,37 @@ def test_sweeps_load_no_more_than_said(seed: int) -> None:
         assert loads <= here.value(sizes) or not exact
 
 
+#: First rows and columns, and what a cell is made of.
+FIRST = (
+    "",
+    "for (int i = 0; i <= m; i++) D[i][0] = i; for (int j = 1; j <= n; j++) D[0][j] = j;",
+    "for (int j = 0; j <= n; j++) D[0][j] = a[0]; for (int i = 1; i <= m; i++) D[i][0] = b[0] + i;",
+    "for (int j = n; j >= 0; j--) { D[0][j] = 0; E[0][j] = b[j]; }",
+    "for (int i = 0; i <= m; i++) { D[i][0] = 0; D[i][1] = a[i]; }",
+)
+CELLS = (
+    "D[i][j] = fmin(D[i - 1][j], D[i][j - 1]) + fmin(D[i - 1][j - 1], a[i] * b[j]);",
+    "E[i][j] = fmax(E[i - 1][j], D[i - 1][j] - 2); D[i][j] = fmax(E[i][j], D[i - 1][j - 1] + a[i] * b[j]);",
+    "D[i][j] = D[i - 1][j] + D[i - 2][j - 1] * b[j];",
+    "E[i][j] = D[i - 1][j] + a[i]; D[i][j] = E[i][j] + D[i][j - 2] + E[i][j - 1];",
+)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 80))])
+def test_recurrences_in_the_plane_with_first_rows(seed: int) -> None:
+    draw = random.Random(seed)
+    loops = f"for (int i = {draw.choice('12')}; i <= m; i++) for (int j = {draw.choice('12')}; j <= n; j++)"
+    arrays = "double a[m + 1], double b[n + 1], double D[m + 1][n + 1], double E[m + 1][n + 1]"
+    text = f"{draw.choice(FIRST)} {loops} {{ {draw.choice(CELLS)} }}"
+    program = program_from_text(f"void f(int m, int n, {arrays}) {{\n#pragma scop\n{text}\n#pragma endscop\n}}")
+    flow = flow_dependences(program)
+    sizes = {"m": draw.randint(3, 12), "n": draw.randint(3, 12), "S": draw.randint(8, 40)}
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes, Search(effort=3))
+    loads, exact = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes) or not exact
+
+
 @pytest.mark.costly
 @pytest.mark.parametrize("names", [("S16", "S17", "S19"), ("S23", "S24", "S26")])
 def test_half_steps_to_and_fro_load_every_line_once(names: tuple[str, ...]) -> None:

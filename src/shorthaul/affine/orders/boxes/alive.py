@@ -7,6 +7,7 @@ touch. So the room is the sum of these, and the most cells of the groups of the 
 It is counted once, in a box and those around it that share cells with it, as if all statements had instances at all
 places. Boxes that are cut off have some of these, so no cell is alive for longer there, provided that a box elsewhere
 is the same, moved: inside of it the time of an instance must follow from its place by one rule for all statements.
+What has one place along the run is in one box only: this and those near it are counted, all others have less.
 """
 
 from __future__ import annotations
@@ -34,6 +35,19 @@ class Line:
 
     statement: str
     rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A box of a run ``along`` a loop, with as many as ``near`` on both sides; its number is ``centre``.
+
+    Statements with one place along the loop are in the box ``apart`` only.
+    """
+
+    along: int
+    near: int
+    centre: int
+    apart: Mapping[str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +84,34 @@ class Alive:
         bases = {name: self._basis(name, (run, *(at for at, _ in loops if at != run))) for name in names}
         if not passing or not self._move_together(names, bases):
             return None
+        apart = {
+            name: (rows[run].at((0,) * len(rows[run].factors), self.sizes) - self.first[run]) // held[run]
+            for name, rows in self.placement.items()
+            if name in bases and run not in (bases[name] or ())
+        }
+        centres = {number + more for number in apart.values() for more in range(-near, near + 1)} or {0}
+        found = [self._most_near(edges, held, passing, bases, _Run(run, near, at, apart)) for at in sorted(centres)]
+        return None if None in found else fixed + max(item for item in found if item is not None)
+
+    def _most_near(
+        self,
+        edges: Mapping[int, int],
+        held: Sequence[int],
+        passing: Sequence[int],
+        bases: Mapping[str, tuple[int, ...] | None],
+        run: _Run,
+    ) -> int | None:
+        """Return the most words of the groups ``passing`` held at a time in one box of a run; None if too many."""
         ends = [
             (0, edge) if at in edges else (first, first + edge) for at, (first, edge) in enumerate(self._ends(held))
         ]
-        ends[run] = -near * held[run], (near + 1) * held[run]
-        sizes = {name: _points_in(ends, base, run, 2 * near + 1) for name, base in bases.items()}
+        low = self.first[run.along] + (run.centre - run.near) * held[run.along]
+        ends[run.along] = low, low + (2 * run.near + 1) * held[run.along]
+        sizes = {name: _points_in(ends, base, run.along, 2 * run.near + 1) for name, base in bases.items()}
         if sum(sizes.values()) > MOST_ALIVE_POINTS:
             return None
-        points = {name: self._points(name, base, ends, run, near) for name, base in bases.items()}
+        points = {name: self._points(name, base, ends, run) for name, base in bases.items()}
+        names = list(points)
         order = _ranks([np.column_stack(points[name][1:]) for name in names])
         ranks = dict(zip(names, order, strict=True))
         middle = np.concatenate([ranks[name][points[name][1] == 0] for name in names])
@@ -85,13 +119,15 @@ class Alive:
         for number in passing:
             found = [self._elements(line, points[line.statement][0]) for line in self.lines[number]]
             when = np.concatenate([ranks[line.statement] for line in self.lines[number]])
+            if not len(when):
+                continue
             which = _places(np.concatenate(found))
             begin, end = np.full(which.max() + 1, len(changes)), np.zeros(which.max() + 1, np.int64)
             np.minimum.at(begin, which, when)
             np.maximum.at(end, which, when)
             np.add.at(changes, begin, 1)
             np.add.at(changes, end + 1, -1)
-        return fixed + int(np.cumsum(changes)[middle].max(initial=0))
+        return int(np.cumsum(changes)[middle].max(initial=0))
 
     def _ends(self, held: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield from zip(self.first, held, strict=True)
@@ -137,7 +173,7 @@ class Alive:
         return True
 
     def _points(
-        self, name: str, base: tuple[int, ...] | None, ends: Sequence[tuple[int, int]], run: int, near: int
+        self, name: str, base: tuple[int, ...] | None, ends: Sequence[tuple[int, int]], run: _Run
     ) -> tuple[IntArray, IntArray, IntArray]:
         """Return iterators, the box along the run, and times of the instances of a statement, one per row."""
         assert base is not None
@@ -149,11 +185,13 @@ class Alive:
         constants = np.array([rows[at].at((0,) * len(rows[at].factors), self.sizes) for at in base], np.int64)
         turn = np.linalg.inv(np.array([rows[at].factors for at in base], float).reshape(len(base), len(base)))
         points = (places - constants) @ np.rint(turn).astype(np.int64).T
-        if run in base:
-            box = places[:, base.index(run)] // (ends[run][1] // (near + 1))
-        else:  # in one box of the run, whichever it is
-            box = np.repeat(np.arange(-near, near + 1), len(points))
-            points = np.tile(points, (2 * near + 1, 1))
+        if run.along in base:
+            low, high = ends[run.along]
+            box = (places[:, base.index(run.along)] - low) // ((high - low) // (2 * run.near + 1)) - run.near
+        else:  # in one box of the run
+            number = run.apart[name] - run.centre
+            points = points if abs(number) <= run.near else points[:0]
+            box = np.full(len(points), number)
         return points, box, self._values(self.times[name] or (), points)
 
     def _elements(self, line: Line, points: IntArray) -> IntArray:

@@ -89,7 +89,8 @@ def boxed(
         return BoxStep(step, loops, words, cells, extents, sizes, still, alive)
 
     made = [as_step(item) for item in found]
-    if alive is not None and all(item.passing >= LEAST_PASSING * words[0] for item in made):
+    least = min(made, key=lambda item: item.rate) if alive is not None and made else None
+    if alive is not None and (least is None or least.passing >= LEAST_PASSING * words[0]):
         for band in bands:
             larger = _larger(as_step, partial(BoxSearch, cells, extents, *band, small=stepped, fixed=fixed), words[0])
             if larger is not None:

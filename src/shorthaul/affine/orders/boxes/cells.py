@@ -32,7 +32,8 @@ class Cells:
     regions of the accesses, without constraints where they fill a box. ``source`` is the statement of another phase
     whose values they read, or says what they are: these are not what the array holds now. Subscripts are counted on
     their ``lattice``: every one is a step times what ``factors`` and constants say, and a rest. Cells of the groups
-    with the factors ``behind`` are read only after these groups have computed them.
+    with the factors ``behind`` are read only after these groups have computed them. Subscripts are within ``bounds``,
+    where these are known.
     """
 
     array: str
@@ -45,6 +46,7 @@ class Cells:
     source: str | None = None
     lattice: Lattice = ()
     behind: frozenset[Factors] = frozenset()
+    bounds: tuple[tuple[int, int], ...] = ()
 
     @property
     def name(self) -> str:
@@ -108,10 +110,22 @@ class Cells:
 
     def ends(self, low: IntArray, high: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the least and the largest value of every subscript in boxes with these ends."""
-        for row, constant, spread in zip(self.factors, self.least, self.spread, strict=True):
+        for number, (row, constant, spread) in enumerate(zip(self.factors, self.least, self.spread, strict=True)):
             first = sum((factor * (low if factor > 0 else high)[:, at] for at, factor in enumerate(row)), constant)
             last = sum((factor * (high if factor > 0 else low)[:, at] for at, factor in enumerate(row)), constant)
-            yield first + np.zeros(len(low), np.int64), last + spread + np.zeros(len(low), np.int64)
+            ends = first + np.zeros(len(low), np.int64), last + spread + np.zeros(len(low), np.int64)
+            if self.bounds:
+                ends = np.maximum(ends[0], self.bounds[number][0]), np.minimum(ends[1], self.bounds[number][1])
+            yield ends
+
+    def counted(self, low: IntArray, high: IntArray) -> FloatArray | IntArray:
+        """Return how many cells there are at most in boxes with these ends."""
+        if self.bounds and self.fill_boxes:
+            result = np.ones(len(low), np.int64)
+            for first, last in self.ends(low, high):
+                result *= np.maximum(0, last - first + 1)
+            return result
+        return np.broadcast_to(self.count(list((high - low + 1).T.astype(np.float64))), (len(low),))
 
     @cached_property
     def is_injective(self) -> bool:

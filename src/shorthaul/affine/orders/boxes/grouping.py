@@ -347,7 +347,8 @@ class Grouping:
         where = (Region(()),) if box.is_equal(places) else regions(places)
         spread, least = tuple(high - low for low, high in ends), tuple(low for low, _ in ends)
         behind = frozenset() if fresh else self._behind(key, group)
-        return Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind)
+        bounds = _bounds(group, lattice) if any(spread) and any(part.constraints for part in where) else ()
+        return Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind, bounds)
 
     def _behind(self, key: _Key, group: _Group) -> frozenset[Factors]:
         """Return the factors of other groups that hold what is read here.
@@ -400,6 +401,17 @@ class Grouping:
             lattice.insert(0, (1, 0))
             apart.insert(0, ())
         return (tuple(factors), tuple(lattice), tuple(apart)), tuple(constants)
+
+
+def _bounds(group: _Group, lattice: Lattice) -> tuple[tuple[int, int], ...]:
+    """Return the least and the largest value of every subscript on its lattice; nothing where they are not known."""
+    if len(group.elements) < len(group.places):
+        return ()
+    ends = _ends(union(group.elements))
+    return tuple(
+        (-((rest - low) // step), (high - rest) // step)
+        for (low, high), (step, rest) in zip(ends, lattice, strict=True)
+    )
 
 
 def _fills(cells: Cells | None, group: _Group, box: isl.Set) -> bool:

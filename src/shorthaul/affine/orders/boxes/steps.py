@@ -201,7 +201,7 @@ def _loads_of_boxes(
     ends = boxes_in(cells.where, extents, first, cut)
     if ends is None:
         return None
-    count = np.broadcast_to(cells.count(list((ends[1] - ends[0] + 1).T.astype(np.float64))), (len(ends[0]),))
+    count = cells.counted(*ends)
     shared = np.zeros(len(count))
     for other in others:
         if _holds(other, cells, loops, last):
