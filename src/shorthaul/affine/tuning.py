@@ -104,7 +104,7 @@ REDUNDANT_LOOP_OPERATIONS = 500_000
 #: By what factor an argument with its events chosen for given sizes is larger at least.
 LEAST_GAIN = 1.001
 #: Pieces of sets in one argument for each of its parts: nobody reads formulas of more.
-MOST_FORMULA_PIECES = 12
+MOST_FORMULA_PIECES = 16
 #: Parameters that are small together.
 MOST_SMALL_PARAMETERS = 3
 #: Sets of such parameters.
@@ -160,6 +160,8 @@ LONGEST_PHASE_PATH = 3
 FURTHER_COMPOSITIONS = 6
 #: Kinds of paths tried for one phase.
 MOST_PHASE_PATHS = 40
+#: Values of an array or a statement that two scans read and that may not be in use when they meet.
+MOST_LOST = 3
 #: Places of a line at which a step is compared with the next one.
 MOST_MOMENTS = 12
 #: Coordinates of a nest in which panels are tried.

@@ -17,6 +17,9 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import Reads, empty_map
 from shorthaul.core.errors import InputError
 
+#: Values of one group that may not be in use at a crossing: they are counted one by one.
+_MOST_MISSED: Final = 8
+
 
 @dataclass(frozen=True)
 class Sum:
@@ -274,20 +277,32 @@ def _wrong_crossing(item: Waiting, reads: Reads) -> Iterator[str]:
         in_line = together.intersect_range(starts.domain()).apply_range(values)
         missed = _not_in_use(in_line, copies, (later, same, opposite), reads.all)
         own = values.domain().is_subset(starts.domain()) and values.is_injective()
-        if missed is None or not own or not missed.is_single_valued():
+        if missed is None or not own or (few := _most_of_one(missed)) is None:
             yield "a value is not read by both scans, or in two lines, or too many are not in use at a crossing"
             return
         if not values.range().identity().is_subset(copies) or not copies.domain().is_subset(values.range()):
             yield "copies are not those of the values"
         if not copies.subtract(copies.domain().identity()).reverse().is_subset(reads.all):
             yield "a copy does not read its value"
-        waiting, served, lost = waiting.union(values), served.union(copies), lost + int(not missed.is_empty())
+        waiting, served, lost = waiting.union(values), served.union(copies), lost + few
     if not served.is_injective() or not served.range().intersect(both.range()).is_empty():
         yield "one vertex stands for two values"
     if not waiting.is_equal(one.alive) or one.times > 1 or one.less != lost + 1:
         yield "what waits is not what the scans and the groups say"
     if not item.spill.is_equal(starts.apply_range(both).range().union(served.range())):
         yield "the may-spill set is not what waits, with its copies"
+
+
+def _most_of_one(relation: isl.UnionMap) -> int | None:
+    """Return how many vertices a place has at most, None if more than a few."""
+    for number in range(_MOST_MISSED + 1):
+        if relation.is_empty():
+            return number
+        one = relation.lexmin()  # of every statement and array; one of these will do
+        if len({one.get_map_list().get_at(at).range().get_tuple_name() for at in range(one.n_map())}) > 1:
+            return None
+        relation = relation.subtract(one)
+    return None
 
 
 def _scans(back: isl.UnionMap, step: isl.UnionMap) -> bool:

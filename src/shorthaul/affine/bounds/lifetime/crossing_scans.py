@@ -34,7 +34,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.proofs.moments_of_play import CROSSING
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import WAVEFRONT_OPERATIONS
+from shorthaul.affine.tuning import MOST_LOST, WAVEFRONT_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,10 @@ def _argument(flow: DataFlow, line: _Line, join: str) -> Crossing:
         awaited = line.later.apply_range(by_first).union(beginning.apply_range(by_second))
         lost = shared.subtract(read.intersect(awaited))
         served = groups.union(copies.intersect_domain(here.range()))
-        if here.is_empty() or not lost.is_single_valued() or not here.is_injective() or not served.is_injective():
+        number = _most_of_one(lost)
+        if here.is_empty() or number > MOST_LOST or not here.is_injective() or not served.is_injective():
             continue
-        alive, groups, missing = alive.union(here), served, missing + int(not lost.is_empty())
+        alive, groups, missing = alive.union(here), served, missing + number
         copies = copies.intersect_domain(here.range())
         taken.append({"values": str(here), "copies": str(copies)})
         spill = spill.union(copies.range())
@@ -144,6 +145,14 @@ def _argument(flow: DataFlow, line: _Line, join: str) -> Crossing:
     sums = tuple(sum_over_events(flow, line.scans[0], where, count) for where, count in pieces)
     rests_on = {"join": join, "opposite": str(line.opposite), "later": str(line.later), "groups": taken}
     return Crossing(line.scans, join, alive.coalesce(), missing, spill.coalesce(), pieces, sums, rests_on)
+
+
+def _most_of_one(relation: isl.UnionMap) -> int:
+    """Return how many vertices a place has at most, or more than are allowed."""
+    number = 0
+    while not relation.is_empty() and number <= MOST_LOST:
+        relation, number = relation.subtract(relation.lexmin()), number + 1
+    return number
 
 
 def _read_by_scans(flow: DataFlow, scans: tuple[str, str]) -> list[isl.UnionMap]:
