@@ -197,3 +197,13 @@ def test_core_costs_without_any_mapping_end() -> None:
     application = dataflow.Application("two types", actors, (dataflow.Channel("c", "a", "b", 8),))
     result = dataflow.bound(application, effort=0.1)
     assert result.bound.value == 5
+
+
+def test_where_the_buffers_of_one_actor_are_is_part_of_the_effort() -> None:
+    """An actor of 24 buffers, half of which the core has room for: 2^24 ways to choose them."""
+    count = 24
+    ones, zeros = np.ones(count, np.int64), np.zeros(count, np.int64)
+    first = np.array([0, count], np.int64)
+    sets = CoreSets(zeros[:1], first, np.arange(count), 10 * ones, 10 * ones, zeros, zeros, 5 * count)
+    assert not dearest(sets, 5 * count, np.array([10**6]), ones, 0, 1_000)
+    assert sets.steps < 10_000

@@ -18,6 +18,8 @@ CLOSING_STEPS = 2.5e8
 LOAD_STEPS = 4e7
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.
 SOLVED_TASKS = 5e3
+#: Tasks of networks that are built and scheduled by a list with few tokens (50 and 100 random actors).
+LISTED_TASKS = 2.5e4
 #: Actors and ends of channels for which a schedule of little latency is made.
 SOONEST_TASKS = 1.2e4
 #: Actors and ends of channels, times cores, of which CP-SAT's model of loads is built (multicamera on 320 cores).
@@ -125,6 +127,17 @@ TRY_AGAIN = 1.02
 #: Shares of the effort of scheduling mappings: greedy schedules, exact ones, those of mappings with room for more
 #: tokens (multicamera: trees found a better point of 9 of 9 such ones and of 1 of 22 others), of the least footprint.
 STEP_SHARES = (0.4, 0.1, 0.35, 0.15)
+#: Shares where buffers of few tokens have a turn of their own: greedy and exact schedules with buffers of any size (1.5
+#: times the load in the median), list schedules with few tokens (1.1 times) and better ones from there.
+FRUGAL_STEP_SHARES = (0.15, 0.15, 0.3, 0.4)
+#: Of how many turns of annealing one has buffers of any size then; so many turns at first are of all prices.
+FRUGAL_TURNS = 4
+#: Moves of the first local search from a list schedule, the most of what is left that it takes, and by what share the
+#: schedule must be above what bounds its mapping (50 actors: 52,062 to 49,500 with 1,000 moves in 0.07 CPU s; bound
+#: 42,085).
+FRUGAL_MOVES, FRUGAL_PART, FRUGAL_GAIN = 1000, 0.1, 0.01
+#: Effort for such schedules of points, over that of annealing.
+FRUGAL_TIGHTENING = 0.3
 #: Share of the effort that may go to the least footprint where trees are small.
 SMALL_SHARE = 0.25
 #: Turns without a new mapping to solve after which the search ends. Not measured.

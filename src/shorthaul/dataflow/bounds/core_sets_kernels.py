@@ -224,7 +224,7 @@ def _place(at: CoreSets, b: cython.Py_ssize_t, earned: cython.longlong) -> cytho
     ``profit`` counts what it costs at least; ``used`` and ``held`` what is decided.
     """
     at.steps += 1
-    if at.used > at.period or at.held > at.room:
+    if at.steps > at.most_steps or at.used > at.period or at.held > at.room:
         return
     rest: cython.longlong = at.per_tick * (at.period - at.used) + at.per_byte * (at.room - at.held)
     if at.profit + rest <= at.best:

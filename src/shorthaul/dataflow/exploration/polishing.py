@@ -38,7 +38,7 @@ from shorthaul.dataflow.mapping.list_schedule import list_schedule
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.mapping.start_times import tokens_to_itself
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo.periodic import Schedule, Trees, dive_effort, modulo_schedule_within
+from shorthaul.dataflow.modulo.periodic import Schedule, Trees, annealed_within, dive_effort, modulo_schedule_within
 from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
@@ -85,6 +85,7 @@ class _Polishing:
         self.known = knowledge
         self.rivals: dict[tuple[int, int], float] = {}  # by price and bytes
         self.efforts = [0.0] * len(tuning.STEP_SHARES)
+        self.owed = [0.0, 0.0]  # to solves, and to schedules of points
         self.constraints, self.keep = constraints, keep
         decoding = replace(options, decoder="caps", start="compact")
         kept = instance.multicast_of < 0
@@ -110,6 +111,8 @@ class _Polishing:
         if (tokens != least).any() and options.capacity_rule != "atomic-firing":
             few = Problem(replace(instance, delay=tokens))
             self.loads.append(_Loads(Loads(few, able, counts, fixed, flips, common), frugal=True))
+        #: Where few tokens have a turn of their own, and list schedules with them: trees decide nothing.
+        self.is_open = len(self.loads) > 1
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.atomic = options.capacity_rule == "atomic-firing"
@@ -126,7 +129,8 @@ class _Polishing:
         self.budgets = [sum_ for sum_ in sums if sum_ <= 1e6 * most + 1]
         if self.is_decided_soon and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
-        self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if self.is_decided_soon else 1)
+        is_longer = self.is_decided_soon or self.is_open
+        self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if is_longer else 1)
         for point in () if knowledge.turns and self.is_large else knowledge.points:
             self._start_from(point)
 
@@ -146,26 +150,42 @@ class _Polishing:
             self._anneal(self.known.turns)
             idle = 0 if self.known.waiting else idle + 1
             effort = max(self.search.spent() - spent, tuning.LEAST_POLISH)
-            self._solve(tuning.SOLVES_OVER_REST * effort)
-            self._tighten(effort)
+            if self.is_open:
+                self._pay(effort)
+            else:
+                self._solve(tuning.SOLVES_OVER_REST * effort)
+                self._tighten(effort)
             self.known.turns += 1
         self.known.is_over = idle >= tuning.MOST_IDLE_TURNS
+
+    def _pay(self, effort: float) -> None:
+        """Solve as :meth:`run` does; a step that takes as long as many turns of annealing makes the next ones wait."""
+        parts = (tuning.SOLVES_OVER_REST, tuning.FRUGAL_TIGHTENING)
+        for number, (step, part) in enumerate(zip((self._solve, self._tighten), parts, strict=True)):
+            self.owed[number] += part * effort
+            spent = self.search.spent()
+            if self.owed[number] > 0:
+                step(self.owed[number])
+            self.owed[number] -= self.search.spent() - spent
 
     def _anneal(self, number: int) -> None:
         """Look for mappings of less load within the prices, from the best ones within them or within the next lower.
 
-        Where large trees decide, prices are taken in any order, and all only if a small share of what is left allows.
+        Where large trees decide, or none, prices are taken in any order, and all only if a small share of what is left
+        allows; where none do, after first turns of all prices with few moves.
         """
         turn = number // len(tuning.LOAD_COOLINGS)
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
         moves = tuning.SOON_MOVES if self.is_soon else self.first_moves << longer
         hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
-        loads = self.loads[number % len(self.loads)]
+        loads = self.loads[number % tuning.FRUGAL_TURNS > 0 if self.is_open else 0]
         least_bytes = min(
             (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
         )
         budgets, end = self.budgets, math.inf
-        if self.is_large:
+        if self.is_open and number < tuning.FRUGAL_TURNS:
+            moves = tuning.FIRST_LOAD_MOVES
+        elif self.is_large or self.is_open:
             budgets = self.draw.permutation(budgets).tolist()
             end = self.search.spent() + tuning.ANNEAL_SHARE * self.search.left()
         for budget in budgets:
@@ -226,8 +246,11 @@ class _Polishing:
     def _step(self, candidate: Candidate) -> int:
         """Return what is next: 0 a greedy schedule, 1 an exact one, 2 that of a roomy mapping, 3 the least footprint.
 
-        Where there are no trees, or small ones, the first three are one.
+        Where there are no trees, or small ones, the first three are one. Where buffers of few tokens have a turn of
+        their own, 2 is their list schedule and 3 a better one.
         """
+        if self.is_open:
+            return 2 * candidate.frugal + (candidate.tries > 0)
         if candidate.small and (candidate.tries or not self.is_cheap):
             return 3
         if self.is_cheap or candidate.tries == 0 or not self.is_decided_soon:
@@ -245,7 +268,8 @@ class _Polishing:
         if self.is_soon:
             is_late = step == 3 and self.efforts[3] > tuning.SMALL_SHARE * sum(self.efforts)
             return 0.0, worth + is_late
-        return self.efforts[step] / tuning.STEP_SHARES[step], worth
+        shares = tuning.FRUGAL_STEP_SHARES if self.is_open else tuning.STEP_SHARES
+        return self.efforts[step] / shares[step], worth
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
@@ -256,6 +280,8 @@ class _Polishing:
                 return
             key = min(self.known.waiting, key=lambda key: self._rank(self.known.waiting[key]))
             candidate = self.known.waiting.pop(key)
+            if self._is_dear(candidate):
+                continue
             spent = self.search.spent()
             self.known.seen.add(key)
             self.known.solves[candidate.price, candidate.kind] += 1
@@ -264,10 +290,20 @@ class _Polishing:
             if solved is None:
                 continue
             self._add(solved.point)
-            if solved.least < self._rival(candidate) and solved.point.period > solved.least:
+            least = solved.least * (1 + tuning.FRUGAL_GAIN * candidate.frugal)
+            if least < self._rival(candidate) and solved.point.period > least:
                 self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
                 )
+
+    def _is_dear(self, candidate: Candidate) -> bool:
+        """True if an exact schedule, which seldom fits where few tokens do, would take more than its share."""
+        if not self.is_open or self._step(candidate) != 1:
+            return False
+        mapping = decisions_of(self.instance, candidate.genotype, 0)
+        effort = 2 * _effort(len(mapping.binding) + 2 * len(mapping.channel_decision)) * 2.0 ** (candidate.tries - 1)
+        share = tuning.FRUGAL_STEP_SHARES[1] * (sum(self.efforts) + self.search.left())
+        return self.efforts[1] + effort > share
 
     def _add(self, point: Point) -> None:
         if self.known.add(point):
@@ -282,7 +318,7 @@ class _Polishing:
             writes = net.write_tasks()
             low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=self.atomic) for b in net.network.buffers}
             key = self.symmetry.key(_genotype(self.instance, point))
-            for tokens in (dict(point.capacities), low):
+            for tokens in (dict(point.capacities),) if self.is_open else (dict(point.capacities), low):
                 task = (key, tuple(tokens.values()))
                 if task in self.known.tightened:
                     continue
@@ -302,7 +338,10 @@ class _Polishing:
         if most is not None and least >= most:
             return
         schedule: Schedule | None
-        if most is not None and self.is_decided_soon and dive_effort(net) * tuning.SOME_DIVES <= search.left():
+        if self.is_open:
+            part = self.search.within(tuning.FRUGAL_PART * self.search.left())
+            schedule = annealed_within(net, least, part, point, tokens, tuning.FRUGAL_MOVES)
+        elif most is not None and self.is_decided_soon and dive_effort(net) * tuning.SOME_DIVES <= search.left():
             trees = Trees(search, tuning.DIVES, tuning.NARROWED, self.atomic)
             schedule = trees.schedule(net, least, most, tokens)
         else:
@@ -317,7 +356,7 @@ class _Polishing:
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
         if candidate.frugal or (candidate.small and candidate.tries == 0 and self.is_large and not self.atomic):
-            return self._solved_within(candidate, mapping, tasks, effort)
+            return self._solved_within(candidate, mapping, tasks)
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
         try:
@@ -365,10 +404,11 @@ class _Polishing:
         )  # fmt: skip
 
     def _solved_within(
-        self, candidate: Candidate, mapping: Decisions, tasks: int, effort: float
+        self, candidate: Candidate, mapping: Decisions, tasks: int
     ) -> Solved | None:  # fmt: skip
-        """Return what a mapping leads to with buffers of few tokens: a list schedule first, later an exact one."""
-        self.search.spend(tasks / tuning.SOLVED_TASKS / (1 + candidate.small))
+        """Return what a mapping leads to with buffers of few tokens: a list schedule first, later a better one."""
+        listed = tuning.LISTED_TASKS if candidate.frugal and candidate.point is None else tuning.SOLVED_TASKS
+        self.search.spend(tasks / listed / (1 + candidate.small))
         application, platform = self.instance.application, self.instance.platform
         try:
             network = substitute_mrbs(application, mapping.xi)
@@ -380,13 +420,14 @@ class _Polishing:
         if memory is None:
             return None
         net = mapped(application, platform, network, mapping.binding, memory)
-        least, rival = int(period_bound(net).value), self._rival(candidate)
+        least = int(period_bound(net).value)
         if candidate.point is None:
             listed = list_schedule(net, tokens, self.search)
             schedule = None if listed is None else Schedule(*listed, least)
         else:
-            search, most = self.search.within(effort), None if rival == math.inf else int(rival)
-            schedule = modulo_schedule_within(net, least, search, candidate.point, tokens, most=most)
+            moves = tuning.FRUGAL_MOVES << (candidate.tries - 1)
+            part = self.search.within(tuning.FRUGAL_PART * self.search.left())
+            schedule = annealed_within(net, least, part, candidate.point, tokens, moves)
         if schedule is None:
             return None
         held = needed_capacities(net, schedule.starts, schedule.period)

@@ -95,6 +95,16 @@ def modulo_schedule_within(
     return solver.schedule(period, starts, capacities, atomic=atomic)
 
 
+def annealed_within(
+    net: MappedNetwork, least: int, search: Search, hint: Point, capacities: Mapping[str, int], moves: int
+) -> Schedule:
+    """Return as :func:`modulo_schedule_within` does what so many moves of the local search make of a schedule."""
+    solver = _Solver(disjunctive_graph(net, capacities), net, dict(hint.starts), hint.period, least, search)
+    hot, cold, _ = tuning.COOLINGS[1]
+    solver.anneal(solver.first, moves, hot * least, cold * least)
+    return solver.schedule(hint.period, dict(hint.starts), capacities, atomic=False)
+
+
 def least_schedule(
     net: MappedNetwork, least: int, most: int, capacities: Mapping[str, int], search: Search, *, atomic: bool
 ) -> Schedule:
