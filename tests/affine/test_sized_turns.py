@@ -119,6 +119,48 @@ def test_a_matrix_is_loaded_once_a_step(nests: tuple[str, ...]) -> None:
     assert here.value(sizes) < 1.05 * 20 * 500**2
 
 
+#: Passes over time with one matrix, forwards and backwards.
+PASSES = (
+    "for (int i = 0; i < n; i++) { x[t][i] = {e}; for (int j = 0; j < n; j++) x[t][i] += A[{i}][{j}] * x[t - {s}][j]; }",
+    "for (int i = 0; i < n; i++) { x[t][i] = {e}; for (int j = 0; j < n; j++) x[t][i] += A[{i}][{j}] * u[t][j] * x[t - {s}][j]; }",
+    "for (int i = n - 1; i >= 0; i--) { double s = {e}; for (int j = 0; j < n; j++) s = fmax(s, A[{i}][{j}] * x[t - {s}][j]); x[t][i] = s; }",
+)  # fmt: skip
+
+
+def both_ways(draw: random.Random) -> str:
+    """Return a pass forwards and another one backwards."""
+    nests = []
+    loops = ("for (int t = 1; t < T; t++)", "for (int t = T - 2; t >= 0; t--)")
+    for x, (loop, sign) in zip("xy", zip(loops, ("1", "-1"), strict=True), strict=True):
+        body = draw.choice(PASSES).replace("{e}", draw.choice(("0", "u[t][i]"))).replace("t - {s}", f"t - {sign}")
+        for name, value in zip(("{i}", "{j}"), draw.choice(("ij", "ji")), strict=True):
+            body = body.replace(name, value)
+        nests.append(f"{loop} {{ {body.replace('x', x) if 'fmax' not in body else body.replace('x[', x + '[')} }}")
+    arrays = "double A[n][n], double x[T][n], double y[T][n], double u[T][n]"
+    text = " ".join(draw.sample(nests, 2)).replace("t - -1", "t + 1")
+    return f"void f(int T, int n, {arrays}) {{\n#pragma scop\n{text}\n#pragma endscop\n}}"
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 40))])
+def test_passes_forwards_and_backwards_share_a_matrix(seed: int) -> None:
+    draw = random.Random(seed)
+    program = program_from_text(both_ways(draw))
+    flow = flow_dependences(program)
+    sizes = {"T": draw.randint(3, 6), "n": draw.randint(3, 8), "S": draw.randint(12, 40)}
+    boxes = Boxes(flow, sizes, ())
+    made = boxes.turns.best(boxes.plain(item.name for item in program.statements))
+    assert made is not None
+    here = UpperBound(program, (made,))
+    loads, exact = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes) or not exact
+    large = {"T": 10, "n": 100, "S": 700}
+    boxes = Boxes(flow, large, ())
+    made = boxes.turns.best(boxes.plain(item.name for item in program.statements))
+    assert made is not None
+    assert made.rate < (2.1 if "i--" in both_ways(random.Random(seed)) else 1.2) * 10 * 100**2
+
+
 @pytest.mark.costly
 @pytest.mark.parametrize(("n", "words"), [(12, 36), (200, 560)])
 def test_rows_that_nearly_fit_are_held_in_part(n: int, words: int) -> None:

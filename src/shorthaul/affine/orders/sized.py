@@ -19,7 +19,7 @@ from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, sig
 from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
-from shorthaul.affine.orders.boxes.skewed import skewed, undirected
+from shorthaul.affine.orders.boxes.skewed import aligned, skewed, undirected
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
@@ -447,7 +447,8 @@ class Boxes:
         written = as_written([self.flow.program.by_name[name] for name in names])
         given = [{name: self.given[name] for name in names}] if self.given.keys() >= {*names} else []
         for placement in given if self.fixed else (*given, written, *further):
-            for item in (placement,) if self.fixed else (undirected(placement), placement):
+            turned = placement if stepped is None or self.fixed else aligned(self.flow, placement, self.parameters)
+            for item in (placement,) if self.fixed else (undirected(placement), turned):
                 key = tuple(item.items())
                 if key not in known and (stepped is None or stepped(item)):
                     known[key] = []

@@ -7,7 +7,7 @@ three may be cut. So may time and place of a sweep over points that read both ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -17,7 +17,7 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.orders.placement import Placement, Row, placement_map
-from shorthaul.affine.orders.turns import least_delays
+from shorthaul.affine.orders.turns import least_delays, reachable
 from shorthaul.affine.tuning import LARGEST_SKEW
 
 #: The distances between what is computed and what reads it, by both statements.
@@ -109,6 +109,49 @@ def _least(distances: _Distances, factors: tuple[int, ...]) -> dict[tuple[str, s
             return None
         result[both] = min(end.to_python() for end in ends)
     return result
+
+
+def aligned(flow: DataFlow, placement: Placement, sizes: Mapping[str, int]) -> Placement:
+    """Return a placement in which what counts its first loop the other way round begins at the same step.
+
+    So a pass forwards and one backwards read the same inputs together, if neither needs the other.
+    """
+    names = list(placement)
+    after: dict[str, set[str]] = {name: set() for name in names}
+    for item in flow.flows:
+        if item.source in after and item.sink in after:
+            after[item.source or ""].add(item.sink)
+            after[item.sink].add(item.source or "")
+    first = reachable(after, names[0])
+    result, known = dict(placement), {*first}
+    for name in names:
+        if name in known:
+            continue
+        others = reachable(after, name)
+        known |= others
+        if _directions(placement, first).isdisjoint(_directions(placement, others)):
+            late = _begin(flow, placement, first, sizes) - _begin(flow, placement, others, sizes)
+            for other in others:
+                row, *inner = placement[other]
+                result[other] = (replace(row, constant=row.constant + late), *inner)
+    return result
+
+
+def _directions(placement: Placement, names: Iterable[str]) -> set[bool]:
+    """Return whether first loops go down."""
+    return {next((factor for factor in placement[name][0].factors if factor), 1) < 0 for name in names}
+
+
+def _begin(flow: DataFlow, placement: Placement, names: Iterable[str], sizes: Mapping[str, int]) -> int:
+    """Return the first step of statements."""
+    program, found = flow.program, []
+    for name in names:
+        domain = program.by_name[name].domain
+        row = placement_map(name, domain.dim(isl.dim_type.set), placement[name][:1], program.parameters)
+        steps = at_sizes(domain.apply(row), sizes)
+        if not steps.is_empty():
+            found.append(steps.dim_min_val(0).to_python())
+    return min(found, default=0)
 
 
 def undirected(placement: Placement) -> Placement:
