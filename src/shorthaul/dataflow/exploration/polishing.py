@@ -407,8 +407,8 @@ class _Polishing:
         self, candidate: Candidate, mapping: Decisions, tasks: int
     ) -> Solved | None:  # fmt: skip
         """Return what a mapping leads to with buffers of few tokens: a list schedule first, later a better one."""
-        listed = tuning.LISTED_TASKS if candidate.frugal and candidate.point is None else tuning.SOLVED_TASKS
-        self.search.spend(tasks / listed / (1 + candidate.small))
+        is_list = candidate.frugal and candidate.point is None
+        self.search.spend(tasks / (tuning.LISTED_TASKS if is_list else tuning.SOLVED_TASKS) / (1 + candidate.small))
         application, platform = self.instance.application, self.instance.platform
         try:
             network = substitute_mrbs(application, mapping.xi)
