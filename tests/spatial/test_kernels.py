@@ -367,7 +367,7 @@ def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def shared(kernels: ModuleType, rng: np.random.Generator) -> Any:
     starts, kids, _ = parents_before(random_tree(rng))
     sums = np.sort(rng.integers(0, 99, len(kids) + 1))
-    return kernels.most_of_stars(starts, kids, sums)
+    return kernels.most_of_stars(starts, kids, sums), kernels.best_stars(starts, kids, sums)
 
 
 def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -380,7 +380,8 @@ def outgrown_balls(kernels: ModuleType, rng: np.random.Generator) -> Any:
     starts, kids, _ = parents_before(random_tree(rng, 90))
     parent = np.full(len(kids), -1, np.int32)
     parent[kids[: starts[len(kids)]]] = np.repeat(np.arange(len(kids)), np.diff(starts[: len(kids) + 1]))
-    return kernels.most_of_volume(parent, np.sort(rng.integers(1, 9, rng.integers(2, 9))))
+    room, star = np.sort(rng.integers(1, 9, rng.integers(2, 9))), rng.integers(0, 3, len(kids))
+    return kernels.most_of_volume(parent, room, star, rng.integers(0, 2, len(kids)).astype(np.uint8))
 
 
 CASES: list[tuple[str, Case]] = [

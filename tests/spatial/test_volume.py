@@ -9,6 +9,7 @@ from tests.reference.spatial_twins import random_forest
 from tests.samples import samples
 
 from shorthaul.spatial.bounds.energy import cells_within, energy_bound, parents_before
+from shorthaul.spatial.bounds.star_kernels import best_stars, most_of_stars
 from shorthaul.spatial.bounds.volume_kernels import most_of_volume
 from shorthaul.spatial.model import Grid, Tree, tree_from_parents
 from shorthaul.spatial.workloads import generators
@@ -78,28 +79,29 @@ def test_no_placement_reaches_more() -> None:
     assert tight > 1
 
 
-def best_cuts(parent: np.ndarray, room: list[int]) -> float:
+def best_cuts(parent: np.ndarray, room: list[int], star: np.ndarray, above: np.ndarray) -> float:
     """The same by trying all cuts: a linear program per ball, a row per edge (named by its lower end)."""
     kids = [np.flatnonzero(parent == v).tolist() for v in range(len(parent))]
     best = [0.0] * len(parent)
     for root in reversed(range(len(parent))):
-        best[root] = sum(best[kid] for kid in kids[root])
+        best[root] = sum(best[kid] for kid in kids[root]) + star[root]
         for t in range(1, len(room)):
             ball = Ball(kids, root, t)
             excess = {v: ball.size[v] - min(room[ball.levels[v]], ball.cells(v)) for v in ball.depth if ball.kids[v]}
             excess = {v: many for v, many in excess.items() if many > 0}
             if ball.levels[root] < t or not excess:
                 continue
+            hubs = [v for v in ball.depth if star[v] > 0]
             rows = []
             for end, v in ball.up.items():
-                above = {v}
+                over, own = {v}, {v, *([end] if above[end] else [])}
                 while v in ball.up:
                     v = ball.up[v]
-                    above.add(v)
-                rows.append([(2 * ball.levels[end] + 1) * (u in above) for u in excess])
-            gain = -linprog(
-                -np.array([*excess.values()], float), A_ub=rows, b_ub=np.ones(len(rows)), method="highs"
-            ).fun
+                    over.add(v)
+                rows.append([(2 * ball.levels[end] + 1) * (u in over) for u in excess] + [u in own for u in hubs])
+            rows += [[0] * len(excess) + [u == hub for u in hubs] for hub in hubs]
+            gains = np.array([*excess.values(), *(star[v] for v in hubs)], float)
+            gain = -linprog(-gains, A_ub=rows, b_ub=np.ones(len(rows)), method="highs").fun
             best[root] = max(
                 best[root], gain + sum(best[u] for v in ball.depth for u in kids[v] if u not in ball.depth)
             )
@@ -121,9 +123,13 @@ def test_cuts_and_weights_are_the_best() -> None:
         tree = random_forest(rng, int(rng.integers(1, 20))) if turn % 3 else generators.yule(25, turn + 1)
         room = np.concatenate([[1], np.sort(rng.integers(1, 3 + turn % 9, 4))])
         parent = numbered(tree)
-        found = most_of_volume(parent, room)
-        assert found == pytest.approx(best_cuts(parent, room.tolist()), abs=1e-6)
-        weighed += found > 1
+        star, above = rng.integers(0, 3, tree.n), np.zeros(tree.n, np.uint8)
+        star[np.bincount(parent[parent >= 0], minlength=tree.n) < 2] = 0
+        found = most_of_volume(parent, room, star, above)
+        assert found == pytest.approx(best_cuts(parent, room.tolist(), star, above), abs=1e-6)
+        above[:] = rng.integers(0, 2, tree.n) * (star > 0) * (parent >= 0)
+        assert most_of_volume(parent, room, star, above) <= best_cuts(parent, room.tolist(), star, above) + 1e-6
+        weighed += found > star.sum()
     assert weighed > 1
 
 
@@ -140,6 +146,19 @@ def test_perfect_binary_and_yule_trees_outgrow_any_grid() -> None:
         bound = energy_bound(tree, Grid(3000, 3000))
         assert bound.method == "volume"
         assert bound.value >= least * (tree.n - 1)
+
+
+def test_stars_have_the_largest_sum() -> None:
+    rng = np.random.default_rng(2)
+    for _ in samples(40):
+        starts, kids, _ = parents_before(random_forest(rng, 60))
+        sums = np.append(0, np.sort(rng.integers(0, 99, len(kids))))
+        own, above = best_stars(starts, kids, sums)
+        assert own.sum() == most_of_stars(starts, kids, sums)
+        for v in range(len(kids)):
+            children = kids[starts[v] : starts[v + 1]]
+            assert own[v] == sums[len(children) - above[children].sum() + above[v]]
+        assert not above[kids[starts[len(kids)] :]].any()
 
 
 def test_hubs_too() -> None:

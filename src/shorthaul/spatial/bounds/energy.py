@@ -11,7 +11,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.graphs.tree_kernels import children, depths, heavy_children
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
-from shorthaul.spatial.bounds.star_kernels import most_of_stars
+from shorthaul.spatial.bounds.star_kernels import best_stars, most_of_stars
 from shorthaul.spatial.bounds.volume_kernels import most_of_volume
 from shorthaul.spatial.layout.orders import positions, sizes
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree, tree_from_parents
@@ -101,7 +101,9 @@ def _volume(starts: Index, kids: Index, grid: Grid) -> int:
     n = len(kids)
     parent = np.full(n, -1, np.int32)
     parent[kids[: starts[n]]] = np.repeat(np.arange(n, dtype=np.int32), np.diff(starts[: n + 1]))
-    return _whole_hops(most_of_volume(parent, cells_within(grid, _BALL_LEVELS)))
+    leaves = np.arange(int(np.diff(starts[: n + 1]).max()) + 2)
+    own, above = best_stars(starts, kids, star_sums(int(leaves[-1]), 1, 1) - leaves)
+    return _whole_hops(most_of_volume(parent, cells_within(grid, _BALL_LEVELS), own, above))
 
 
 def _whole_hops(gain: float) -> int:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import cython
 import numpy as np
+import numpy.typing as npt
 from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap
+
+Sums = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.uint8]
 
 
 def most_of_stars(starts: cython.const_int[::1], kids: cython.const_int[::1], sums: cython.const_longlong[::1]) -> int:
@@ -16,10 +20,27 @@ def most_of_stars(starts: cython.const_int[::1], kids: cython.const_int[::1], su
     """
     n: cython.Py_ssize_t = kids.shape[0]
     best: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)
+    few: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)
     heap = Heap()
     with cython.nogil:
-        _share(starts, kids, sums, best, heap)
+        _share(starts, kids, sums, best, few, heap)
     return int(best[0, n])
+
+
+def best_stars(
+    starts: cython.const_int[::1], kids: cython.const_int[::1], sums: cython.const_longlong[::1]
+) -> tuple[Sums, Flags]:
+    """Return the sum of every vertex where they are largest together, and whether it has the edge above it."""
+    n: cython.Py_ssize_t = kids.shape[0]
+    best: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)
+    few: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)
+    own: cython.longlong[::1] = np.zeros(n, np.int64)
+    above: cython.uchar[::1] = np.zeros(n, np.uint8)
+    heap = Heap()
+    with cython.nogil:
+        _share(starts, kids, sums, best, few, heap)
+        _assign(starts, kids, sums, best, few, own, above, heap)
+    return np.asarray(own), np.asarray(above)
 
 
 @cython.cfunc
@@ -30,6 +51,7 @@ def _share(
     kids: cython.const_int[::1],
     sums: cython.const_longlong[::1],
     best: cython.longlong[:, ::1],
+    few: cython.longlong[:, ::1],
     heap: Heap,
 ) -> cython.void:
     v: cython.Py_ssize_t
@@ -52,7 +74,40 @@ def _share(
             heap.pop()
             total += best[0, i] - best[1, i]
             taken += 1
-            best[0, v] = max(best[0, v], total + sums[taken])
-            best[1, v] = max(best[1, v], total + sums[taken + 1])
+            for j in range(2):
+                if total + sums[taken + j] > best[j, v]:
+                    best[j, v] = total + sums[taken + j]
+                    few[j, v] = taken
     for j in range(starts[n], starts[n + 1]):
         best[0, n] += best[0, kids[j]]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _assign(
+    starts: cython.const_int[::1],
+    kids: cython.const_int[::1],
+    sums: cython.const_longlong[::1],
+    best: cython.longlong[:, ::1],
+    few: cython.longlong[:, ::1],
+    own: cython.longlong[::1],
+    above: cython.uchar[::1],
+    heap: Heap,
+) -> cython.void:
+    v: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    taken: cython.Py_ssize_t
+    for v in range(kids.shape[0]):
+        taken = few[above[v], v]
+        own[v] = sums[taken + above[v]]
+        for j in range(starts[v], starts[v + 1]):
+            i = kids[j]
+            above[i] = 1
+            heap.push(cython.cast(cython.double, best[1, i] - best[0, i]), i)
+        while heap.size > 0:
+            if taken > 0:
+                above[heap.items[0]] = 0
+                taken -= 1
+            heap.pop()

@@ -17,6 +17,8 @@ class Volume:
 
     parent: cython.const_int[::1]
     room: cython.const_longlong[::1]
+    star: cython.const_longlong[::1]
+    above: cython.const_uchar[::1]
     most: cython.Py_ssize_t  # levels of a ball
     load: cython.double[::1]  # by column
     top: cython.Py_ssize_t
@@ -37,12 +39,20 @@ class Volume:
     lacking: cython.longlong[::1]
     total: cython.double[:, ::1]  # as ``added``, with its own weight
 
-    def __init__(self, parent: cython.const_int[::1], room: cython.const_longlong[::1]) -> None:
+    def __init__(
+        self,
+        parent: cython.const_int[::1],
+        room: cython.const_longlong[::1],
+        star: cython.const_longlong[::1],
+        above: cython.const_uchar[::1],
+    ) -> None:
         levels = int(room.shape[0])
         self.most = levels - 1
         rows = int(parent.shape[0]).bit_length() + 2  # the largest subtree of a vertex is done first
         self.parent = parent
         self.room = room
+        self.star = star
+        self.above = above
         self.load = np.append(1 / (2 * np.arange(levels) + 1), 0.0)
         self.top = -1
         self.owner = np.zeros(rows, np.int64)
@@ -62,12 +72,18 @@ class Volume:
         self.total = np.zeros((levels, levels + 1))
 
 
-def most_of_volume(parent: cython.const_int[::1], room: cython.const_longlong[::1]) -> float:
+def most_of_volume(
+    parent: cython.const_int[::1],
+    room: cython.const_longlong[::1],
+    star: cython.const_longlong[::1],
+    above: cython.const_uchar[::1],
+) -> float:
     """Return how much longer than one hop each the edges of a tree are together, since balls of it outgrow the grid.
 
     The vertices are numbered subtree by subtree, parents first and the largest subtree of a parent last. Within b hops
     of a processor are ``room[b]``, itself included; balls have fewer
-    levels than there are such numbers.
+    levels than there are such numbers. Edges of vertex v, to its children and where ``above[v]`` is set also to its
+    parent, are together ``star[v]`` hops longer than one each; no edge is among those of both its ends.
 
     Let W be the vertices at most t levels below v, and b(u) the levels that W has below u: it falls by one or more
     along every edge. Let u reach the cells within b(u) hops. What it reaches at the end of an edge of one hop, its
@@ -77,11 +93,12 @@ def most_of_volume(parent: cython.const_int[::1], room: cython.const_longlong[::
 
     less what v, its children and theirs never reach where the edges between them are of one hop (see ``_missed``).
     With a weight w for v, an edge bears w (2 b(u) + 1); no edge may bear more than 1 together. The tree is cut into
-    such balls, and every u in a ball has a weight for what W has below it. The best cuts and weights are found from
-    the leaves up: as functions of the load from above they bend where an edge below can bear no more, so that they are
-    known from the loads 1 / (2 i + 1).
+    such balls, and every u in a ball has a weight for what W has below it; what its edges can bear beside that goes to
+    their sum ``star[u]``. The best cuts and weights are found from the leaves up, but that the edge above u counts for
+    ``star[u]`` as if it bore u's weight too: as functions of the load from above they bend where an edge below can
+    bear no more, so that they are known from the loads 1 / (2 i + 1).
     """
-    volume = Volume(parent, room)
+    volume = Volume(parent, room, star, above)
     with cython.nogil:
         gain: cython.double = _weigh_all(volume)
     return float(gain)
@@ -141,16 +158,20 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
     i: cython.Py_ssize_t
     most: cython.double
     gain: cython.double
-    alone: cython.double = volume.apart[row]
+    star: cython.double = cython.cast(cython.double, volume.star[volume.owner[row]])
+    above: cython.longlong = volume.above[volume.owner[row]]
+    alone: cython.double = volume.apart[row] + star
     is_loaded: cython.bint = volume.is_loaded[row]
     if not _exceeds(volume, row) and not is_loaded:
         return 0
     for i in range(volume.most + 2):
-        volume.total[0, i] = alone
+        volume.total[0, i] = alone - star * volume.load[i] * above
     for b in range(1, min(volume.levels, volume.most) + 1):
         most = 0
         for i in range(b - 1, volume.most + 2):  # an edge from v bears 2 b - 1 for every unit
-            gain = volume.added[row, b, i] if is_loaded else 0.0
+            gain = star * max(0.0, 1 - volume.load[i] * (2 * b - 1 + 2 * above))
+            if is_loaded:
+                gain += volume.added[row, b, i]
             most = max(most, volume.load[i] * volume.excess[b] + gain)
             volume.total[b, i] = max(gain, most - volume.load[i] * volume.excess[b])
         alone = max(alone, volume.total[b, volume.most + 1])
@@ -164,7 +185,7 @@ def _exceeds(volume: Volume, row: cython.Py_ssize_t) -> cython.bint:
     """Whether any ball has more vertices than there are cells for it: count them, and by how many they are too many."""
     b: cython.Py_ssize_t
     cells: cython.longlong
-    volume.is_weighed = volume.is_loaded[row]
+    volume.is_weighed = volume.is_loaded[row] or volume.star[volume.owner[row]] > 0
     volume.levels = volume.height[row]
     for b in range(1, volume.most + 1):
         volume.count[row, b] += volume.leaves[row]
