@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnx.inliner
 import onnx.reference
 import onnx.version_converter
 from onnx import TensorProto, numpy_helper
@@ -152,6 +153,10 @@ _OWN: Final = [
 ]
 
 
+#: Operators that make floats where nothing is said.
+_WINDOWS: Final = {"HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix"}
+
+
 def doubled(model: Any) -> Any:
     """Return a copy of a model whose floating numbers all are of double precision."""
     copy = onnx.ModelProto()
@@ -186,7 +191,7 @@ def double_node(node: Any) -> Any:
 def _double_nodes(nodes: Any) -> None:
     for node in nodes:
         for item in node.attribute:
-            if item.name in {"to", "dtype"} and item.i in _FLOATS:
+            if item.name in {"to", "dtype", "output_datatype"} and item.i in _FLOATS:
                 item.i = TensorProto.DOUBLE
             elif node.op_type == "Constant" and item.name in {"value_float", "value_floats"}:
                 numbers = np.array(item.f if item.name == "value_float" else list(item.floats), np.float64)
@@ -196,6 +201,8 @@ def _double_nodes(nodes: Any) -> None:
             elif item.type == onnx.AttributeProto.GRAPH:
                 _double_nodes(item.g.node)
                 _double_graph(item.g)
+        if node.op_type in _WINDOWS and all(item.name != "output_datatype" for item in node.attribute):
+            node.attribute.append(onnx.helper.make_attribute("output_datatype", TensorProto.DOUBLE))
         if node.op_type == "ConstantOfShape" and not node.attribute:
             node.attribute.append(onnx.helper.make_attribute("value", numpy_helper.from_array(np.zeros(1))))
 
@@ -394,6 +401,8 @@ def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array
     Raises :class:`InputError` if neither can.
     """
     names = [value.name for value in model.graph.output]
+    if model.functions:  # of which the reference knows those that come before it asks for them
+        model = onnx.inliner.inline_local_functions(model)
     copy = doubled(model)
     del copy.graph.value_info[:]
     errors = []

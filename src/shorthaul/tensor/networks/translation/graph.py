@@ -17,8 +17,8 @@ from shorthaul.core.files.arrays import MOST_AXES
 from shorthaul.tensor.networks.translation.agreement import expect_names
 from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, evaluator_of, made_in_place
 from shorthaul.tensor.networks.translation.long_rows import LongRows, put_together, taken_apart
-from shorthaul.tensor.networks.translation.rewriting import mended, rewritten, shapes_of
-from shorthaul.tensor.networks.translation.subgraphs import branch, captured, unrolled
+from shorthaul.tensor.networks.translation.rewriting import is_inlined, mended, rewritten, shapes_of
+from shorthaul.tensor.networks.translation.subgraphs import branch, captured, unrolled, without_sequences
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -30,7 +30,6 @@ _LARGEST_KEPT_BYTES: Final = 2**16
 #: The version of ONNX' file format since which constants need not be inputs.
 _INITIALIZERS_KNOWN: Final = 4
 #: Operators that ONNX defines by others, and that this reader knows through those only.
-_INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState")
 #: Bits of an element by the number of its ONNX type.
 _BITS: Final = {
     1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 8: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128,
@@ -227,7 +226,7 @@ class _Reader:
             while self._mend():
                 self._infer()
             # What is written anew has shapes first, then it is told what of it is constant.
-            if not (self._rewrite() or self._fold() or self._assume_shapes()):
+            if not (self._rewrite() or self._fold() or self._unlist() or self._assume_shapes()):
                 break
         graph = self.model.graph
         constants = {tensor.name for tensor in graph.initializer} | self.constants
@@ -243,11 +242,13 @@ class _Reader:
     def _opset(self) -> int:
         return max((item.version for item in self.model.opset_import if item.domain in {"", "ai.onnx"}), default=1)
 
+    def _unlist(self) -> bool:
+        return without_sequences(self.onnx, self.model.graph, self.shapes, self.values, self._opset())
+
     def _inline(self) -> None:
         """Put operators that are known through others only in place."""
         graph = self.model.graph
-        listed = {(node.domain, node.op_type) for node in graph.node}
-        inlined = [(domain, name) for domain, name in sorted(listed) if domain in {"", "ai.onnx"} and name in _INLINED]
+        inlined = sorted({(node.domain, node.op_type) for node in graph.node if is_inlined(node, self.shapes)})
         if not inlined:
             return
         known = {value.name for value in (*graph.input, *graph.value_info)}

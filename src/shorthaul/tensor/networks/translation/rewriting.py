@@ -16,7 +16,17 @@ from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
 _DOMAIN: Final = "com.microsoft"
 #: Places along an axis, at most, of which constants are written.
 _MOST_PLACES: Final = 2**24
+_INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState")
 _ACTIVATION: Final = {"Clip": ("min", "max"), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
+
+
+def is_inlined(node: Any, shapes: Mapping[str, Shape]) -> bool:
+    """Return whether an operator is known through others only, as ONNX defines it.
+
+    Its definition of ``AffineGrid`` does not hold for a single image, whose axis it squeezes away.
+    """
+    is_alone = node.op_type == "AffineGrid" and shapes.get(node.input[0], (1,))[:1] == (1,)
+    return node.domain in {"", "ai.onnx"} and node.op_type in _INLINED and not is_alone
 
 
 def rewritten(onnx: Any, node: Any, name: str, known: Known, opset: int) -> Writer | None:

@@ -1,13 +1,17 @@
-"""Graphs inside of nodes: branches put in place, loops of a known count unrolled, and what they read from around."""
+"""Graphs inside of nodes: branches put in place, loops of a known count unrolled, and what they read from around.
+
+Lists of tensors, and tensors that may be missing, are the tensors in them, where it is known which these are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shorthaul.tensor.networks.translation.writing import Known
+from shorthaul.tensor.networks.translation.writing import Known, Shape
 
 #: Nodes that the steps of a loop have in all, at most, where they are written one after the other.
 _MOST_NODES: Final = 512
@@ -157,3 +161,119 @@ class _Steps:
                 self.nodes.append(helper.make_node("Unsqueeze", inputs, apart[-1:], apart[-1], **more))
             if output:
                 self.nodes.append(helper.make_node("Concat", apart, [output], f"{output}/all", axis=axis))
+
+
+def without_sequences(
+    onnx: Any, graph: Any, shapes: Mapping[str, Shape], values: Mapping[str, NDArray[Any]], opset: int
+) -> bool:
+    """Write nodes that take tensors out of a list anew, as ones of those tensors; return whether there are such.
+
+    What is not known stays, and the nodes that make its list.
+    """
+    reading = _Lists(onnx, shapes, values, opset, {node.name for node in graph.node})
+    nodes = []
+    for node in graph.node:
+        try:
+            nodes += list(reading.written(node))
+        except (IndexError, KeyError, TypeError, ValueError):
+            nodes.append(node)
+    if reading.changed:
+        used = {value.name for value in graph.output}
+        kept = []
+        for node in reversed(nodes):
+            if node.output[0] not in reading.lists or node.output[0] in used:
+                kept.append(node)
+                used.update(node.input)
+        del graph.node[:]
+        graph.node.extend(reversed(kept))
+        graph.initializer.extend(reading.constants)
+    return reading.changed
+
+
+class _Lists:
+    """The lists of a graph by name, as names of tensors in order."""
+
+    def __init__(
+        self, onnx: Any, shapes: Mapping[str, Shape], values: Mapping[str, Any], opset: int, names: set[str]
+    ) -> None:
+        self.names = names
+        self.onnx, self.shapes, self.values, self.opset = onnx, shapes, values, opset
+        self.lists: dict[str, list[str]] = {}
+        self.present = set(shapes)
+        self.constants: list[Any] = []
+        self.changed = False
+
+    def written(self, node: Any) -> Iterator[Any]:
+        """Yield what stands for a node; it stays where a list that it makes may be asked for as such."""
+        kind, inputs = node.op_type if node.domain in {"", "ai.onnx"} else "", list(node.input)
+        given = {item.name: self.onnx.helper.get_attribute_value(item) for item in node.attribute}
+        output = node.output[0] if node.output else ""
+        known = self.lists.get(inputs[0]) if inputs else None
+        if kind == "SequenceInsert" and not self.values.get(inputs[0], np.ones(1)).size:  # an empty one is a constant
+            known = []
+        if kind == "SequenceConstruct":
+            self.lists[output] = inputs
+        elif kind == "SplitToSequence":
+            yield from self._split(node, int(given.get("axis", 0)), keeps=bool(given.get("keepdims", 1)))
+        elif kind == "SequenceInsert" and known is not None:
+            at = self._place(inputs[2]) if len(inputs) > 2 else len(known)
+            self.lists[output] = [*known[:at], inputs[1], *known[at:]]
+        elif kind == "SequenceErase" and known is not None:
+            at = (self._place(inputs[1]) if len(inputs) > 1 else -1) % len(known)
+            self.lists[output] = known[:at] + known[at + 1 :]
+        else:
+            yield from self._taken(node, kind, known, given)
+            return
+        yield node
+
+    def _taken(self, node: Any, kind: str, known: list[str] | None, given: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield what stands for a node that makes a tensor of a list, or of one that may be missing."""
+        make, output = self.onnx.helper.make_node, node.output[0] if node.output else ""
+        if kind == "SequenceAt" and known is not None:
+            yield make("Identity", [known[self._place(node.input[1])]], [output], name=node.name)
+        elif kind == "ConcatFromSequence" and known:
+            axis, parts = int(given["axis"]), list(known)
+            if given.get("new_axis", 0):
+                parts = [f"{output}/{number}" for number in range(len(known))]
+                for part, one in zip(parts, known, strict=True):
+                    yield from self._with_axes("Unsqueeze", one, part, axis)
+            yield make("Concat", parts, [output], name=node.name, axis=axis)
+        elif kind in {"Optional", "OptionalGetElement"} and node.input and node.input[0] in self.present:
+            yield make("Identity", [node.input[0]], [output], name=node.name)
+            self.present.add(output)
+        else:
+            yield node
+            return
+        self.changed = True
+
+    def _split(self, node: Any, axis: int, *, keeps: bool) -> Iterator[Any]:
+        """Yield the parts of a tensor, and take note of their list."""
+        source, name = node.input[0], node.output[0]
+        size = self.shapes[source][axis]
+        sizes = [1] * size
+        if len(node.input) > 1 and node.input[1]:
+            asked, keeps = self.values[node.input[1]], True
+            each = int(asked) if asked.ndim == 0 else 0
+            sizes = [min(each, size - at) for at in range(0, size, each)] if each else asked.tolist()
+        parts = [f"{name}/{number}" for number in range(len(sizes))]
+        made = parts if keeps else [f"{part}/row" for part in parts]
+        self.lists[name] = parts
+        if f"{name}/split" in self.names:
+            return
+        if self.opset < 13:
+            yield self.onnx.helper.make_node("Split", [source], made, name=f"{name}/split", axis=axis, split=sizes)
+        else:
+            self.constants.append(self.onnx.numpy_helper.from_array(np.array(sizes, np.int64), f"{name}/sizes"))
+            yield self.onnx.helper.make_node("Split", [source, f"{name}/sizes"], made, name=f"{name}/split", axis=axis)
+        for row, part in zip(made, parts, strict=True) if not keeps else ():
+            yield from self._with_axes("Squeeze", row, part, axis)
+
+    def _with_axes(self, kind: str, source: str, output: str, axis: int) -> Iterator[Any]:
+        if self.opset < 13:
+            yield self.onnx.helper.make_node(kind, [source], [output], name=output, axes=[axis])
+            return
+        self.constants.append(self.onnx.numpy_helper.from_array(np.array([axis], np.int64), f"{output}/axes"))
+        yield self.onnx.helper.make_node(kind, [source, f"{output}/axes"], [output], name=output)
+
+    def _place(self, name: str) -> int:
+        return int(self.values[name])

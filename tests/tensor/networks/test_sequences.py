@@ -1,0 +1,71 @@
+"""Lists of tensors: what is taken out of them is known, so nothing of them is left in a plan."""
+
+from __future__ import annotations
+
+import onnx.parser
+import pytest
+
+from shorthaul import tensor
+
+_MACHINE = "cortex-m7"
+_BODIES = {
+    "rows of a split": """
+        s = SplitToSequence <axis = 1, keepdims = 0> (x)
+        at = Constant <value = int64 {-1}> ()
+        a = SequenceAt(s, at)
+        y = Relu(a)""",
+    "parts of several sizes": """
+        sizes = Constant <value = int64[2] {1, 3}> ()
+        s = SplitToSequence <axis = 0> (x, sizes)
+        at = Constant <value = int64 {1}> ()
+        a = SequenceAt(s, at)
+        y = Relu(a)""",
+    "parts of two, the last one less": """
+        size = Constant <value = int64 {3}> ()
+        s = SplitToSequence <axis = 0> (x, size)
+        at = Constant <value = int64 {1}> ()
+        a = SequenceAt(s, at)
+        y = Relu(a)""",
+    "stacked": """
+        a = Relu(x)
+        b = Neg(x)
+        s = SequenceConstruct(a, b)
+        y = ConcatFromSequence <axis = 1, new_axis = 1> (s)""",
+    "built up": """
+        a = Relu(x)
+        b = Neg(x)
+        none = SequenceEmpty()
+        one = SequenceInsert(none, a)
+        first = Constant <value = int64 {0}> ()
+        two = SequenceInsert(one, b, first)
+        three = SequenceInsert(two, x)
+        s = SequenceErase(three, first)
+        y = ConcatFromSequence <axis = 0> (s)""",
+}
+
+
+def model(body: str, opset: int) -> onnx.ModelProto:
+    text = f'<ir_version: 7, opset_import: ["" : {opset}]> g (float[4,6] x) => (float y) {{ {body} }}'
+    found = onnx.parser.parse_model(text)
+    found.graph.output[0].type.tensor_type.ClearField("shape")
+    return found
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize("name", _BODIES)
+def test_what_is_taken_out_of_a_list(name: str, opset: int) -> None:
+    found = tensor.run(model(_BODIES[name], opset), machine=_MACHINE)
+    assert found.check.ok
+    assert not [remark for remark in found.check.remarks if "not known" in remark]
+    assert found.extra["run"]["largest_error"] == 0.0
+
+
+def test_a_place_that_is_not_known_leaves_the_list() -> None:
+    body = """s = SplitToSequence <axis = 0> (x)
+        at = Cast <to = 7> (where)
+        a = SequenceAt(s, at)
+        y = Relu(a)"""
+    given = model(body, 13)
+    given.graph.input.append(onnx.helper.make_tensor_value_info("where", onnx.TensorProto.INT32, []))
+    remarks = tensor.plan(given, machine=_MACHINE).check.remarks
+    assert any("SequenceAt is not known" in remark for remark in remarks)
