@@ -111,8 +111,9 @@ class _Polishing:
         if (tokens != least).any() and options.capacity_rule != "atomic-firing":
             few = Problem(replace(instance, delay=tokens))
             self.loads.append(_Loads(Loads(few, able, counts, fixed, flips, common), frugal=True))
-        #: Where few tokens have a turn of their own, and list schedules with them: trees decide nothing.
-        self.is_open = len(self.loads) > 1
+        size = int((least * instance.token_bytes).sum())
+        #: Where few tokens have turns of their own and memories are soon full: schedules with others seldom fit.
+        self.is_open = len(self.loads) > 1 and size > tuning.SCARCE * _near_memory(instance)
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.atomic = options.capacity_rule == "atomic-firing"
@@ -178,7 +179,7 @@ class _Polishing:
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
         moves = tuning.SOON_MOVES if self.is_soon else self.first_moves << longer
         hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
-        loads = self.loads[number % tuning.FRUGAL_TURNS > 0 if self.is_open else 0]
+        loads = self.loads[number % tuning.FRUGAL_TURNS > 0 if self.is_open else number % len(self.loads)]
         least_bytes = min(
             (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
         )
@@ -290,7 +291,7 @@ class _Polishing:
             if solved is None:
                 continue
             self._add(solved.point)
-            least = solved.least * (1 + tuning.FRUGAL_GAIN * candidate.frugal)
+            least = solved.least * (1 + tuning.FRUGAL_GAIN * (self.is_open and candidate.frugal))
             if least < self._rival(candidate) and solved.point.period > least:
                 self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
@@ -356,7 +357,7 @@ class _Polishing:
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
         if candidate.frugal or (candidate.small and candidate.tries == 0 and self.is_large and not self.atomic):
-            return self._solved_within(candidate, mapping, tasks)
+            return self._solved_within(candidate, mapping, tasks, effort)
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
         try:
@@ -404,10 +405,10 @@ class _Polishing:
         )  # fmt: skip
 
     def _solved_within(
-        self, candidate: Candidate, mapping: Decisions, tasks: int
+        self, candidate: Candidate, mapping: Decisions, tasks: int, effort: float
     ) -> Solved | None:  # fmt: skip
         """Return what a mapping leads to with buffers of few tokens: a list schedule first, later a better one."""
-        is_list = candidate.frugal and candidate.point is None
+        is_list = self.is_open and candidate.point is None
         self.search.spend(tasks / (tuning.LISTED_TASKS if is_list else tuning.SOLVED_TASKS) / (1 + candidate.small))
         application, platform = self.instance.application, self.instance.platform
         try:
@@ -420,10 +421,14 @@ class _Polishing:
         if memory is None:
             return None
         net = mapped(application, platform, network, mapping.binding, memory)
-        least = int(period_bound(net).value)
+        least, rival = int(period_bound(net).value), self._rival(candidate)
+        schedule: Schedule | None
         if candidate.point is None:
             listed = list_schedule(net, tokens, self.search)
             schedule = None if listed is None else Schedule(*listed, least)
+        elif not self.is_open:
+            search, most = self.search.within(effort), None if rival == math.inf else int(rival)
+            schedule = modulo_schedule_within(net, least, search, candidate.point, tokens, most=most)
         else:
             moves = tuning.FRUGAL_MOVES << (candidate.tries - 1)
             part = self.search.within(tuning.FRUGAL_PART * self.search.left())
@@ -438,6 +443,12 @@ class _Polishing:
 def _effort(tasks: int) -> float:
     """Return the effort of the first exact solve of a mapping."""
     return float(tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS)
+
+
+def _near_memory(instance: Instance) -> int:
+    """Return the bytes of all memories of cores and tiles."""
+    tiles = instance.platform.tiles
+    return sum(tile.tile_memory_bytes + sum(core.local_bytes for core in tile.cores) for tile in tiles)
 
 
 def _all_replaceable(instance: Instance) -> bool:
