@@ -112,8 +112,9 @@ class _Polishing:
             few = Problem(replace(instance, delay=tokens))
             self.loads.append(_Loads(Loads(few, able, counts, fixed, flips, common), frugal=True))
         size = int((least * instance.token_bytes).sum())
-        #: Where few tokens have turns of their own and memories are soon full: schedules with others seldom fit.
-        self.is_open = len(self.loads) > 1 and size > tuning.SCARCE * _near_memory(instance)
+        most_tasks, share = tuning.SCARCE
+        #: Where few tokens have turns of their own, memories are soon full, and exact schedules take long.
+        self.is_open = len(self.loads) > 1 and tasks > most_tasks and size > share * _near_memory(instance)
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.atomic = options.capacity_rule == "atomic-firing"
