@@ -21,6 +21,7 @@ from shorthaul.affine.check.lifetime_argument import waiting_of
 from shorthaul.affine.check.moments import wrong_moments
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.bound import bound_of as as_bound
 from shorthaul.graphs.replay import belady_loads
@@ -117,3 +118,10 @@ def test_false_relations_are_refused(stated: Part, name: str, change: str) -> No
     first, *others = part["intervals"]
     false = {**part, "intervals": [{**first, name: change}, *others]}
     assert list(wrong_moments(waiting_of(false, reads), reads))
+
+
+def test_statements_without_instances_are_passed_over() -> None:
+    """As graphs of sums in any order have them, where a sum goes on in another statement."""
+    step = "s = 1; for (int i = 0; i < N; i++) s += x[i] * y[i]; s = s + z[t]; for (int i = 0; i < N; i++) x[i] = y[i] / s;"
+    bound = lower_bound(step_program(step), BoundOptions(reassociate=True), sizes={"T": 9, "N": 9, "S": 5})
+    assert bound.value({"T": 9, "N": 9, "S": 5}) >= 18

@@ -158,7 +158,7 @@ def _of_statement(reach: Reachability, name: str) -> Iterator[tuple[_Steps, Inte
             if free in (axis, line):
                 continue
             events = _at_places(name, width, domain, axis, line)
-            for order in (1, -1):
+            for order in (1, -1) if not events.is_empty() else ():
                 steps = _Steps(reach.flow, events, axis, line, order)
                 whole = _between_sets(reach, steps)
                 if whole is not None:
