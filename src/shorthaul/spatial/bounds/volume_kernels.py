@@ -213,6 +213,12 @@ def _missed(b: cython.longlong, tall: cython.longlong, missed: cython.longlong) 
     (b, 0) and (b - 1, 0). Two children side by side miss a quarter of the cells, 2 b + 1 with these. If they
     are opposite, (1, 0) and (-1, 0), each in turn misses two cells in each of three directions in which it has no tall
     child: (b, 0) and (b - 1, 0), (1, b - 1) and (1, b - 2), (1, 1 - b) and (1, 2 - b).
+
+    Where these edges are longer, shorten one by a hop, those of grandchildren first: all below it moves by one cell,
+    and uncovers as many cells as it has runs on the lines along its way. A grandchild u has 2 b(u) + 1, one on each
+    line. A child u has no more: the cells that its children reach, b(u) - 1 hops from themselves, are one run on every
+    line less than b(u) - 1 from it; of the two lines on one side beyond, the nearer has two runs only if the farther
+    has none. Vertices that come to share a cell on the way do no harm: the count above is of directions.
     """
     if b < 2 or tall > 3:
         return 0
