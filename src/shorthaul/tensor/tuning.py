@@ -66,6 +66,8 @@ COLUMNS_PER_EFFORT: Final = 20_000
 #: (0.5 s of processor time at 80 operators, 2 s at 152, 15 to 36 of effort at 2,000).
 PARTS_EFFORT_PER_OPERATOR: Final = 0.005
 PARTS_EFFORT_PER_SQUARE: Final = 5e-6
+#: Groups asked whether they support a set of deeds, per effort (0.35 us each).
+SUPPORTS_PER_EFFORT: Final = 3_000_000
 #: Granularities evaluated per effort, and tiles outlined, to prove the least latency of a column.
 EXHAUSTED_PER_EFFORT: Final = 3_000_000
 #: Nodes of the diagram of all groups above which there is no linear program, and groups in the making in one pricing.

@@ -28,6 +28,7 @@ from shorthaul.tensor.bounds.groups.ordering import (
 from shorthaul.tensor.bounds.prices import Prices
 from shorthaul.tensor.bounds.repeats import Repeats
 from shorthaul.tensor.model import Problem
+from shorthaul.tensor.tuning import SUPPORTS_PER_EFFORT
 
 #: A set is asked for if its supports lack this much of a unit.
 _LACKING: Final = 0.02
@@ -85,7 +86,9 @@ def _ordered(program: Program, search: Search, latency: float) -> Ordering:
             break
         chosen = [(deeds_of(program.problem, *column[:3]), amount) for column, amount in columns]
         more = Ordering(
-            _fresh(repeats.supports(unsupported(program.problem, program.diagram.later, chosen)), ordering.supports),
+            _fresh(
+                repeats.supports(unsupported(program.problem, program.diagram.later, chosen, search)), ordering.supports
+            ),
             _fresh(repeats.successions(outnumbered(chosen)), ordering.successions),
         )
         if not any(more):
@@ -162,7 +165,29 @@ def _apart(sets: list[frozenset[int]], keeping: dict[frozenset[int], float]) -> 
     return parts
 
 
-def unsupported(problem: Problem, later: frozenset[int], chosen: _Amounts) -> list[Deeds]:
+class _Supports:
+    """The groups of a solution by what they do; ``looked_at`` counts those asked whether they support a set."""
+
+    def __init__(self, chosen: _Amounts) -> None:
+        self._chosen = chosen
+        self._doing: dict[Deed, list[int]] = {}
+        for number, (group, _) in enumerate(chosen):
+            for deed in group.does:
+                self._doing.setdefault(deed, []).append(number)
+        self.looked_at = 0
+
+    def of(self, deeds: Deeds) -> list[tuple[GroupDeeds, float]]:
+        """Return the groups that support a set."""
+        numbers = sorted({number for deed in deeds for number in self._doing.get(deed, ())})
+        self.looked_at += len(numbers)
+        return [self._chosen[number] for number in numbers if self._chosen[number][0].needs.isdisjoint(deeds)]
+
+    def amount(self, deeds: Deeds) -> float:
+        """Return what the supports of a set come to."""
+        return sum(amount for _, amount in self.of(deeds))
+
+
+def unsupported(problem: Problem, later: frozenset[int], chosen: _Amounts, search: Search | None = None) -> list[Deeds]:
     """Return sets of which every plan does a deed, and whose supports come to less than a unit.
 
     Groups of at least a certain amount do what they can, one after the other. What they cannot do
@@ -172,17 +197,20 @@ def unsupported(problem: Problem, later: frozenset[int], chosen: _Amounts) -> li
     asked += [Deed(STORED, tensor) for index in sorted(later) for tensor in problem.operators[index].inputs]
     asked = [deed for deed in asked if deed.kind == RUN or problem.producer[deed.number] is not None]
     found: dict[Deeds, None] = {}
+    supports = _Supports(chosen)
     for least in sorted({round(amount, 6) for _, amount in chosen}, reverse=True):
         done: set[Deed] = set()
         for goal in asked:
             _do(done, [group for group, amount in chosen if amount >= least - 1e-6])
             if goal in done:
                 continue
-            deeds = _reduced(_lacking(goal, done, chosen), goal, chosen)
-            if _support(deeds, chosen) < 1 - _LACKING:
+            deeds = _reduced(_lacking(goal, done, supports), goal, supports)
+            if supports.amount(deeds) < 1 - _LACKING:
                 found[deeds] = None
                 done |= deeds
             done.add(goal)
+    if search is not None:
+        search.spend(supports.looked_at / SUPPORTS_PER_EFFORT)
     return [*found]
 
 
@@ -195,23 +223,21 @@ def _do(done: set[Deed], groups: Iterable[GroupDeeds]) -> None:
             done |= group.does
 
 
-def _lacking(goal: Deed, done: set[Deed], chosen: _Amounts) -> Deeds:
+def _lacking(goal: Deed, done: set[Deed], supports: _Supports) -> Deeds:
     """Return a set that holds ``goal``, and of every group that would support it a deed that it needs, if not done."""
     deeds = frozenset([goal])
     while True:
-        ways = [group.needs - done for group, _ in chosen if group.supports(deeds) and not group.needs <= done]
+        ways = [group.needs - done for group, _ in supports.of(deeds) if not group.needs <= done]
         if not ways:
             return deeds
-        deeds = min((deeds | {need} for need in ways[0]), key=lambda more: (_support(more, chosen), sorted(more)))
+        deeds = min((deeds | {need} for need in ways[0]), key=lambda more: (supports.amount(more), sorted(more)))
 
 
-def _reduced(deeds: Deeds, goal: Deed, chosen: _Amounts) -> Deeds:
+def _reduced(deeds: Deeds, goal: Deed, supports: _Supports) -> Deeds:
     """Return a set without deeds but for the goal that others do not need, so that fewer groups support it."""
+    amount = supports.amount(deeds)
     for deed in sorted(deeds - {goal}):
-        if _support(deeds - {deed}, chosen) <= _support(deeds, chosen):
-            deeds -= {deed}
+        less = supports.amount(deeds - {deed})
+        if less <= amount:
+            deeds, amount = deeds - {deed}, less
     return deeds
-
-
-def _support(deeds: Deeds, chosen: _Amounts) -> float:
-    return sum(amount for group, amount in chosen if group.supports(deeds))
