@@ -18,7 +18,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.orders.placement import Placement, Row, placement_map
 from shorthaul.affine.orders.turns import least_delays, reachable
-from shorthaul.affine.tuning import LARGEST_SKEW
+from shorthaul.affine.tuning import LARGEST_SKEW, STEPS_PER_SIGN
 
 #: The distances between what is computed and what reads it, by both statements.
 _Distances = Mapping[tuple[str, str], list[isl.Set]]
@@ -85,7 +85,7 @@ def _distances(flow: DataFlow, rows: Placement, sizes: Mapping[str, int]) -> _Di
     result: dict[tuple[str, str], list[isl.Set]] = {}
     for item in flow.flows:
         if item.source in rows and item.sink in rows:
-            effort.step()
+            effort.step(STEPS_PER_SIGN)
             ends = [
                 placement_map(name, len(program.by_name[name].iterators), tuple(rows[name]), program.parameters)
                 for name in (item.source or "", item.sink)
@@ -103,7 +103,7 @@ def _least(distances: _Distances, factors: tuple[int, ...]) -> dict[tuple[str, s
     along = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
     result = {}
     for both, items in distances.items():
-        effort.step()
+        effort.step(STEPS_PER_SIGN)
         ends = [item.apply(along).dim_min_val(0) for item in items]
         if not all(end.is_int() for end in ends):
             return None
