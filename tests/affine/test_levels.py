@@ -14,7 +14,7 @@ import shorthaul
 from shorthaul.affine.formats.plans import load_plan, save_plan
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
-from shorthaul.affine.orders.levels import at_levels
+from shorthaul.affine.orders.memories.levels import at_levels
 from shorthaul.affine.orders.upper_bound import AnyStep
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tile_order import tiled_order

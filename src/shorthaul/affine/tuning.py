@@ -215,6 +215,8 @@ LARGEST_SHORT_FORM = 1_000
 MOST_BOX_ROUNDS = 12
 #: Edges to both sides of the present one that are tried with exact counts.
 MOST_EDGES_NEAR = 4
+#: Ratio of the steps along which tiles around others march that are compared.
+NESTED_MARCH_RATIO = 1.25
 #: Places along one coordinate at which tiles may begin.
 MOST_PLANES = 10_000
 #: Instances in a box and those around it that are looked at one by one, for what is alive there.

@@ -20,7 +20,8 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.boxes.storage import Storage, last_values
-from shorthaul.affine.orders.levels import LevelOrder
+from shorthaul.affine.orders.memories.levels import LevelOrder
+from shorthaul.affine.orders.memories.nested import NestedStep, nested
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
@@ -127,9 +128,14 @@ def _for_memory(
         return None
     derived.add(step.names)
     capacity = step.capacity if isinstance(step, FixedStep) else sizes["S"]
+    if isinstance(step, NestedStep):
+        capacity = step.capacities[-1]
     conflicts = Conflicts(flow.program, Storage(flow).accesses(), known)
     made = in_memory(plain_of(step), conflicts, {**sizes, "S": capacity})
-    return FixedStep(made, capacity) if made is not None and isinstance(step, FixedStep) else made  # type: ignore[arg-type]
+    if isinstance(step, NestedStep) and isinstance(made, Step):
+        return nested(made, step.capacities, step.sizes) or FixedStep(made, capacity)
+    several = isinstance(step, FixedStep | NestedStep)
+    return FixedStep(made, capacity) if made is not None and several else made  # type: ignore[arg-type]
 
 
 def _put_in_rows(

@@ -17,6 +17,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
+from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.splitting import Split
@@ -102,7 +103,7 @@ def nest_of(
         return writer.nest(step.names, writer.in_boxes(step))
     if isinstance(step, PassedStep):
         return writer.nest(step.names, writer.in_pieces(step))
-    if isinstance(step, BorderedStep):
+    if isinstance(step, BorderedStep | NestedStep):
         return writer.nest(step.names, writer.tiled(step))
     plain = step if isinstance(step, Step) else step.plain
     cut = step.cut(parameters, capacity) if isinstance(step, PanelStep) else None
@@ -142,6 +143,7 @@ class _Writer:
         self.sizes: dict[str, int] = {}
         self._tiles: dict[int, dict[int, str] | None] = {}
         self._boxes: dict[int, list[str | None]] = {}
+        self._grids: dict[int, list[str]] = {}
         iterators = {name for item in program.statements for name in item.iterators}
         self.taken = {*program.parameters, *program.arrays, *program.code.macros, *iterators}
 
@@ -150,7 +152,7 @@ class _Writer:
         length = max((len(item.entries) for item in drafts), default=0)
         return Nest(tuple(names), tuple(self._part(item, length) for item in drafts), self.sizes, remark, length)
 
-    def tiled(self, step: Step | BorderedStep) -> list[_Draft]:
+    def tiled(self, step: Step | BorderedStep | NestedStep) -> list[_Draft]:
         """Return the statements of a step in its tiles."""
         return [_Draft(name, name, self._entries(step, name, name)) for name in step.names]
 
@@ -226,10 +228,12 @@ class _Writer:
             for at, tile in zip(box.loops, self._boxes[id(step)], strict=True)
         ]
 
-    def _entries(self, step: Step | BoxStep | BorderedStep, name: str, statement: str) -> list[_Entry]:
+    def _entries(self, step: Step | BoxStep | BorderedStep | NestedStep, name: str, statement: str) -> list[_Entry]:
         """Return what a statement is sorted by; nothing: program order."""
         if isinstance(step, BoxStep):
             return self._box_entries(step, name, statement)
+        if isinstance(step, NestedStep):
+            return self._nested_entries(step, name, statement)
         if step.phase is None or step.policy is None or (isinstance(step, Step) and self._keeps_nothing(step)):
             return []
         order = step.policy.order
@@ -247,6 +251,15 @@ class _Writer:
         origins = [_Entry(f"{texts[at]} + {moved.get(at, 0)}", tiles[at]) for at in order.tiled]
         inner = [texts[at] for at in order.inner] if self.inside is None else self.inside[name]
         return [*outer, *origins, *map(_Entry, inner)]
+
+    def _nested_entries(self, step: NestedStep, name: str, statement: str) -> list[_Entry]:
+        assert step.plain.phase is not None
+        if id(step) not in self._grids:
+            self._grids[id(step)] = [self._new(edge) for _, edge in step.cuts]
+        texts = [row.text(self._iterators(statement)) for row in step.plain.phase.placement[name]]
+        inner = [texts[at] for at in step.policy.order.inner] if self.inside is None else self.inside[name]
+        grids = zip(step.cuts, self._grids[id(step)], strict=True)
+        return [*(_Entry(texts[at], tile) for (at, _), tile in grids), *map(_Entry, inner)]
 
     def _keeps_nothing(self, step: Step) -> bool:
         """True if tiles load as much as program order, in which every use is loaded."""

@@ -32,6 +32,7 @@ from shorthaul.affine.integer_sets.subspaces import rational_solution
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import Border, BorderedStep, within
 from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.placement import Loops, Row, placement_map
 from shorthaul.affine.orders.tile_policy import Phase, memory_axis
 from shorthaul.affine.orders.tile_steps import Step
@@ -77,8 +78,10 @@ def in_rows(step: AnyStep, capacity: int, conflicts: Conflicts) -> Rows | None:
         if found is None or isinstance(found.step, FixedStep):
             return found
         return replace(found, step=FixedStep(found.step, step.capacity))
-    if not isinstance(step, Step | BorderedStep) or step.phase is None or step.policy is None:
+    if not isinstance(step, Step | BorderedStep | NestedStep) or step.phase is None or step.policy is None:
         return None
+    if isinstance(step, NestedStep):
+        capacity = step.capacities[-1]
     inside = _Inside(conflicts.program, step.phase, step.policy.order)
     if not step.policy.order.tiled or not inside.is_skewed:
         return None
@@ -87,7 +90,8 @@ def in_rows(step: AnyStep, capacity: int, conflicts: Conflicts) -> Rows | None:
             needed = _needed(step, inside, choice, capacity)
             if needed is None or needed.more > ROWS_SHARE * capacity:
                 continue
-            fits = needed.held + needed.more <= capacity
+            # larger memories of tiles within tiles hold what rows need too
+            fits = needed.held + needed.more <= capacity and not (needed.more and isinstance(step, NestedStep))
             made = step if fits else _smaller(step, capacity - needed.more)
             needed = None if made is None else _needed(made, inside, choice, capacity)
             if made is not None and needed is not None and needed.held + needed.more <= capacity:
@@ -108,11 +112,14 @@ def _needed(step: AnyStep, inside: _Inside, found: _Choice, capacity: int) -> _W
         plain, chosen = step.step, step.capacity
     else:
         plain, chosen = step, capacity
-    assert isinstance(plain, Step | BorderedStep)
+    assert isinstance(plain, Step | BorderedStep | NestedStep)
     assert plain.phase is not None
     assert plain.policy is not None
     if isinstance(plain, BorderedStep):
         phase, tiles, live, borders = plain.inside, plain.tiles, plain.live, plain.borders
+    elif isinstance(plain, NestedStep):
+        phase, tiles, borders = plain.phase, plain.tiles[-1], ()
+        live = float(plain.room)
     else:
         edge = plain.phase.edge(plain.policy, chosen)
         if not edge:
@@ -124,8 +131,10 @@ def _needed(step: AnyStep, inside: _Inside, found: _Choice, capacity: int) -> _W
     return None if more is None else _Words(ceil(live), more)
 
 
-def _smaller(step: Step | BorderedStep, capacity: int) -> AnyStep | None:
+def _smaller(step: Step | BorderedStep | NestedStep, capacity: int) -> AnyStep | None:
     """Return a phase in tiles for ``capacity`` words."""
+    if isinstance(step, NestedStep):
+        return step.with_less(step.capacities[-1] - capacity)
     return within(step, capacity) if isinstance(step, BorderedStep) else FixedStep(step, capacity)
 
 

@@ -27,6 +27,7 @@ from shorthaul.affine.orders.joining.lockstep import two_steps
 from shorthaul.affine.orders.joining.panels import with_first_panels
 from shorthaul.affine.orders.joining.phases import in_runs, joined
 from shorthaul.affine.orders.joining.turns import SizedGroups, read_in_every_step
+from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.around import passed_elements
 from shorthaul.affine.orders.pieces.folded import folded
@@ -207,7 +208,7 @@ class Boxes:
 
         What a loop has passed is placed behind the rest; of what reads the same crosswise, one where the other is.
         """
-        if isinstance(step, FixedStep | PassedStep):
+        if isinstance(step, FixedStep | PassedStep | NestedStep):
             return step
         # emitted C, for which there is slack, has one place for both values of an element that is passed
         for make in (folded,) if self.slack != NO_SLACK else (passed, passed_together, passed_elements, folded):

@@ -27,6 +27,7 @@ from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.stays import Staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
+from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
@@ -38,7 +39,7 @@ from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDE
 from shorthaul.core.arguments import public
 from shorthaul.core.search import Search
 
-AnyStep = Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | BorderedStep | FixedStep
+AnyStep = Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | BorderedStep | NestedStep | FixedStep
 
 
 @dataclass(frozen=True)

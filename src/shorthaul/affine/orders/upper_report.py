@@ -12,7 +12,8 @@ from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.clusters import ClusteredStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
-from shorthaul.affine.orders.levels import LevelOrder
+from shorthaul.affine.orders.memories.levels import LevelOrder
+from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Loops, Row
@@ -127,6 +128,8 @@ def order_text(step: AnyStep) -> str:
         return "program order, everything kept: it fits at these sizes"
     if isinstance(step, BoxStep):
         return _box_text(step)
+    if isinstance(step, NestedStep):
+        return _nested_text(step)
     if isinstance(step, PassedStep):
         passed = any("=" in sign for item in step.parts.pieces.values() for _, sign in item.where)
         told = "what a loop has passed comes after the rest" if passed else "one half folded onto the other"
@@ -149,6 +152,13 @@ def order_text(step: AnyStep) -> str:
         parts.append(f"tiles of {' x '.join(tiles)}")
     parts.append(f"inside by {_listed(order, names)}" if order.inner else "once")
     return ", ".join(parts)
+
+
+def _nested_text(step: NestedStep) -> str:
+    assert step.plain.phase is not None
+    names = _coordinates(step.plain.phase)
+    tiles = [" x ".join(f"{edge} of {names[at]}" for at, edge in item.items()) for item in step.tiles]
+    return f"tiles of {', in these '.join(tiles)}, inside by {_listed(step.policy.order, names)}"
 
 
 def _box_text(step: BoxStep) -> str:

@@ -12,6 +12,7 @@ from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.clusters import ClusteredStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep, WholeStep
+from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Row
@@ -36,7 +37,7 @@ def tiled_order(
     """Return the computed vertices in the order of ``bound``, shape (computed vertices,).
 
     ``sizes`` has every parameter and S; ``origin`` shifts the tile grid, by its k-th entry in the k-th tiled coordinate
-    of every phase (0 where there is none).
+    of every phase, and the k-th grid of tiles within tiles (0 where there is none).
     """
     first = len(cdag.names) - len(bound.program.statements)
     parts = [_phase_order(item, cdag, first, sizes, origin) for item in bound.steps]
@@ -122,7 +123,10 @@ def _box_keys(box: Box, places: IntArray) -> list[IntArray]:
 
 
 def _keys(
-    step: Step | PanelStep | BoxStep | BorderedStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]
+    step: Step | PanelStep | BoxStep | BorderedStep | NestedStep,
+    places: IntArray,
+    sizes: Mapping[str, int],
+    origin: Sequence[int],
 ) -> list[IntArray]:
     capacity = sizes["S"]
     if isinstance(step, ClusteredStep):
@@ -131,6 +135,10 @@ def _keys(
         return [np.array(numbers, dtype=np.int64), along, *tile]
     if isinstance(step, BoxStep):
         return _box_keys(step.box, places)
+    if isinstance(step, NestedStep):
+        shifts = (*origin, *(0 for _ in step.cuts))
+        grids = [(places[:, at] + shift) // edge for (at, edge), shift in zip(step.cuts, shifts, strict=False)]
+        return [*grids, *(places[:, at] for at in step.policy.order.inner)]
     if isinstance(step, PanelStep):
         cut = step.cut(_parameters(sizes), capacity)
         if cut is not None:
@@ -194,7 +202,7 @@ def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
     """Return sizes of what is cut, as many as there are coordinates to shift."""
     if isinstance(step, FixedStep):
         return _edges(step.step, {**sizes, "S": step.capacity})
-    if isinstance(step, BoxStep | PassedStep | WholeStep):
+    if isinstance(step, BoxStep | PassedStep | WholeStep | NestedStep):
         return []
     if isinstance(step, TurnsStep):
         return max((_edges(item, sizes) for item in step.groups), key=len)

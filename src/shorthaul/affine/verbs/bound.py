@@ -18,7 +18,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.orders.levels import LevelOrder, at_levels
+from shorthaul.affine.orders.memories.levels import LevelOrder, at_levels
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import upper_document, upper_text

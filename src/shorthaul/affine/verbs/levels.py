@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.orders.levels import LevelOrder
+from shorthaul.affine.orders.memories.levels import LevelOrder
 from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.plan import LevelLoads
 from shorthaul.core.check import CheckReport

@@ -11,7 +11,7 @@ import numpy as np
 from shorthaul.affine import tuning
 from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.model import Program
-from shorthaul.affine.orders.levels import LevelOrder
+from shorthaul.affine.orders.memories.levels import LevelOrder
 from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import IntArray, Plan

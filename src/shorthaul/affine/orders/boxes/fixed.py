@@ -9,6 +9,7 @@ import sympy
 
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
+from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.tile_policy import Counts
@@ -20,7 +21,7 @@ from shorthaul.affine.orders.turns import TurnsStep
 class FixedStep:
     """The order of ``step`` for ``capacity`` words: a smaller memory keeps nothing, a larger one no more."""
 
-    step: Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | BorderedStep
+    step: Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | BorderedStep | NestedStep
     capacity: int
     phase: None = None
     edges: tuple[Edge, ...] = ()

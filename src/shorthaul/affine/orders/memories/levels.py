@@ -1,4 +1,4 @@
-"""One order for several memories, each over the next: boxes within boxes, or the order derived for one of them.
+"""One order for several memories, each over the next: boxes or tiles within others, or the order for one of them.
 
 Memories are inclusive: one of S words sees the loads that a fast memory of S words would see alone. So the bound for S
 holds for it.
@@ -14,6 +14,7 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import WholeStep
+from shorthaul.affine.orders.memories.nested import nested
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.tuning import NO_SLACK, Slack
@@ -70,21 +71,24 @@ def at_levels(
     }
     weights = {item: 1 / max(1.0, found.value({**sizes, "S": item})) for item, found in alone.items()}
     boxes = Boxes(flow, sizes, upper.small, weights, slack)
-    nested: dict[frozenset[str], AnyStep | None] = {}
+    found: dict[frozenset[str], list[AnyStep]] = {}
 
     def better(step: FixedStep) -> AnyStep:
-        """Return the phase as it is, or in boxes within boxes."""
+        """Return the phase as it is, in boxes within boxes, or in tiles within tiles."""
         key = frozenset(step.names)
-        with suppress(effort.OutOfEffortError):
-            if key not in nested:
-                nested[key] = boxes.of(step.names)
-        found = nested.get(key)
-        return step if found is None or boxes.cost(found) >= (1 + slack.rows) * boxes.cost(step) else found
+        if key not in found:
+            found[key] = []
+            with suppress(effort.OutOfEffortError):
+                for make in (lambda: boxes.of(step.names), lambda: nested(step.plain, capacities, boxes.parameters)):
+                    made = make()
+                    found[key] += [] if made is None else [made]
+        best = min(found[key], key=boxes.cost, default=None)
+        return step if best is None or boxes.cost(best) >= (1 + slack.rows) * boxes.cost(step) else best
 
     candidates: list[LevelOrder] = []
     with nullcontext() if search is None else effort.charged_to(search):
-        for item, found in alone.items():
-            fixed = [step if isinstance(step, FixedStep) else FixedStep(step, item) for step in found.steps]
+        for item, one in alone.items():
+            fixed = [step if isinstance(step, FixedStep) else FixedStep(step, item) for step in one.steps]
             variants = (tuple(fixed), tuple(better(step) for step in fixed))
             candidates += [LevelOrder(replace(upper, steps=steps), alone) for steps in variants]
     return min(

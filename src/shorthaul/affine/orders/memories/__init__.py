@@ -1,0 +1,1 @@
+"""One order for several memories, each over the next."""
