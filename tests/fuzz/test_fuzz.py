@@ -7,9 +7,9 @@ import pytest
 from tests.fuzz.readers import READERS, Reader, fuzz
 
 #: Mutations of each reader's files. Where a verb takes much longer than the reader, the first are used as well.
-COUNT, USED = 2_000, 40
+COUNT, USED = 2_000, 25
 #: What is read of a damaged file: the script reads files of 10^6 bytes too, most of whose time is one long word.
-MOST_BYTES = 20_000
+MOST_BYTES = 5_000
 
 
 @pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])

@@ -57,6 +57,8 @@ OWN: dict[str, tuple[object, ...]] = {
     "plan": PLANS,
     "values": ARRAYS,
     "queries": ARRAYS,
+    "sizes": ARRAYS,
+    "weights": ARRAYS,
     "data": ARRAYS,
     "operator": (*NOTHING, "sum", 3),
     "platform": (*NOTHING, 3, "missing.json", Path("missing.json"), {}),
