@@ -14,7 +14,7 @@ import json
 import time
 from pathlib import Path
 
-from affine_sizes import LARGE
+from affine_sizes import LARGE, kernel
 
 from shorthaul.affine import bound
 
@@ -36,11 +36,8 @@ def measure(name: str) -> dict[str, dict[str, float | None]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="kernels to measure, all 30 without one")
+    parser.add_argument("kernels", nargs="*", type=kernel, metavar="KERNEL", help="all 30 without one")
     given = parser.parse_args()
-    unknown = sorted(set(given.kernels) - set(LARGE))
-    if unknown:
-        parser.error(f"unknown kernel {unknown[0]!r}")
     rows = json.loads(TARGET.read_text()) if TARGET.exists() else {}
     for name in given.kernels or LARGE:
         start = time.process_time()
