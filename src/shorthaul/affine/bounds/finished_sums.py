@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -93,15 +94,9 @@ class FinishedSums:
 
 def finished_sums(flow: DataFlow) -> Iterator[FinishedSums]:
     """Yield the arguments for all sums: for what reads them, and for their last terms alone."""
-    for statement in flow.program.statements:
-        try:
-            with limited(PARTITION_OPERATIONS):
-                sums = _sums(flow, statement.name)
-        except isl.Error:
-            continue
-        if sums is None:
-            continue
-        for find in (_alone, *(_reader(item.name) for item in flow.program.statements if item.name != statement.name)):
+    for sums in all_sums(flow):
+        others = (item.name for item in flow.program.statements if item.name != sums.statement)
+        for find in (_alone, *map(_reader, others)):
             try:
                 with limited(PARTITION_OPERATIONS):
                     found = find(flow, sums)
@@ -109,6 +104,18 @@ def finished_sums(flow: DataFlow) -> Iterator[FinishedSums]:
                 continue
             if found is not None:
                 yield found
+
+
+def all_sums(flow: DataFlow) -> Iterator[Sums]:
+    """Yield the sums of every statement that has some."""
+    for statement in flow.program.statements:
+        key = "sums", statement.name
+        if key not in flow.known:
+            flow.known[key] = None
+            with suppress(isl.Error), limited(PARTITION_OPERATIONS):
+                flow.known[key] = _sums(flow, statement.name)
+        if flow.known[key] is not None:
+            yield flow.known[key]
 
 
 def _sums(flow: DataFlow, name: str) -> Sums | None:

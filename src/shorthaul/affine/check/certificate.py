@@ -53,6 +53,12 @@ from shorthaul.affine.check.partition_points import (
 from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_formulas, wrong_cone_value, wrong_cones
 from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.check.stencils.levels import wrong_formulas as wrong_stencil_formulas
+from shorthaul.affine.check.waiting_sums import (
+    waiting_sums_of,
+    wrong_waiting_formulas,
+    wrong_waiting_sums,
+    wrong_waiting_value,
+)
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
@@ -217,6 +223,15 @@ def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) 
         yield from wrong_sum_formulas(item, here)
 
 
+def _of_waiting_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = waiting_sums_of(part, reads)
+    yield from wrong_waiting_sums(item, reads)
+    for sizes in samples.counted:
+        yield from wrong_waiting_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+    for here in samples.large:
+        yield from wrong_waiting_formulas(item, here)
+
+
 def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = stencil_of(part, reads)
     yield from wrong_levels(item, reads)
@@ -257,6 +272,7 @@ def _of_moments(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Ite
 _VERIFIED: Final = {
     "K-partition": _of_partition,
     "finished sums": _of_finished_sums,
+    "waiting sums": _of_waiting_sums,
     "stencil": _of_stencil,
     "double cones": _of_cones,
     "moments": _of_moments,

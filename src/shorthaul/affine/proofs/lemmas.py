@@ -122,6 +122,28 @@ cuts, and |P| <= (x + w)^(s_0) product of s_q^(s_q) (v / f)^f over q > 0. For gi
 two cases.""",
 )
 
+WAITING_SUMS = Lemma(
+    "sums that wait",
+    """\
+Let sums be given in rows, each of L terms; a term but the last one of its sum is read by another one, the last one by
+the first of some values of this sum alone, if any, each by the next, and the last of these (or the last term) by a
+reader that is a descendant of all sums of its row. Let every term have a path back to a source, and let no two terms of
+a row have a vertex of these paths in common, nor any path one with a sum. Then the loads of vertices of sums and of
+paths, beyond the first load of each input, are at least  sums - rows 2 S / L - sources.""",
+    """\
+An event is a load of a vertex of a path or the computation of a source that is no input. Cut the play after every S
+events: e events make m segments, (m - 1) S <= e, and the first one begins with an empty memory. Take a row, the first
+of its readers to be computed, and the segment in which it is. All sums of the row are complete by then and no reader of
+the row has been computed before the segment. Take a sum of the row of which no vertex is ever loaded. If one was
+computed before the segment, so was one whose reader was not, and this one is in fast memory when the segment begins.
+Else the segment computes all L terms. Each has a vertex on its path that the segment does not compute, but whose reader
+it computes, which was in fast memory when the segment began or is loaded; or the segment computes its source. These
+vertices differ for all terms of the row, and there are at most S + S of them: so at most 2 S / L sums of the row. A row
+has one such segment, so at most (m - 1) S + rows 2 S / L <= e + rows 2 S / L sums have no loaded vertex, and all others
+one load each. Of the e events at most one for each source is no load beyond the first one of an input. Both kinds of
+loads are of different vertices.""",
+)
+
 SYMMETRIC = Lemma(
     "symmetric Loomis-Whitney",
     """\

@@ -1,0 +1,114 @@
+"""Sums of a row that wait for one another: softmax, normalised products, and what looks like these."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from tests.affine.derived import quick
+
+from shorthaul.affine import program_from_text
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.waiting_sums import sub_bound, waiting_sums
+from shorthaul.affine.check.certificate import verify
+from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.model import Program
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.graphs.replay import belady_loads
+
+HEAD = """void f(int N, int L, double A[N][L], double B[N][L], double P[N][N], double O[N], double m[N]) {
+#pragma scop
+for (int i = 0; i < N; i++) {
+  m[i] = 0.0;
+  for (int j = 0; j < N; j++) {
+    P[i][j] = 0.0;
+    for (int k = 0; k < L; k++) P[i][j] += A[i][k] * B[j][k];
+    %s
+  }
+  %s
+}
+#pragma endscop
+}"""
+#: What follows a sum, and what follows a row.
+PROGRAMS = {
+    "largest first": ("m[i] = fmax(m[i], P[i][j]);", "for (int j = 0; j < N; j++) O[i] += exp(P[i][j] - m[i]);"),
+    "scaled": (
+        "P[i][j] *= 0.1; m[i] += P[i][j];",
+        "for (int j = 0; j < N; j++) { P[i][j] = P[i][j] / m[i]; O[i] = fmax(O[i], P[i][j]); }",
+    ),
+}
+WITHOUT = {
+    "no row": ("m[i] = fmax(m[i], P[i][j]);", "O[i] = m[i];"),
+    "used at once": ("m[i] += P[i][j]; O[i] += P[i][j] * m[i];", ""),
+}
+
+
+@cache
+def program(name: str) -> Program:
+    return program_from_text(HEAD % {**PROGRAMS, **WITHOUT}[name])
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_what_does_not_wait(name: str) -> None:
+    assert not list(waiting_sums(flow_dependences(program(name))))
+
+
+def in_blocks(cdag: ConcreteCdag, rows: int, wide: int) -> np.ndarray:
+    """Return an order in blocks of rows: all sums of a block by ``wide`` columns, then the rest."""
+    computed = cdag.program_order
+    i, j, k = cdag.coordinates[computed, :3].T
+    owner = cdag.owner[computed]
+    behind = owner >= np.max(owner[(i == 0) & (j == 0)])  # statements behind the loop over the columns
+    block = i // rows
+    return computed[np.lexsort((k, owner, j, i, j // wide, behind, block))]
+
+
+@pytest.mark.parametrize(("name", "n", "terms"), quick(
+    [(name, n, terms) for name in PROGRAMS for n in (12, 16, 20) for terms in (2, 4)], [("scaled", 12, 4)]
+))  # fmt: skip
+def test_no_order_in_blocks_beats_it(name: str, n: int, terms: int) -> None:
+    flow = flow_dependences(program(name))
+    cdag = concrete_cdag(program(name), {"N": n, "L": terms}, flow)
+    (item,) = waiting_sums(flow)
+    value = sub_bound(item, flow).value
+    active = 0
+    for capacity in (8, 12, 16, 24):
+        sizes = {"N": n, "L": terms, "S": capacity}
+        orders = [in_blocks(cdag, rows, wide) for rows in (1, 2, 3, 5, n) for wide in (1, 2, 4, n)]
+        least = min(int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum()) for order in orders)
+        bound = float(value.subs({name: sizes[str(name)] for name in value.free_symbols}))
+        assert cdag.inputs + bound <= least
+        active += bound > 0
+    assert active
+
+
+SIZES = {"N": 300, "L": 8, "S": 200}
+
+
+@cache
+def written() -> str:
+    found = lower_bound(program("scaled"), flow=(flow := flow_dependences(program("scaled"))), sizes=SIZES)
+    return json.dumps(as_bound(program("scaled"), found, SIZES, flow).document())
+
+
+@pytest.mark.costly
+def test_the_certificate_is_verified() -> None:
+    document = json.loads(written())
+    assert "waiting sums" in {part["kind"] for part in document["certificate"]["parts"]}
+    assert not verify(program("scaled"), document, SIZES)[0]
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(("key", "value"), [
+    ("sums_count", "N**2 + 1"), ("rows_count", "N - 1"), ("length", "2*L"), ("sources_count", "0"), ("columns", [0]),
+    ("positions", [1]), ("before", "{ }"), ("tail", []), ("ancestors", "{ }"), ("spill", "{ }"),
+    ("reader", "{ S3[i, j, k] -> S4[i, j] }"), ("factors", ["{ S3[i, j, k] -> A[i, k] }"]),
+])  # fmt: skip
+def test_a_changed_certificate_is_found(key: str, value: object) -> None:
+    document = json.loads(written())
+    (part,) = (item for item in document["certificate"]["parts"] if item["kind"] == "waiting sums")
+    part[key] = value
+    assert verify(program("scaled"), document, SIZES)[0]
