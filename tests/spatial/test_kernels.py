@@ -14,7 +14,7 @@ from shorthaul.spatial.bounds.energy import parents_before
 from shorthaul.spatial.check.machine_replay import neighbours
 from shorthaul.spatial.layout.cost import link_loads
 from shorthaul.spatial.layout.cost_kernels import edge_energy
-from shorthaul.spatial.layout.fabric import crowd_of, lengths
+from shorthaul.spatial.layout.fabric import crowd_of, lengths, send, usable
 from shorthaul.spatial.layout.order_kernels import shapes
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Grid, Load, tree_from_parents
@@ -357,6 +357,27 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return moved, centred, reads, crowd.grown, crowd.place
 
 
+def spared(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    def beside(name: str) -> ModuleType:
+        return importlib.import_module(kernels.__name__.replace("spatial.layout.road_kernels", name))
+
+    tree, fabric = random_tree(rng, 25), some_machine(rng)
+    n, reach, light_first = tree.n, lengths(fabric), positions(tree, "light-first")
+    load = Load(rng.integers(1, 5, n).astype(np.int32), rng.integers(1, 4, n).astype(np.int32))
+    place = rng.choice(np.flatnonzero(usable(fabric)), n).astype(np.int32)
+    crowd = crowd_of(tree, load, fabric, place, 3, light_first, beside("spatial.layout.crowd_kernels").Crowd)
+    net = beside("spatial.layout.fabric_kernels").Net(fabric.links, reach.sides, reach.at, reach.ring)
+    roads = kernels.Roads(crowd, net, rng.random() < 0.5, 8)
+    roads.limit = int(rng.integers(1, 4))
+    random = beside("core.compiled.random_kernels").Random(int(rng.integers(99)))
+    accepted = (np.exp(-np.arange(20) / 0.9) * 2.0**63).astype(np.uint64)
+    reads = kernels.relieve(roads, random, accepted, 0, n, 3000)
+    # What moves leave on the links is what a recount finds there.
+    recount = send(fabric, tree.parent, np.array(crowd.place)[light_first], load.weight)
+    assert np.array_equal(np.array(roads.loads), recount.loads)
+    return reads, crowd.place, roads.loads
+
+
 def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:
     tree = tree_from_parents(some_tree(rng)[0])
     weight = rng.integers(1, 5, tree.n).astype(np.int32)
@@ -402,6 +423,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.algorithms.query_kernels", queries),
     ("shorthaul.spatial.layout.fabric_kernels", routed),
     ("shorthaul.spatial.layout.crowd_kernels", crowded),
+    ("shorthaul.spatial.layout.road_kernels", spared),
     ("shorthaul.spatial.check.fabric_kernels", routed_again),
     ("shorthaul.spatial.bounds.cut_kernels", cut),
     ("shorthaul.spatial.bounds.star_kernels", shared),

@@ -16,12 +16,12 @@ from shorthaul.core.search import Search
 from shorthaul.spatial.bounds.energy import distance_bound, energy_bound, parents_before, star_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.formats.files import layout_bytes, layout_from_bytes
+from shorthaul.spatial.layout.annealing import before_objective
 from shorthaul.spatial.layout.cost import link_loads
 from shorthaul.spatial.layout.curves import choose
 from shorthaul.spatial.layout.orders import positions, sizes
 from shorthaul.spatial.model import Grid, tree_from_parents
 from shorthaul.spatial.plan import Layout
-from shorthaul.spatial.verbs.planning import _before_objective
 from shorthaul.spatial.workloads import generators
 
 
@@ -248,7 +248,7 @@ def test_the_longest_edge_as_objective() -> None:
         assert short[0].cost == short[1].cost
         assert short[0].cost["distance_hops"] <= 0.75 * plain.cost["distance_hops"]
         assert short[0].cost["distance_hops"] >= short[0].bound.details["distance_hops"]
-        assert short[0].cost["energy_hops"] <= 1.4 * plain.cost["energy_hops"]
+        assert short[0].cost["energy_hops"] <= 1.5 * plain.cost["energy_hops"]
 
 
 def test_the_link_load_as_objective() -> None:
@@ -271,10 +271,10 @@ def test_an_effort_and_a_time_are_shared_with_the_objective() -> None:
     short = engine.plan(tree, baselines=False, effort=0.3, objective="distance").cost
     assert less["link_load"] < plain["link_load"]
     assert short["distance_hops"] < 0.75 * plain["distance_hops"]
-    first = _before_objective(Search(effort=8, time_limit=1000))
+    first = before_objective(Search(effort=8, time_limit=1000))
     assert first.left() == 4
     assert 490 < first.remaining_s() <= 501
-    assert _before_objective(Search()).is_unlimited
+    assert before_objective(Search()).is_unlimited
 
 
 def test_no_layout_beats_the_bound_on_the_link_load() -> None:

@@ -182,6 +182,26 @@ def test_layouts_on_many_machines(tmp_path, monkeypatch) -> None:
     assert all(without_proof == fits for without_proof, fits in refused)
 
 
+@pytest.mark.parametrize("cost", ["link_load", "distance_hops"])
+def test_other_objectives_on_a_machine(tmp_path, cost) -> None:
+    dead = {"width": 14, "height": 13}, {"memory_bytes": 32, "dead_share": 0.05, "dead_seed": 2}
+    found: dict[str, int] = {"energy": 0, "objective": 0}
+    grids = dead, ({"width": 6, "height": 6, "layers": 3}, {"memory_bytes": 32})
+    for (grid, processor), topology in zip(grids, ("mesh", "torus"), strict=True):
+        text = {"name": "m", "grid": grid, "processor": processor, "network": {"topology": topology}}
+        given = {"machine": written(tmp_path / "m.yaml", json.dumps(text)), "weights": [1, 2, 1] * 53}
+        tree = generators.yule(159, 4)
+        plain = engine.plan(tree, effort=0.05, baselines=False, **given)
+        objective = "distance" if cost == "distance_hops" else "link-load"
+        less = engine.plan(tree, effort=0.1, objective=objective, baselines=False, **given)
+        assert less.check.ok
+        assert less.bound.value <= less.cost["energy_hops"]
+        assert less.cost[cost] <= plain.cost[cost]
+        found["energy"] += int(plain.cost[cost])
+        found["objective"] += int(less.cost[cost])
+    assert found["objective"] <= 0.8 * found["energy"]
+
+
 def test_vertices_of_all_sizes_fill_the_memory(tmp_path) -> None:
     square = SMALL | {"grid": {"width": 10, "height": 10}, "processor": {"memory_bytes": 1000}}
     machine = written(tmp_path / "m.json", json.dumps(square))

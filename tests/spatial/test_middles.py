@@ -7,9 +7,9 @@ from tests.samples import samples
 import shorthaul.spatial as engine
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
+from shorthaul.spatial.algorithms.middles import with_middles
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.layout.cost_kernels import edge_energy, farthest
-from shorthaul.spatial.layout.middles import with_middles
 from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.options import PlacingOptions
 from shorthaul.spatial.verbs.planning import place

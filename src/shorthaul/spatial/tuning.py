@@ -44,6 +44,8 @@ MOST_READS = 2_000_000
 #: and the stages, of STAGE_READS each, before a limit is given up. Not compared with others.
 STEEP = 8
 SHORTENING_HOTTEST, SHORTENING_STAGES = 1.0, 16
+#: Where every limit was tried in vain, stages become so many times longer.
+LONGER = 4
 #: Share of effort and time that goes to the energy before. Of 0.25, 0.5 and 0.75 on Yule trees of 1,023 and 16,383
 #: vertices and a random recursive one of 2,000, efforts 0.5 and 2: the same link loads, longest edges within a tenth
 #: but for one each of 0.25 and 0.75.
@@ -82,7 +84,7 @@ MOST_NAMES_COMPARED = 100_000
 #: vertices, and at most 7 messages of depth more; 12 save another 7 to 14 %, and are up to 14 messages deeper than 0.
 PATIENCE = 8
 
-# Vertices in the middle of their subtrees (layout/middles.py). Yule tree of 2^20 vertices: 19 of them shorten the
+# Vertices in the middle of their subtrees (algorithms/middles.py). Yule tree of 2^20 vertices: 19 of them shorten the
 # longest way from the root from 3,673 to 2,237 hops for 0.7 % more energy, 107 to 2,061 hops for 2.1 %.
 
 #: Subtrees of more than n divided by this are large.

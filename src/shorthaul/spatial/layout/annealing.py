@@ -7,13 +7,14 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.compiled.random_kernels import Random
-from shorthaul.core.search import Search
+from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.cost_kernels import edge_energy
@@ -81,23 +82,25 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
     """Return places with a shorter longest edge that annealing with so much effort finds; never with a longer one.
 
     Hops beyond a limit are dear. The limit falls while it can be kept, and rises half-way to what was reached when it
-    cannot.
+    cannot; where none is left to try, all are tried again, for longer.
     """
     effort = _further(stored, effort, search)
     best = edge_energy(stored.parent, stored.x, stored.y)[::-1]
-    low, spent, stage, found = 1, 0.0, 0, stored
+    low, longer, spent, stage, found = 1, 1, 0.0, 0, stored
     if best[0] <= 1:
         return stored
     board, _ = _board(stored)
     with ThreadPoolExecutor(search.workers) as pool:
-        while low < best[0] and spent < effort and not search.expired():
-            limit = max(low, best[0] * 3 // 4)
+        while best[0] > 1 and spent < effort and not search.expired():
+            if low >= best[0]:
+                low, longer = 1, longer * tuning.LONGER
+            limit, reads = max(low, best[0] * 3 // 4), longer * tuning.STAGE_READS
             tiles = [Tile(tuning.TILE, limit, tuning.STEEP) for _ in range(search.workers)]
             for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
                 cut = _cut(stored.grid, stage, search.seed)
-                done = _stage(board, tiles, pool, cut, (temperature, tuning.STAGE_READS, search.deadline), search)
+                done = _stage(board, tiles, pool, cut, (temperature, reads, search.deadline), search)
                 search.spend(done)
-                spent, stage = spent + max(done, tuning.STAGE_READS / tuning.READS_PER_EFFORT), stage + 1
+                spent, stage = spent + max(done, reads / tuning.READS_PER_EFFORT), stage + 1
                 x, y = board.places()
                 energy, longest = edge_energy(stored.parent, x, y)
                 if (longest, energy) < best:
@@ -110,41 +113,93 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
     return found
 
 
-def unburden(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
-    """Return places with fewer messages on the busiest link that annealing with so much effort finds; never with more.
+class Priced(Protocol):
+    """A layout in work, in which what goes beyond a limit is dear."""
 
-    Messages beyond a limit are dear; the limit falls as that of :func:`shorten` does. Vertices are taken in windows of
-    light-first order, one after the other.
+    def reached(self) -> tuple[int, int]:
+        """Return what is to be small, and the energy."""
+
+    def places(self) -> tuple[Index, ...]:
+        """Return where the vertices are."""
+
+    def relieve(
+        self, limit: int, random: Random, accepted: npt.NDArray[np.uint64], window: tuple[int, int], reads: float
+    ) -> int:
+        """Try moves of the vertices in a window with so many reads; return how many these were."""
+
+
+def lower(priced: Priced, n: int, effort: float, search: Search, what: str) -> tuple[Index, ...] | None:
+    """Return places of the vertices where less is reached than now, as annealing with so much effort finds them.
+
+    The limit falls as that of :func:`shorten` does. Vertices are taken in windows of light-first order, one after the
+    other. None if nothing less was found.
     """
-    n, effort = stored.n, _further(stored, effort, search)
-    starts, near, holder, _ = _neighbours(stored)
-    places = stored.x.copy(), stored.y.copy()
-    streets = Streets(starts, near, places, holder, stored.grid.width, tuning.STEEP)
-    best, found, low, spent = (streets.busiest(), 0), stored, 1, 0.0
-    generator = search.generator()
-    while low < best[0] and spent < effort and not search.expired():
-        streets.limit = max(low, best[0] * 3 // 4)
+    best, low, spent, generator = (priced.reached()[0], 0), 1, 0.0, search.generator()
+    longer, found = 1, None
+    while best[0] > 1 and spent < effort and not search.expired():
+        if low >= best[0]:
+            low, longer = 1, longer * tuning.LONGER
+        limit = max(low, best[0] * 3 // 4)
         for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
             accepted = accepted_words(temperature)
             first = int(generator.integers(-tuning.WINDOW, 0))
             for begin in range(first, n, tuning.WINDOW):
                 window = (max(begin, 0), min(begin + tuning.WINDOW, n))
                 if window[0] < window[1] and not search.expired():
-                    reads = tuning.STAGE_READS * (window[1] - window[0])
                     random = Random(int(generator.integers(0, 2**63)))
-                    done = relieve(streets, random, accepted, *window, reads) / tuning.READS_PER_EFFORT
+                    reads = longer * tuning.STAGE_READS * (window[1] - window[0])
+                    done = priced.relieve(limit, random, accepted, window, reads) / tuning.READS_PER_EFFORT
                     search.spend(done)
                     spent += done
-            x, y = streets.places()
-            reached = (streets.busiest(), edge_energy(stored.parent, x, y)[0])
-            if reached[0] < best[0] or (found is not stored and reached < best):
-                best, found = reached, replace(stored, x=x, y=y)
+            reached = priced.reached()
+            if reached[0] < best[0] or (found is not None and reached < best):
+                best, found = reached, priced.places()
             if search.expired():
                 break
-        if best[0] > streets.limit:
-            low = streets.limit + 1
-        search.report(best=best[0], bound=None, what="link load")
+        if best[0] > limit:
+            low = limit + 1
+        search.report(best=best[0], bound=None, what=what)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _OnStreets:
+    """A layout on a grid whose busiest link is to carry less."""
+
+    parent: Index
+    streets: Streets
+
+    def reached(self) -> tuple[int, int]:
+        return self.streets.busiest(), edge_energy(self.parent, *self.streets.places())[0]
+
+    def places(self) -> tuple[Index, ...]:
+        return self.streets.places()
+
+    def relieve(
+        self, limit: int, random: Random, accepted: npt.NDArray[np.uint64], window: tuple[int, int], reads: float
+    ) -> int:
+        self.streets.limit = limit
+        return relieve(self.streets, random, accepted, *window, int(reads))
+
+
+def unburden(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
+    """Return places with fewer messages on the busiest link that annealing with so much effort finds; never with more.
+
+    Messages beyond a limit are dear, see :func:`lower`.
+    """
+    starts, near, holder, _ = _neighbours(stored)
+    places = stored.x.copy(), stored.y.copy()
+    streets = Streets(starts, near, places, holder, stored.grid.width, tuning.STEEP)
+    found = lower(_OnStreets(stored.parent, streets), stored.n, _further(stored, effort, search), search, "link load")
+    return stored if found is None else replace(stored, x=found[0], y=found[1])
+
+
+def before_objective(search: Search) -> Search:
+    """Return the part that makes the energy small first, where another objective needs the rest of effort and time."""
+    first = search.part(tuning.ENERGY_FIRST)
+    if search.time_limit is not None:
+        first.time_limit = tuning.ENERGY_FIRST * search.remaining_s() + LEAST_PART
+    return first
 
 
 def _further(stored: StoredTree, effort: float | None, search: Search) -> float:

@@ -45,14 +45,14 @@ class Crowd:
     ring: cython.const_longlong[::1]
     room: cython.longlong
     most: cython.longlong
-    place = cython.declare(cython.int[::1], visibility="readonly")
+    place: cython.int[::1]
     where: cython.int[:, ::1]
     head: cython.int[::1]
     after: cython.int[::1]
     before: cython.int[::1]
     count: cython.int[::1]
     used: cython.longlong[::1]
-    grown = cython.declare(cython.longlong, visibility="readonly")  # hops that all moves together have added
+    grown: cython.longlong  # hops that all moves together have added
     is_flat: cython.bint
     reads: cython.longlong
     hopeless: cython.longlong
@@ -90,13 +90,13 @@ class Crowd:
         self.sum = np.zeros(max(self.sides), np.int64)
         with cython.nogil:
             for v in range(n):
-                _enter(self, v, self.place[v])
+                enter(self, v, self.place[v])
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _enter(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong) -> cython.void:
+def enter(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong) -> cython.void:
     """Put a vertex on a processor."""
     axis: cython.Py_ssize_t
     rest: cython.longlong = cell
@@ -121,7 +121,7 @@ def _enter(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong) -> cython.
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _leave(crowd: Crowd, v: cython.Py_ssize_t) -> cython.void:
+def leave(crowd: Crowd, v: cython.Py_ssize_t) -> cython.void:
     """Take a vertex from its processor."""
     cell: cython.Py_ssize_t = crowd.place[v]
     crowd.head[cell] = crowd.after[v] if crowd.after[v] != v else -1
@@ -192,13 +192,13 @@ def _step(crowd: Crowd, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython
         return -1
     if crowd.ring[axis] > 0 and 2 * abs(onward) > crowd.ring[axis]:
         onward = -onward
-    return _beside(crowd, crowd.place[v], bits & 7 | (8 if onward > 0 else 0))
+    return beside(crowd, crowd.place[v], bits & 7 | (8 if onward > 0 else 0))
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _beside(crowd: Crowd, cell: cython.longlong, bits: cython.ulonglong) -> cython.longlong:
+def beside(crowd: Crowd, cell: cython.longlong, bits: cython.ulonglong) -> cython.longlong:
     """Return a random neighbour of a processor; -1 where the grid ends."""
     axis: cython.Py_ssize_t = _axis(crowd, bits)
     stride: cython.longlong = 1 if axis == 2 else crowd.sides[2] if axis == 1 else crowd.sides[2] * crowd.sides[1]
@@ -264,11 +264,11 @@ def _move(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, worse: cyth
     """Move v to ``cell``, as it was priced last."""
     here: cython.longlong = crowd.place[v]
     crowd.grown += worse
-    _leave(crowd, v)
+    leave(crowd, v)
     if crowd.partner >= 0:
-        _leave(crowd, crowd.partner)
-        _enter(crowd, crowd.partner, here)
-    _enter(crowd, v, cell)
+        leave(crowd, crowd.partner)
+        enter(crowd, crowd.partner, here)
+    enter(crowd, v, cell)
 
 
 @cython.cfunc
@@ -308,11 +308,11 @@ def _anneal(
         if far and bits & 0x180:
             cell = _step(crowd, v, u, bits)
         elif bits & 16:
-            cell = _beside(crowd, cell, bits)
+            cell = beside(crowd, cell, bits)
             if cell >= 0 and far and bits & 0x20:
-                cell = _beside(crowd, cell, bits >> 9)
+                cell = beside(crowd, cell, bits >> 9)
                 if cell >= 0 and bits & 0x40:
-                    cell = _beside(crowd, cell, bits >> 12)
+                    cell = beside(crowd, cell, bits >> 12)
         if cell < 0 or cell == crowd.place[v] or crowd.living[cell] == 0:
             continue
         crowd.reads += MOVE - SKIP
@@ -358,7 +358,7 @@ def _exchange(
     here: cython.longlong = crowd.place[v]
     cell: cython.longlong
     if _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) < 3:
-        cell = _beside(crowd, crowd.place[u], bits)
+        cell = beside(crowd, crowd.place[u], bits)
     elif bits & 48 == 0:
         cell = _step(crowd, v, u, bits)
     else:
@@ -373,12 +373,12 @@ def _exchange(
     w: cython.Py_ssize_t
     for _ in range(crowd.count[here]):
         w = crowd.head[here]
-        _leave(crowd, w)
-        _enter(crowd, w, cell)
+        leave(crowd, w)
+        enter(crowd, w, cell)
     for _ in range(count):  # those who were there before are the last of the ring
         w = crowd.before[crowd.head[cell]]
-        _leave(crowd, w)
-        _enter(crowd, w, here)
+        leave(crowd, w)
+        enter(crowd, w, here)
 
 
 @cython.cfunc
@@ -456,7 +456,7 @@ def _centre(crowd: Crowd, vertices: cython.const_int[::1]) -> cython.longlong:
         v = vertices[i]
         middle: cython.longlong = _middle(crowd, v)
         for turn in range(5):
-            cell: cython.longlong = middle if turn == 0 else _beside(crowd, middle, (turn - 1 & 2) << 2 | (turn & 1))
+            cell: cython.longlong = middle if turn == 0 else beside(crowd, middle, (turn - 1 & 2) << 2 | (turn & 1))
             if cell == crowd.place[v]:
                 break
             if cell < 0 or crowd.living[cell] == 0:

@@ -98,7 +98,7 @@ class Messages:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _beyond(net: Net, cell: cython.longlong, way: cython.Py_ssize_t) -> cython.longlong:
+def beyond(net: Net, cell: cython.longlong, way: cython.Py_ssize_t) -> cython.longlong:
     """Return the processor that the link in this direction leads to."""
     axis: cython.Py_ssize_t = way >> 1
     stride = net.strides[axis]
@@ -112,7 +112,7 @@ def _beyond(net: Net, cell: cython.longlong, way: cython.Py_ssize_t) -> cython.l
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _way_along(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.longlong:
+def way_along(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.longlong:
     """Return the first direction in which a processor comes nearer to another one if nothing is dead."""
     axis: cython.Py_ssize_t
     for axis in range(3):
@@ -131,12 +131,12 @@ def _way_along(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _way_back(net: Net, cell: cython.longlong) -> cython.longlong:
+def way_back(net: Net, cell: cython.longlong) -> cython.longlong:
     """Return the first direction that leads nearer to where the search began."""
     way: cython.Py_ssize_t
     for way in range(6):
         length = net.links[way, cell]
-        if length > 0 and net.away[_beyond(net, cell, way)] + length == net.away[cell]:
+        if length > 0 and net.away[beyond(net, cell, way)] + length == net.away[cell]:
             return way
     return -1
 
@@ -144,14 +144,14 @@ def _way_back(net: Net, cell: cython.longlong) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_free(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.bint:
+def is_free(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.bint:
     """Whether nothing is dead on the way from a processor to another, axis by axis."""
     way: cython.Py_ssize_t
     while cell != goal:
-        way = _way_along(net, cell, goal)
+        way = way_along(net, cell, goal)
         if net.links[way, cell] == 0:
             return False
-        cell = _beyond(net, cell, way)
+        cell = beyond(net, cell, way)
     return True
 
 
@@ -161,7 +161,7 @@ def _is_free(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.b
 def _send(net: Net, messages: Messages, i: cython.Py_ssize_t, how: cython.int) -> cython.void:
     """Follow the way of a message backwards, from its target to its source, and note its links.
 
-    The way goes axis by axis (0), or is that of :func:`_is_direct` (1) or of :func:`_search` (2), which ran before.
+    The way goes axis by axis (0), or is that of :func:`is_direct` (1) or of :func:`search` (2), which ran before.
     """
     cells: cython.longlong = net.links.shape[1]
     cell: cython.longlong = messages.target[i]
@@ -172,12 +172,12 @@ def _send(net: Net, messages: Messages, i: cython.Py_ssize_t, how: cython.int) -
     messages.steps[i] = 0
     while cell != source:
         if how == 0:
-            way = _way_along(net, cell, source)
+            way = way_along(net, cell, source)
         else:
-            way = net.turn[cell] - 1 if how == 1 else _way_back(net, cell)
+            way = net.turn[cell] - 1 if how == 1 else way_back(net, cell)
         messages.hops[i] += net.links[way, cell]
         messages.steps[i] += 1
-        cell = _beyond(net, cell, way)
+        cell = beyond(net, cell, way)
         messages.loads[way ^ 1, cell] += messages.weight[i]
         if messages.trail.shape[0] > 0:
             messages.trail[end - messages.steps[i]] = (way ^ 1) * cells + cell
@@ -214,7 +214,7 @@ def _ahead(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.lon
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_direct(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.bint:
+def is_direct(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.bint:
     """Whether living links lead from a processor to another, nearer with every step, as if nothing were dead.
 
     Depth first, in the order of the ways, and never again where there was no way on: the first way is the one that
@@ -232,7 +232,7 @@ def _is_direct(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython
         for way in range(net.turn[cell], 6):
             length = net.links[way, cell]
             if length > 0:
-                there = _beyond(net, cell, way)
+                there = beyond(net, cell, way)
                 if net.away[there] == FAR and length + _ahead(net, there, goal) == ahead:
                     break
                 there = -1
@@ -255,7 +255,7 @@ def _is_direct(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _search(
+def search(
     net: Net, source: cython.longlong, wanted: cython.uchar[::1], missing: cython.longlong, goal: cython.longlong
 ) -> cython.void:
     """Find the hops from ``source`` to those marked as wanted, ``missing`` in number, and to all on the ways there.
@@ -285,7 +285,7 @@ def _search(
         for way in range(6):
             length = net.links[way, cell]
             if length > 0:
-                there = _beyond(net, cell, way)
+                there = beyond(net, cell, way)
                 away = net.away[cell] + length
                 if away < net.away[there]:
                     if net.away[there] == FAR:
@@ -313,9 +313,9 @@ def _route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: c
         missing = 0
         while end < order.shape[0] and messages.source[order[end]] == source:
             i = order[end]
-            if _is_free(net, messages.target[i], source):
+            if is_free(net, messages.target[i], source):
                 _send(net, messages, i, 0)
-            elif _is_direct(net, messages.target[i], source):
+            elif is_direct(net, messages.target[i], source):
                 _send(net, messages, i, 1)
             else:
                 messages.hops[i] = -1
@@ -325,7 +325,7 @@ def _route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: c
                     goal = messages.target[i]
             end += 1
         if missing > 0:
-            _search(net, source, wanted, missing, goal if missing == 1 else -1)
+            search(net, source, wanted, missing, goal if missing == 1 else -1)
             for j in range(k, end):
                 i = order[j]
                 wanted[messages.target[i]] = 0

@@ -29,6 +29,7 @@ from shorthaul.spatial.formats.files import archive, load_layout
 from shorthaul.spatial.formats.machines import load_machine
 from shorthaul.spatial.formats.values import read_values
 from shorthaul.spatial.layout import orders
+from shorthaul.spatial.layout.annealing import before_objective
 from shorthaul.spatial.layout.fabric import (
     Traffic,
     most_vertices,
@@ -36,6 +37,7 @@ from shorthaul.spatial.layout.fabric import (
     place_on_fabric,
     processor_table,
     refine_on_fabric,
+    relieve_fabric,
     send,
 )
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
@@ -113,7 +115,6 @@ def expect_machine(options: Machined, sizes: PerVertex = None, weights: PerVerte
     for name, default in (
         ("grid", None),
         ("curve", "auto"),
-        ("objective", "energy"),
         ("exact", False),
         ("restarts", None),
         ("words", WORDS),
@@ -242,13 +243,20 @@ def _placed(
     search.keep_back(write_s + tuning.FINISH_S + tuning.FINISH_SHARE * search.elapsed_s())
     name, put = puts[0]
     search.keep(put.cost()["energy_hops"], put.layout)
-    refined = refine_on_fabric(tree, load, fabric, put.place, most, options.refine, search)
+    objective = options.objective if isinstance(options, PlanOptions) and options.refine != 0 else "energy"
+    first = search if objective == "energy" else before_objective(search)
+    refined = refine_on_fabric(tree, load, fabric, put.place, most, options.refine, first)
     search.keep_back(write_s)
     if refined is not put.place:
         better = _put(tree, fabric, load, refined)
         if better.cost()["energy_hops"] < put.cost()["energy_hops"]:
             puts.insert(0, (f"{name} + refine", better))
             search.keep(better.cost()["energy_hops"], better.layout)
+    if objective != "energy":
+        start = puts[0][1].place
+        relieved = relieve_fabric(objective, tree, load, fabric, start, most, options.refine, search)
+        if relieved is not start:
+            puts.insert(0, (f"{name} + refine", _put(tree, fabric, load, relieved)))
     return most, puts
 
 

@@ -16,7 +16,7 @@ from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import LEAST_PART, Search, TaskPlanSearchOptions
+from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import tuning, views
@@ -155,21 +155,13 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
 def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
     if options.refine == 0:
         return stored
-    from shorthaul.spatial.layout.annealing import shorten, unburden
+    from shorthaul.spatial.layout.annealing import before_objective, shorten, unburden
 
     objective = options.objective if isinstance(options, PlanOptions) else "energy"
     further = {"distance": shorten, "link-load": unburden}.get(objective)
     if further is None:
         return _annealed(stored, options, search)
-    return further(_annealed(stored, options, _before_objective(search)), options.refine, search)
-
-
-def _before_objective(search: Search) -> Search:
-    """Return the part that makes the energy small first, where another objective needs the rest of effort and time."""
-    first = search.part(tuning.ENERGY_FIRST)
-    if search.time_limit is not None:
-        first.time_limit = tuning.ENERGY_FIRST * search.remaining_s() + LEAST_PART
-    return first
+    return further(_annealed(stored, options, before_objective(search)), options.refine, search)
 
 
 def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[StoredTree, Bound | None]:

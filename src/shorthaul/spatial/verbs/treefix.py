@@ -23,6 +23,7 @@ from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
 from shorthaul.spatial.algorithms.heavy_paths import scan_down, scan_up
+from shorthaul.spatial.algorithms.middles import with_middles
 from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_down, expand_up, prepare
 from shorthaul.spatial.algorithms.stored import TreeNodes, neutral, stored_nodes, to_vertices
 from shorthaul.spatial.check.machine_replay import MachineReplay
@@ -35,7 +36,6 @@ from shorthaul.spatial.computer.operators import Operator, operator_named
 from shorthaul.spatial.computer.registers import Register
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.values import branch_lengths, read_values
-from shorthaul.spatial.layout.middles import with_middles
 from shorthaul.spatial.layout.stored_tree import StoredTree, VirtualTree
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, TreeOptions
