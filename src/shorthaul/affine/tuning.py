@@ -164,6 +164,8 @@ MOST_PHASE_PATHS = 40
 MOST_LOST = 3
 #: Places of a line at which a step is compared with the next one.
 MOST_MOMENTS = 12
+#: Families of lines of one statement of which the best set is sought.
+MOST_LINE_FAMILIES = 8
 #: Coordinates of a nest in which panels are tried.
 WIDEST_PANELS = 4
 #: The most sizes of panels compared at given sizes.

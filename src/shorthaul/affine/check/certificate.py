@@ -19,6 +19,13 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import ProgramReads, Reads
 from shorthaul.affine.check.execution import execute, fixed
+from shorthaul.affine.check.families.lines import lines_of, wrong_lines, wrong_lines_formulas, wrong_lines_value
+from shorthaul.affine.check.families.waiting_sums import (
+    waiting_sums_of,
+    wrong_waiting_formulas,
+    wrong_waiting_sums,
+    wrong_waiting_value,
+)
 from shorthaul.affine.check.formulas import (
     Number,
     as_decimal,
@@ -53,12 +60,6 @@ from shorthaul.affine.check.partition_points import (
 from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_formulas, wrong_cone_value, wrong_cones
 from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.check.stencils.levels import wrong_formulas as wrong_stencil_formulas
-from shorthaul.affine.check.waiting_sums import (
-    waiting_sums_of,
-    wrong_waiting_formulas,
-    wrong_waiting_sums,
-    wrong_waiting_value,
-)
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
@@ -232,6 +233,15 @@ def _of_waiting_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -
         yield from wrong_waiting_formulas(item, here)
 
 
+def _of_lines(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = lines_of(part, reads)
+    yield from wrong_lines(item, reads)
+    for sizes in samples.counted:
+        yield from wrong_lines_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+    for here in samples.large:
+        yield from wrong_lines_formulas(item, here)
+
+
 def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = stencil_of(part, reads)
     yield from wrong_levels(item, reads)
@@ -273,6 +283,7 @@ _VERIFIED: Final = {
     "K-partition": _of_partition,
     "finished sums": _of_finished_sums,
     "waiting sums": _of_waiting_sums,
+    "lines": _of_lines,
     "stencil": _of_stencil,
     "double cones": _of_cones,
     "moments": _of_moments,

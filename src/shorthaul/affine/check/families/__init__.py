@@ -1,0 +1,1 @@
+"""Arguments on families of paths with a lemma of their own, verified: lines in a plane, sums that wait."""

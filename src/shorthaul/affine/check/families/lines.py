@@ -1,0 +1,142 @@
+"""Lines of values in a plane of instances, verified from a certificate (lemma on lines in a plane)."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+from typing import Any
+
+import islpy as isl
+
+from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.formulas import combined, is_same, least_events, value_of
+from shorthaul.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Family:
+    """Paths: instance -> their first vertex, vertex -> the next one, instance -> all vertices."""
+
+    direction: tuple[int, int]
+    first: isl.UnionMap
+    onward: isl.UnionMap
+    along: isl.UnionMap
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The certificate, read."""
+
+    domain: isl.Set
+    plane: tuple[int, int]
+    families: tuple[Family, ...]
+    spill: isl.UnionSet
+    given: Mapping[str, Any]
+
+    @property
+    def points(self) -> isl.UnionSet:
+        """All instances."""
+        return isl.UnionSet.from_set(self.domain)
+
+    @property
+    def sources(self) -> isl.UnionSet:
+        """The vertices from which no path goes on."""
+        found = isl.UnionSet("{ }")
+        for item in self.families:
+            found = found.union(item.along.range().subtract(item.onward.domain()))
+        return found
+
+    @property
+    def weight(self) -> Fraction:
+        """The number w such that a segment computes at most K^2 / w instances."""
+        directions = [item.direction for item in self.families]
+        number = len(directions)
+        most = max([Fraction(number, 2), *(Fraction(directions.count(one)) for one in directions)])
+        return 4 * most * (number - most)
+
+
+def lines_of(given: Mapping[str, Any], reads: Reads) -> Lines:
+    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the graph."""
+    (name,) = map(str, given["statements"])
+    domain = isl.Set(str(given["domain"]))
+    one, other = map(int, given["plane"])
+    families = []
+    for item in given["families"]:
+        first, onward, along = (isl.UnionMap(str(item[key])) for key in ("first", "onward", "along"))
+        across, down = map(int, item["direction"])
+        # lines along v and along -v are the same
+        if gcd(across, down) != 1 or (across, down) < (0, 0):
+            raise InputError("is no direction of lines", place="direction", value=str(item["direction"]))
+        families.append(Family((across, down), first, onward, along))
+    if domain.get_tuple_name() != name or not domain.is_subset(reads.domains[name]):
+        raise InputError(f"has instances that {name} has not", place="domain")
+    if len(families) < 2 or one == other or not {one, other} <= set(range(domain.dim(isl.dim_type.set))):
+        raise InputError("has no lines in a plane of two loops", place="part")
+    made = Lines(domain, (one, other), tuple(families), isl.UnionSet(str(given["spill"])), given)
+    if made.weight <= 0:
+        raise InputError("has lines of one direction only", place="families")
+    return made
+
+
+def wrong_lines(item: Lines, reads: Reads) -> Iterator[str]:
+    """Yield what does not hold of the sets and relations of an argument, for all sizes."""
+    every = isl.UnionSet("{ }")
+    for number, one in enumerate(item.families):
+        if not one.first.domain().is_equal(item.points) or not one.along.domain().is_equal(item.points):
+            yield f"family {number}: an instance has no path"
+        if not one.first.is_subset(reads.all) or not one.first.is_subset(one.along):
+            yield f"family {number}: a path does not begin with what an instance reads"
+        if not one.onward.is_subset(reads.all):
+            yield f"family {number}: a path does not follow reads"
+        if not one.along.apply_range(one.onward).is_subset(one.along):
+            yield f"family {number}: a path leaves its line"
+        if not one.along.reverse().apply_range(_classes(item, one.direction)).is_single_valued():
+            yield f"family {number}: a vertex is on paths from two lines"
+        every = every.union(one.along.range())
+    for a, b in itertools.combinations(item.families, 2):
+        if not a.along.range().intersect(b.along.range()).is_empty():
+            yield "two families have common vertices"
+    if not item.spill.is_equal(every):
+        yield "the may-spill set is not that of the vertices of the paths"
+
+
+def _classes(item: Lines, direction: tuple[int, int]) -> isl.UnionMap:
+    """Return instance -> what tells its line from others: all loops outside of the plane, and a form inside."""
+    width, (one, other) = item.domain.dim(isl.dim_type.set), item.plane
+    loops = [f"x{at}" for at in range(width)]
+    outside = [loop for at, loop in enumerate(loops) if at not in item.plane]
+    form = f"{direction[1]}*{loops[one]} - {direction[0]}*{loops[other]}"
+    text = f"{{ {item.domain.get_tuple_name()}[{', '.join(loops)}] -> [{', '.join([form, *outside])}] }}"
+    return isl.UnionMap(text).intersect_domain(item.points)
+
+
+def wrong_lines_value(
+    item: Lines, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
+) -> Iterator[str]:
+    """Yield numbers that are not what is counted at ``sizes``, or a value that does not follow from them."""
+    size, sources = Fraction(counts(item.points)), Fraction(counts(item.sources))
+    if not is_same(value_of(str(item.given["instances_count"]), sizes), size):
+        yield f"instances_count is not {size}, which is counted"
+    stated = value_of(str(item.given["sources_count"]), sizes)
+    if not is_same(stated, sources) and stated < sources:
+        yield f"sources_count is below {sources}, which is counted"
+    for capacity in capacities:
+        yield from wrong_lines_formulas(item, {**sizes, "S": capacity})
+
+
+def wrong_lines_formulas(item: Lines, here: Mapping[str, int]) -> Iterator[str]:
+    """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
+    events = value_of(str(item.given["events"]), here)
+    size, sources = (value_of(str(item.given[name]), here) for name in ("instances_count", "sources_count"))
+    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
+        yield "the events of a segment are no whole number"
+        return
+    most = (here["S"] + events) ** 2 / item.weight
+    segments = combined(ast.Div, size, most)
+    value = combined(ast.Sub, least_events(item.given["events"], events, segments, here["S"]), sources)
+    if not is_same(value, value_of(str(item.given["value"]), here)):
+        yield f"the value does not follow from the counts at {dict(here)}"
