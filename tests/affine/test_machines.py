@@ -41,6 +41,13 @@ def test_a_memory_is_s_and_its_loads_are_priced(machine: str) -> None:
     assert points[0]["bound_s"] == points[0]["bound_bytes"] / 100
 
 
+def test_an_order_too_long_to_be_listed_is_priced(machine: str) -> None:
+    made = plan(MIXED, size="N=100000", machine=machine, effort=0.4)
+    assert made.cost is not None
+    assert 8 * made.cost["loads_words"] >= made.cost["loads_bytes"] > 0
+    assert made.cost["loads_s"] == made.cost["loads_bytes"] / 100
+
+
 def test_elements_of_several_widths(machine: str) -> None:
     found, made = bound(MIXED, size="N=4", machine=machine), plan(MIXED, size="N=4", machine=machine)
     assert found.extra["sizes"]["S"] == 17  # no memory of 71 bytes holds more values

@@ -195,3 +195,13 @@ def test_tiles_load_what_they_are_first_to_read() -> None:
     assert found.last_made().tolist() == [0.25] * 4
     halves = tiles_of(item, region, (Loop(0, 2, 8), Loop(0, 0, 2)))
     assert halves.last_made().tolist() == [0, 0, 0.5, 0.5]
+
+
+def test_a_memory_of_its_own_may_be_smaller_than_its_level() -> None:
+    """Tiles fit into the memory, not only into its level, where there is one alone."""
+    one: dict[str, object] = {"name": "one", "serves": list(OPERANDS), "capacity_bytes": 300}
+    on = machine([level("near", 3000, {**one, "capacity_bytes": 2000}), level("inner", 400, one)])
+    plan, replayed = planned(product(60, 50, 40), on, Search(effort=0.02))
+    assert not replayed.violations
+    assert 1000 < replayed.groups[0].peak_bytes <= 2000
+    assert plan.groups[0].inner

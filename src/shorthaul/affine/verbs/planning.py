@@ -209,7 +209,7 @@ def _unlisted(
     result: Result[Plan, PlanExtra] = Result(
         kind=KIND,
         status=None,
-        cost=Cost(loads_words=document["value"]),
+        cost=Cost(loads_words=document["value"], loads_bytes=document["value_bytes"]),
         bound=bound_of(program, found, sizes, flow),
         provenance=provenance("affine plan", options=options, source=source, search=search),
         extra=extra,

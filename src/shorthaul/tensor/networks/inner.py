@@ -13,17 +13,20 @@ from shorthaul.tensor.networks.plan import Group, Inner, Loop
 from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 
 
-def region_network(network: Network, number: int, extents: Sequence[int]) -> Network:
+def region_network(
+    network: Network, number: int, extents: Sequence[int], single: frozenset[int] = frozenset()
+) -> Network:
     """Return an operator alone on a region of its dimensions, on tensors that hold just what it touches there.
 
-    Views are left out: an access has the axes of what the operator sees.
+    Views are left out: an access has the axes of what the operator sees. The dimensions ``single``, of which tiles have
+    one position each, have axes of their own: what such tiles have in common is left out.
     """
     operator = network.operators[number]
     tensors: list[Tensor] = []
     accesses: list[Access] = []
     for access in (*operator.reads, *operator.writes):
         axes, shape = [], []
-        for index in _apart(access.axes, extents):
+        for index in _apart(access.axes, extents, single):
             ends = [factor * (extents[dim] - 1) for dim, factor in index.terms]
             low = sum(end for end in ends if end < 0)
             high = sum(end for end in ends if end > 0)
@@ -40,7 +43,7 @@ def region_network(network: Network, number: int, extents: Sequence[int]) -> Net
     return Network(operator.name, tuple(tensors), (alone,))
 
 
-def _apart(axes: Sequence[Index], extents: Sequence[int]) -> Iterator[Index]:
+def _apart(axes: Sequence[Index], extents: Sequence[int], single: frozenset[int]) -> Iterator[Index]:
     """Yield axes of a region: each dimension has its own where no two combinations of them reach the same position.
 
     Patches that do not overlap are such: what lies between the places of a tile is not among what it touches.
@@ -49,7 +52,21 @@ def _apart(axes: Sequence[Index], extents: Sequence[int]) -> Iterator[Index]:
         if len(index.terms) > 1 and is_one_to_one(index, extents):
             yield from (Index(((dim, 1),)) for dim, _ in index.terms)
         else:
-            yield index
+            kept = tuple(term for term in index.terms if term[0] not in single)
+            yield from (Index(((dim, 1),)) for dim, _ in index.terms if dim in single)
+            yield Index(kept, 0, index.divisor) if len(kept) < len(index.terms) else index
+
+
+def _taps(operator: Operator) -> Iterator[frozenset[int]]:
+    """Yield dimensions of a window of which tiles may have one position each: none, all, and all but the innermost."""
+    taps = [dim for dim in sorted(operator.reduced) if operator.dims[dim] > 1 and _is_tap(operator, dim)]
+    yield from dict.fromkeys((frozenset(), frozenset(taps), frozenset(taps[:-1])))
+
+
+def _is_tap(operator: Operator, dim: int) -> bool:
+    """Return whether a dimension moves along an axis of what is read together with another one, step by step."""
+    axes = (index for access in operator.reads for index in access.axes if len(index.terms) > 1 and index.divisor == 1)
+    return any(dim == other for index in axes for other, _ in index.terms)
 
 
 def largest_regions(network: Network, group: Group) -> dict[int, tuple[int, ...]]:
@@ -121,6 +138,15 @@ class InnerTilings:
         bits = tuple(tensor.bits for tensor in alone.tensors)
         form = (level, bits, item.dims, item.reads, item.writes, item.work, item.unit, item.whole)
         if form not in self._known:
-            capacity = float(self.machine.levels[level].capacity_bytes or 0)
-            self._known[form] = best_tiling(alone, (0,), self._inside[level - 2], frozenset(), capacity)
+            self._known[form] = min(
+                (found for single in _taps(item) if (found := self._with_taps(number, extents, level, single))),
+                key=lambda found: found.score,
+                default=None,
+            )
         return self._known[form], float(sum(alone.tensors[access.tensor].bytes for access in item.writes))
+
+    def _with_taps(self, number: int, extents: tuple[int, ...], level: int, single: frozenset[int]) -> Tiled | None:
+        """Return the best tiles of a region where those of some dimensions of its window have one position."""
+        alone = region_network(self.network, number, extents, single)
+        capacity, given = float(self.machine.levels[level].capacity_bytes or 0), {(0, dim): 1 for dim in single}
+        return best_tiling(alone, (0,), self._inside[level - 2], frozenset(), capacity, given=given)

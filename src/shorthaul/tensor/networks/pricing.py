@@ -21,21 +21,10 @@ from shorthaul.tensor.networks.loops import Shape
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.operands import OUTPUTS, homes, operands_of, wider_sums
-from shorthaul.tensor.networks.stepping import Passing, Sides, changes, come_back, stays, steps_seconds
+from shorthaul.tensor.networks.stepping import Factor, Passing, changes, come_back, factor, filled, stays, steps_seconds
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Factor(Sides):
-    """Along one loop, by tile size: sums over the tiles of a box, and its largest extent."""
-
-    most: Floats
-
-    def chosen(self, numbers: Ints) -> Factor:
-        """Return the sums for an array of tile sizes by number."""
-        return Factor(*(getattr(self, item.name)[numbers] for item in fields(self)))
 
 
 @dataclass(slots=True)
@@ -83,10 +72,10 @@ class Prices:
 
     Of a level with several memories the peak is what the fullest one would make of the whole; ``worth`` are the bytes
     loaded and stored by what they are worth (:meth:`Machine.traffic_weights`), ``moved_s`` the seconds that they take.
-    ``ends`` are the bytes loaded for the first step and stored after the last one, ``inner`` those that pass to the
-    next inner memory at least: what an operator touches in a step, once. ``steps_s`` are the seconds of the steps one
-    after the other, with what passes beside them (:mod:`stepping`). ``first`` are the bytes loaded for the first step
-    that the group before does not make.
+    ``ends`` are the bytes loaded for the first step and stored after the last one, ``inner_s`` the seconds in which
+    passes to the next inner memory what has to at least: what an operator touches in a step, once. ``steps_s`` are the
+    seconds of the steps one after the other, with what passes beside them (:mod:`stepping`). ``first`` are the bytes
+    loaded for the first step that the group before does not make.
     """
 
     loads: Floats
@@ -96,7 +85,7 @@ class Prices:
     peak: Floats
     ends: Floats
     steps: Floats
-    inner: Floats
+    inner_s: Floats
     steps_s: Floats
     first: Floats
     worth: Floats
@@ -111,7 +100,7 @@ class Prices:
         memory = self.moved_s
         inside, ends = self.steps_s, self.ends / rate
         if machine.is_inside:
-            inside, ends = np.maximum(self.matrix_s, self.vector_s), np.zeros(1)
+            ends = np.zeros(1)
         if not machine.levels[1].double_buffered:
             found = memory + inside
         elif beside is None:
@@ -122,7 +111,7 @@ class Prices:
             found = np.maximum(memory - early + later, inside + ends - early) - later
             found = found + np.maximum(early - beside.idle_s, 0.0)
         if len(machine.levels) > 2 and not machine.levels[2].double_buffered:
-            found = found + self.inner / machine.levels[1].bandwidth_bytes_per_s
+            found = found + self.inner_s
         return np.asarray(found)
 
 
@@ -198,7 +187,7 @@ class GroupPricer:
         for part, box in zip(self.parts, _boxes(found.read, found.made, found.regions), strict=True):
             for span, width in zip(box, part.widths or (1,) * len(box), strict=True):
                 if not span.of:
-                    part.constant *= float(_filled(span.lengths(), width)[0])
+                    part.constant *= float(filled(span.lengths(), width)[0])
             if part.role == "stored":  # what others need has to be made whole
                 shape = network.tensors[part.number].shape
                 self.covers &= all(span.of or span.lengths()[0] == n for span, n in zip(box, shape, strict=True))
@@ -288,10 +277,10 @@ class GroupPricer:
             spans = [(span, width) for span, width in zip(box, widths, strict=True) if key in span.of]
             alike = tuple((id(s.low), id(s.high), width) for s, width in spans)  # operators in a row pass arrays on
             if alike not in known:
-                known[alike] = _factor(spans, starts)
-            factor = known[alike]
-            if factor is not None:
-                part.factors[key] = factor
+                known[alike] = factor(spans, starts)
+            sums = known[alike]
+            if sums is not None:
+                part.factors[key] = sums
                 if part.role == "stored":
                     self.covers &= _covers(box, key, self.network.tensors[part.number].shape, starts)
 
@@ -326,7 +315,7 @@ class GroupPricer:
         operand_loads, kept = np.zeros((OUTPUTS + 1, count)), np.zeros((len(self.rooms), count))
         live = np.zeros((len(self.rooms), len(self.operators), count))
         buffered = self.machine.levels[1].double_buffered
-        touched_bytes = {number: np.zeros(count) for number in self.operators}
+        touched_bytes = {number: np.zeros((len(self.rooms), count)) for number in self.operators}
         regions: dict[int, tuple[Floats, Floats, float]] = {}
         passing, by_step = Passing(trips), by_step and bool(order) and not self.machine.is_inside
         for part, factors, total, most, first in self._sums(chosen, count):
@@ -339,7 +328,8 @@ class GroupPricer:
                 regions[part.number] = entering, most, part.unit
                 continue
             for number in part.reach:
-                touched_bytes[number] += most * part.unit
+                is_maker = part.role in _MADE and self.network.producer[part.number] == number
+                touched_bytes[number][part.homes[0 if is_maker else -1]] += most * part.unit
             if part.role == "aside":
                 continue
             if part.number in self.near and part.role != "read":
@@ -369,21 +359,28 @@ class GroupPricer:
                 else:
                     kept[home] += np.where((moved > first) & buffered, 2 * size, size)
         kept[self.machine.served(1)[OUTPUTS] or 0] += self._scale_anew(regions, order, chosen, count)
-        seconds, inner = self._work(regions, touched_bytes, count)
+        seconds, inner_s = self._work(regions, touched_bytes, count)
         work = np.maximum(seconds["matrix"], seconds["vector"])
+        if self.machine.is_inside:  # tiles that fill the array are preferred there, but its passes are those of steps
+            work = np.full_like(work, sum(self._whole_s(number) for number in self.operators))
         if len(self.machine.levels) > 2 and self.machine.levels[2].double_buffered:
-            work = np.maximum(work, inner / self.machine.levels[1].bandwidth_bytes_per_s)
+            work = np.maximum(work, inner_s)
         byte_s = 1 / self.machine.levels[0].bandwidth_bytes_per_s
         steps_s = steps_seconds(trips, work, passing if buffered else None, byte_s) if by_step else work.sum(0)
         loads = operand_loads.sum(0)
         found = (seconds["matrix"].sum(0), seconds["vector"].sum(0), self._peak(kept, live), ends)
-        amounts = (loads, stores, *found, math.prod(trips, start=np.ones(count)), inner.sum(0), steps_s, begins)
+        amounts = (loads, stores, *found, math.prod(trips, start=np.ones(count)), inner_s.sum(0), steps_s, begins)
         return Prices(*amounts, *self._passing_first(operand_loads, stores))
+
+    def _whole_s(self, number: int) -> float:
+        """Return the seconds of all of an operator, if the array is always full."""
+        item = self.network.operators[number]
+        return item.operations * self.machine.seconds_per_operation(item.unit, self.network.bits(number))
 
     def _peak(self, kept: Floats, live: Floats) -> Floats:
         """Return the bytes held, by memory and, of what lives in a step, by operator, as a part of the whole level."""
         found = kept.sum(0) + live.sum(0).max(0)
-        if len(self.rooms) > 1:
+        if self.shares != [1.0]:
             for share, whole, passing in zip(self.shares, kept, live, strict=True):
                 found = np.maximum(found, share * (whole + passing.max(0)))
         return np.asarray(found)
@@ -439,52 +436,27 @@ class GroupPricer:
         touched_bytes: Mapping[int, Floats],
         count: int,
     ) -> tuple[dict[str, Floats], Floats]:
-        """Return, by class of steps, the seconds of each unit, and the bytes that pass to the next inner memory."""
+        """Return, by class of steps, the seconds of each unit, and of what passes to the next inner memory."""
         nothing = np.zeros((1, count))
-        seconds, inner = {"matrix": nothing, "vector": nothing}, nothing
+        seconds = {"matrix": nothing, "vector": nothing}
+        inner = [nothing for _ in self.rooms]
         for number, (entering, most, unit) in regions.items():
             unit_name = self.network.operators[number].unit
             seconds[unit_name] = seconds[unit_name] + entering * unit
             if len(self.machine.levels) > 2:
-                inner = inner + entering * (touched_bytes[number] / most)
-        return seconds, inner
+                inner = [
+                    so_far + entering * (each / most) for so_far, each in zip(inner, touched_bytes[number], strict=True)
+                ]
+        level = self.machine.levels[1]
+        inner_s = sum(inner) / level.bandwidth_bytes_per_s
+        for each, memory in zip(inner, level.memories, strict=False):
+            if memory.bandwidth_bytes_per_s is not None:
+                inner_s = np.maximum(inner_s, each / memory.bandwidth_bytes_per_s)
+        return seconds, inner_s
 
 
 def _boxes(read: Sequence[tuple[int, int, Box]], made: dict[int, Box], regions: dict[int, Box]) -> list[Box]:
     return [*(box for _, _, box in read), *made.values(), *regions.values()]
-
-
-def _filled(lengths: Ints, width: int) -> Ints:
-    """Return how many positions an array computes that takes ``width`` of them at once."""
-    found: Ints = -(-lengths // width) * width
-    return found
-
-
-def _kept(lengths: Ints, common: Ints, width: int) -> Ints:
-    """Return how many of the positions computed need not be computed again: whole widths of what is in common."""
-    common = np.maximum(common, 0)
-    found: Ints = np.where(common == lengths, _filled(lengths, width), common // width * width)
-    return found
-
-
-def _factor(spans: Sequence[tuple[Span, int]], starts: Ints) -> Factor | None:
-    """Return the sums along a loop of the axes that follow it, None if no axis does; ``starts`` of each tile size."""
-    if not spans:
-        return None
-    count = max(len(span.low) for span, _ in spans)
-    extent, shared, wrapped = np.ones(count), np.ones(count), np.ones(len(starts))
-    ends = np.append(starts[1:], count) - 1
-    for span, width in spans:
-        low, high = np.broadcast_to(span.low, (count,)), np.broadcast_to(span.high, (count,))
-        lengths = np.broadcast_to(span.lengths(), (count,))
-        extent *= _filled(lengths, width)
-        common = np.minimum(high[1:], high[:-1]) - np.maximum(low[1:], low[:-1]) + 1
-        shared[1:] *= _kept(lengths[1:], common, width)
-        around = np.minimum(high[starts], high[ends]) - np.maximum(low[starts], low[ends]) + 1
-        wrapped *= _kept(lengths[starts], around, width)
-    shared[starts] = 0
-    total, most = np.add.reduceat(extent, starts), np.maximum.reduceat(extent, starts)
-    return Factor(total, np.add.reduceat(shared, starts), wrapped, extent[starts], extent[ends], most)
 
 
 def _covers(box: Box, key: Key, shape: Sequence[int], starts: Ints) -> bool:

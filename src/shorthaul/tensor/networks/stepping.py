@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.tensor.networks.boxes import Span
+
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,50 @@ class Sides:
     wrapped: Floats
     first: Floats
     last: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Factor(Sides):
+    """Along one loop, by tile size: sums over the tiles of a box, and its largest extent."""
+
+    most: Floats
+
+    def chosen(self, numbers: Ints) -> Factor:
+        """Return the sums for an array of tile sizes by number."""
+        return Factor(*(getattr(self, item.name)[numbers] for item in fields(self)))
+
+
+def filled(lengths: Ints, width: int) -> Ints:
+    """Return how many positions an array computes that takes ``width`` of them at once."""
+    found: Ints = -(-lengths // width) * width
+    return found
+
+
+def _kept(lengths: Ints, common: Ints, width: int) -> Ints:
+    """Return how many of the positions computed need not be computed again: whole widths of what is in common."""
+    common = np.maximum(common, 0)
+    found: Ints = np.where(common == lengths, filled(lengths, width), common // width * width)
+    return found
+
+
+def factor(spans: Sequence[tuple[Span, int]], starts: Ints) -> Factor | None:
+    """Return the sums along a loop of the axes that follow it, None if no axis does; ``starts`` of each tile size."""
+    if not spans:
+        return None
+    count = max(len(span.low) for span, _ in spans)
+    extent, shared, wrapped = np.ones(count), np.ones(count), np.ones(len(starts))
+    ends = np.append(starts[1:], count) - 1
+    for span, width in spans:
+        low, high = np.broadcast_to(span.low, (count,)), np.broadcast_to(span.high, (count,))
+        lengths = np.broadcast_to(span.lengths(), (count,))
+        extent *= filled(lengths, width)
+        common = np.minimum(high[1:], high[:-1]) - np.maximum(low[1:], low[:-1]) + 1
+        shared[1:] *= _kept(lengths[1:], common, width)
+        around = np.minimum(high[starts], high[ends]) - np.maximum(low[starts], low[ends]) + 1
+        wrapped *= _kept(lengths[starts], around, width)
+    shared[starts] = 0
+    total, most = np.add.reduceat(extent, starts), np.maximum.reduceat(extent, starts)
+    return Factor(total, np.add.reduceat(shared, starts), wrapped, extent[starts], extent[ends], most)
 
 
 def stays(constant: float, sides: Sequence[Sides | None], trips: Sequence[Floats], count: int) -> list[Floats]:

@@ -65,17 +65,19 @@ def best_tiling(
     beside: Beside | None = None,
     *,
     coarse: bool = False,
+    given: Mapping[Key, int] | None = None,
 ) -> Tiled | None:
     """Return the fastest tiling of a group that fits into ``capacity`` bytes, None if none does.
 
     ``stored`` are the tensors that the group makes and others need; those of ``near`` are held whole aside. With other
-    groups ``beside`` it, their time counts as well. A ``coarse`` search tries fewer sizes.
+    groups ``beside`` it, their time counts as well. A ``coarse`` search tries fewer sizes. Tiles of some loops may be
+    ``given``.
     """
     operator = network.operators[operators[-1]]
     if operator.barrier:
         return _barrier(network, operators[-1], machine, near)
     tried = [
-        _tiled_along(network, operators, machine, stored, shape, capacity, near, beside, coarse=coarse)
+        _tiled_along(network, operators, machine, stored, shape, capacity, near, beside, given or {}, coarse=coarse)
         for shape in shapes_of(network, operators)
     ]
     return min((found for found in tried if found is not None), key=lambda found: found.score, default=None)
@@ -90,6 +92,7 @@ def _tiled_along(
     capacity: float,
     near: frozenset[int],
     beside: Beside | None,
+    given: Mapping[Key, int],
     *,
     coarse: bool,
 ) -> Tiled | None:
@@ -97,9 +100,10 @@ def _tiled_along(
     late = frozenset[int]() if beside is None else beside.late
     pricer = GroupPricer(network, operators, machine, stored, shape, {}, near, late)
     keys = list(pricer.keys)
-    count = _SIZES.get(len(keys), 3)
+    count = _SIZES.get(len(keys) - len(given), 3)
     for key in keys:
-        pricer.offer(key, grid(shape.sizes[key], -(-count * 2 // 3) if coarse else count))
+        sizes_tried = grid(shape.sizes[key], -(-count * 2 // 3) if coarse else count)
+        pricer.offer(key, [given[key]] if key in given else sizes_tried)
     if not pricer.covers:
         return None
     sink = [key for key in keys if key in shape.sink]
@@ -108,7 +112,7 @@ def _tiled_along(
     if found is None:
         return None
     order, sizes, prices = found
-    for key in () if coarse else keys:
+    for key in () if coarse else [key for key in keys if key not in given]:
         around = pricer.candidates[key]
         at = around.index(sizes[key])
         low = around[at - 1] if at else sizes[key]
@@ -174,7 +178,7 @@ def alternatives(
         cut = sum((everything[key] < len(pricer.candidates[key]) - 1) << at for at, key in enumerate(keys))
         inner = [key for key in keys if key in shape.inner]
         sink = [key for key in keys if key in shape.sink]
-        for outer in _orders(sink, np.random.default_rng(0))[:: 1 if len(sink) <= 3 else _ORDERS_LEFT_OUT]:
+        for outer in _orders(pricer, sink)[:: 1 if len(sink) <= 3 else _ORDERS_LEFT_OUT]:
             order = (*outer, *inner)
             prices = pricer.prices(order, everything, by_step=False)
             score = np.where(prices.peak <= capacity, _score(prices, machine, beside), np.inf)
@@ -213,14 +217,21 @@ def between(size: int, low: int, middle: int, high: int, count: int) -> list[int
     return sorted({-(-size // -(-size // item)) for item in wanted} | {middle})
 
 
-def _orders(keys: Sequence[Key], machine_random: np.random.Generator) -> list[tuple[Key, ...]]:
-    """Return orders of the loops: all, or those that a random sample and the natural ones give."""
-    if len(keys) <= 4:
-        return list(itertools.permutations(keys))
-    found = {tuple(keys), tuple(reversed(keys))}
-    while len(found) < _MOST_ORDERS:
-        found.add(tuple(keys[number] for number in machine_random.permutation(len(keys))))
-    return sorted(found)
+def _orders(pricer: GroupPricer, keys: Sequence[Key]) -> list[tuple[Key, ...]]:
+    """Return orders of the loops: all, or those that a random sample and the natural ones give.
+
+    Loops of one step come first, and those of which the tiles are given stand side by side.
+    """
+    still = tuple(key for key in keys if pricer.trips[key].max() <= 1)
+    given = tuple(key for key in keys if key not in still and len(pricer.candidates[key]) == 1)
+    units = [(key,) for key in keys if key not in still and key not in given] + [given] * bool(given)
+    if len(units) <= 4:
+        found = set(itertools.permutations(units))
+    else:
+        random, found = np.random.default_rng(0), {tuple(units), tuple(reversed(units))}
+        while len(found) < _MOST_ORDERS:
+            found.add(tuple(units[number] for number in random.permutation(len(units))))
+    return [tuple(itertools.chain(still, *order)) for order in sorted(found)]
 
 
 def _search(
@@ -237,7 +248,7 @@ def _search(
     everything = dict(zip(keys, mesh, strict=True))
     # Whatever the order is, what fits at all fits with some order. Once the order is known, all are tried.
     fits = np.zeros(mesh.shape[1], bool)
-    orders = [(*outer, *inner) for outer in _orders(sink, np.random.default_rng(0))] if order is None else [order]
+    orders = [(*outer, *inner) for outer in _orders(pricer, sink)] if order is None else [order]
     for one in orders[: 1 if order else 2]:
         fits |= pricer.prices(one, everything, by_step=False).peak <= capacity
     kept = _worth_trying(fits.reshape(lengths)) if keys and order is None else fits
