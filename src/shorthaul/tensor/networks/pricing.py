@@ -448,7 +448,7 @@ class GroupPricer:
                     so_far + entering * (each / most) for so_far, each in zip(inner, touched_bytes[number], strict=True)
                 ]
         level = self.machine.levels[1]
-        inner_s = sum(inner) / level.bandwidth_bytes_per_s
+        inner_s = sum(inner, nothing) / level.bandwidth_bytes_per_s
         for each, memory in zip(inner, level.memories, strict=False):
             if memory.bandwidth_bytes_per_s is not None:
                 inner_s = np.maximum(inner_s, each / memory.bandwidth_bytes_per_s)
