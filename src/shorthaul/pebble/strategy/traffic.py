@@ -315,6 +315,9 @@ def _annealed(request: Request, best: Found, search: Search) -> Found:
 def _quick(request: Request) -> Found:
     """Return the best of the planners that take no search."""
     cdag = request.cdag
+    tiled = _mvm_tiling(request) if matrix_vector.recognise(cdag) is not None else None
+    if tiled is not None and request.search.expired():
+        return tiled
     best = _belady(Request(cdag, request.budget, request.recompute, request.search.part(0.5)))
     if request.order is not None:
         given = belady.plan(cdag, request.budget, request.order, search=request.search.part(0.2))
@@ -322,9 +325,7 @@ def _quick(request: Request) -> Found:
     resumed = request.search.start()
     if resumed is not None:
         best = cheaper(cdag, best, replace(best, plan=resumed, method="resumed"))
-    if matrix_vector.recognise(cdag) is not None:
-        best = cheaper(cdag, best, _mvm_tiling(request))
-    return best
+    return best if tiled is None else cheaper(cdag, best, tiled)
 
 
 def _searched(request: Request, best: Found, search: Search) -> Found:

@@ -12,6 +12,7 @@ What has one place along the run is in one box only: this and those near it are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -19,12 +20,15 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.subspaces import integer_solution
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.placement import Row
-from shorthaul.affine.tuning import MOST_ALIVE_POINTS
+from shorthaul.affine.tuning import ALIVE_STEPS, MOST_ALIVE_POINTS
 
 IntArray = npt.NDArray[np.int64]
+#: Numbers for every column from which on these are sorted, not marked in a table.
+_SPARSE = 30
 #: Loops over boxes with their edges, the outermost first.
 _Loops = tuple[tuple[int, int], ...]
 
@@ -110,18 +114,22 @@ class Alive:
         sizes = {name: _points_in(ends, base, run.along, 2 * run.near + 1) for name, base in bases.items()}
         if sum(sizes.values()) > MOST_ALIVE_POINTS:
             return None
+        effort.step(
+            ALIVE_STEPS
+            * sum(len(line.rows) * sizes[line.statement] for number in passing for line in self.lines[number])
+        )
         points = {name: self._points(name, base, ends, run) for name, base in bases.items()}
         names = list(points)
-        order = _ranks([np.column_stack(points[name][1:]) for name in names])
+        order = _ranks([np.vstack(points[name][1:]) for name in names])
         ranks = dict(zip(names, order, strict=True))
         middle = np.concatenate([ranks[name][points[name][1] == 0] for name in names])
         changes = np.zeros(sum(map(len, order)) + 1, np.int64)
         for number in passing:
-            found = [self._elements(line, points[line.statement][0]) for line in self.lines[number]]
+            found = [self._values(line.rows, points[line.statement][0]) for line in self.lines[number]]
             when = np.concatenate([ranks[line.statement] for line in self.lines[number]])
             if not len(when):
                 continue
-            which = _places(np.concatenate(found))
+            which = _places(np.concatenate(found, axis=1))
             begin, end = np.full(which.max() + 1, len(changes)), np.zeros(which.max() + 1, np.int64)
             np.minimum.at(begin, which, when)
             np.maximum.at(end, which, when)
@@ -175,32 +183,39 @@ class Alive:
     def _points(
         self, name: str, base: tuple[int, ...] | None, ends: Sequence[tuple[int, int]], run: _Run
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Return iterators, the box along the run, and times of the instances of a statement, one per row."""
+        """Return iterators, the box along the run, and times of the instances of a statement, one per column."""
         assert base is not None
         rows = self.placement[name]
-        places = np.stack(
-            np.meshgrid(*(np.arange(*ends[at]) for at in base), indexing="ij") if base else [np.zeros(1, np.int64)],
-            axis=-1,
-        ).reshape(-1, max(1, len(base)))[:, : len(base)]
-        constants = np.array([rows[at].at((0,) * len(rows[at].factors), self.sizes) for at in base], np.int64)
+        widths = [ends[at][1] - ends[at][0] for at in base]
+        places = np.indices(widths).reshape(len(base), math.prod(widths))
+        places += np.array([[ends[at][0]] for at in base], np.int64).reshape(len(base), 1)
+        constants = [rows[at].at((0,) * len(rows[at].factors), self.sizes) for at in base]
         turn = np.linalg.inv(np.array([rows[at].factors for at in base], float).reshape(len(base), len(base)))
-        points = (places - constants) @ np.rint(turn).astype(np.int64).T
+        turned = np.rint(turn).astype(np.int64)
+        points = _combined(turned, [-int(item) for item in turned @ np.array(constants, np.int64)], places)
         if run.along in base:
             low, high = ends[run.along]
-            box = (places[:, base.index(run.along)] - low) // ((high - low) // (2 * run.near + 1)) - run.near
+            box = (places[base.index(run.along)] - low) // ((high - low) // (2 * run.near + 1)) - run.near
         else:  # in one box of the run
             number = run.apart[name] - run.centre
-            points = points if abs(number) <= run.near else points[:0]
-            box = np.full(len(points), number)
+            points = points if abs(number) <= run.near else points[:, :0]
+            box = np.full(points.shape[1], number)
         return points, box, self._values(self.times[name] or (), points)
 
-    def _elements(self, line: Line, points: IntArray) -> IntArray:
-        return self._values(line.rows, points)
-
     def _values(self, rows: Sequence[Row], points: IntArray) -> IntArray:
-        factors = np.array([row.factors for row in rows], np.int64).reshape(len(rows), points.shape[1])
         constants = [row.at((0,) * len(row.factors), self.sizes) for row in rows]
-        return points @ factors.T + np.array(constants, np.int64)
+        return _combined([row.factors for row in rows], constants, points)
+
+
+def _combined(factors: Sequence[Sequence[int]] | IntArray, constants: Sequence[int], points: IntArray) -> IntArray:
+    """Return ``factors @ points + constants`` for integers, column by column: products with 0 and 1 cost nothing."""
+    made = np.empty((len(constants), points.shape[1]), np.int64)
+    for row, constant, own in zip(made, constants, factors, strict=True):
+        row[:] = constant
+        for factor, column in zip(own, points, strict=True):
+            if factor:
+                row += column if factor == 1 else factor * column
+    return made
 
 
 def _points_in(ends: Sequence[tuple[int, int]], base: tuple[int, ...] | None, run: int, boxes: int) -> int:
@@ -229,14 +244,19 @@ def _is_shared(item: Cells, cells: Sequence[Cells], run: int) -> bool:
 
 
 def _ranks(keys: Sequence[IntArray]) -> list[IntArray]:
-    """Return the place of every row among all in lexicographic order; rows that are equal have one place."""
-    return np.split(_places(np.concatenate(keys)), np.cumsum([len(item) for item in keys])[:-1])
+    """Return the place of every column among all in lexicographic order; columns that are equal have one place."""
+    return np.split(_places(np.concatenate(keys, axis=1)), np.cumsum([item.shape[1] for item in keys])[:-1])
 
 
-def _places(rows: IntArray) -> IntArray:
-    """Return the place of every row among all different ones in lexicographic order."""
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    numbers = np.zeros(len(rows), np.int64)
-    for column, least, most in zip(rows.T, low.tolist(), high.tolist(), strict=True):
-        numbers = numbers * (most - least + 1) + (column - least)
-    return np.unique(numbers, return_inverse=True)[1].reshape(-1)
+def _places(columns: IntArray) -> IntArray:
+    """Return the place of every column among all different ones in lexicographic order."""
+    numbers = np.zeros(columns.shape[1], np.int64)
+    for row in columns:
+        least = int(row.min())
+        numbers *= int(row.max()) - least + 1
+        numbers += row - least
+    if (last := int(numbers.max(initial=0))) > _SPARSE * len(numbers):
+        return np.unique(numbers, return_inverse=True)[1].reshape(-1)
+    there = np.zeros(last + 1, bool)
+    there[numbers] = True
+    return (np.cumsum(there) - 1)[numbers]
