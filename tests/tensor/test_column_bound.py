@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from tests.reference.tensor_exhaustive import best_latency
+from tests.reference.tensor_exhaustive import best_execution, best_latency
+from tests.reference.tensor_program import program_value
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.test_bound import starved
 from tests.tensor.test_exhaustive import tiny_problem
@@ -14,6 +18,8 @@ from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import column_prices
 from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.cost_model.granularity import Granularities
+from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, SPEC
 from shorthaul.tensor.search.driver import improve
 
@@ -64,6 +70,42 @@ def test_no_plan_beats_it():
             searched(seed, rules)
     for seed in range(200, 260):
         exhausted(seed, CONTEST, 3)
+
+
+def all_at_once(problem, rules, *, exhausts):
+    """Return the bound beside the program over all groups; they are at every granularity, or as good as is found."""
+    granularities = Granularities(problem.machine, rules)
+
+    def latency(group):
+        if exhausts:
+            seen = SimpleNamespace(outputs=group.outputs, resident={*group.resident}, retained={*group.retained})
+            return best_execution(problem, rules, SimpleNamespace(operators=group.inside), seen)
+        sets = frozenset(group.inside), [*group.outputs], frozenset(group.resident), frozenset(group.retained)
+        found = granularities.best(profile_of(problem, *sets))
+        return math.inf if found is None else found.latency
+
+    prices = column_prices(problem, rules, Search(effort=5))
+    assert prices is not None
+    value = program_value(problem, latency)
+    assert prices.value <= value * (1 + 1e-9)
+    return prices.value >= value * (1 - 1e-6)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("exhausts", [True, False])
+@pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
+def test_it_is_worth_what_the_program_over_all_groups_is(rules, exhausts):
+    """Below that only where slices of one tensor may coincide: then latencies are bounded, not known."""
+    problems = [tiny_problem(seed, 2) if exhausts else starved(seed, 5) for seed in range(10, 18)]
+    assert sum(all_at_once(problem, rules, exhausts=exhausts) for problem in problems) > 6
+
+
+@pytest.mark.slow
+def test_programs_of_the_contest_s_kind_are_worth_that_too():
+    problems = [problem for seed in range(9000, 9080) if len((problem := contest_problem(seed)).operators) <= 10]
+    assert len(problems) > 15
+    for rules in (CONTEST, CONTEST_LOOSE):
+        assert all(all_at_once(problem, rules, exhausts=False) for problem in problems)
 
 
 def test_the_paper_s_rules_have_none():
