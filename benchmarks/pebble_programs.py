@@ -2,11 +2,11 @@
 
     python benchmarks/pebble_programs.py [--effort 2] [--sizes 4 7 12] [--times 1 2 4] [--only gemm] [--keep]
 
-Every built-in kernel, all parameters at each of the sizes (steps at a third, two at least), in the least memory
-taken so many times. ``affine`` is the bound of that engine on loads, with the outputs, in the unit of the weights;
-``bound`` and ``plan`` are those of ``pebble plan``, ``took`` the processor seconds of all three. Prints a line for
-each and a summary. With ``--keep`` the rows go to ``benchmarks/results/pebble_programs.json`` as they come, and those
-that it has, of the same effort, are not measured again.
+Every built-in kernel, all parameters at each of the sizes (steps, and all seven of a convolution, at a third, two at
+least), in the least memory taken so many times. ``affine`` is the bound of that engine on loads, with the outputs, in
+the unit of the weights; ``bound`` and ``plan`` are those of ``pebble plan``, ``took`` the processor seconds of all
+three. Prints a line for each and a summary. With ``--keep`` the rows go to ``benchmarks/results/pebble_programs.json``
+as they come, and those that it has, of the same effort, are not measured again.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from shorthaul.pebble import plan
 TARGET = Path(__file__).parent / "results" / "pebble_programs.json"
 #: Parameters that count steps.
 STEPS = ("T", "TSTEPS")
+#: Kernels with so many nested loops that all their parameters are at a third.
+NESTED = ("convolution",)
 #: Graphs of more nodes are left out.
 MOST_NODES = 60_000
 
@@ -74,7 +76,8 @@ def measured(name: str, size: int, times: list[int], effort: float) -> list[dict
     """Return a row for each memory."""
     file = str(resources.files("shorthaul.affine").joinpath("kernels", f"{name}.c"))
     program = program_of(file).workload
-    sizes = ",".join(f"{word}={max(2, size // 3) if word in STEPS else size}" for word in program.parameters)
+    third = program.parameters if name in NESTED else STEPS
+    sizes = ",".join(f"{word}={max(2, size // 3) if word in third else size}" for word in program.parameters)
     try:
         cdag = cdag_source(file, GraphOptions(size=sizes)).workload
     except TooManyPointsError:

@@ -179,6 +179,10 @@ GRID_LINKED_CLASSES: Final = ((1, 64), (1, 128), (2, 128), (4, 128), (8, 128))
 GRID_LINKED_EFFORT: Final = 0.01
 GRID_BOX_WORK: Final = 300_000_000
 MOST_GRID_PAIRS: Final = 10_000_000
+#: Tables: pairs of edges looked at per effort, edges that are walked along, and nodes of a table at least.
+TABLES_RATE: Final = 1e7
+TABLES_STEPS: Final = 8e4
+FEWEST_IN_TABLE: Final = 16
 CROSSINGS_EFFORT: Final = 10.0
 CROSSINGS_STRIDES: Final = (8, 1)
 #: How far from a node its paths begin and end at least, as long as there are few: gramschmidt and adi twice as much at
@@ -285,6 +289,7 @@ ORIGIN_ORDER_SHARE: Final = 0.2
 WAVEFRONTS_SHARE: Final = 0.5
 CROSSINGS_SHARE: Final = 0.6
 GRIDS_SHARE: Final = 0.8
+TABLES_BOUND_SHARE: Final = 0.3
 
 # orders and structured graphs
 #

@@ -19,6 +19,7 @@ from tests.pebble.test_grid_links import fields
 from tests.pebble.test_grids import FAR, inside, least_by_sets
 from tests.pebble.test_moments import iterated
 from tests.pebble.test_successors import product as matrices
+from tests.pebble.test_tables import table
 from tests.reference.falsified import at
 
 from shorthaul.core.search import Search
@@ -36,6 +37,7 @@ from shorthaul.pebble.workloads import kernels_as_graphs, sparse
 FAMILIES: dict[str, tuple[Callable[[], Cdag], int, str]] = {
     "stencil in a plane": (lambda: grid(12, 11, 8), 8, "grid"),
     "stencil on a line": (lambda: kernels_as_graphs.stencil(n=40, t=24, word=1), 6, "grid"),
+    "table": (lambda: table((30, 30), np.random.default_rng(1), corner=True, letters=1.0), 10, "table"),
     "fields in a plane": (lambda: fields((20, 20), 6), 8, "grid"),
     "butterfly": (lambda: kernels_as_graphs.fft(n=64, word=1), 8, "crossing"),
     "product": (lambda: kernels_as_graphs.matmul(m=8, n=8, k=8, word=1), 6, "product"),

@@ -18,6 +18,7 @@ from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.bounds.crossings import crossing
 from shorthaul.pebble.bounds.grids import histories
 from shorthaul.pebble.bounds.piece import Piece
+from shorthaul.pebble.bounds.tables import table_cuts
 from shorthaul.pebble.model import Cdag, require_budget
 
 #: Searches of more computations, or values with more than one reader or a reader and operands, have no certificate.
@@ -66,6 +67,13 @@ _PROOFS = {
         "these nodes. What those between two cuts read of others, and leave for others, is in fast memory at a cut, or "
         "loaded or stored in between. Sets of cells have a least neighbourhood by their size (pushed down along the "
         "axes, slice upon slice), so q nodes read and leave a number that is known. No value is computed twice."
+    ),
+    "tables": (
+        "Every input is loaded and every output stored at least once. Beyond that: nodes have different places of a "
+        "table, and read those one step before them along its axes, themselves or by way of links. Cut a schedule "
+        "after every q-th of them. What those between two cuts read of others, and leave for others, is in fast memory "
+        "at a cut, or loaded or stored in between. It is known how many places q of them have before and after them at "
+        "least; letters of rows and columns that they read are loaded or there too. No value is computed twice."
     ),
     "spectral": (
         "Every input is loaded and every output stored at least once. Beyond that: any order of the computed values "
@@ -169,10 +177,12 @@ def best_bound(
     proofs = dict(_PROOFS)
     if known is not None:
         values[known.method], proofs[known.method] = known.value, known.proof
-    grids, next_to = histories.Found(0, ()), successors.Found(0)
+    grids, next_to, tables = histories.Found(0, ()), successors.Found(0), table_cuts.Found(0, ())
     if not recompute:  # first: where there are any, they say most
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
         values["grids"] = least + grids.excess
+        tables = table_cuts.excess(cdag, budget, search=search.part(tuning.TABLES_BOUND_SHARE))
+        values["tables"] = least + tables.excess
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
@@ -191,28 +201,16 @@ def best_bound(
     in_shares: tuple[tuple[Piece, Fraction], ...] = ()
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
-        packed = part_packing.excess(
-            cdag,
-            budget,
-            search=search,
-            recompute=recompute,
-            goal=beyond,
-            known=(
-                *cuts.pieces,
-                *segments.pieces,
-                *grids.pieces,
-                *crossed.known(),
-                *between.pieces(),
-                *sums.pieces(),
-            ),
-        )
+        of_all = (*cuts.pieces, *segments.pieces, *grids.pieces, *tables.pieces, *crossed.known())
+        of_all += (*between.pieces(), *sums.pieces())
+        packed = part_packing.excess(cdag, budget, search=search, recompute=recompute, goal=beyond, known=of_all)
         values["parts"], in_shares = least + packed.excess, packed.pieces
         details["parts"] = [
             {"nodes": nodes, "bound": value, "share": share, "times": times}
             for (nodes, value, share), times in Counter(packed.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
-    certified = [grids.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.disjoint]
+    certified = [grids.pieces, tables.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.disjoint]
     whole = [[(piece, Fraction(1)) for piece in pieces] for pieces in [*certified, next_to.pieces(cdag)]]
     details["certificate"] = _certificate(
         cdag, [crossed.pieces, *whole, in_shares], int(values[method]) - least, method

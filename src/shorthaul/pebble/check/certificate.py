@@ -29,6 +29,7 @@ from shorthaul.pebble.check.certificates import (
     network,
     product,
     successor,
+    table,
     wavefront,
 )
 from shorthaul.pebble.check.certificates.part import Game, Proven, UnverifiedError, WrongError
@@ -45,6 +46,7 @@ _ARGUMENTS: Final[dict[str, Callable[[Game, Mapping[str, Any]], Proven]]] = {
     "network": network.proven,
     "product": product.proven,
     "successor": successor.proven,
+    "table": table.proven,
     "wavefront": wavefront.proven,
 }
 #: Arguments that hold where values may be computed again.

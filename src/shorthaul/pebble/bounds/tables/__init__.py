@@ -1,0 +1,1 @@
+"""Bounds of tables, each place of which reads those before it along every axis, found inside any graph."""
