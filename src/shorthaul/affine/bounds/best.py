@@ -12,7 +12,7 @@ from itertools import combinations as combinations_of
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds import cones, finished_sums, hourglass, lines, waiting_sums
+from shorthaul.affine.bounds import cones, finished_sums, hourglass, lines, used_sums, waiting_sums
 from shorthaul.affine.bounds.boxes.fields import boxed_cones
 from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations, combined_at
@@ -361,6 +361,8 @@ def _made_for(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield (general.tuned and general.tuned(sizes)) or general
     for item in finished_sums.finished_sums(flow):
         yield finished_sums.sub_bound(item, flow, sizes)
+    for used in used_sums.used_sums(flow):
+        yield used_sums.sub_bound(used, flow, sizes)
     for grid in lines.lines(flow):
         yield lines.sub_bound(grid, flow, sizes)
     for waiting in waiting_sums.waiting_sums(flow):

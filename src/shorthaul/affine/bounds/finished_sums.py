@@ -186,29 +186,38 @@ def _reader(name: str) -> Callable[[DataFlow, Sums], FinishedSums | None]:
     """Return how the argument for instances of a statement that read sums is found."""
 
     def find(flow: DataFlow, sums: Sums) -> FinishedSums | None:
-        domain = flow.program.by_name[name].domain
-        width = domain.dim(_SET)
+        width = flow.program.by_name[name].domain.dim(_SET)
         usable = usable_paths(paths_into(flow, name), width) if width > 1 else []
         for path in usable:
-            tail = None if path.is_chain else _to_sums(flow, path, sums)
+            tail = None if path.is_chain else to_sums(flow, path, sums)
             if tail is None:
                 continue
             others = [item for item in usable if item is not path]
             for chosen in _best_sets(path, others, width):
-                common = domain
-                for item in chosen:
-                    common = common.intersect(item.domain)
-                ends = [*path.levels, *tail][-1].intersect_range(sums.last)
-                common = common.intersect(_of(ends.domain(), name, common))
-                part = Part(name, common.coalesce(), chosen, tuple(range(width)))
-                made = partition([part], empty_union(), symmetric=False) if thickness(common) == width else None
-                if made is not None and len(made.cliques) == 1 and made.folds == (1,) * len(chosen):
-                    found = _argument(made.parts[0], made.exponents.s, 0, tail, sums)
-                    if found is not None:
-                        return found
+                found = of_paths(flow, sums, chosen, tail)
+                if found is not None:
+                    return found
         return None
 
     return find
+
+
+def of_paths(
+    flow: DataFlow, sums: Sums, chosen: tuple[Path, ...], tail: tuple[isl.UnionMap, ...]
+) -> FinishedSums | None:
+    """Return the argument for instances that read sums by the first of some paths, None if it does not work."""
+    name = chosen[0].statement
+    common = flow.program.by_name[name].domain
+    width = common.dim(_SET)
+    for item in chosen:
+        common = common.intersect(item.domain)
+    ends = [*chosen[0].levels, *tail][-1].intersect_range(sums.last)
+    common = common.intersect(_of(ends.domain(), name, common))
+    part = Part(name, common.coalesce(), chosen, tuple(range(width)))
+    made = partition([part], empty_union(), symmetric=False) if thickness(common) == width else None
+    if made is None or len(made.cliques) > 1 or made.folds != (1,) * len(chosen):
+        return None
+    return _argument(made.parts[0], made.exponents.s, 0, tail, sums)
 
 
 def _of(points: isl.UnionSet, name: str, like: isl.Set) -> isl.Set:
@@ -230,7 +239,7 @@ def _best_sets(path: Path, others: Sequence[Path], width: int) -> list[tuple[Pat
     return [chosen for sigma, chosen in found if sigma == least][:MOST_PATH_SETS]
 
 
-def _to_sums(flow: DataFlow, path: Path, sums: Sums) -> tuple[isl.UnionMap, ...] | None:
+def to_sums(flow: DataFlow, path: Path, sums: Sums) -> tuple[isl.UnionMap, ...] | None:
     """Return how a broadcast goes on from its source to the last term of a sum, None if it does not."""
     (last,) = _maps(path.levels[-1])
     front: list[tuple[isl.Map, tuple[isl.UnionMap, ...]]] = [(last, ())]
@@ -311,13 +320,13 @@ def sub_bound(item: FinishedSums, flow: DataFlow, sizes: Mapping[str, int]) -> S
         {"|D|": size, "L": L, "K": K, "T": sympy.Integer(T), "U": U, "sources": sources},
         _steps(item, flow, (T, U, L)),
         (SEGMENTS, CUTS, FINISHED_SUMS, BRASCAMP_LIEB),
-        certificate=_certificate(
+        certificate=sums_certificate(
             item, {"events": T, "length": L, "instances_count": size, "sources_count": sources, "most_instances": U}
         ),
     )
 
 
-def _certificate(item: FinishedSums, numbers: Mapping[str, object]) -> dict[str, object]:
+def sums_certificate(item: FinishedSums, numbers: Mapping[str, object]) -> dict[str, object]:
     """Return the argument as data that a checker of its own verifies."""
     others = [at for at in range(len(item.part.paths)) if at != item.family]
     nothing = empty_union()

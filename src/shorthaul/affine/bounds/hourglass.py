@@ -118,13 +118,13 @@ def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None
     )
     weight = same.apply_range(within).wrap().flatten().coalesce()
     width, *rim = (
-        _most_places(item).gist_params(domain.params())
+        most_places(item).gist_params(domain.params())
         for item in (within, *(item.intersect_domain(both) for item in rims))
     )
     return Hourglass(made, time[0], places, columns, width, (rim[0], rim[1]), weight, stride, ancestors)
 
 
-def _most_places(within: isl.Map) -> isl.Set:
+def most_places(within: isl.Map) -> isl.Set:
     """Return as many points as any step has places, or more."""
     return within.lexmin().reverse().apply_range(within).deltas().coalesce()
 

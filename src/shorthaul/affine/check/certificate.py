@@ -20,6 +20,7 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import ProgramReads, Reads
 from shorthaul.affine.check.execution import execute, fixed
 from shorthaul.affine.check.families.lines import lines_of, wrong_lines, wrong_lines_formulas, wrong_lines_value
+from shorthaul.affine.check.families.used_sums import most_used, used_sums_of, wrong_lines_at, wrong_use
 from shorthaul.affine.check.families.waiting_sums import (
     waiting_sums_of,
     wrong_waiting_formulas,
@@ -42,6 +43,7 @@ from shorthaul.affine.check.moments import wrong_moments, wrong_moments_in
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
 from shorthaul.affine.check.partition_inequalities import (
     finished_sums_of,
+    most_with_sums,
     wrong_mirror,
     wrong_neck,
     wrong_sum_formulas,
@@ -219,9 +221,20 @@ def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) 
     yield from wrong_sums(item, reads)
     yield from wrong_sum_numbers(item)
     for sizes in samples.counted:
-        yield from wrong_sum_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+        yield from wrong_sum_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES, most_with_sums)
     for here in samples.large:
-        yield from wrong_sum_formulas(item, here)
+        yield from wrong_sum_formulas(item, here, most_with_sums)
+
+
+def _of_used_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = used_sums_of(part, reads)
+    yield from wrong_sums(item, reads)
+    yield from wrong_use(item)
+    for sizes in samples.counted:
+        yield from wrong_lines_at(item, sizes)
+        yield from wrong_sum_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES, most_used)
+    for here in samples.large:
+        yield from wrong_sum_formulas(item, here, most_used)
 
 
 def _of_waiting_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -283,6 +296,7 @@ _VERIFIED: Final = {
     "K-partition": _of_partition,
     "finished sums": _of_finished_sums,
     "waiting sums": _of_waiting_sums,
+    "used sums": _of_used_sums,
     "lines": _of_lines,
     "stencil": _of_stencil,
     "double cones": _of_cones,

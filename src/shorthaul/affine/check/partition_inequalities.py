@@ -323,8 +323,15 @@ def wrong_sum_numbers(item: FinishedSums) -> Iterator[str]:
         yield "the exponents add up to less than 1"
 
 
+Most = Callable[[FinishedSums, Fraction, Fraction, Mapping[str, int]], tuple[Number, Number]]
+
+
 def wrong_sum_value(
-    item: FinishedSums, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
+    item: FinishedSums,
+    counts: Callable[[isl.UnionSet], int],
+    sizes: Mapping[str, int],
+    capacities: Sequence[int],
+    most: Most,
 ) -> Iterator[str]:
     """Yield formulas of an argument on finished sums that are not what ``counts`` counts, or do not follow."""
     alone = fixed(item.terms.parts[0].domain, sizes)
@@ -338,18 +345,21 @@ def wrong_sum_value(
             yield f"{name} is not {number}, which is counted"
     for capacity in capacities:
         here = {**sizes, "S": capacity}
-        yield from wrong_sum_formulas(item, here)
+        yield from wrong_sum_formulas(item, here, most)
 
 
-def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int]) -> Iterator[str]:
-    """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
+def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int], most: Most) -> Iterator[str]:
+    """Yield if the value at any sizes does not follow from the counts, as their formulas give them.
+
+    ``most`` are the most instances of a segment by the lemma, of which the larger number counts.
+    """
     events = value_of(str(item.given["events"]), here)
     names = ("length", "instances_count", "sources_count")
     length, size, sources = (value_of(str(item.given[name]), here) for name in names)
     if not isinstance(events, Fraction) or events.denominator != 1 or events < 1 or not isinstance(length, Fraction):
         yield "the events of a segment are no whole number"
         return
-    U = max(_most_with_sums(item, here["S"] + events, length), key=as_decimal)
+    U = max(most(item, here["S"] + events, length, here), key=as_decimal)
     if not is_same(U, value_of(str(item.given["most_instances"]), here)):
         yield "U does not follow from the exponents"
     segments = combined(ast.Div, size, U)
@@ -358,7 +368,7 @@ def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int]) -> Iterator[
         yield f"the value does not follow from the counts at {dict(here)}"
 
 
-def _most_with_sums(item: FinishedSums, K: Fraction, length: Fraction) -> tuple[Number, Number]:
+def most_with_sums(item: FinishedSums, K: Fraction, length: Fraction, _: Mapping[str, int]) -> tuple[Number, Number]:
     """Return the two numbers of the lemma: no sum is whole, or all are."""
     s, t = ([Fraction(value) for value in item.given[key]] for key in ("exponents", "term_exponents"))
     own, others, tau = s[0], sum(s[1:], Fraction(0)), sum(t, Fraction(0))

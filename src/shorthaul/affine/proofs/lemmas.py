@@ -144,6 +144,26 @@ one load each. Of the e events at most one for each source is no load beyond the
 loads are of different vertices.""",
 )
 
+USED_SUMS = Lemma(
+    "sums that are used on lines",
+    """\
+Let every p of D be on a line of a family of chains, and need the last term of a sum, by a path whose vertices belong
+to this sum alone, as its terms do. A sum has L terms, each an operand of the next one; terms read along two families,
+and a sum has a row and a place: rows tell the classes of the first family for one position, places those of the
+second, and terms of different positions are of different classes. All p of a line need sums of one place, a place has
+at most M lines, and there is at most one p of a row on a line. Let vertices of chains, of sums with these paths, and
+of the two families be disjoint. If a stretch with r events computes the instances P of D, K = S + r, then |P| is at
+most the larger one of K^2 / (4 L (1 + L / M)) and M K.""",
+    """\
+Of every sum that P needs go back from p along the path and the terms. Either a vertex is found that the stretch does
+not compute, but whose reader it computes: it was in fast memory when the stretch began or is loaded. Let x sums have
+one; at most M instances need one of them, as these are on different lines of one place. Or all L terms are computed.
+Let such sums have I rows and b places: by the lemma on cuts L I and L b vertices of the two families were in fast
+memory then or stand for events. Let t lines of these places have instances of P that need such sums: t vertices of
+chains, and t <= M b. So L I + t (1 + L / M) <= K - x, and the instances, at most one for a row and a line, are at
+most I t <= (K - x)^2 / (4 L (1 + L / M)). With M x added this is convex in x, so largest at x = 0 or x = K.""",
+)
+
 LINES = Lemma(
     "lines in a plane",
     """\
