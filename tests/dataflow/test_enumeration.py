@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 from tests.dataflow.small import small_problem
 from tests.reference.dataflow_every_mapping import front_of_all
@@ -12,8 +13,10 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.check.replay import check_front
 from shorthaul.dataflow.exploration.enumeration import Enumeration, Points
+from shorthaul.dataflow.exploration.mappings_kernels import next_mapping
 from shorthaul.dataflow.loading import ready
 from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.model import Actor, Application, Core, CoreType, Platform, Tile
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.verbs.planning import plan
 from shorthaul.dataflow.workloads import generators
@@ -101,3 +104,15 @@ def test_what_is_cut_short_is_not_complete() -> None:
     found = plan(generators.sobel(), generations=5, polish_effort=0.1)
     assert found.status == "feasible"
     assert not found.extra["complete"]
+
+
+def test_a_look_at_actors_without_channels_ends_too() -> None:
+    """Of 17 actors two have time on each of eight cores: that no mapping is of interest is seen in small goes."""
+    actors = tuple(Actor(f"a{number}", {"t": 10}) for number in range(17))
+    cores = tuple(Core(f"p{number}", "t", 0) for number in range(8))
+    platform = Platform("one", {"t": CoreType(1.0)}, (Tile("T", cores, 0, 10**6),), 10**6)
+    every = Enumeration(build(Application("apart", actors, ()), platform), PlanOptions(), Constraints())
+    tree = next(every._trees()).at
+    tree.compete(np.array([8], np.int64), np.array([25], np.int64))
+    assert next_mapping(tree, 1000) == -1
+    assert 1000 <= tree.steps < 1100

@@ -16,7 +16,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import islands
-from shorthaul.dataflow.exploration.candidates import Knowledge, Symmetry
+from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, Symmetry
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.exploration.loads_kernels import Loads
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
@@ -178,3 +178,10 @@ def test_islands_tell_one_another_what_they_know(monkeypatch: pytest.MonkeyPatch
         assert all(any(covers(point, other) for point in after.points) for other in before.points)
         assert before.seen <= after.seen | after.waiting.keys()
     assert len(told[-1].seen) > len(told[0].seen)
+
+
+def test_prices_of_the_same_least_load_are_one() -> None:
+    known = Knowledge([])
+    for load, price in ((90, 2), (50, 4), (50, 5), (40, 9)):
+        known.note(Candidate(None, load, 0, price))
+    assert known.alike([1, 2, 3, 4, 5, 6, 9, 12]) == [[2, 3], [4, 5, 6], [9, 12]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -126,6 +127,15 @@ class Knowledge(Points):
                 del best[price]
         if all(other.load > found.load for price, other in best.items() if price <= found.price):
             best[found.price] = found
+
+    def alike(self, budgets: Sequence[int]) -> list[list[int]]:
+        """Return the prices within which there are mappings, those of the same least load together."""
+        alike: dict[int, list[int]] = {}
+        for budget in budgets:
+            least = self.within(budget, 0)
+            if least is not None:
+                alike.setdefault(least.load, []).append(budget)
+        return [*alike.values()]
 
     def within(self, budget: int, kind: int) -> Candidate | None:
         """Return the mapping of the least load within a price."""

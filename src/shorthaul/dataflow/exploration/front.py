@@ -100,7 +100,7 @@ def explore_front(
     decoder.close()  # a process without threads can be copied
     points += () if resumed is None else resumed.points
     if polish_effort is None and search.is_unlimited:
-        polish_effort = tuning.POLISH_OVER_EXPLORING * (search.spent() - spent)
+        polish_effort = tuning.POLISH_OVER_EXPLORING[tasks > tuning.MANY_TASKS] * (search.spent() - spent)
 
     def keep_points(found: Sequence[Point]) -> None:
         if not found:

@@ -11,6 +11,8 @@ import numpy as np
 from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Mapping, Problem, take_genotype
 
 GLOBAL = cython.declare(cython.longlong, 4)
+#: Loads, cores and prices that are looked at in the time of an access.
+CHECKS_PER_STEP = cython.declare(cython.longlong, 16)
 
 
 @cython.final
@@ -45,6 +47,7 @@ class Tree:
     choice: cython.longlong[::1]  # by depth, the next one
     busiest: cython.longlong[::1]  # by depth
     steps = cython.declare(cython.longlong, visibility="readonly")
+    checked: cython.longlong  # loads, cores and prices looked at that do not count as steps yet
 
     def __init__(
         self, problem: Problem, mapping: Mapping, common_tile: cython.bint, item: cython.const_longlong[::1],
@@ -74,6 +77,7 @@ class Tree:
         self.choice = np.zeros(item.shape[0] + 1, np.int64)
         self.busiest = np.zeros(item.shape[0] + 1, np.int64)
         self.steps = 0
+        self.checked = 0
 
     def compete(self, most: cython.const_longlong[::1], rival: cython.const_longlong[::1]) -> None:
         """Take note of the points so far: mappings that cannot lead to better ones are left out from here on."""
@@ -265,7 +269,10 @@ def _may_lead(at: Tree, load: cython.longlong, work: cython.longlong) -> cython.
     """True if at some price the busiest resource, and all cores together, leave room for a period below the rival's."""
     j: cython.Py_ssize_t
     for j in range(at.most.shape[0]):
-        if at.paid <= at.most[j] and load < at.rival[j] and at.priced + work <= (at.rival[j] - 1) * at.most[j]:
+        if load >= at.rival[j]:  # these fall
+            return False
+        at.checked += 1
+        if at.paid <= at.most[j] and at.priced + work <= (at.rival[j] - 1) * at.most[j]:
             return True
     return False
 
@@ -294,6 +301,7 @@ def _decide(at: Tree) -> cython.bint:
     while at.choice[at.depth] < choices:
         choice = at.choice[at.depth]
         at.choice[at.depth] += 1
+        at.checked += at.count.shape[0] if item >= 0 else 1
         if item >= 0:
             if not at.able[choice, item] or not _is_first(at, choice):
                 continue
@@ -304,6 +312,7 @@ def _decide(at: Tree) -> cython.bint:
                 continue
             _put_buffer(at, -1 - item, choice, 1)
         at.depth += 1
+        at.checked += at.load.shape[0]
         load = _busiest(at)
         if _may_lead(at, load, at.work[at.depth]):
             at.busiest[at.depth] = load
@@ -321,7 +330,10 @@ def _next(at: Tree, steps: cython.longlong) -> cython.longlong:
     if at.depth == at.item.shape[0]:
         _undo(at)
     while at.steps < steps:
-        if _decide(at):
+        decided = _decide(at)
+        at.steps += at.checked // CHECKS_PER_STEP
+        at.checked %= CHECKS_PER_STEP
+        if decided:
             if at.depth == at.item.shape[0]:
                 return 1
         elif at.depth == 0:

@@ -127,7 +127,7 @@ class _Polishing:
         #: Whether they decide much though they are large: a turn of annealing at all prices is long then.
         self.is_large = self.is_decided_soon and not self.is_cheap
         most = math.inf if constraints.max_cost is None else constraints.max_cost
-        sums = _budgets(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[self.is_large])
+        sums = _budgets(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[self.is_decided_soon])
         self.budgets = [sum_ for sum_ in sums if sum_ <= 1e6 * most + 1]
         if self.is_decided_soon and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
@@ -173,18 +173,22 @@ class _Polishing:
     def _anneal(self, number: int) -> None:
         """Look for mappings of less load within the prices, from the best ones within them or within the next lower.
 
-        Where large trees decide, or none, prices are taken in any order, and all only if a small share of what is left
-        allows; where none do, after first turns of all prices with few moves.
+        Where small trees decide, of all prices of the same least load one is taken. Where large trees decide, or none,
+        they are taken in any order, and all only if a small share of what is left allows; where none do, after first
+        turns of all prices with few moves.
         """
         turn = number // len(tuning.LOAD_COOLINGS)
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
         moves = tuning.SOON_MOVES if self.is_soon else self.first_moves << longer
-        hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
+        coolings = tuning.LOAD_COOLINGS[: 2 if self.is_soon else None]
+        hot, cold = coolings[number % len(coolings)]
         loads = self.loads[number % tuning.FRUGAL_TURNS > 0 if self.is_open else number % len(self.loads)]
         least_bytes = min(
             (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
         )
         budgets, end = self.budgets, math.inf
+        if self.is_soon:
+            budgets = [int(self.draw.choice(alike)) for alike in self.known.alike(budgets)]
         if self.is_open and number < tuning.FRUGAL_TURNS:
             moves = tuning.FIRST_LOAD_MOVES
         elif self.is_large or self.is_open:
@@ -197,7 +201,8 @@ class _Polishing:
             if start is None:
                 continue
             aim = replace(start, small=True, bytes=least_bytes) if small else start
-            if aim.load >= self._rival(aim) and self.draw.random() < tuning.SKIP:
+            gain, enough = 1 - aim.load / self._rival(aim), tuning.ENOUGH_TO_GAIN[self.is_soon]
+            if gain < enough and self.draw.random() < tuning.SKIP * (1 - max(0.0, gain) / enough):
                 continue
             is_roomy = not (loads.frugal or self.is_soon) and bool(self.draw.integers(2))
             genotype = start.genotype
@@ -232,7 +237,7 @@ class _Polishing:
             if one.load < self._rival(one):
                 key = self.symmetry.key(one.genotype), one.kind
                 if key not in self.known.seen:
-                    self.known.waiting[key] = replace(one, tries=1) if self.is_soon and not one.kind else one
+                    self.known.waiting[key] = one
                 if self.is_soon:
                     break
 
@@ -293,7 +298,7 @@ class _Polishing:
                 continue
             self._add(solved.point)
             least = solved.least * (1 + tuning.FRUGAL_GAIN * (self.is_open and candidate.frugal))
-            if least < self._rival(candidate) and solved.point.period > least:
+            if least < self._rival(candidate) and (solved.point is None or solved.point.period > least):
                 self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
                 )
@@ -307,8 +312,8 @@ class _Polishing:
         share = tuning.FRUGAL_STEP_SHARES[1] * (sum(self.efforts) + self.search.left())
         return self.efforts[1] + effort > share
 
-    def _add(self, point: Point) -> None:
-        if self.known.add(point):
+    def _add(self, point: Point | None) -> None:
+        if point is not None and self.known.add(point):
             self.rivals.clear()
             self.keep([point for point in self.known.points if self.constraints.allow(point)])
 
@@ -353,7 +358,7 @@ class _Polishing:
             need = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
             self._add(make_point(self.instance, mapping, net, schedule, need))
 
-    def _solved(self, candidate: Candidate) -> Solved | None:
+    def _solved(self, candidate: Candidate) -> Solved | Decided | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
@@ -361,6 +366,8 @@ class _Polishing:
             return self._solved_within(candidate, mapping, tasks, effort)
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
+        if self.is_soon and not candidate.kind and candidate.tries == 0 and self._rival(candidate) < math.inf:
+            return self._decided(candidate, mapping, 2 * effort, small=True)
         try:
             if warm is None:
                 substitute_mrbs(self.instance.application, mapping.xi)
@@ -373,7 +380,7 @@ class _Polishing:
             warm = None
         if warm is not None and (candidate.tries == 0 or not self.exact):
             return Solved(warm, candidate.load if self.exact else warm.period, "CAPS-HMS")
-        decided = self._decided(candidate, mapping, effort)
+        decided = self._decided(candidate, mapping, effort, small=candidate.small)
         if candidate.small:
             found = None if decided is None else decided.point
             if found is None or decided is None:
@@ -392,8 +399,8 @@ class _Polishing:
         except InfeasibleError:
             return None
 
-    def _decided(self, candidate: Candidate, mapping: Decisions, effort: float) -> Decided | None:
-        """Return what trees find soon; None if they would be too large."""
+    def _decided(self, candidate: Candidate, mapping: Decisions, effort: float, *, small: bool) -> Decided | None:
+        """Return what trees find soon, ``small`` with few tokens only; None if they would be too large."""
         rival = self._rival(candidate)
         if rival == math.inf or not self.exact or not self.is_decided_soon:
             return None
@@ -402,7 +409,7 @@ class _Polishing:
         tries = max(0, candidate.tries - 1)
         return decide_mapping(
             self.instance, mapping, self.least_tokens, self.options, self.search, int(rival), tries, effort,
-            small=candidate.small,
+            small=small,
         )  # fmt: skip
 
     def _solved_within(
