@@ -69,12 +69,13 @@ def test_verbs_without_effort() -> None:
     answer = bound(program, size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=NOTHING))
     assert answer.bound is not None
     assert (answer.bound.value, answer.extra["upper"], answer.extra["operations"]) == (0, None, None)
-    points = sweep(program, size="NI=9,NJ=9,NK=9", search=Search(effort=NOTHING)).extra["points"]
+    curve = {"size": "NI=9,NJ=9,NK=9", "least": 4, "most": 64, "points": 4}
+    points = sweep(program, **curve, search=Search(effort=NOTHING)).extra["points"]
     assert {item["loads_words"] for item in points} == {None}
     stopped = Search()
     stopped.stop()
-    assert len(sweep(program, size="NI=9,NJ=9,NK=9", search=stopped).extra["points"]) == len(points)
-    whole = sweep(program, size="NI=9,NJ=9,NK=9").extra["points"]
+    assert len(sweep(program, **curve, search=stopped).extra["points"]) == len(points)
+    whole = sweep(program, **curve).extra["points"]
     assert all(item["bound"] <= other["bound"] for item, other in zip(points, whole, strict=True))
     report = check(program, search=Search(effort=NOTHING)).check
     assert report is not None

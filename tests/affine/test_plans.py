@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.affine.derived import quick
 
+from shorthaul.affine import tuning
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.formats import plans as formats
 from shorthaul.affine.integer_sets.points import points
@@ -60,10 +61,11 @@ def test_large_plans_replay_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> Non
         return best_tiling(*arguments, evaluations=1, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(replays, "best_tiling", counted)
-    for text in ("M=4,N=4,K=4,S=9", "M=36,N=36,K=36,S=90"):
+    monkeypatch.setattr(tuning, "REPLAYED_INSTANCES", 80_000)
+    for text in ("M=4,N=4,K=4,S=9", "M=8,N=8,K=8,S=20"):
         plan(kernel("matmul"), size=text)
     plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17)
-    assert asked == [200, 8_000_000 // (36**3 + 3 * 36**2), 17]
+    assert asked == [200, 80_000 // (8**3 + 3 * 8**2), 17]
 
 
 @pytest.mark.slow
@@ -208,7 +210,7 @@ def test_too_many_points_are_refused() -> None:
 
 
 def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"size": "M=12,N=12,K=12,S=40", "effort": 1}
+    options = {"size": "M=12,N=12,K=12,S=40", "effort": 2}
     listed = plan(kernel("matmul"), **options)
     for module in ("integer_sets.points", "replay.cdag"):
         monkeypatch.setattr(f"shorthaul.affine.{module}.MOST_POINTS", 100)

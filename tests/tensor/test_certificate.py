@@ -173,10 +173,14 @@ def test_from_the_command_line(tmp_path):
     assert [item["rule"] for item in false["check"]["violations"]] == ["certificate-sum", "certificate-figure"]
 
 
-def test_figures_beside_a_certificate(tmp_path):
+WRONG = (lambda right: right * 0.99, lambda right: right * 1.01, lambda _: "much", lambda _: None, lambda _: -1)
+
+
+@pytest.mark.parametrize(("effort", "wrongs"), [(0.2, WRONG), (2, WRONG[1:2])])
+def test_figures_beside_a_certificate(effort, wrongs, tmp_path):
     """A figure that is another, and words that say nothing, are told; a formula left out for want of time is not."""
     problem = small()
-    document = shorthaul.tensor.bound(problem, rules="contest", effort=2).document()
+    document = shorthaul.tensor.bound(problem, rules="contest", effort=effort).document()
     path = tmp_path / "bound.json"
 
     def told(bound):
@@ -186,13 +190,7 @@ def test_figures_beside_a_certificate(tmp_path):
 
     assert told({}) == told({"streamed_operands": 0.0}) == []
     names = ["boundary_traffic", "compute", "linear_program", "streamed_operands"]
-    for wrong in (
-        lambda right: right * 0.99,
-        lambda right: right * 1.01,
-        lambda _: "much",
-        lambda _: None,
-        lambda _: -1,
-    ):
+    for wrong in wrongs:
         assert sorted(told({name: wrong(document["bound"][name]) for name in names})) == names
     certificate = document["bound"]["certificate"]
     for word in ({"of": "traffic"}, {"method": "compute"}, {"more": 1}, {"certificate": {**certificate, "weight": []}}):
