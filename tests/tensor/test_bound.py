@@ -184,3 +184,18 @@ def test_contest_instances(instance, compute, traffic, least):
     assert bound.details["boundary_traffic"] == pytest.approx(traffic, abs=0.5)
     assert bound.value >= least
     assert lower_bound(problem, SPEC).value == pytest.approx(compute)
+
+
+def test_products_of_graph_inputs_have_the_bound_of_their_buffer():
+    """What lies in fast memory limits what a product loads, unless a MatMul follows: sums above one take no space."""
+    bounds = []
+    for is_followed in (False, True):
+        graph = GraphBuilder()
+        out = graph.pointwise((graph.matmul(graph.tensor(64, 64), graph.tensor(64, 64), base_cost=1),), base_cost=1)
+        if is_followed:
+            graph.matmul(out, graph.tensor(64, 1), base_cost=1)
+        bounds.append(lower_bound(graph.problem(capacity=100, bandwidth=1), SPEC))
+    single, followed = bounds
+    assert single.method == "products"
+    assert single.value == 2 * 64**3 / 10 - 2 * 100
+    assert followed.details["products"] == followed.details["boundary_traffic"]

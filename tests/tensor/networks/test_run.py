@@ -125,3 +125,22 @@ def test_a_command_writes_functions_tables_and_a_trace(tmp_path: Path) -> None:
 
 def network_of(path: Path) -> Network:
     return network_from_onnx((path / "model.onnx").read_bytes(), {"b": 2, "c": 3})
+
+
+def test_classifiers_as_scikit_learn_exports_them() -> None:
+    """Operators of ``ai.onnx.ml``, of which ONNX infers no shapes, are barriers of the shapes that they make."""
+    net = Net("classifier", filled=True)
+    ml = {"domain": "ai.onnx.ml"}
+    x = net.op("Scaler", net.input(5, 6), offset=[0.5] * 6, scale=[2.0] * 6, **ml)
+    scores = net.op("Softmax", net.linear(x, 6, 4), axis=1)
+    number = net.op("ArgMax", scores, axis=1, keepdims=0)
+    label = net.op("ArrayFeatureExtractor", net.constant([3, 1, 4, 7]), number, **ml)
+    value = net.op("LinearRegressor", scores, coefficients=[1.0] * 8, intercepts=[0.0, 1.0], targets=2, **ml)
+    net.filled = False  # shapes are inferred while it is read
+    model = net.model(net.op("Reshape", label, net.constant([-1])), net.op("Relu", value))
+    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 3))
+    done = surface.tensor.run(network_from_onnx(model.SerializeToString()), machine="phone-npu", effort=0.05)
+    assert done.check is not None
+    assert done.check.ok, done.check.violations
+    assert done.extra["run"]["largest_error"] < 1e-9
+    assert not any("shape" in remark for remark in done.check.remarks)

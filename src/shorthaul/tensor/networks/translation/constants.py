@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
+import numpy as np
+
 from shorthaul.tensor.networks.translation.writing import Shape
 
 #: Constants up to so many elements are computed: they hold shapes, axes and indices.
@@ -43,3 +45,28 @@ def evaluator_of(onnx: Any, node: Any, opsets: Iterable[Any]) -> Any:
     )
     versions = {item.domain: item.version for item in opsets}
     return onnx.reference.ReferenceEvaluator(onnx.helper.make_graph([node], "node", *map(list, ends)), versions)
+
+
+def shapes_on_trial(
+    onnx: Any, node: Any, opsets: Iterable[Any], known: tuple[Mapping[str, Shape], dict[str, int], Mapping[str, Any]]
+) -> list[Shape] | None:
+    """Return the shapes of what a node of ``ai.onnx.ml`` makes of zeros, and take down its types; None for others.
+
+    ONNX infers few shapes of these, and none depends on the numbers. ``known`` are shapes, types and constants.
+    """
+    shapes, types, values = known
+    inputs = [name for name in node.input if name]
+    sizes = [math.prod(shapes[name]) for name in inputs if name in shapes]
+    if node.domain != "ai.onnx.ml" or len(sizes) < len(inputs) or sum(sizes) > MOST_ELEMENTS:
+        return None
+    zeros = {name: np.zeros(shapes[name], onnx.helper.tensor_dtype_to_np_dtype(types.get(name, 1))) for name in inputs}
+    try:
+        with np.errstate(all="ignore"):
+            made = evaluator_of(onnx, node, opsets).run(None, {name: values.get(name, zeros[name]) for name in inputs})
+    except Exception:  # the reference lacks an operator, or the node is wrong
+        return None
+    if not all(isinstance(value, np.ndarray) for value in made):
+        return None
+    for name, value in zip(filter(None, node.output), made, strict=True):
+        types.setdefault(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype))
+    return [value.shape for value in made]

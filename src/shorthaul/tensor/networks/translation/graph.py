@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.files.arrays import MOST_AXES
 from shorthaul.tensor.networks.translation.agreement import expect_names
-from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, evaluator_of, made_in_place
+from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, evaluator_of, made_in_place, shapes_on_trial
 from shorthaul.tensor.networks.translation.long_rows import LongRows, put_together, taken_apart
 from shorthaul.tensor.networks.translation.rewriting import is_inlined, mended, rewritten, shapes_of
 from shorthaul.tensor.networks.translation.subgraphs import branch, captured, unrolled, without_sequences
@@ -431,9 +431,10 @@ class _Reader:
 
         Return whether there was something.
         """
-        changed = False
+        changed, told = False, (self.shapes, self.types, self.values)
         for node in self.model.graph.node:
             known = shapes_of(self.onnx, node, self.shapes, self.values)
+            known = known or shapes_on_trial(self.onnx, node, self.model.opset_import, told)
             if known is None or all(name in self.shapes for name in node.output if name):
                 continue
             for name, shape in zip(node.output, known, strict=False):
