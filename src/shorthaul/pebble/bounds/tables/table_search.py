@@ -66,14 +66,11 @@ def tables(cdag: Cdag, *, search: Search) -> list[Table]:
     best: tuple[int, IntArray, list[tuple[IntArray, IntArray]]] = (0, np.empty(0, np.int64), [])
     owner = np.full(cdag.n, -1, np.int64)
     for is_linked in (False, True):
-        degrees = np.bincount(edges[:, 0], minlength=cdag.n)
-        effort = (cdag.n + int(degrees[edges[:, 1]].sum())) * (1 + _ROUNDS * is_linked) / tuning.TABLES_RATE
-        if effort > search.left() or not len(edges):
-            break
-        search.spend(effort)
-        edges = _reduced(cdag.n, edges)
+        edges = _reduced(cdag.n, edges, search)
         if is_linked:
-            edges, owner = _contracted(cdag, edges)
+            edges, owner = _contracted(cdag, edges, search)
+        if not len(edges) or (is_linked and owner.max() < 0):
+            break
         placed = list(_placed(cdag.n, edges, search))
         best = max(best, (sum(len(nodes) for nodes, _ in placed), owner, placed), key=lambda found: found[0])
     used, found = np.zeros(cdag.n, np.bool_), []
@@ -83,15 +80,19 @@ def tables(cdag: Cdag, *, search: Search) -> list[Table]:
     return found
 
 
-def _reduced(n: int, edges: IntArray) -> IntArray:
-    """Return the edges between nodes that no two other edges go between."""
+def _reduced(n: int, edges: IntArray, search: Search) -> IntArray:
+    """Return the edges between nodes that no two other edges go between; none if that takes more than is left."""
+    effort = (n + int(np.bincount(edges[:, 0], minlength=n)[edges[:, 1]].sum())) / tuning.TABLES_RATE
+    if effort > search.left():
+        return edges[:0]
+    search.spend(effort)
     matrix = csr_array((np.ones(len(edges), np.int64), edges.T), shape=(n, n))
     twice = ((matrix @ matrix).multiply(matrix)).tocoo()
     around = distinct(twice.row.astype(np.int64) * n + twice.col)
     return edges[~np.isin(edges[:, 0] * n + edges[:, 1], around)]
 
 
-def _contracted(cdag: Cdag, edges: IntArray) -> tuple[IntArray, IntArray]:
+def _contracted(cdag: Cdag, edges: IntArray, search: Search) -> tuple[IntArray, IntArray]:
     """Return edges between nodes that are no links, and the owner of each link, -1 of other nodes.
 
     A link reads one other node, or links of it, beside inputs of one or of many readers.
@@ -111,7 +112,7 @@ def _contracted(cdag: Cdag, edges: IntArray) -> tuple[IntArray, IntArray]:
                 owner[node] = owner[owner[node]]
         ends = np.where(owner >= 0, owner, np.arange(cdag.n))[edges[:, 0]]
         edges = np.column_stack([ends, edges[:, 1]])[owner[edges[:, 1]] < 0]
-        edges = _reduced(cdag.n, np.unique(edges, axis=0))
+        edges = _reduced(cdag.n, np.unique(edges, axis=0), search)
     return edges, owner
 
 
@@ -122,6 +123,8 @@ def _placed(n: int, edges: IntArray, search: Search) -> Iterator[tuple[IntArray,
         return
     search.spend(len(edges) / tuning.TABLES_STEPS)
     ways = np.array(_joined(edges, way.tolist(), classes), dtype=np.int64)[way]
+    often = np.bincount(ways, minlength=1)[ways] >= tuning.FEWEST_IN_TABLE // 2
+    edges, ways = edges[often], ways[often]
     for end in (0, 1):  # no node has two edges that go one way
         key = edges[:, end] * (int(ways.max(initial=0)) + 1) + ways
         _, place, count = np.unique(key, return_inverse=True, return_counts=True)
@@ -136,8 +139,10 @@ def _placed(n: int, edges: IntArray, search: Search) -> Iterator[tuple[IntArray,
         chosen = order[starts[one] : starts[one + 1]]
         times = Counter(ways[chosen].tolist())
         axes = sorted(way for way, much in times.items() if 2 * much >= max(times.values()))
-        if len(axes) not in _AXES or search.expired():
+        effort = len(chosen) / tuning.TABLES_WALKED
+        if len(axes) not in _AXES or effort > search.left():
             continue
+        search.spend(effort)
         axis = {way: index for index, way in enumerate(axes)}
         steps = [(*edge, axis[way]) for edge, way in zip(edges[chosen].tolist(), ways[chosen].tolist(), strict=True)
                  if way in axis]  # fmt: skip
