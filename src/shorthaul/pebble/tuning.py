@@ -183,7 +183,7 @@ MOST_GRID_PAIRS: Final = 10_000_000
 #: least.
 TABLES_RATE: Final = 1e7
 TABLES_STEPS: Final = 2.5e5
-TABLES_WALKED: Final = 1e5
+TABLES_WALKED: Final = 1.5e5
 FEWEST_IN_TABLE: Final = 16
 CROSSINGS_EFFORT: Final = 10.0
 CROSSINGS_STRIDES: Final = (8, 1)
@@ -291,7 +291,7 @@ ORIGIN_ORDER_SHARE: Final = 0.2
 WAVEFRONTS_SHARE: Final = 0.5
 CROSSINGS_SHARE: Final = 0.6
 GRIDS_SHARE: Final = 0.8
-TABLES_BOUND_SHARE: Final = 0.3
+TABLES_BOUND_SHARE: Final = 0.6
 
 # orders and structured graphs
 #

@@ -73,6 +73,8 @@ def tables(cdag: Cdag, *, search: Search) -> list[Table]:
             break
         placed = list(_placed(cdag.n, edges, search))
         best = max(best, (sum(len(nodes) for nodes, _ in placed), owner, placed), key=lambda found: found[0])
+        if 2 * best[0] > np.count_nonzero(~cdag.given):
+            break
     used, found = np.zeros(cdag.n, np.bool_), []
     for nodes, places in best[2]:
         found.append(_with_inputs(cdag, nodes, places, best[1], used))
