@@ -240,6 +240,10 @@ CLUSTER_MOVES = 40_000
 MOVES_PER_STEP = 1_000
 #: The part of what a wider first panel saves that it may cost; not varied.
 MOST_PANEL_COST = 0.25
+#: Ranges of a loop with boxes of their own, those of them that suit what fits; the part of the loads that longer boxes
+#: have to save by estimate, and that of its own that cutting one range has to; not varied.
+MOST_RANGES, MOST_SUITED_RANGES = 8, 6
+LEAST_RANGES_SAVE, LEAST_RANGE_SAVED = 0.05, 0.01
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
 #: Counts of them that are kept: boxes of one search differ in a loop or two.

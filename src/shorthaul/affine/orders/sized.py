@@ -15,7 +15,7 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.integer_sets.points import at_sizes as at_parameters
 from shorthaul.affine.orders.borders.held import BorderedStep, limited
-from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
+from shorthaul.affine.orders.boxes.boxed import Band, all_signs, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
@@ -25,7 +25,8 @@ from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.joining.lockstep import two_steps
 from shorthaul.affine.orders.joining.panels import with_first_panels
-from shorthaul.affine.orders.joining.phases import in_runs, joined
+from shorthaul.affine.orders.joining.phases import better_of, in_runs, joined, settled
+from shorthaul.affine.orders.joining.ranges import with_ranges
 from shorthaul.affine.orders.joining.turns import SizedGroups, read_in_every_step
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
@@ -35,7 +36,6 @@ from shorthaul.affine.orders.pieces.passed import PassedStep, passed, passed_tog
 from shorthaul.affine.orders.placement import (
     Placement,
     Row,
-    Signs,
     as_written,
     placement_map,
     placements,
@@ -92,16 +92,16 @@ def at_sizes(
             if NEAR_THE_INPUTS * sum(map(boxes.cost, best.steps)) < least * sum(boxes.weights.values()):
                 break
         for at, item in enumerate(best.steps):
-            found = boxes.clustered(boxes.passing(boxes.better(item, partial(refined, slack=slack))))
+            start = item.instead if isinstance(item, PassedStep) and item.ranges else item
+            found = boxes.clustered(boxes.passing(boxes.better(start, partial(refined, slack=slack))))
+            found = min(item, found, key=boxes.cost)
             best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
-        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-            best = replace(best, staying=boxes.staying(best.steps))
+        best = settled(boxes, best)
         panels = with_first_panels(boxes, best.steps)
         if len(panels) < len(best.steps):
-            other = replace(best, steps=tuple(panels), staying=Staying({}, sizes))
-            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                other = replace(other, staying=boxes.staying(panels))
-            best = min(best, other, key=lambda item: item.value(sizes))
+            best = better_of(boxes, best, panels)
+        for steps in with_ranges(boxes, best.steps):
+            best = better_of(boxes, best, steps)
     return best
 
 
@@ -119,6 +119,7 @@ def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[Any
         last = steps
         for last in joined(flow, steps, boxes):
             yield last
+        yield from with_ranges(boxes, last)
         yield from boxes.turned(last)
     if any(len(run) > 1 for run in boxes.runs):
         yield from in_runs(flow, boxes, boxes.in_turns)
@@ -199,7 +200,7 @@ class Boxes:
         """Return a phase in boxes in clusters of tiles, where that loads less; one memory, and not in emitted C."""
         if type(step) is not BoxStep or step.phase is None or self.slack != NO_SLACK or len(self.weights) > 1:
             return step
-        signs = _all(signs_by_array(self.conflicts, step.phase.placement))
+        signs = all_signs(signs_by_array(self.conflicts, step.phase.placement))
         found = clustered(step, [at for at in step.box.loops if not any(item[at] for item in signs)])
         return step if found is None or self.cost(found) >= self.cost(step) else found
 
@@ -235,7 +236,7 @@ class Boxes:
             conflicts = Conflicts(program, tuple(item for item in accesses_of(program) if item.array not in apart))
             mine = tuple(read for name in names for read in reads_of(parts.flow, name))
             inner = Step(names, Phase(names, placement, (), counts), None, 0.0, counts, mine)
-            bands = list(tileable(_all(signs_by_array(conflicts, placement)), len(placement[names[0]])))
+            bands = list(tileable(all_signs(signs_by_array(conflicts, placement)), len(placement[names[0]])))
             found = boxed(parts.flow, inner, bands, self.sizes, tuple(self.weights), self.slack)
         if found is None:
             return None
@@ -408,7 +409,7 @@ class Boxes:
                 made = skewed(self.flow, item, self.parameters)
                 if made is not None and made not in known:
                     known.append(made)
-                    found = self._boxed(names, self._options(made, ()), stepped=False)
+                    found = self._boxed(names, self.options(made, ()), stepped=False)
                     if found is not None and (best is None or self.cost(found) < self.cost(best)):
                         best = found
         return best
@@ -418,7 +419,7 @@ class Boxes:
         ordered = [item.name for item in self.flow.program.statements if item.name in placement]
         options: list[_Option] = []
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-            options = self._options({name: placement[name] for name in ordered}, ())
+            options = self.options({name: placement[name] for name in ordered}, ())
         return self._boxed(ordered, options, stepped=False)
 
     def _boxed(self, ordered: Sequence[str], options: Iterable[_Option], stepped: bool) -> BoxStep | None:
@@ -454,13 +455,13 @@ class Boxes:
                 if key not in known and (stepped is None or stepped(item)):
                     known[key] = []
                     with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                        known[key] = self._options(item, (*(() if stepped is None else (0,)), *self.fixed))
+                        known[key] = self.options(item, (*(() if stepped is None else (0,)), *self.fixed))
         found = sorted((option for options in known.values() for option in options), key=_most_tiled, reverse=True)
         chosen = found[:MOST_BOX_PLACEMENTS]
         # loops as written may keep more, with fewer of them cut: what one computes forwards and the next one backwards
         return chosen + [item for item in found[MOST_BOX_PLACEMENTS:] if item[0] == undirected(written)][:1]
 
-    def _options(self, placement: Placement, first: tuple[int, ...]) -> list[_Option]:
+    def options(self, placement: Placement, first: tuple[int, ...] = ()) -> list[_Option]:
         """Return the loops that may be cut in the program's memory, and with room for more values if these are more.
 
         Loops in ``first`` run one by one.
@@ -470,8 +471,8 @@ class Boxes:
             Storage(self.flow, with_inputs=self.slack == NO_SLACK),
             signs_by_array(self.conflicts, placement, self.fixed),
         )
-        result = [(placement, list(tileable(_all(given), width, first)), storage)]
-        needed = tileable(_all(given) if self.fixed else self.counts.distances.signs(placement), width, first)
+        result = [(placement, list(tileable(all_signs(given), width, first)), storage)]
+        needed = tileable(all_signs(given) if self.fixed else self.counts.distances.signs(placement), width, first)
         wanted = max(needed, key=lambda band: len(band[1]), default=None)
         if wanted is None or len(wanted[1]) <= _most_tiled(result[0]):
             return result
@@ -485,12 +486,8 @@ class Boxes:
                 conflicts = Conflicts(self.flow.program, made.accesses(), self.conflicts.known)
                 by_array = signs_by_array(conflicts, placement, self.fixed)
             else:
-                return [*result, (placement, list(tileable(_all(by_array), width, first)), made)]
+                return [*result, (placement, list(tileable(all_signs(by_array), width, first)), made)]
         return result
-
-
-def _all(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:
-    return frozenset().union(*by_array.values())
 
 
 def _most_tiled(option: _Option) -> int:

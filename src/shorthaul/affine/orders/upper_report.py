@@ -133,6 +133,8 @@ def order_text(step: AnyStep) -> str:
     if isinstance(step, PassedStep):
         passed = any("=" in sign for item in step.parts.pieces.values() for _, sign in item.where)
         told = "what a loop has passed comes after the rest" if passed else "one half folded onto the other"
+        if step.ranges:
+            return "; then ".join(map(_box_text, step.boxes))
         if len(step.boxes) > 1:
             told = f"the first panel with what it reads: {', '.join(step.boxes[0].names)}"
         return "; ".join([*map(_box_text, step.boxes), told, *_halves(step)])

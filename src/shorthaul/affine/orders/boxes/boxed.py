@@ -53,6 +53,8 @@ def boxed(
     storage: Storage | None = None,
     stepped: bool = False,
     fixed: Mapping[int, int] | None = None,
+    *,
+    spilling: bool = False,
 ) -> BoxStep | None:
     """Return ``step`` in the best boxes found at ``sizes`` (every parameter), None if it has none.
 
@@ -96,9 +98,9 @@ def boxed(
             if larger is not None:
                 found.append(larger)
                 made.append(as_step(larger))
-    if stepped and alive is not None:
+    if (stepped or spilling) and alive is not None:
         for band in bands:
-            more = partial(BoxSearch, cells, extents, *band, small=True, fixed=fixed)
+            more = partial(BoxSearch, cells, extents, *band, small=stepped, fixed=fixed)
             spilled = _spilled(as_step, more, grouping, words[0], min((item.rate for item in made), default=inf))
             if spilled is not None:
                 return spilled
@@ -262,6 +264,11 @@ def signs_by_array(
                 conflicts.known[known] = signs_of(_in_boxes(distances, fixed) if fixed else distances)
             result[array] = result.get(array, frozenset()) | conflicts.known[known]
     return result
+
+
+def all_signs(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:
+    """Return the signs of all arrays."""
+    return frozenset[Signs]().union(*by_array.values())
 
 
 def _in_boxes(distances: isl.Set, fixed: Mapping[int, int]) -> isl.Set:

@@ -33,7 +33,7 @@ class Cells:
     whose values they read, or says what they are: these are not what the array holds now. Subscripts are counted on
     their ``lattice``: every one is a step times what ``factors`` and constants say, and a rest. Cells of the groups
     with the factors ``behind`` are read only after these groups have computed them. Subscripts are within ``bounds``,
-    where these are known.
+    where these are known. Accesses that fill no box are within one of the edges ``own``.
     """
 
     array: str
@@ -47,6 +47,7 @@ class Cells:
     lattice: Lattice = ()
     behind: frozenset[Factors] = frozenset()
     bounds: tuple[tuple[int, int], ...] = ()
+    own: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -76,6 +77,9 @@ class Cells:
     def count(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray | int:
         """Return F: the most cells held in a box of these edges."""
         total: FloatArray | int = 1
+        if self.own:
+            within = zip(edges, self.own, strict=True)
+            edges = [np.minimum(np.asarray(edge), most) for edge, most in within]
         for row, spread in zip(self._apart, self.spread, strict=True):
             total = total * sum((abs(factor) * (edges[at] - 1) for at, factor in enumerate(row) if factor), 1 + spread)
         return np.minimum(total, prod(edges[at] for at in self.loops)) if self.is_injective else total

@@ -92,6 +92,7 @@ class Grouping:
         self.storage, self.flow, self.step, self.placement, self.sizes = storage, storage.flow, step, placement, sizes
         self.groups: dict[_Key, _Group] = {}
         self.outside: list[_Outside] = []
+        self._uses: dict[int, tuple[int, int]] = {}
         program = self.flow.program
         ends = _ends(union(self.image(name, program.by_name[name].domain) for name in placement))
         self.first = tuple(low for low, _ in ends)
@@ -207,9 +208,11 @@ class Grouping:
 
     def uses(self, number: int) -> tuple[int, int]:
         """Return the reads of a group found, and the most of them that one instance may have."""
-        readers = self._readers[number]
-        count = sum(card(at_sizes(points, self.sizes)).at({}) for _, points in readers)
-        return count, max(Counter(name for name, _ in readers).values(), default=0)
+        if number not in self._uses:
+            readers = self._readers[number]
+            count = sum(card(at_sizes(points, self.sizes)).at({}) for _, points in readers)
+            self._uses[number] = count, max(Counter(name for name, _ in readers).values(), default=0)
+        return self._uses[number]
 
     def _line(self, name: str, rows: tuple[Row, ...] | None) -> Line:
         """Return an access; every step has elements of its own, if there are steps."""
@@ -348,7 +351,8 @@ class Grouping:
         spread, least = tuple(high - low for low, high in ends), tuple(low for low, _ in ends)
         behind = frozenset() if fresh else self._behind(key, group)
         bounds = _bounds(group, lattice) if any(spread) and any(part.constraints for part in where) else ()
-        return Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind, bounds)
+        own = tuple(high - low + 1 for low, high in _ends(places)) if any(part.constraints for part in where) else ()
+        return Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind, bounds, own)
 
     def _behind(self, key: _Key, group: _Group) -> frozenset[Factors]:
         """Return the factors of other groups that hold what is read here.

@@ -78,7 +78,22 @@ def passed_elements(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placem
         for part in parts[item.name]:
             placement[part.name] = tuple(_later(row, found, part.late, place) for place, row in enumerate(rows))
     made = in_parts(flow, parts, pieces)
-    return None if made is None else (made, placement)
+    return None if made is None else (made, _with_readers(made.flow, parts, placement, found))
+
+
+def _with_readers(
+    flow: DataFlow, parts: Mapping[str, Sequence[Part]], placement: Placement, found: Mapping[int, _Passing]
+) -> Placement:
+    """Return the placement with what is on a coordinate, and read by later parts only, where these are."""
+    late = {part.name: part.late for items in parts.values() for part in items}
+    result = dict(placement)
+    for name, rows in placement.items():
+        readers = {item.sink for item in flow.out_of(name)}
+        if not readers <= placement.keys():
+            continue
+        behind = frozenset(found).intersection(*(late[item] for item in readers)) if readers else frozenset()
+        result[name] = tuple(_later(row, found, behind - late[name], place) for place, row in enumerate(rows))
+    return result
 
 
 def _element(statement: Statement, array: str, times: Sequence[Row]) -> tuple[Row, ...] | None:

@@ -42,12 +42,13 @@ _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 class PassedStep(AtSizes):
     """A phase with statements in pieces, in boxes one set after the other.
 
-    ``instead`` is the best order known without pieces.
+    ``instead`` is the best order known without pieces; where there are ``ranges``, these are of one loop.
     """
 
     boxes: tuple[BoxStep, ...]
     parts: Split
     instead: Step | PanelStep | TurnsStep | BoxStep | WholeStep | BorderedStep
+    ranges: bool = False
 
     @property
     def rate(self) -> float:

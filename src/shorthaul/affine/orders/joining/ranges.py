@@ -1,0 +1,287 @@
+"""A phase in ranges of one of its loops, each in boxes of its own.
+
+In a factorisation, or a table over intervals, what a step needs becomes less (or more) from step to step: boxes that
+fit everywhere leave room where it is little. So the loop is cut into ranges, of which each has the best boxes found for
+it. They are executed one after the other, and each loads what it needs anew.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import islpy as isl
+import numpy as np
+
+from shorthaul.affine import effort
+from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
+from shorthaul.affine.orders.boxes.boxed import Band, boxed, refined
+from shorthaul.affine.orders.boxes.cells import Cells
+from shorthaul.affine.orders.boxes.regions import IntArray, within
+from shorthaul.affine.orders.boxes.steps import Box, BoxStep
+from shorthaul.affine.orders.boxes.storage import Storage
+from shorthaul.affine.orders.pieces.passed import PassedStep
+from shorthaul.affine.orders.placement import reads_of
+from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
+from shorthaul.affine.orders.tile_policy import Counts, Phase
+from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.upper_bound import AnyStep
+from shorthaul.affine.tuning import (
+    LEAST_RANGE_SAVED,
+    LEAST_RANGES_SAVE,
+    MOST_RANGES,
+    MOST_SUITED_RANGES,
+    PLACEMENT_OPERATIONS,
+)
+
+if TYPE_CHECKING:
+    from shorthaul.affine.orders.sized import Boxes
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The values of a coordinate from ``first`` on, before ``end``, in the best boxes found; ``loads`` of these."""
+
+    first: int
+    end: int
+    step: BoxStep
+    loads: float
+
+
+class _Ranges:
+    """Ranges of the coordinate ``at`` of a phase in boxes; what is known of one is remembered."""
+
+    def __init__(self, boxes: Boxes, step: BoxStep, at: int, bands: Sequence[Band], storage: Storage) -> None:
+        self.boxes, self.step, self.at, self.bands, self.storage = boxes, step, at, bands, storage
+        self.first, self.end = step.box.first[at], step.box.first[at] + step.extents[at]
+        self.edge = dict(zip(step.box.loops, step.box.edges, strict=True))[at]
+
+    def best(self) -> list[_Range]:
+        """Return the ranges that load least: those that suit what fits, and halves where not all fits while that saves.
+
+        None where boxes can be longer in few places.
+        """
+        starts, lengths, weights = self._longest()
+        less = sum(work / length for work, length in zip(weights, lengths, strict=True))
+        if less > (1 - LEAST_RANGES_SAVE) * sum(weights) / self.edge:
+            return []
+        ends = [*starts, self.end]
+        suited = [self._made(ends[a], ends[b]) for a, b in _grouped(lengths, weights, MOST_SUITED_RANGES)]
+        made = [item for item in suited if item is not None]
+        if len(made) < len(suited):
+            return []
+        done, open_ = ([item for item in made if bool(item.step.spilled) == spilled] for spilled in (False, True))
+        with suppress(effort.OutOfEffortError):
+            while open_ and len(done) + len(open_) < MOST_RANGES:
+                open_.sort(key=lambda item: item.loads)
+                halves = self._cut(open_[-1], (open_[-1].first + open_[-1].end) // 2)
+                item = open_.pop()
+                if halves is None or sum(half.loads for half in halves) > (1 - LEAST_RANGE_SAVED) * item.loads:
+                    done.append(item)
+                else:
+                    open_ += halves
+        return sorted([*done, *open_], key=lambda item: item.first)
+
+    def _longest(self) -> tuple[list[int], list[int], list[float]]:
+        """Return where boxes begin that are as long as fits, one after the other, how long they are and what they do.
+
+        Boxes of one length in a row are one; what they do is about proportional to the instances.
+        """
+        starts, lengths, weights = list[int](), list[int](), list[float]()
+        at = self.first
+        while at < self.end:
+            effort.step(0)
+            own = bisect(range(1, self.end - at + 1), False, key=partial(self._is_too_long, at))
+            length = max(own, self.edge)
+            if at + length >= self.end and lengths:
+                length = lengths[-1]  # the last one is cut off
+            count = -(-(self.end - at) // length)
+            count = 1 + bisect(range(1, count), False, key=partial(self._differs, at, own))
+            starts.append(at)
+            lengths.append(length)
+            weights.append(length * count * self._slice(at + length * count // 2))
+            at += length * count
+        return starts, lengths, weights
+
+    def _is_too_long(self, at: int, length: int) -> bool:
+        return not self._fits(at, length)
+
+    def _differs(self, at: int, length: int, more: int) -> bool:
+        """True if a longer box fits, or this one does not, some boxes further on."""
+        at += more * max(length, self.edge)
+        return (length > 0 and not self._fits(at, length)) or self._fits(at, max(length, self.edge) + 1)
+
+    def _ends(self, cells: Cells, at: int, length: int) -> tuple[IntArray, IntArray]:
+        """Return the ends of the coordinates at which cells are accessed in boxes that begin at a place."""
+        low = np.array([self.step.box.first], np.int64)
+        high = low + np.array([self.step.extents], np.int64) - 1
+        low[:, self.at], high[:, self.at] = at, at + length - 1
+        return within(cells.where, low, high)
+
+    def _fits(self, at: int, length: int) -> bool:
+        """True if a box that begins at a place has room, wherever it lies along the other loops."""
+        edges, room = dict(zip(self.step.box.loops, self.step.box.edges, strict=True)), 1
+        for item in self.step.cells:
+            low, high = self._ends(item, at, length)
+            spans = (high - low + 1)[0].tolist()
+            if min(spans) > 0:
+                own = [span if k == self.at else min(edges.get(k, span), span) for k, span in enumerate(spans)]
+                room += int(item.count(own))
+        return room <= self.step.capacities[0]
+
+    def _slice(self, at: int) -> float:
+        """Return about how many instances there are at a place."""
+        found = [self._ends(item, at, 1) for item in self.step.cells]
+        return max(float(np.prod(np.maximum(0, high - low + 1))) for low, high in found)
+
+    def _cut(self, item: _Range, middle: int) -> list[_Range] | None:
+        """Return both parts of a range; None if one has no boxes."""
+        if not item.first < middle < item.end:
+            return None
+        found = [self._made(item.first, middle), self._made(middle, item.end)]
+        return None if None in found else [half for half in found if half is not None]
+
+    def _made(self, first: int, end: int) -> _Range | None:
+        effort.step()
+        step = None
+        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+            parts = self.parts([item for item in (first, end) if self.first < item < self.end])
+            step = self._boxed(parts, [name for name in parts.pieces if name.endswith(self._range(first, end))])
+        return None if step is None else _Range(first, end, step, self.boxes.cost(step))
+
+    def parts(self, ends: Sequence[int]) -> Split:
+        """Return the data flow with the statements in pieces that begin or end at ``ends``."""
+        assert self.step.phase is not None
+        program, pieces = self.boxes.flow.program, {}
+        for name, rows in self.step.phase.placement.items():
+            for first, end in pairwise([self.first, *ends, self.end]):
+                row, where = rows[self.at], []
+                if first > self.first:
+                    where.append((replace(row, constant=row.constant - first + 1), ">"))
+                if end < self.end:
+                    where.append((replace(row, constant=row.constant - end), "<"))
+                piece, domain = Piece(name, tuple(where)), program.by_name[name].domain
+                if not domain.intersect(piece.instances(len(row.factors))).is_empty():
+                    pieces[name + self._range(first, end)] = piece
+        return in_own_names(in_pieces(self.boxes.flow, pieces))
+
+    def _range(self, first: int, end: int) -> str:
+        return f"_{first - self.first}_{end - self.first}"
+
+    def _boxed(self, parts: Split, names: Sequence[str]) -> BoxStep | None:
+        """Return pieces in the best boxes found; what others have computed is in memory as inputs are."""
+        assert self.step.phase is not None
+        own = self.step.phase.placement
+        placement = {name: own[parts.pieces[name].statement] for name in names}
+        storage = self._storage(parts)
+        flow = None if storage is None else _alone(parts, names, storage)
+        if storage is None or flow is None:
+            return None
+        counts = Counts(flow)
+        mine = tuple(read for name in names for read in reads_of(flow, name))
+        inner = Step(tuple(names), Phase(tuple(names), placement, (), counts), None, 0.0, counts, mine)
+        boxes = self.boxes
+        words, storage = tuple(boxes.weights), replace(storage, flow=flow)
+        found = boxed(flow, inner, self.bands, boxes.sizes, words, boxes.slack, storage, spilling=True)
+        return None if found is None else refined(found, boxes.slack)
+
+    def _storage(self, parts: Split) -> Storage | None:
+        """Return room for as many values in the data flow of all pieces."""
+        made: Storage | None = replace(self.storage, flow=parts.flow, buffers={})
+        for array, buffer in self.storage.buffers.items():
+            while made is not None and (array not in made.buffers or made.buffers[array].key < buffer.key):
+                made = made.deeper(array)
+        return made
+
+
+def with_ranges(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
+    """Yield phases with more and more of those in boxes in ranges of a loop, where that loads less."""
+    result = list(steps)
+    for at, item in enumerate(steps):
+        found = in_ranges(boxes, item) if type(item) is BoxStep else None
+        if found is not None:
+            result[at] = found
+            yield list(result)
+
+
+def in_ranges(boxes: Boxes, step: BoxStep) -> PassedStep | None:
+    """Return a phase in ranges of a loop over its boxes, None where that loads as much; one memory only.
+
+    What a range needs of others it finds in the program's memory.
+    """
+    if step.phase is None or len(step.boxes) > 1 or len(boxes.weights) > 1:
+        return None
+    if not any(item.is_cut for item in step.cells):
+        return None
+    options = ((bands, storage) for _, bands, storage in boxes.options(step.phase.placement))
+    bands, storage = next(((items, storage) for items, storage in options if _has(items, step.boxes[0])), ([], None))
+    if storage is None:
+        return None
+    ranges = _Ranges(boxes, step, step.box.loops[0], bands, storage)
+    found = ranges.best()
+    if len(found) < 2:
+        return None
+    parts = ranges.parts([item.first for item in found[1:]])
+    result = PassedStep(step.plain, tuple(item.step for item in found), parts, step, ranges=True)
+    return result if boxes.cost(result) < boxes.cost(step) else None
+
+
+def _grouped(lengths: Sequence[int], weights: Sequence[float], most: int) -> list[tuple[int, int]]:
+    """Return the ends of groups of boxes in a row, ``most`` at most, in which boxes are as long as the shortest one."""
+    count = len(lengths)
+    costs = np.full((count, count + 1), np.inf)
+    for first in range(count):
+        least, work = lengths[first], 0.0
+        for last in range(first, count):
+            least, work = min(least, lengths[last]), work + weights[last]
+            costs[first, last + 1] = work / least
+    best = np.full(count + 1, np.inf)
+    best[0], ways, known = 0.0, list[list[int]](), np.inf
+    for _ in range(most):
+        options = best[:count, None] + costs
+        best = options.min(axis=0)
+        if best[count] > (1 - LEAST_RANGE_SAVED) * known:
+            break
+        ways.append([*options.argmin(axis=0).tolist()])
+        known = best[count]
+    end, result = count, list[tuple[int, int]]()
+    for way in reversed(ways):
+        if end:
+            result.append((way[end], end))
+            end = way[end]
+    return result[::-1]
+
+
+def _has(bands: Sequence[Band], box: Box) -> bool:
+    """True if the loops of a box are of one band."""
+    outer = box.loops[: box.outer]
+    return any(item[0] == outer and {*box.loops} <= {*outer, *item[1]} for item in bands)
+
+
+def _alone(parts: Split, names: Sequence[str], storage: Storage) -> DataFlow | None:
+    """Return what flows into the pieces ``names``; what other pieces of these statements compute as inputs.
+
+    None where that is in no memory of the program's own.
+    """
+    inside = {parts.pieces[name].statement for name in names}
+    result: list[Flow] = []
+    inputs: dict[tuple[str, str], list[Flow]] = {}
+    for item in (item for item in parts.flow.flows if item.sink in names):
+        other = item.source not in names and item.source in parts.pieces
+        if other and item.reference.array in storage.buffers:
+            return None
+        if item.source is None or (other and parts.pieces[item.source or ""].statement in inside):
+            inputs.setdefault((item.sink, item.reference.tag), []).append(item)
+        else:
+            result.append(item)
+    for found in inputs.values():
+        readers = reduce(isl.Set.union, [item.relation.range() for item in found])
+        reference = found[0].reference
+        relation = reference.relation.intersect_domain(readers).reverse().coalesce()
+        result.append(Flow(None, found[0].sink, reference, relation))
+    return replace(parts.flow, flows=tuple(result))
