@@ -232,6 +232,8 @@ MOST_ALIVE_ROUNDS = 4
 LEAST_PASSING = 0.25
 #: Times the memory that boxes may touch where a part of one group is not held; not varied.
 SPILLING_ROOM = (1.25, 2.0)
+#: The part of the memory that a group has to take, before a part of it is not held; not varied.
+LEAST_SPILLED = 0.01
 #: Tiles along the longest loop that are put together in clusters, the most tiles in all, moves of the search for these,
 #: and moves that are a step of work.
 CLUSTER_TILES = (8, 10, 12)

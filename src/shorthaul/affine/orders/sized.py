@@ -11,7 +11,6 @@ from itertools import chain, combinations, islice
 import islpy as isl
 
 from shorthaul.affine import effort
-from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.integer_sets.points import at_sizes as at_parameters
 from shorthaul.affine.orders.borders.held import BorderedStep, limited
@@ -27,7 +26,7 @@ from shorthaul.affine.orders.joining.lockstep import two_steps
 from shorthaul.affine.orders.joining.panels import with_first_panels
 from shorthaul.affine.orders.joining.phases import better_of, in_runs, joined, settled
 from shorthaul.affine.orders.joining.ranges import with_ranges
-from shorthaul.affine.orders.joining.turns import SizedGroups, read_in_every_step
+from shorthaul.affine.orders.joining.turns import SizedGroups, read_from_elsewhere, read_in_every_step
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.around import passed_elements
@@ -84,7 +83,7 @@ def at_sizes(
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
-        least = boxes.read_from_elsewhere(boxes.reads)
+        least = read_from_elsewhere(flow, boxes.reads, sizes)
         for steps in _tried(upper, flow, boxes):
             ordered = in_order(flow, steps)  # fewer where phases need one another
             if len(ordered) == len(steps) and sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
@@ -329,7 +328,7 @@ class Boxes:
         names = frozenset(plain.names)
         if not any(len(run) > 1 and names == frozenset(chain(*run)) for run in self.runs):
             return None
-        if names in self._turned or self.read_from_elsewhere(names) < ABOUT_THE_SAME * below:
+        if names in self._turned or read_from_elsewhere(self.flow, names, self.sizes) < ABOUT_THE_SAME * below:
             return self.best_turns(plain)
         return None
 
@@ -349,22 +348,15 @@ class Boxes:
                 if other is not None and self.cost(other) < self.cost(best):
                     self._turned[names] = best = other
             alone = self.slack == NO_SLACK and len(self.weights) == 1
-            if alone and best is not None and self.cost(best) > WORTH_TWO_STEPS * self.read_from_elsewhere(names):
+            if (
+                alone
+                and best is not None
+                and self.cost(best) > WORTH_TWO_STEPS * read_from_elsewhere(self.flow, names, self.sizes)
+            ):
                 other = two_steps(self, plain)
                 if other is not None and self.cost(other) < self.cost(best):
                     self._turned[names] = other
         return self._turned[names]
-
-    def read_from_elsewhere(self, names: Iterable[str]) -> float:
-        """Return how many values the statements ``names`` read that others computed, and inputs."""
-        inside = frozenset(names)
-        found: dict[tuple[str | None, str], isl.Set] = {}
-        for item in self.flow.flows:
-            if item.sink in inside and item.source not in inside:
-                values = item.relation.domain()
-                key = item.source, item.reference.array
-                found[key] = found[key].union(values) if key in found else values
-        return sum(card(at_parameters(values, self.sizes)).at({}) for values in found.values())
 
     @cached_property
     def runs(self) -> list[list[list[str]]]:
@@ -391,8 +383,11 @@ class Boxes:
 
     def _found(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> BoxStep | None:
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
-        found = self._boxed(ordered, self._freest(ordered, stepped), stepped is not None)
+        options = self._freest(ordered, stepped)
+        found = self._boxed(ordered, options, stepped is not None)
         plain = self.plain(ordered)
+        if stepped is None and (found is None or self.cost(found) >= self.cost(plain)):  # not even one instance fits
+            found = self._boxed(ordered, options, stepped=False, spilling=True)
         if stepped is not None or self.cost(plain if found is None else found) <= POOR * self.cost(plain):
             return found
         made = self.in_skewed_loops(ordered)
@@ -422,15 +417,17 @@ class Boxes:
             options = self.options({name: placement[name] for name in ordered}, ())
         return self._boxed(ordered, options, stepped=False)
 
-    def _boxed(self, ordered: Sequence[str], options: Iterable[_Option], stepped: bool) -> BoxStep | None:
+    def _boxed(
+        self, ordered: Sequence[str], options: Iterable[_Option], stepped: bool, spilling: bool = False
+    ) -> BoxStep | None:
         best: BoxStep | None = None
         mine = tuple(read for name in ordered for read in self.reads[name])
         for placement, bands, storage in options:
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
                 step = Step(tuple(ordered), phase, None, 0.0, self.counts, mine)
-                words = tuple(self.weights)
-                found = boxed(self.flow, step, bands, self.sizes, words, self.slack, storage, stepped, self.fixed)
+                words, more = tuple(self.weights), (storage, stepped, self.fixed)
+                found = boxed(self.flow, step, bands, self.sizes, words, self.slack, *more, spilling=spilling)
                 if found is not None and (best is None or self.cost(found) < self.cost(best)):
                     best = found
         return best

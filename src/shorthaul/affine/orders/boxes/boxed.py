@@ -28,6 +28,7 @@ from shorthaul.affine.orders.placement import (
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.tuning import (
     LEAST_PASSING,
+    LEAST_SPILLED,
     MOST_ALIVE_ROUNDS,
     MOST_BOX_ROUNDS,
     MOST_EDGES_NEAR,
@@ -140,7 +141,8 @@ def _spilled(
 ) -> BoxStep | None:
     """Return boxes for which groups are held in part, if these load less than ``least``; None otherwise.
 
-    Cells of these groups are in one box only, or in all of them, so it is settled for each whether it is held.
+    Cells of these groups are in one box only, or in all of them, so it is settled for each whether it is held; small
+    groups are held whole.
     """
     best: BoxStep | None = None
     for share in SPILLING_ROOM:
@@ -151,7 +153,8 @@ def _spilled(
         settled = (
             number
             for number, item in enumerate(made.cells)
-            if item.is_injective or item.loops.isdisjoint(made.box.loops)
+            if (item.is_injective or item.loops.isdisjoint(made.box.loops))
+            and item.count(made.spans) > LEAST_SPILLED * words
         )
         made = replace(made, spilled=tuple(Spilled(number, *grouping.uses(number)) for number in settled))
         if made.fits and made.rate < (least if best is None else best.rate):

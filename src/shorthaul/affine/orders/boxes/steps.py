@@ -82,7 +82,7 @@ class BoxStep(AtSizes):
         Every read of what is left out needs a word for a moment.
         """
         result: dict[int, float] = {}
-        words = {item.group: int(self.cells[item.group].count(self._held)) for item in self.spilled}
+        words = {item.group: int(self.cells[item.group].count(self.spans)) for item in self.spilled}
         missing = self.touched - self.capacities[-1]
         for item in sorted(self.spilled, key=lambda item: item.uses / words[item.group]):
             if missing <= 0:
@@ -93,7 +93,7 @@ class BoxStep(AtSizes):
         return None if missing > 0 else result
 
     @property
-    def _held(self) -> list[int]:
+    def spans(self) -> list[int]:
         """The edges of an innermost box along all coordinates."""
         edges = dict(zip(self.box.loops, self.box.edges, strict=True))
         return [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
@@ -111,13 +111,13 @@ class BoxStep(AtSizes):
     @property
     def touched(self) -> int:
         """All cells of an innermost box, with room for one result."""
-        held = self._held
+        held = self.spans
         return 1 + int(sum(item.count(held) for item in self.cells))
 
     @property
     def passing(self) -> int:
         """The cells of an innermost box that come and go along the innermost loop over boxes."""
-        held = self._held
+        held = self.spans
         return int(sum(item.count(held) for item in self.cells if item.loops.intersection(self.box.loops[-1:])))
 
     @property

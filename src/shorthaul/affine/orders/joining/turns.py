@@ -118,3 +118,15 @@ def read_in_every_step(flow: DataFlow, names: Sequence[str], sizes: Mapping[str,
     steps = at_sizes(flow.program.by_name[names[0]].domain, sizes)
     count = 1 + steps.dim_max_val(0).to_python() - steps.dim_min_val(0).to_python() if not steps.is_empty() else 0
     return sum(card(at_sizes(item, sizes)).at({}) for item in every.values()), count
+
+
+def read_from_elsewhere(flow: DataFlow, names: Iterable[str], sizes: Mapping[str, int]) -> float:
+    """Return how many values the statements ``names`` read that others computed, and inputs."""
+    inside = frozenset(names)
+    found: dict[tuple[str | None, str], isl.Set] = {}
+    for item in flow.flows:
+        if item.sink in inside and item.source not in inside:
+            values = item.relation.domain()
+            key = item.source, item.reference.array
+            found[key] = found[key].union(values) if key in found else values
+    return sum(card(at_sizes(values, sizes)).at({}) for values in found.values())
