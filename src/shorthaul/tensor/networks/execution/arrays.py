@@ -83,6 +83,16 @@ class Loop(op_loop.Loop):  # type: ignore[misc]
         return (*made[: self.N], *collected)
 
 
+class ZipMap(OpRun):  # type: ignore[misc]
+    """Numbers with their names, of which the numbers count; the reference lacks it."""
+
+    op_domain = "ai.onnx.ml"
+
+    def _run(self, x: Array, **names: Any) -> tuple[Array]:
+        del names
+        return (x,)
+
+
 class LRN(OpRun):  # type: ignore[misc]
     """Normalisation over neighbouring channels: the reference passes over as many channels as there are samples."""
 
@@ -148,7 +158,7 @@ def _flattening(kind: type[Any]) -> type[Any]:
 _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 _OWN: Final = [
-    *(BatchNormalization, DequantizeLinear, Erf, Loop, LRN, MeanVarianceNormalization, MoE, QMoE),
+    *(BatchNormalization, DequantizeLinear, Erf, Loop, LRN, MeanVarianceNormalization, MoE, QMoE, ZipMap),
     *map(_flattening, _ROWS),
 ]
 
@@ -412,11 +422,18 @@ def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array
     for evaluate in (_by_runtime, *others):
         try:
             made, who = evaluate(model if evaluate is _by_runtime_as_written else copy, names, inputs)
-            return {name: np.asarray(value) for name, value in zip(names, made, strict=True)}, who
+            return {name: _numbers(value) for name, value in zip(names, made, strict=True)}, who
         except Exception as error:  # of any kind: not installed, operators or types that it lacks
             errors.append(error)
     text = (str(errors[1]).splitlines() or [type(errors[1]).__name__])[0][:200]
     raise InputError(f"has outputs that nobody else can compute: {text}", place="graph")
+
+
+def _numbers(value: Any) -> Array:
+    """Return an output as an array: of numbers with names, the numbers."""
+    rows = value if isinstance(value, list) else []
+    named = bool(rows) and all(isinstance(row, dict) for row in rows)
+    return np.asarray([list(row.values()) for row in rows] if named else value)
 
 
 def _by_runtime(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
