@@ -1,15 +1,22 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
+import onnx
 import pytest
 from tests.commands import shorthaul, shorthaul_json
+from tests.tensor.networks.onnx_writer import Net
 
+from shorthaul.bridges.conversion import convert
 from shorthaul.bridges.operator_network import NetworkOptions, network_of
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.formats.documents import load_application
 from shorthaul.tensor.formats.documents import save_problem
 from shorthaul.tensor.model import Problem
+from shorthaul.tensor.networks.machine import load_machine
 from shorthaul.tensor.workloads.cases import CASES, GraphBuilder
 
 
@@ -76,3 +83,27 @@ def test_from_the_command_line_to_a_bound(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "no conversion between these suffixes" in refused.stderr
     assert not list(tmp_path.glob("x.*"))
+
+
+def test_a_model_on_a_machine_keeps_its_names(tmp_path: Path) -> None:
+    """Any operators: times of the machine's units, bytes of the tensors, names of nodes; two alike get numbers."""
+    net = Net("block")
+    x = net.input(1, 4, "side", 8, name="image")
+    y = net.conv(x, 4, 4, 3, act="Relu")
+    model = net.model(net.op("Add", y, x), y)
+    for node in model.graph.node:
+        node.name = "layer"
+    onnx.save(model, tmp_path / "model.onnx")
+    given: dict[str, Any] = {"network": True, "machine": "edge-45nm", "core_types": "a=1,b=3"}
+    convert(tmp_path / "model.onnx", tmp_path / "made.json", dim="side=6", **given)
+    made = load_application(tmp_path / "made.json", (tmp_path / "made.json").read_bytes())
+    assert [actor.id for actor in made.actors if actor.ticks["a"]] == ["layer", "layer#2", "layer#3"]
+    assert {channel.token_bytes for channel in made.channels} == {4 * 6 * 8 * 4}
+    assert {*made.multicasts} == {"multicast image", "multicast relu2"}
+    machine = load_machine("edge-45nm")
+    taken = 2 * 4 * 4 * 9 * 6 * 8 * machine.seconds_per_operation("matrix", 32)
+    assert (made.time_unit, made.actors[1].ticks) == ("ns", {"a": math.ceil(taken * 1e9), "b": math.ceil(3e9 * taken)})
+    with pytest.raises(InputError, match="side"):
+        convert(tmp_path / "model.onnx", tmp_path / "made.json", **given)
+    with pytest.raises(InputError, match="goes with --network"):
+        convert(tmp_path / "model.onnx", tmp_path / "made.json", machine="edge-45nm")

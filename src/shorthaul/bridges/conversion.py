@@ -9,10 +9,11 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 
-from shorthaul.bridges.operator_network import NetworkOptions, network_of
+from shorthaul.bridges.operator_network import NetworkOptions, network_of, network_of_model
 from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text, read_bytes, save_json, write_text
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.model import Application
 from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
 
 
@@ -37,6 +38,8 @@ def convert(
     network: bool = False,
     core_types: str = "t1=0.667,t2=1,t3=2",
     element_bytes: int = 4,
+    machine: str | None = None,
+    dim: str | None = None,
 ) -> str:
     """Write ``source`` in the format that the suffix of ``target`` names; return what was converted.
 
@@ -61,6 +64,10 @@ def convert(
         The network's core types, and how long each takes against the model's time.
     element_bytes : int, default 4
         Bytes of one element of a tensor of the network.
+    machine : str | None, default None
+        A machine whose units give the times of a network of an ONNX model, of any operators; bytes are the model's.
+    dim : str | None, default None
+        Sizes of its symbolic dimensions, as in ``"batch=8"``.
 
     Returns
     -------
@@ -81,10 +88,12 @@ def convert(
     """
     source, target = Path(os.fsdecode(source)), Path(os.fsdecode(target))
     accelerator = AcceleratorOptions(capacity, bandwidth, native)
-    streaming = NetworkOptions(network, core_types, element_bytes)
+    streaming = NetworkOptions(network, core_types, element_bytes, machine, dim)
     data = read_bytes(source)
     to_problem = Conversion(_ONNX, (".onnx",), (".json",), partial(_onnx, accelerator=accelerator))
     known: tuple[Conversion, ...] = (*CONVERSIONS, to_problem)
+    if not network and (machine or dim):
+        raise InputError("goes with --network", place="--machine" if machine else "--dim", value=machine or dim)
     if network:
         write = partial(_network, accelerator=accelerator, options=streaming)
         known = (Conversion(_NETWORK, (".onnx", ".json"), (".json", ".xml"), write),)
@@ -110,15 +119,37 @@ def _onnx(source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOp
 def _network(
     source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOptions, options: NetworkOptions
 ) -> None:
-    from shorthaul.dataflow.formats.documents import application_document, write_sdf3
     from shorthaul.tensor.formats.documents import load_problem
 
     is_model = source.suffix.lower() == ".onnx"
+    if options.machine is not None:
+        if not is_model:
+            raise InputError(
+                "goes with an ONNX model", place="--machine", value=options.machine, allowed="a file *.onnx"
+            )
+        _save_application(target, _network_on_machine(source, data, options))
+        return
     problem = problem_from_onnx(data, accelerator.machine(), file=source) if is_model else load_problem(source, data)
     try:
         application = network_of(problem, options, name=source.stem)
     except InputError as error:
         raise error.in_file(source) from None
+    _save_application(target, application)
+
+
+def _network_on_machine(source: Path, data: bytes, options: NetworkOptions) -> Application:
+    from shorthaul.tensor.networks.machine import load_machine
+    from shorthaul.tensor.networks.translation.network import network_from_onnx
+    from shorthaul.tensor.options import MachineOptions
+
+    machine, sizes = load_machine(options.machine or ""), MachineOptions(options.machine, options.dim).sizes()
+    network = network_from_onnx(data, sizes, file=source, most_row_bytes=machine.most_row_bytes())
+    return network_of_model(network, machine, options)
+
+
+def _save_application(target: Path, application: Application) -> None:
+    from shorthaul.dataflow.formats.documents import application_document, write_sdf3
+
     if target.suffix.lower() == ".xml":
         write_text(target, write_sdf3(application))
     else:
