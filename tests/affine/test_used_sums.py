@@ -85,7 +85,7 @@ def written() -> str:
     return json.dumps(as_bound(program("centres"), found, SIZES, flow).document())
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 def test_the_certificate_is_verified() -> None:
     document = json.loads(written())
     assert document["certificate"]["parts"][-1]["kind"] == "used sums"

@@ -12,7 +12,7 @@ from itertools import combinations as combinations_of
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds import cones, finished_sums, hourglass, lines, used_sums, waiting_sums
+from shorthaul.affine.bounds import cones, coupled, finished_sums, hourglass, lines, used_sums, waiting_sums
 from shorthaul.affine.bounds.boxes.fields import boxed_cones
 from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations, combined_at
@@ -387,6 +387,7 @@ def _pool(
 
     necks = [*found(_HOURGLASSES), *found(_CONES)] if symmetric else []
     levels = found(Family(stencil_levels.stencils, count, has_value=False))
+    fields = found(Family(coupled.coupled, count, has_value=False)) if symmetric else []
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):
         alone = candidates(flow, where, symmetric=symmetric, without=covered)
@@ -395,7 +396,7 @@ def _pool(
     lifetime = {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
     bodies = found(_BODIES, 1.0) if options.experimental else []
-    return [*alone, *merged, *listed, *levels, *necks, *bodies]
+    return [*alone, *merged, *listed, *levels, *fields, *necks, *bodies]
 
 
 def _of_events(flow: DataFlow, where: tuple[Instance, ...], search: Search) -> list[Candidate | Fixed]:

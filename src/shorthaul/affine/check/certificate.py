@@ -60,6 +60,7 @@ from shorthaul.affine.check.partition_points import (
     wrong_formulas,
 )
 from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_formulas, wrong_cone_value, wrong_cones
+from shorthaul.affine.check.stencils.coupled import wrong_coupled
 from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.check.stencils.levels import wrong_formulas as wrong_stencil_formulas
 from shorthaul.affine.model import Program
@@ -257,7 +258,7 @@ def _of_lines(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Itera
 
 def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = stencil_of(part, reads)
-    yield from wrong_levels(item, reads)
+    yield from (wrong_coupled if part.get("coupled", False) else wrong_levels)(item, reads)
     for sizes in samples.counted:
         yield from wrong_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
     for here in samples.large:

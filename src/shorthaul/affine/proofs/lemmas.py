@@ -237,6 +237,23 @@ times the other one is 36u^4 - 92u^2 - 18u + 81, positive at 0 and sqrt(3); wher
 46u^2 + 9u/2, and it is 81 - 27u/2 - 46u^2, positive for u < 1.188, and it grows beyond.""",
 )
 
+COUPLED = Lemma(
+    "fields coupled at their place",
+    """\
+Let a level hold places of two fields, and let each field read the vertices x + N of its own and the other field's
+vertex at x, one level below. If N has (1) with c, then both fields together have it with c + 1 for n = 1 (c a whole
+number), and for n = 2 with 19/5 if c >= 2 sqrt(2).""",
+    """\
+Let a >= b be the places of the two fields in a set, s = a + b. With f(a) = c a^((n-1)/n), f(0) = 0, they read a + f(a)
+places of one field at least, and of the other one max(b + f(b), a): f(a) + max(f(b), a - b) more than s.
+n = 1: that is c + a >= c + 1 if b = 0, else 2 c or more.
+n = 2, it is enough to take c = 2 sqrt(2). b = 0: c sqrt(a) + a >= (c + 1) sqrt(a). b >= 1: for given b the quotient of
+c sqrt(a) + max(c sqrt(b), a - b) and sqrt(s) falls in a while a - b <= c sqrt(b), as (sqrt(a) + sqrt(b))^2 / (a + b)
+does for a >= b, and grows beyond, as (c / (2 sqrt(a)) + 1) 2 (a + b) > c sqrt(a) + a - b. So it is least at a = b + c
+sqrt(b), where a / b = 1 + c / sqrt(b) falls in b, so the quotient is least at b = 1, a = 1 + c: its square is 8 (1 + 2
+sqrt(a) / (1 + a)) > 14.47 > (19/5)^2.""",
+)
+
 ROWS = Lemma(
     "rows of a stencil",
     """\

@@ -5,9 +5,8 @@ D be the instances all of whose neighbours are computed, P a part of D in one se
 
     |A + N| >= |A| + c |A|^((n-1)/n)   for every finite set A in Z^n.                                              (1)
 
-The lemmas on rows (``lemmas.ROWS``, ``lemmas.BALANCED``) turn (1) into a bound on |P|. (1) holds for a box of integer
-sides (Brunn and Minkowski), on the line for any N, for crosses, triangles and lines; see ``isoperimetry``. N may be
-another translate of one set in every statement.
+The lemmas on rows turn (1) into a bound on |P|. ``isoperimetry`` tells where (1) holds. N may be another translate of
+one set in every statement.
 
 The balanced form adds what one part hands on to others: |P| + lambda (In(P) - Out(P)) <= B for all parts P with
 In(P) <= K. Every out-vertex whose successors are all in D is an in-vertex of another part, and every source is one of
@@ -48,6 +47,7 @@ from shorthaul.affine.proofs.inside import Inside, instances_text
 from shorthaul.affine.proofs.lemmas import (
     BALANCED,
     BOXES,
+    COUPLED,
     OWN_BALANCED,
     OWN_ROWS,
     ROWS,
@@ -58,12 +58,7 @@ from shorthaul.affine.proofs.lemmas import (
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, events_of_parts, least_events, value_text
-from shorthaul.affine.tuning import (
-    LARGEST_LEVEL_FACTOR,
-    LEAST_GAIN,
-    MOST_LEVEL_COVECTORS,
-    WIDEST_SKEWED_STENCIL,
-)
+from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, LEAST_GAIN, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
 
 _SET = isl.dim_type.set
 
@@ -89,6 +84,7 @@ class Stencil:
     ways: tuple[tuple[tuple[Offset, tuple[isl.Map, ...]], ...], ...]  #: how neighbours are read by way of temporaries
     complete: bool = False  #: all that most instances read is among ``shifts``
     box: Inside | None = None  #: where instances fill a box, and read the neighbours in it only
+    is_coupled: bool = False  #: two fields at one time, which also read one another at their place
 
     @property
     def dimensions(self) -> int:
@@ -237,9 +233,9 @@ def _borders(
         before, after = (at - 1) % len(names), (at + 1) % len(names)
         for shift in shifts[at]:
             step()
-            spill = spill.union(_shift(name, names[before], shift).intersect_domain(as_union(domains[at])).range())
+            spill = spill.union(shift_map(name, names[before], shift).intersect_domain(as_union(domains[at])).range())
         for shift in shifts[after]:
-            up = _shift(name, names[after], tuple(-value for value in shift))
+            up = shift_map(name, names[after], tuple(-value for value in shift))
             ends = ends.union(as_union(domains[at]).subtract(up.intersect_range(inside).domain()))
     return spill, ends
 
@@ -264,7 +260,8 @@ def _united(sets: Iterable[isl.Set]) -> isl.Set:
     return first
 
 
-def _shift(name: str, target: str, shift: Offset) -> isl.UnionMap:
+def shift_map(name: str, target: str, shift: Offset) -> isl.UnionMap:
+    """Return instance -> the one of another statement at a distance."""
     names = [f"x{at}" for at in range(len(shift))]
     values = [f"{x} + {step}" for x, step in zip(names, shift, strict=True)]
     text = f"{{ {name}[{', '.join(names)}] -> {target}[{', '.join(values)}] }}"
@@ -334,6 +331,7 @@ def _lemmas(item: Stencil, *, balanced: bool) -> list[Lemma]:
         OWN_BALANCED: has_own and balanced,
         SHARED_ROWS: not item.between.is_empty(),
         BOXES: item.box is not None,
+        COUPLED: item.is_coupled,
     }
     return [lemma for lemma, is_used in used.items() if is_used]
 
@@ -360,6 +358,7 @@ def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, 
         },
         "box": None if item.box is None else item.box.document(),
         "balanced": balanced,
+        "coupled": item.is_coupled,
         "sources": str(item.sources),
         "ends": str(item.ends),
         "events": str(T),
@@ -423,7 +422,8 @@ def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
         for factor, name in zip(item.covector, flow.program.by_name[item.statements[0]].iterators, strict=True)
         if factor
     )
-    turns = f", in which {' and '.join(item.statements)} take turns" if len(item.statements) > 1 else ""
+    how = "are at one time and read one another at their place" if item.is_coupled else "take turns"
+    turns = f", in which {' and '.join(item.statements)} {how}" if len(item.statements) > 1 else ""
     return [
         (
             f"Levels: {number}{turns}. An instance p reads p + v of the level below for v in {shifts}, each "

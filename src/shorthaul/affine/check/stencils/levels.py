@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ from shorthaul.core.errors import InputError
 
 Vector = tuple[int, ...]
 
+_ROUNDING: Final = Decimal("1e-20")
 #: The cross in the plane and in space: c to the power of n.
 _CROSS: Final = {2: Fraction(8), 3: Fraction(36)}
 
@@ -175,7 +177,7 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
         yield "the sources are not what is read and not among the instances"
     if not item.ends.is_equal(ends):
         yield "the ends are not the instances without all successors"
-    if _constant(item) is None:
+    if constant_in(item) is None:
         yield "the neighbourhood does not have the shape that is named"
     yield from _wrong_box(item)
 
@@ -244,11 +246,21 @@ def neighbourhood(shifts: Sequence[Vector]) -> frozenset[Vector]:
     return frozenset(tuple(a - b for a, b in zip(shift, least, strict=True)) for shift in shifts)
 
 
-def _constant(item: Stencil) -> Number | None:
+def constant_in(item: Stencil) -> Number | None:
+    """Return c of the inequality for the places of a level, None if the shape that is named is not there."""
     places = neighbourhood(item.shifts[0])
     if item.given["box"] is not None:
         return constant_in_box(frozenset(place[1:] for place in places), item.dimensions, item.given["box"])
-    return constant_of(places, item.dimensions, item.given["shape"])
+    found = constant_of(places, item.dimensions, item.given["shape"])
+    return of_two(item.dimensions, found) if found is not None and item.given.get("coupled", False) else found
+
+
+def of_two(n: int, c: Number) -> Number | None:
+    """Return c for two fields coupled at their place, each with c (lemma), None if it is not known."""
+    if n == 1:
+        return combined(ast.Add, c, Fraction(1))
+    known = n == 2 and as_decimal(combined(ast.Mult, c, c)) >= as_decimal(_CROSS[2]) * (1 - _ROUNDING)
+    return Fraction(19, 5) if known else None
 
 
 def constant_of(places: frozenset[Vector], n: int, shape: Mapping[str, Any]) -> Number | None:
@@ -319,7 +331,7 @@ def wrong_value(
 
 def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
     """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
-    n, c, box, capacity = item.dimensions, _constant(item), item.given["box"], here["S"]
+    n, c, box, capacity = item.dimensions, constant_in(item), item.given["box"], here["S"]
     names = ("instances_count", "sources_count", "ends_count")
     size, sources, ends = (value_of(str(item.given[name]), here) for name in names)
     T = value_of(str(item.given["events"]), here)

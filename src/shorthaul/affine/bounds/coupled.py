@@ -1,0 +1,101 @@
+"""Two fields that are coupled at their place: each reads its neighbours and the other field's value, one step before.
+
+Reaction and diffusion, two species, two phases. A level holds places of both fields; a part that has a of one and b of
+the other one in it reads max(a + c a^((n-1)/n), b) and max(b + c b^((n-1)/n), a) values or more: nearly as if both
+had their own border, for as many places. So one argument on both has up to 2^(1/n) times what two on one each have.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.bounds.partition.isoperimetry import Offset, differences, isoperimetric_constant
+from shorthaul.affine.bounds.partition.parts import as_union, thickness, union_of
+from shorthaul.affine.bounds.partition.stencil_levels import Stencil, shift_map
+from shorthaul.affine.bounds.partition.stencil_reads import Direct, direct_reads
+from shorthaul.affine.effort import step
+from shorthaul.affine.integer_sets.dependences import DataFlow
+
+_SET = isl.dim_type.set
+#: c of a field in the plane for which that of two is known, squared, and that one.
+_IN_PLANE = 8, sympy.Rational(19, 5)
+
+
+def coupled(flow: DataFlow) -> Iterator[Stencil]:
+    """Yield the argument for every two statements that are fields coupled at their place."""
+    direct = direct_reads(flow)
+    widths = {item.name: item.domain.dim(_SET) for item in flow.program.statements}
+    for one, other in itertools.combinations(widths, 2):
+        if widths[one] == widths[other] >= 2:
+            found = _of_two(flow, direct, (one, other))
+            if found is not None:
+                yield found
+
+
+def _of_two(flow: DataFlow, direct: Direct, names: tuple[str, str]) -> Stencil | None:
+    width = flow.program.by_name[names[0]].domain.dim(_SET)
+    below = (-1, *(0,) * (width - 1))
+    read = [_of_step(direct, name, name) for name in names]
+    across = [_of_step(direct, name, other).get(below) for name, other in (names, names[::-1])]
+    if across[0] is None or across[1] is None:
+        return None
+    shifts = tuple(sorted(set(read[0]) & set(read[1])))
+    if len(shifts) < 2:
+        return None
+    rated = isoperimetric_constant(differences(frozenset(shifts)), width - 1)
+    constant = None if rated is None else of_two(width - 1, rated[0])
+    if rated is None or constant is None:
+        return None
+    domains = []
+    for name, own, way in zip(names, read, across, strict=True):
+        domain = flow.program.by_name[name].domain
+        for where in (*(own[shift] for shift in shifts), way):
+            domain = domain if where is None else domain.intersect(where)
+        if thickness(domain) < width:
+            return None
+        domains.append(domain.coalesce())
+    spill, ends = _borders(names, domains, shifts, below)
+    inside, nothing = union_of(domains), union_of([])
+    sources = spill.subtract(inside).coalesce()
+    first = tuple(-value for value in below)
+    sets = (spill, sources, ends, nothing, nothing)
+    return Stencil(
+        names, tuple(domains), first, (shifts, shifts), constant, rated[1], *sets, ways=((), ()), is_coupled=True
+    )
+
+
+def of_two(n: int, c: sympy.Expr) -> sympy.Expr | None:
+    """Return the constant of inequality (1) for two fields of which each has c, None if it is not known.
+
+    >>> of_two(1, sympy.Integer(2)), of_two(2, 2 * sympy.sqrt(2)), of_two(3, sympy.Integer(3))
+    (3, 19/5, None)
+    """
+    if n == 1:
+        return c + 1
+    return _IN_PLANE[1] if n == 2 and c**2 >= _IN_PLANE[0] else None
+
+
+def _of_step(direct: Direct, name: str, source: str) -> Mapping[Offset, isl.Set]:
+    """Return where a statement reads another one, or itself, one step before, by distance."""
+    step()
+    return {shift: function.domain() for known, shift, function in direct[name] if known == source and shift[0] == -1}
+
+
+def _borders(
+    names: Sequence[str], domains: Sequence[isl.Set], shifts: Sequence[Offset], below: Offset
+) -> tuple[isl.UnionSet, isl.UnionSet]:
+    """Return what the domains read, and their instances with a successor that is not in them."""
+    spill, ends = union_of([]), union_of([])
+    for name, other, domain, beside in zip(names, names[::-1], domains, domains[::-1], strict=True):
+        points = as_union(domain)
+        ways = [*((name, domain, shift) for shift in shifts), (other, beside, below)]
+        for target, reader, shift in ways:
+            step()
+            spill = spill.union(shift_map(name, target, shift).intersect_domain(points).range())
+            up = shift_map(target, name, shift).intersect_domain(as_union(reader)).reverse()
+            ends = ends.union(points.subtract(up.domain()))
+    return spill.coalesce(), ends.coalesce()
