@@ -211,6 +211,20 @@ def refinement() -> list[dict[str, Any]]:
     return rows
 
 
+def small_trees() -> list[dict[str, Any]]:
+    """Energy beside the bound of small trees by default, on the smallest square."""
+    rows = []
+    for name in ("perfect_binary", "yule", "uniform_binary", "random_recursive", "preferential_attachment"):
+        for n in (31, 63, 127, 255):
+            tree = getattr(generators, name)(*((n,) if name == "perfect_binary" else (n, 41)))
+            seconds = time.process_time()
+            result = engine.plan(tree, baselines=False)
+            row = {"tree": name.replace("_", "-"), "vertices": n, "energy": result.cost["energy_hops"]}
+            row |= {"bound": result.bound.value, "method": result.bound.method, "gap in %": 100 * result.gap}
+            rows.append(row | {"CPU s": time.process_time() - seconds})
+    return rows
+
+
 def wafer() -> list[dict[str, Any]]:
     """Trees larger than the grid: several vertices on each of the wafer's processors, one in a hundred of them dead."""
     text = (Path(machines.__file__).parent / "data" / "wafer-750x994.yaml").read_text()
@@ -298,6 +312,7 @@ def main() -> None:
         f"Growth over n = 2^10 .. 2^{POWER}": growth,
         "Other algorithms": other_algorithms,
         "Refinement, energy per vertex, n = 2^16": refinement,
+        "Small trees by default": small_trees,
         "Trees on a wafer of 750 x 994 with 1 % dead processors, energy per vertex": wafer,
         "Speed": speeds,
     }

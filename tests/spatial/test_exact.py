@@ -29,7 +29,8 @@ def test_no_layout_undercuts_what_is_proven() -> None:
     rng = np.random.default_rng(8)
     met = 0
     for turn in samples(48):
-        tree = twins.random_forest(rng, 6) if turn % 4 == 0 else generators.random_recursive(6, 200 + turn)
+        grow = (generators.preferential_attachment, generators.random_recursive)[turn % 2]
+        tree = twins.random_forest(rng, 6) if turn % 4 == 0 else grow(6, 200 + turn)
         width, height = ((3, 2), (6, 1), (2, 4))[turn % 3]
         result = engine.plan(tree, grid=(width, height), refine=0, exact=True, baselines=False)
         assert result.bound.value == result.cost["energy_hops"] == least_energy(tree, width, height)

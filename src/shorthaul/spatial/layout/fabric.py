@@ -310,7 +310,8 @@ class _OnRoads:
     objective: str
 
     def reached(self) -> tuple[int, int]:
-        traffic = send(self.fabric, self.tree.parent, *self.places(), self.load.weight)
+        (place,) = self.places()
+        traffic = send(self.fabric, self.tree.parent, place, self.load.weight)
         worst = traffic.hops if self.objective == "distance" else traffic.loads
         return int(worst.max()), traffic.energy(self.load.weight)
 
