@@ -182,8 +182,8 @@ MOST_GRID_PAIRS: Final = 10_000_000
 #: Tables: pairs of edges looked at per effort, edges of squares, edges that are walked along, and nodes of a table at
 #: least.
 TABLES_RATE: Final = 1e7
-TABLES_STEPS: Final = 2.5e5
-TABLES_WALKED: Final = 1.5e5
+TABLES_STEPS: Final = 2e5
+TABLES_WALKED: Final = 1e5
 FEWEST_IN_TABLE: Final = 16
 CROSSINGS_EFFORT: Final = 10.0
 CROSSINGS_STRIDES: Final = (8, 1)
