@@ -105,7 +105,7 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
                 energy, longest = edge_energy(stored.parent, x, y)
                 if (longest, energy) < best:
                     best, found = (longest, energy), replace(stored, x=x, y=y)
-                if longest <= limit or search.expired():
+                if longest <= limit or spent >= effort or search.expired():
                     break
             if best[0] > limit:
                 low = limit + 1
@@ -145,16 +145,16 @@ def lower(priced: Priced, n: int, effort: float, search: Search, what: str) -> t
             first = int(generator.integers(-tuning.WINDOW, 0))
             for begin in range(first, n, tuning.WINDOW):
                 window = (max(begin, 0), min(begin + tuning.WINDOW, n))
-                if window[0] < window[1] and not search.expired():
-                    random = Random(int(generator.integers(0, 2**63)))
-                    reads = longer * tuning.STAGE_READS * (window[1] - window[0])
-                    done = priced.relieve(limit, random, accepted, window, reads) / tuning.READS_PER_EFFORT
-                    search.spend(done)
-                    spent += done
+                random = Random(int(generator.integers(0, 2**63)))
+                left = longer * tuning.STAGE_READS * (window[1] - window[0])
+                while left > 0 and spent < effort and not search.expired():
+                    reads = priced.relieve(limit, random, accepted, window, min(left, tuning.READS_AT_ONCE))
+                    left, spent = left - reads, spent + reads / tuning.READS_PER_EFFORT
+                    search.spend(reads / tuning.READS_PER_EFFORT)
             reached = priced.reached()
             if reached[0] < best[0] or (found is not None and reached < best):
                 best, found = reached, priced.places()
-            if search.expired():
+            if spent >= effort or search.expired():
                 break
         if best[0] > limit:
             low = limit + 1
