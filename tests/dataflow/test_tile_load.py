@@ -62,4 +62,6 @@ def test_all_tiles_need_more_than_that_of_one_actor() -> None:
     application, platform = generators.random_graph(12, 0.3, 2, 2000, 7), generators.platform24()
     bounds = bounds_on_all(application, platform, "mrb-explore")
     found = with_tile_loads(application, platform, "mrb-explore", bounds, Search(effort=2))
-    assert (bounds.period.value, found.period.value, found.period.method) == (2_583, 3_433, "all tiles")
+    least = least_of_all_tiles(application, platform, "mrb-explore", Search(effort=2))
+    assert (bounds.period.value, least) == (2_583, 3_433)
+    assert least <= found.period.value <= 4_114  # the load of a mapping

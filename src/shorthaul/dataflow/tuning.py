@@ -44,9 +44,20 @@ UNCOVERED_COST = 2.0
 CORE_SET_TOLERANCE = 0.005
 #: Most actors whose tiles' loads are looked for, the share of the effort for that, and the actors and ends of channels
 #: of which CP-SAT's model of a tile is built in an effort (sobel4: 6,769, which is met, in 0.02 CPU s).
-MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.15, 2e4
+MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.4, 2e4
 #: Actors whose cores count in the model of all tiles: with all of them it is rarely solved.
 MOST_CORES_LOADED = 4
+#: What the crossbars and the network carry together: most actors that matter at once, parts of a period in which ticks
+#: of crossbars are counted (fewer where many actors matter), how much of the best prices so far stays in the next ones,
+#: and most linear programs for one period. Most actors, and how many orders of them are tried.
+MOST_TILE_SET_ACTORS, TILE_SET_ORDERS = 100, 64
+MOST_TILE_SET_WIDTH, TILE_SET_UNITS, TILE_SET_SMOOTHING, MOST_TILE_SET_ROUNDS = 14, (64, 32), 0.8, 1000
+#: Steps from a bound to a higher one, how close bisection gets, and what a period takes of the effort left, as shares.
+TILE_SET_STEP, TILE_SET_PRECISION, TILE_SET_SHARE = 0.12, 0.015, 0.5
+#: Entries of tables, and of linear programs, that are filled in an effort (random graphs of 30 and 50 actors).
+TILE_SET_CELLS, PROGRAM_ENTRIES = 1.3e8, 1e7
+#: Share of the effort for tiles that the load of all of them takes, before sets of actors in tiles get the rest.
+ALL_TILES_SHARE = 0.4
 #: Least effort for bounds of a plan: below, the solvers take longer to import.
 LEAST_BOUND_EFFORT = 0.02
 #: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.
