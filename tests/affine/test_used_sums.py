@@ -92,6 +92,24 @@ def test_the_certificate_is_verified() -> None:
     assert not verify(program("centres"), document, SIZES)[0]
 
 
+@pytest.mark.slow
+def test_a_certificate_for_later_steps_only() -> None:
+    """Sums of the first step read other values, so of one step there are none."""
+    text = HEAD.replace("int N,", "int T, int N,").replace(
+        "#pragma scop\n", "#pragma scop\nfor (int t = 0; t < T; t++) {\n"
+    )
+    text = text.replace(
+        "#pragma endscop",
+        "for (int k = 0; k < K; k++) for (int d = 0; d < D; d++) c[k][d] = g[k][d];\n}\n#pragma endscop",
+    )
+    step = program_from_text(text % PROGRAMS["centres"])
+    sizes = {"T": 3, **SIZES}
+    flow = flow_dependences(step)
+    document = json.loads(json.dumps(as_bound(step, lower_bound(step, flow=flow, sizes=sizes), sizes, flow).document()))
+    assert "used sums" in {part["kind"] for part in document["certificate"]["parts"]}
+    assert not verify(step, document, sizes)[0]
+
+
 @pytest.mark.costly
 @pytest.mark.parametrize(("key", "value"), [
     ("events", "61"), ("lines", "D - 1"), ("rows", 1), ("length", "D + 1"), ("instances_count", "N*D*K + 1"),

@@ -338,10 +338,11 @@ def wrong_sum_value(
     for at in reversed(range(item.terms.width)):
         if at not in item.positions:
             alone = alone.project_out(isl.dim_type.set, at, 1)
-    length = Fraction(max(1, int(alone.count_val().to_python())))
-    size, sources = Fraction(counts(item.ending.parts[0].points)), Fraction(counts(item.sources))
-    for name, number in (("length", length), ("instances_count", size), ("sources_count", sources)):
-        if not is_same(value_of(str(item.given[name]), sizes), number):
+    known = {"instances_count": counts(item.ending.parts[0].points), "sources_count": counts(item.sources)}
+    if not alone.is_empty():  # without terms their number is no matter
+        known["length"] = int(alone.count_val().to_python())
+    for name, number in known.items():
+        if not is_same(value_of(str(item.given[name]), sizes), Fraction(number)):
             yield f"{name} is not {number}, which is counted"
     for capacity in capacities:
         here = {**sizes, "S": capacity}

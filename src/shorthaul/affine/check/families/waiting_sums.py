@@ -153,12 +153,9 @@ def wrong_waiting_value(
     """Yield numbers that are not what is counted at ``sizes``, or a value that does not follow from them."""
     taken = item.kept(item.positions, item.columns)
     rows, places = (_shadow(item.domain, kept, sizes) for kept in (taken, item.positions))
-    known = {
-        "sums_count": counts(item.last),
-        "rows_count": rows,
-        "length": max(1, places),
-        "sources_count": counts(item.sources),
-    }
+    known = {"sums_count": counts(item.last), "rows_count": rows, "sources_count": counts(item.sources)}
+    if places:  # without terms their number is no matter
+        known["length"] = places
     for name, number in known.items():
         if not is_same(value_of(str(item.given[name]), sizes), Fraction(number)):
             yield f"{name} is not {number}, which is counted"
