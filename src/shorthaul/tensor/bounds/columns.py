@@ -80,7 +80,7 @@ _GAINED: Final = 0.01
 #: of all rows that their classes may be, and the share of the effort that each takes.
 _RADII: Final = (0, 1)
 _MOST_CLASSES: Final = 0.5
-_ALIKE: Final = 0.4
+_ALIKE: Final = 0.8
 #: A program whose bound is this near to its value is solved.
 _CLOSE: Final = 1e-7
 #: The part of a plan's latency by which one of other groups may be dearer, to be looked for all the same.
