@@ -242,7 +242,7 @@ class TileSets:
                     cost += buffer.size * prices.core_byte
                 option = view[one, other][..., : self.units + 1 - units] + cost
                 rest = best[..., units:]
-                chosen[place][..., units:][option < rest] = way
+                np.copyto(chosen[place][..., units:], way, where=option < rest)
                 np.minimum(rest, option, out=rest)
             view[one, other] = np.minimum(best, _NEVER)
         return chosen
