@@ -46,6 +46,20 @@ for (int t = 1; t < T; t++)
     }
 #pragma endscop
 }""",
+    "copied back": """void f(int T, int N, double u[N], double v[N], double p[N], double q[N]) {
+#pragma scop
+for (int t = 0; t < T; t++) {
+  for (int i = 1; i < N - 1; i++) {
+    p[i] = u[i - 1] + u[i] + u[i + 1] - v[i];
+    q[i] = v[i - 1] + v[i] + v[i + 1] + u[i];
+  }
+  for (int i = 1; i < N - 1; i++) {
+    u[i] = p[i];
+    v[i] = q[i];
+  }
+}
+#pragma endscop
+}""",
 }
 
 

@@ -373,7 +373,7 @@ def _written(given: Mapping[str, Any], sums: Sequence[Sequence[int]]) -> str:
     """Return inputs plus the largest of the sums as a formula."""
     values = []
     for part in given["parts"]:
-        factors = [step["times"] for step in part.get("graph", []) if "times" in step]
+        factors = [step["times"] for step in part.get("graph", []) if step.get("times", "1") != "1"]
         values.append(f"Max(0, {' * '.join(f'({item})' for item in (part['value'], *factors))})")
     totals = [" + ".join(values[at] for at in item) or "0" for item in sums]
     return f"({given['inputs']}) + Max({', '.join(totals or ['0'])})"
