@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parent
 TARGET = FOLDER / "results" / "affine_field.json"
 CAPACITIES = (4_096, 32_768)
 WANTED = 0.5
+LIMIT_S = 3_600  #: only effort ends a search, on a busy machine too
 #: A line with sizes, and the function behind it, up to the brace in the first column.
 FUNCTION = re.compile(r"^// (?P<sizes>\S+)\n(?P<text>void (?P<name>\w+)\(.*?^\}\n)", re.MULTILINE | re.DOTALL)
 
@@ -40,7 +41,7 @@ def measure(text: str, sizes: str, effort: float) -> dict[str, dict[str, float |
     result = {}
     for capacity in CAPACITIES:
         start = time.process_time()
-        found = bound(program_from_text(text), size=f"{sizes},S={capacity}", effort=effort)
+        found = bound(program_from_text(text), size=f"{sizes},S={capacity}", effort=effort, time_limit=LIMIT_S)
         order = found.extra["upper"]
         most = None if order is None else order["value"]
         least = found.bound.value

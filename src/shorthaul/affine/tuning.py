@@ -246,6 +246,8 @@ MOST_PANEL_COST = 0.25
 #: have to save by estimate, and that of its own that cutting one range has to; not varied.
 MOST_RANGES, MOST_SUITED_RANGES = 8, 6
 LEAST_RANGES_SAVE, LEAST_RANGE_SAVED = 0.05, 0.01
+#: The part of the loads of two phases that passes between them, from which on common ranges are tried; not varied.
+WORTH_A_STAGE = 0.1
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
 #: Counts of them that are kept: boxes of one search differ in a loop or two.

@@ -26,6 +26,7 @@ from shorthaul.affine.orders.joining.lockstep import two_steps
 from shorthaul.affine.orders.joining.panels import with_first_panels
 from shorthaul.affine.orders.joining.phases import better_of, in_runs, joined, settled
 from shorthaul.affine.orders.joining.ranges import with_ranges
+from shorthaul.affine.orders.joining.stages import with_stages
 from shorthaul.affine.orders.joining.turns import SizedGroups, read_from_elsewhere, read_in_every_step
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
@@ -99,7 +100,7 @@ def at_sizes(
         panels = with_first_panels(boxes, best.steps)
         if len(panels) < len(best.steps):
             best = better_of(boxes, best, panels)
-        for steps in with_ranges(boxes, best.steps):
+        for steps in chain(with_stages(boxes, best.steps), with_ranges(boxes, best.steps)):
             best = better_of(boxes, best, steps)
     return best
 

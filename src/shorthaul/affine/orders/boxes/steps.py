@@ -145,6 +145,10 @@ class BoxStep(AtSizes):
         loads = (self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells))
         return float(sum(widths[item.array] * words for item, words in zip(self.cells, loads, strict=True)))
 
+    def loads_of(self, cells: Cells) -> float:
+        """Return the loads of one group."""
+        return self._loads(cells, self.capacities[-1])
+
     def _reloads(self, group: int) -> int:
         """Return the loads for cells of a group that are left out: on average they are read as often as all."""
         uses = next((item.uses for item in self.spilled if item.group == group), 0)

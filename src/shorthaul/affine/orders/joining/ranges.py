@@ -53,13 +53,23 @@ class _Range:
     loads: float
 
 
-class _Ranges:
+class Ranges:
     """Ranges of the coordinate ``at`` of a phase in boxes; what is known of one is remembered."""
 
     def __init__(self, boxes: Boxes, step: BoxStep, at: int, bands: Sequence[Band], storage: Storage) -> None:
         self.boxes, self.step, self.at, self.bands, self.storage = boxes, step, at, bands, storage
         self.first, self.end = step.box.first[at], step.box.first[at] + step.extents[at]
-        self.edge = dict(zip(step.box.loops, step.box.edges, strict=True))[at]
+        self.edge = dict(zip(step.box.loops, step.box.edges, strict=True)).get(at, step.extents[at])
+
+    @classmethod
+    def along(cls, boxes: Boxes, step: BoxStep, at: int) -> Ranges | None:
+        """Return the ranges of a coordinate that may be outermost, with memory in which loops may be cut so."""
+        assert step.phase is not None
+        for _, bands, storage in boxes.options(step.phase.placement):
+            mine = [item for item in bands if _has(item, step.boxes[0], at)]
+            if mine:
+                return cls(boxes, step, at, mine, storage)
+        return None
 
     def best(self) -> list[_Range]:
         """Return the ranges that load least: those that suit what fits, and halves where not all fits while that saves.
@@ -151,11 +161,15 @@ class _Ranges:
         step = None
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
             parts = self.parts([item for item in (first, end) if self.first < item < self.end])
-            step = self._boxed(parts, [name for name in parts.pieces if name.endswith(self._range(first, end))])
+            step = self.in_boxes(parts, first, end)
         return None if step is None else _Range(first, end, step, self.boxes.cost(step))
 
     def parts(self, ends: Sequence[int]) -> Split:
         """Return the data flow with the statements in pieces that begin or end at ``ends``."""
+        return in_own_names(in_pieces(self.boxes.flow, self.pieces(ends)))
+
+    def pieces(self, ends: Sequence[int]) -> dict[str, Piece]:
+        """Return the statements in pieces that begin or end at ``ends``."""
         assert self.step.phase is not None
         program, pieces = self.boxes.flow.program, {}
         for name, rows in self.step.phase.placement.items():
@@ -167,15 +181,18 @@ class _Ranges:
                     where.append((replace(row, constant=row.constant - end), "<"))
                 piece, domain = Piece(name, tuple(where)), program.by_name[name].domain
                 if not domain.intersect(piece.instances(len(row.factors))).is_empty():
-                    pieces[name + self._range(first, end)] = piece
-        return in_own_names(in_pieces(self.boxes.flow, pieces))
+                    pieces[name + self.name_of(first, end)] = piece
+        return pieces
 
-    def _range(self, first: int, end: int) -> str:
+    def name_of(self, first: int, end: int) -> str:
+        """Return what the names of pieces in a range end in."""
         return f"_{first - self.first}_{end - self.first}"
 
-    def _boxed(self, parts: Split, names: Sequence[str]) -> BoxStep | None:
-        """Return pieces in the best boxes found; what others have computed is in memory as inputs are."""
+    def in_boxes(self, parts: Split, first: int, end: int, capacity: int = 0) -> BoxStep | None:
+        """Return the pieces of a range in the best boxes found; what others computed is in memory as inputs are."""
         assert self.step.phase is not None
+        last = self.name_of(first, end)
+        names = [name + last for name in self.step.names if name + last in parts.pieces]
         own = self.step.phase.placement
         placement = {name: own[parts.pieces[name].statement] for name in names}
         storage = self._storage(parts)
@@ -186,7 +203,7 @@ class _Ranges:
         mine = tuple(read for name in names for read in reads_of(flow, name))
         inner = Step(tuple(names), Phase(tuple(names), placement, (), counts), None, 0.0, counts, mine)
         boxes = self.boxes
-        words, storage = tuple(boxes.weights), replace(storage, flow=flow)
+        words, storage = (capacity,) if capacity else tuple(boxes.weights), replace(storage, flow=flow)
         found = boxed(flow, inner, self.bands, boxes.sizes, words, boxes.slack, storage, spilling=True)
         return None if found is None else refined(found, boxes.slack)
 
@@ -218,11 +235,9 @@ def in_ranges(boxes: Boxes, step: BoxStep) -> PassedStep | None:
         return None
     if not any(item.is_cut for item in step.cells):
         return None
-    options = ((bands, storage) for _, bands, storage in boxes.options(step.phase.placement))
-    bands, storage = next(((items, storage) for items, storage in options if _has(items, step.boxes[0])), ([], None))
-    if storage is None:
+    ranges = Ranges.along(boxes, step, step.box.loops[0])
+    if ranges is None:
         return None
-    ranges = _Ranges(boxes, step, step.box.loops[0], bands, storage)
     found = ranges.best()
     if len(found) < 2:
         return None
@@ -257,10 +272,10 @@ def _grouped(lengths: Sequence[int], weights: Sequence[float], most: int) -> lis
     return result[::-1]
 
 
-def _has(bands: Sequence[Band], box: Box) -> bool:
-    """True if the loops of a box are of one band."""
-    outer = box.loops[: box.outer]
-    return any(item[0] == outer and {*box.loops} <= {*outer, *item[1]} for item in bands)
+def _has(band: Band, box: Box, at: int) -> bool:
+    """True if the loops of a box are of a band, and ``at`` may be the outermost of them."""
+    outer, tiled = box.loops[: box.outer], {*band[1]}
+    return band[0] == outer and {*box.loops} <= {*outer, *tiled} and (outer[0] == at if outer else at in tiled)
 
 
 def _alone(parts: Split, names: Sequence[str], storage: Storage) -> DataFlow | None:
