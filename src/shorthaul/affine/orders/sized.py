@@ -282,7 +282,7 @@ class Boxes:
     def _room(self, step: AnyStep) -> int:
         """Return how many words a phase holds at most; all of S where that is not known."""
         if isinstance(step, PassedStep):
-            return max(map(self._room, step.boxes))
+            return step.kept + max(map(self._room, step.boxes))
         if isinstance(step, BoxStep):
             return step.room
         if isinstance(step, Step) and step.policy is None:
