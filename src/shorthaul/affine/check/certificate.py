@@ -9,11 +9,11 @@ import ast
 import itertools
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial, reduce
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import islpy as isl
 
@@ -66,6 +66,8 @@ from shorthaul.affine.check.stencils.levels import wrong_formulas as wrong_stenc
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
+
+ItemT = TypeVar("ItemT")
 
 #: Instances of a program up to which it is executed to verify a certificate.
 _MOST_INSTANCES: Final = 1_200
@@ -199,6 +201,19 @@ def _samples(program: Program, given: Mapping[str, int] | None, seed: int) -> _S
     return _Samples(tuple(found), tuple(executed), tuple(large))
 
 
+def _wrong_values(
+    item: ItemT,
+    samples: _Samples,
+    wrong_at: Callable[[ItemT, Callable[[isl.UnionSet], int], Mapping[str, int], Sequence[int]], Iterator[str]],
+    wrong_formulas_at: Callable[[ItemT, Mapping[str, int]], Iterator[str]],
+) -> Iterator[str]:
+    """Yield numbers that are not what is counted at small sizes, and values that do not follow at others."""
+    for sizes in samples.counted:
+        yield from wrong_at(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+    for here in samples.large:
+        yield from wrong_formulas_at(item, here)
+
+
 def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = argument_of(part, reads)
     yield from wrong_for_all_sizes(item, reads)
@@ -221,10 +236,9 @@ def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) 
     item = finished_sums_of(part, reads)
     yield from wrong_sums(item, reads)
     yield from wrong_sum_numbers(item)
-    for sizes in samples.counted:
-        yield from wrong_sum_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES, most_with_sums)
-    for here in samples.large:
-        yield from wrong_sum_formulas(item, here, most_with_sums)
+    yield from _wrong_values(
+        item, samples, partial(wrong_sum_value, most=most_with_sums), partial(wrong_sum_formulas, most=most_with_sums)
+    )
 
 
 def _of_used_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -233,45 +247,33 @@ def _of_used_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
     yield from wrong_use(item)
     for sizes in samples.counted:
         yield from wrong_lines_at(item, sizes)
-        yield from wrong_sum_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES, most_used)
-    for here in samples.large:
-        yield from wrong_sum_formulas(item, here, most_used)
+    yield from _wrong_values(
+        item, samples, partial(wrong_sum_value, most=most_used), partial(wrong_sum_formulas, most=most_used)
+    )
 
 
 def _of_waiting_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = waiting_sums_of(part, reads)
     yield from wrong_waiting_sums(item, reads)
-    for sizes in samples.counted:
-        yield from wrong_waiting_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
-    for here in samples.large:
-        yield from wrong_waiting_formulas(item, here)
+    yield from _wrong_values(item, samples, wrong_waiting_value, wrong_waiting_formulas)
 
 
 def _of_lines(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = lines_of(part, reads)
     yield from wrong_lines(item, reads)
-    for sizes in samples.counted:
-        yield from wrong_lines_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
-    for here in samples.large:
-        yield from wrong_lines_formulas(item, here)
+    yield from _wrong_values(item, samples, wrong_lines_value, wrong_lines_formulas)
 
 
 def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = stencil_of(part, reads)
     yield from (wrong_coupled if part.get("coupled", False) else wrong_levels)(item, reads)
-    for sizes in samples.counted:
-        yield from wrong_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
-    for here in samples.large:
-        yield from wrong_stencil_formulas(item, here)
+    yield from _wrong_values(item, samples, wrong_value, wrong_stencil_formulas)
 
 
 def _of_cones(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = cones_of(part, reads)
     yield from wrong_cones(item, reads)
-    for sizes in samples.counted:
-        yield from wrong_cone_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
-    for here in samples.large:
-        yield from wrong_cone_formulas(item, here)
+    yield from _wrong_values(item, samples, wrong_cone_value, wrong_cone_formulas)
 
 
 def _of_waiting(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
