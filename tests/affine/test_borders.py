@@ -167,6 +167,6 @@ def test_borders_are_held(name: str, sizes: str, most: float) -> None:
 
 def test_tiles_of_given_sizes_are_chosen() -> None:
     sizes = {"TSTEPS": 60, "N": 300, "S": 2000}
-    here = at_sizes(upper_of("seidel-2d"), flow_of("seidel-2d"), sizes, Search(effort=2))
+    here = at_sizes(upper_of("seidel-2d"), flow_of("seidel-2d"), sizes, Search(effort=1))
     assert isinstance(here.steps[0], BorderedStep)
     assert here.value(sizes) < upper_of("seidel-2d").value(sizes) / 1.2

@@ -69,7 +69,7 @@ def test_verbs_without_effort() -> None:
     answer = bound(program, size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=NOTHING))
     assert answer.bound is not None
     assert (answer.bound.value, answer.extra["upper"], answer.extra["operations"]) == (0, None, None)
-    curve = {"size": "NI=9,NJ=9,NK=9", "least": 4, "most": 64, "points": 4}
+    curve = {"size": "NI=9,NJ=9,NK=9", "least": 4, "most": 64, "points": 2}
     points = sweep(program, **curve, search=Search(effort=NOTHING)).extra["points"]
     assert {item["loads_words"] for item in points} == {None}
     stopped = Search()

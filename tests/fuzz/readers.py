@@ -354,14 +354,14 @@ READERS = (
         ".npy",
         mutate_array,
         values,
-        lambda path: shorthaul.spatial.treefix(workload("spatial", SPATIAL), path, refine=0),
+        lambda path: shorthaul.spatial.treefix(workload("spatial", SPATIAL), path, method="convergecast", refine=0),
     ),
     Reader(
         "queries",
         ".npy",
         mutate_array,
         queries,
-        lambda path: shorthaul.spatial.lca(workload("spatial", SPATIAL), path, refine=0),
+        lambda path: shorthaul.spatial.lca(workload("spatial", SPATIAL), path, method="convergecast", refine=0),
     ),
     Reader("tensor problem", ".json", mutate_json, problem_json, case_of("tensor")),
     Reader("tensor plan", ".json", mutate_json, of_plan("tensor", ".json"), checked("tensor", TENSOR)),
@@ -405,7 +405,8 @@ def fuzz(
 ) -> tuple[list[str], int]:
     """Return what went wrong in ``count`` mutations of the reader's files, every error but an answer; how many passed.
 
-    The first ``used`` (all) are used, the others read alone. Files of more than ``most_bytes`` are drawn again.
+    The first ``used`` (all) are used, the others read alone. Files of more than ``most_bytes``, or of twice the
+    smallest file if that is more, are drawn again.
     """
     random, wrong, passed = Random(f"{reader.name} {seed}"), [], 0
     with tempfile.TemporaryDirectory() as name:
@@ -414,6 +415,9 @@ def fuzz(
         seeds = [path.read_bytes() for path in sorted(folder.glob(f"*{reader.suffix}"))]
         for path in sorted(folder.glob(f"*{reader.suffix}")):
             reader.read(path) if reader.name != "result document" or path.stem == "result" else None
+        if most_bytes is not None:
+            most_bytes = max(most_bytes, 2 * min(map(len, seeds)))
+            seeds = [data for data in seeds if len(data) <= 2 * most_bytes]
         target = folder / f"mutated{reader.suffix}"
         for number in range(count):
             data = mutated(reader, seeds, random)
