@@ -406,7 +406,7 @@ def fuzz(
     """Return what went wrong in ``count`` mutations of the reader's files, every error but an answer; how many passed.
 
     The first ``used`` (all) are used, the others read alone. Files of more than ``most_bytes``, or of twice the
-    smallest file if that is more, are drawn again.
+    smallest seed if that is more, are drawn again; seeds of more than twice that are left out.
     """
     random, wrong, passed = Random(f"{reader.name} {seed}"), [], 0
     with tempfile.TemporaryDirectory() as name:
