@@ -355,6 +355,7 @@ READERS = (
         mutate_array,
         values,
         lambda path: shorthaul.spatial.treefix(workload("spatial", SPATIAL), path, method="convergecast", refine=0),
+        lambda path: shorthaul.spatial.treefix(workload("spatial", SPATIAL), path, refine=0),
     ),
     Reader(
         "queries",
@@ -362,6 +363,7 @@ READERS = (
         mutate_array,
         queries,
         lambda path: shorthaul.spatial.lca(workload("spatial", SPATIAL), path, method="convergecast", refine=0),
+        lambda path: shorthaul.spatial.lca(workload("spatial", SPATIAL), path, refine=0),
     ),
     Reader("tensor problem", ".json", mutate_json, problem_json, case_of("tensor")),
     Reader("tensor plan", ".json", mutate_json, of_plan("tensor", ".json"), checked("tensor", TENSOR)),

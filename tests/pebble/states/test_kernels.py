@@ -222,7 +222,7 @@ CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 5),
     ("shorthaul.pebble.bounds.moment_kernels", between_moments, 2),
     ("shorthaul.pebble.bounds.crossings.laid_kernels", crossings, 1),
-    ("shorthaul.pebble.bounds.crossings.path_kernels", crossings, 1),
+    ("shorthaul.pebble.bounds.crossings.path_kernels", crossings, 2),
     ("shorthaul.pebble.bounds.crossings.flow_kernels", shared_paths, 1),
     ("shorthaul.pebble.bounds.crossings.share_kernels", shared_paths, 1),
     ("shorthaul.pebble.bounds.grids.segment_kernels", grids, 10),
