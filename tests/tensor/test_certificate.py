@@ -7,10 +7,12 @@ import json
 from dataclasses import replace
 from itertools import product
 from random import Random
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from tests.commands import shorthaul_json
+from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_plan, random_problem
 from tests.tensor.test_bound import starved
 
@@ -21,7 +23,9 @@ from shorthaul.tensor.bounds.columns import column_prices
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.column_floor import Steps
+from shorthaul.tensor.check.groups import by_box
 from shorthaul.tensor.check.groups.by_box import parts_of
+from shorthaul.tensor.check.groups.parts import TooManyError
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.formats.documents import save_problem
@@ -128,6 +132,30 @@ def test_what_claims_more_than_a_plan_takes_is_found_out(many, monkeypatch):
                 assert verify(problem, CONTEST, certificate_of(problem, false, "bound"))
                 mutations += 1
     assert mutations > 50
+
+
+def test_what_is_much_too_dear_is_refused_at_once():
+    """Where every group is favoured there are too many to be judged all, but one of them is enough."""
+    problem = contest_problem(8206)
+    cover = [[operator, 1e6] for operator in problem.topological_order]
+    document = {"value": 1e6 * len(cover), "certificate": {"cover": cover, "link": [], "hand_over": []}}
+    (violation,) = verify(problem, CONTEST, certificate_of(problem, document, "bound"))
+    assert violation.rule == "certificate-price"
+
+
+def test_what_is_only_stated(monkeypatch):
+    """A certificate whose groups are too many to be judged is neither right nor wrong, one that is false is wrong."""
+    monkeypatch.setattr(certificate, "_MANY_GROUPS", 0)
+    monkeypatch.setattr(by_box, "_Walk", Mock(side_effect=TooManyError))
+    problem = starved(6, 6)
+    document = certified(problem, CONTEST)
+    with pytest.raises(InputError, match="stated, not verified"):
+        verify(problem, CONTEST, certificate_of(problem, document, "bound"))
+    refused = [
+        verify(problem, CONTEST, certificate_of(problem, falsified(Random(seed), document), "bound"))
+        for seed in range(20)
+    ]
+    assert all(refused)
 
 
 def test_no_execution_is_below_the_floor():

@@ -25,6 +25,8 @@ _Row = TypeVar("_Row")
 #: States, and groups in the making, above which a certificate is not verified; groups above which boxes judge them.
 _MOST_GROUPS: Final = 200_000
 _MANY_GROUPS: Final = 20_000
+#: Groups in the making that go on from each state at first: what is much too dear is found among them.
+_WIDTH: Final = 4
 #: Prices may exceed a latency, and the bound what they add up to, by this part: rounding.
 _ROUNDING: Final = 1e-9
 #: What a certificate may have; the last of these only where groups are cut.
@@ -211,24 +213,35 @@ def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Vio
     prices = Prices(
         _lowered(certificate.cover), _lowered(certificate.link), _lowered(certificate.hand_over), parts, turns
     )
-    worths: dict[Column, tuple[float, str]] = {}
     try:
-        for item, worth, name in _favoured(Groups(problem, rules, prices, _MOST_GROUPS, certificate.order)):
-            if item is None:
-                message = f"prices add up to {worth:.12g}, more than this part of a group costs"
-                return [Violation("certificate-part", name, message)]
-            if worth > worths.get(item, (0.0, ""))[0]:
-                worths[item] = worth, name
+        groups = Groups(problem, rules, prices, _MOST_GROUPS, certificate.order)
+        right: dict[Column, float] = {}
+        few = _wrong(problem, rules, groups.favoured(math.inf, _WIDTH), right)
+        return few or _wrong(problem, rules, _favoured(groups), right)
     except TooManyError:
         raise InputError(
             "is stated, not verified: the graph has more groups of operators than are looked at",
             place="bound.certificate",
         ) from None
+
+
+def _wrong(
+    problem: Problem, rules: Rules, favoured: Iterable[tuple[Column | None, float, str]], right: dict[Column, float]
+) -> list[Violation]:
+    """Return a column whose prices exceed its latency, if there is one; ``right`` are prices that do not, so far."""
+    worths: dict[Column, tuple[float, str]] = {}
+    for item, worth, name in favoured:
+        if item is None:
+            message = f"prices add up to {worth:.12g}, more than this part of a group costs"
+            return [Violation("certificate-part", name, message)]
+        if worth > max(right.get(item, 0.0), worths.get(item, (0.0, ""))[0]):
+            worths[item] = worth, name
     for item, (worth, name) in worths.items():
         size = cheaper(problem, rules, item, worth)
         if size is not None:
             message = f"its prices, {worth:.12g}, may exceed its latency at granularity {list(size)}"
             return [Violation("certificate-price", name, message)]
+        right[item] = worth
     return []
 
 

@@ -119,7 +119,15 @@ class _Step(NamedTuple):
 Words: TypeAlias = "tuple[Words, tuple[str, ...]] | None"
 
 
-_Making: TypeAlias = "dict[State, dict[Asks, tuple[float, Words]]]"
+class _Group(NamedTuple):
+    """A group in the making: its prices so far, its words, and what it may gain in the end at most."""
+
+    worth: float
+    words: Words
+    promise: float
+
+
+_Making: TypeAlias = "dict[State, dict[Asks, _Group]]"
 
 
 class Groups:
@@ -178,10 +186,11 @@ class Groups:
                 hopes[place][state] = best
         return hopes
 
-    def favoured(self, most: int) -> Iterator[tuple[Column | None, float, str]]:
+    def favoured(self, most: float, width: int | None = None) -> Iterator[tuple[Column | None, float, str]]:
         """Yield every column whose prices may exceed its latency, with what they add up to and its operators.
 
-        No column is yielded for a part of a group: its prices do exceed what it costs.
+        No column is yielded for a part of a group: its prices do exceed what it costs. With a ``width``, only as many
+        groups in the making go on from each state, those that may gain most, and some columns are yielded.
 
         Raises :class:`TooManyError` where more than ``most`` groups are in the making.
         """
@@ -190,32 +199,33 @@ class Groups:
         count = 0
         for place in range(len(self.order)):
             following: _Making = defaultdict(dict)
-            complete: dict[State, dict[Asks, tuple[float, Words]]] = defaultdict(dict)
+            complete: _Making = defaultdict(dict)
             for state, steps in self.steps[place].items():
-                begun = {Asks(): (0.0, None)} if state.begins else making.get(state, {})
+                begun = {Asks(): _Group(0.0, None, 0.0)} if state.begins else making.get(state, {})
                 end = State(state.shape, is_part=state.is_part)
                 targets = [
                     (step, nothing if step.state is None else self._hope[place + 1][step.state].tolist())
                     for step in steps
                     if step.state is None or step.state in self._hope[place + 1]
                 ]
-                for asks, (worth, words) in begun.items():
+                for asks, (worth, words, _) in begun.items():
                     for step, hope in targets:
                         total = worth + step.gain
                         grown = asks.plus(step.asks)
                         least = self._least(end, grown)
-                        if any(total + more <= cost + self.slack for more, cost in zip(hope, least, strict=True)):
+                        promise = total + min(more - cost for more, cost in zip(hope, least, strict=True))
+                        if promise <= self.slack:
                             continue
                         count += 1
                         there = complete[end] if step.state is None else following[step.state]
-                        if grown not in there or there[grown][0] < total:
-                            there[grown] = total, (words, step.words)
+                        if grown not in there or there[grown].worth < total:
+                            there[grown] = _Group(total, (words, step.words), promise)
             if count > most:
                 raise TooManyError
             for end, groups in complete.items():
-                for asks, (worth, words) in groups.items():
-                    yield None if end.is_part else self.column(end.shape, asks), worth, named(words)
-            making = following
+                for asks, group in _best(groups, width):
+                    yield None if end.is_part else self.column(end.shape, asks), group.worth, named(group.words)
+            making = {state: dict(_best(groups, width)) for state, groups in following.items()}
 
     def column(self, shape: Tensor, asks: Asks) -> Column:
         """Return the column that a group which asked for this is."""
@@ -472,6 +482,13 @@ class Groups:
         if number == len(self.pieces):
             self.pieces.append(piece)
         return number
+
+
+def _best(groups: dict[Asks, _Group], width: int | None) -> Iterable[tuple[Asks, _Group]]:
+    """Return the groups that may gain most, all of them without a ``width``."""
+    if width is None:
+        return groups.items()
+    return sorted(groups.items(), key=lambda item: -item[1].promise)[:width]
 
 
 def named(words: Words) -> str:
