@@ -63,8 +63,12 @@ class Bound:
         return {"of": self.of, "value": self.value, "method": self.method, "proof": self.proof, **self.details}
 
     def is_met_by(self, cost: float) -> bool:
-        """True if ``cost`` equals the bound up to rounding."""
-        return cost <= self.value + TOLERANCE * max(1.0, abs(self.value))
+        """True if ``cost`` equals the bound up to rounding.
+
+        >>> Bound("latency_s", 1.0e-9, "traffic", "").is_met_by(1.1e-9)
+        False
+        """
+        return cost <= self.value + TOLERANCE * (abs(self.value) or 1.0)
 
 
 def gap(cost: float, bound: float) -> float | None:
@@ -77,7 +81,7 @@ def gap(cost: float, bound: float) -> float | None:
     >>> gap(0, 0)
     0.0
     """
-    if cost < bound - TOLERANCE * max(1.0, abs(bound)):
+    if cost < bound - TOLERANCE * (abs(bound) or 1.0):
         raise DefectError(
             f"a plan of cost {cost!r} beats the lower bound {bound!r}: the bound is wrong, please report this"
         )

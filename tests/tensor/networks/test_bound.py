@@ -20,7 +20,8 @@ from shorthaul.tensor.networks.bounds.latency import bound, least
 from shorthaul.tensor.networks.model import Index
 from shorthaul.tensor.networks.needs import along, box_within, demands
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
-from shorthaul.tensor.verbs.networks import latency_s, planned, replay_on
+from shorthaul.tensor.verbs.network_costs import latency_s, replay_on
+from shorthaul.tensor.verbs.network_search import planned
 
 
 @pytest.mark.slow

@@ -22,7 +22,8 @@ from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 from shorthaul.tensor.networks.pricing import GroupPricer
-from shorthaul.tensor.verbs.networks import planned, report_on
+from shorthaul.tensor.verbs.network_search import planned
+from shorthaul.tensor.verbs.networks import report_on
 
 LARGE = 10**9
 

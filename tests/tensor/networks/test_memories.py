@@ -20,7 +20,9 @@ from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
-from shorthaul.tensor.verbs.networks import planned, replay_on, report_on
+from shorthaul.tensor.verbs.network_costs import replay_on
+from shorthaul.tensor.verbs.network_search import planned
+from shorthaul.tensor.verbs.networks import report_on
 
 OPERANDS = ["inputs", "weights", "outputs"]
 

@@ -26,7 +26,7 @@ from shorthaul.tensor.networks.execution.onnx_functions import functions_of
 from shorthaul.tensor.networks.model import Access, Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.translation.graph import graph_from_onnx
-from shorthaul.tensor.verbs.networks import latency_s, replay_on
+from shorthaul.tensor.verbs.network_costs import latency_s, replay_on
 
 
 def part(net: Net, x: str, axis: int, start: int, stop: int, step: int = 1) -> str:

@@ -22,7 +22,8 @@ from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.tiling import priced
 from shorthaul.tensor.networks.translation.network import network_from_onnx
-from shorthaul.tensor.verbs.networks import planned, replay_on
+from shorthaul.tensor.verbs.network_costs import replay_on
+from shorthaul.tensor.verbs.network_search import planned
 
 
 def attention(heads: int = 2, tokens: int = 7, keys: int = 9, features: int = 3, *, masked: bool = False) -> Any:

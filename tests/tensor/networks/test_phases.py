@@ -17,7 +17,8 @@ from shorthaul.tensor.networks.bounds.phases import operators_after
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.needs import demands
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
-from shorthaul.tensor.verbs.networks import latency_s, planned
+from shorthaul.tensor.verbs.network_costs import latency_s
+from shorthaul.tensor.verbs.network_search import planned
 
 #: Steps of a group at most.
 _MOST_STEPS = 1500

@@ -16,7 +16,7 @@ from tests.tensor.networks.small_networks import machine
 from shorthaul.core.search import Search
 from shorthaul.tensor.networks.execution.verdict import execute
 from shorthaul.tensor.networks.translation.network import network_from_onnx
-from shorthaul.tensor.verbs.networks import planned
+from shorthaul.tensor.verbs.network_search import planned
 
 Array = npt.NDArray[Any]
 OWN = "com.microsoft"

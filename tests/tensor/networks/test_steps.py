@@ -15,7 +15,7 @@ from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.pricing import GroupPricer
-from shorthaul.tensor.verbs.networks import latency_s, replay_on
+from shorthaul.tensor.verbs.network_costs import latency_s, replay_on
 
 #: Steps of a group at most that are executed event by event.
 _MOST_STEPS = 80

@@ -14,7 +14,8 @@ from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.bounds.waiting import waiting
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.needs import demands
-from shorthaul.tensor.verbs.networks import latency_s, planned, replay_on
+from shorthaul.tensor.verbs.network_costs import latency_s, replay_on
+from shorthaul.tensor.verbs.network_search import planned
 
 
 def _classifier(rng: np.random.Generator) -> Network:

@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
-from shorthaul.core.amounts import Bound, Cost
+from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.figure import Bar, Bars, Line, OfPoint, Series, Table, by_argument
-from shorthaul.core.machines.schema import OPERANDS, LevelSection
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
-from shorthaul.tensor.check.inner_replay import InnerLevel, replay_inner
-from shorthaul.tensor.check.network_replay import GroupReplay, Homes, NetworkReplay, replay_network
-from shorthaul.tensor.check.step_times import Pace, time_steps
+from shorthaul.tensor.check.network_replay import NetworkReplay
 from shorthaul.tensor.formats.documents import RESULT_KIND
 from shorthaul.tensor.model import Problem
-from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.bounds.latency import bound as bound_of
-from shorthaul.tensor.networks.grouping.fusion import fuse
 from shorthaul.tensor.networks.machine import Machine, load_machine
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.operands import OUTPUTS, operands_of, wider_sums
 from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import MachineOptions, RunOptions
+from shorthaul.tensor.verbs.network_costs import Row, cost_of, replay_on, rows_of
+from shorthaul.tensor.verbs.network_search import planned
 
-#: The share of the time left that is kept for the check and the tables.
-_SHARE_OF_THE_CHECK: Final = 0.35
 #: Options of the contest's problems alone.
 _OF_THE_CONTEST: Final = frozenset({"rules", "restarts", "bound"})
-#: Seconds before a plan is kept that may yet become better, and between two, in times of what the last one took.
-_FIRST_KEPT_S: Final = 2.0
-_SHARE_OF_KEEPING: Final = 20
-#: From how many times of the longest unit or traffic on a group is said to take the time of its steps in turn.
-_IN_TURN: Final = 1.05
 
 
 def plan_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
@@ -49,45 +37,6 @@ def plan_network(network: Network, options: MachineOptions, search: Search, sour
         return _result("plan", network, machine, plan, replayed, options, search, source)
 
 
-def planned(network: Network, machine: Machine, search: Search) -> tuple[NetworkPlan, NetworkReplay]:
-    """Return the best plan found, and its replay: that from which the search goes on, if it finds no better one."""
-    if search.time_limit is not None:
-        search.keep_back(_SHARE_OF_THE_CHECK * search.remaining_s())
-
-    next_s = search.elapsed_s() + _FIRST_KEPT_S
-
-    def keep(make: Callable[[], NetworkPlan]) -> None:
-        """Keep plans of the search as it goes on, where that takes a small share of its time."""
-        nonlocal next_s
-        began_s = search.elapsed_s()
-        if search.keeps and began_s >= next_s and not search.expired():  # when it has, the plan comes at once
-            made = make()
-            search.keep(latency_s(network, machine, made, _sound(network, machine, made)), made)
-            next_s = search.elapsed_s() + max(_FIRST_KEPT_S, _SHARE_OF_KEEPING * (search.elapsed_s() - began_s))
-
-    start = search.start()
-    found = [] if start is None else [(start, _sound(network, machine, start))]
-    for tiled in fuse(network, machine, search, float(machine.levels[1].capacity_bytes or 0), start, keep):
-        plan = NetworkPlan(tuple(item.group for item in tiled))
-        found.append((plan, _sound(network, machine, plan)))
-        search.keep(latency_s(network, machine, *found[-1]), plan)
-    return min(found, key=lambda one: latency_s(network, machine, *one))
-
-
-def _sound(network: Network, machine: Machine, plan: NetworkPlan) -> NetworkReplay:
-    """Return the replay of a plan of our own, which breaks no rule."""
-    replayed = replay_on(network, plan, machine)
-    if replayed.violations:
-        broken = "; ".join(map(str, replayed.violations[:3]))
-        raise DefectError(f"the search returned a plan that breaks the rules: {broken}")
-    return replayed
-
-
-def latency_s(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> float:
-    """Return the seconds that a plan takes, as its replay sees it."""
-    return _cost(_rows(network, machine, plan, replayed))["latency_s"]
-
-
 def report_of(network: Network, plan: NetworkPlan, options: MachineOptions) -> CheckReport:
     """Return what a replay finds of a plan that a journal holds."""
     return report_on(network, plan, machine_of_options(options))
@@ -96,7 +45,7 @@ def report_of(network: Network, plan: NetworkPlan, options: MachineOptions) -> C
 def report_on(network: Network, plan: NetworkPlan, machine: Machine) -> CheckReport:
     """Return what a replay finds of a plan on a machine."""
     replayed = replay_on(network, plan, machine)
-    return CheckReport(tuple(replayed.violations), _cost(_rows(network, machine, plan, replayed)), network.remarks)
+    return CheckReport(tuple(replayed.violations), cost_of(rows_of(network, machine, plan, replayed)), network.remarks)
 
 
 def check_network(
@@ -179,153 +128,6 @@ def machine_of_options(options: MachineOptions) -> Machine:
     return load_machine(options.machine)
 
 
-def replay_on(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkReplay:
-    """Return what a replay finds of a plan on a machine: what breaks a rule, what each group moves, and its seconds."""
-    pace = pace_of(network, machine)
-    level = machine.levels[1]
-    capacity, homes = float(level.capacity_bytes or 0), homes_of(network, machine)
-    replayed = replay_network(
-        network, plan, capacity, double_buffered=level.double_buffered, widths=pace.widths, homes=homes[0]
-    )
-    if not replayed.violations:
-        inner = [
-            InnerLevel(float(section.capacity_bytes or 0), section.double_buffered, own)
-            for section, own in zip(machine.levels[2:], homes[1:], strict=True)
-        ]
-        wider = [wider_sums(network, machine, number) for number in range(len(network.operators))]
-        replayed.violations.extend(replay_inner(network, plan, replayed.groups, inner, wider))
-    time_steps(network, plan, replayed.groups, pace)
-    return replayed
-
-
-def homes_of(network: Network, machine: Machine) -> list[Homes]:
-    """Return the memories of every level but the outermost, and what of them every operator uses for which read."""
-    operands = [operands_of(operator) for operator in network.operators]
-    return [Homes(machine.capacities(at), machine.served(at), operands) for at in range(1, len(machine.levels))]
-
-
-def pace_of(network: Network, machine: Machine) -> Pace:
-    """Return how fast the operators of a network, and what they move, pass on a machine."""
-    ports = [
-        (at, frozenset(OPERANDS.index(name) for name in memory.serves), 1 / memory.bandwidth_bytes_per_s)
-        for at, level in enumerate(machine.levels[1:-1], 1)
-        for memory in level.memories
-        if memory.bandwidth_bytes_per_s is not None
-    ]
-    return Pace(
-        [machine.seconds_per_operation(item.unit, network.bits(n)) for n, item in enumerate(network.operators)],
-        [1 / outer.bandwidth_bytes_per_s for outer in machine.levels[:-1]],
-        [inside.double_buffered for inside in machine.levels[1:]],
-        [spread(operator, machine.array) for operator in network.operators],
-        ports,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A group as priced from its replay."""
-
-    number: int
-    names: tuple[str, ...]
-    loops: str
-    matrix_s: float
-    vector_s: float
-    memory_s: tuple[float, ...]
-    steps_s: float
-    latency_s: float
-    loads: float
-    stores: float
-    peak: float
-    steps: int
-    energy: float | None
-    operations: float
-
-    @property
-    def bound_by(self) -> str:
-        """What the group takes the time of."""
-        times = {"matrix": self.matrix_s, "vector": self.vector_s}
-        times |= {f"traffic of level {level}": seconds for level, seconds in enumerate(self.memory_s)}
-        longest = max(times, key=lambda name: times[name])
-        return "steps in turn" if self.steps_s > _IN_TURN * times[longest] else longest
-
-
-def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> list[_Row]:
-    rows, pace = [], pace_of(network, machine)
-    early = [*(seen.early_bytes for seen in replayed.groups), 0.0]
-    for number, (group, seen) in enumerate(zip(plan.groups, replayed.groups, strict=True)):
-        seconds = {"matrix": 0.0, "vector": 0.0}
-        for operator, operations in seen.filled.items():
-            unit = network.operators[operator].unit
-            seconds[unit] += operations * machine.seconds_per_operation(unit, network.bits(operator))
-        memory = [sum(moved) / level.bandwidth_bytes_per_s for level, moved in _passes(machine, seen)]
-        if seen.inner_bytes:
-            passed = zip(seen.loads_of[1:], seen.inner_bytes, strict=True)
-            memory[1:] = pace.inner_s([(*loads, stores) for loads, (_, stores) in passed])
-        buffered = [level.double_buffered for level in machine.levels[1:]]
-        apart = sum(time for time, overlaps in zip(memory, buffered, strict=False) if not overlaps)
-        # Only what passes the outermost memory in between overlaps with the rest.
-        rate = machine.levels[0].bandwidth_bytes_per_s
-        memory[0] += (early[number + 1] - seen.early_bytes) / rate
-        ends = (seen.ends_bytes - seen.early_bytes) / rate if buffered[0] else 0.0
-        latency = max(seen.steps_s + ends - seen.beside_s, memory[0] if buffered[0] else 0.0) + apart
-        known = [number for number in group.operators if 0 <= number < len(network.operators)]
-        names = tuple(network.operators[number].name for number in known)
-        loops = " ".join(
-            f"{network.operators[loop.operator].dim_names[loop.dim]}:{loop.tile}"
-            for loop in group.loops
-            if loop.operator in known and 0 <= loop.dim < len(network.operators[loop.operator].dims)
-        )
-        rows.append(
-            _Row(
-                number,
-                names,
-                loops,
-                seconds["matrix"],
-                seconds["vector"],
-                tuple(memory),
-                seen.steps_s,
-                latency,
-                seen.loads_bytes,
-                seen.stores_bytes,
-                seen.peak_bytes,
-                seen.steps,
-                _energy(network, machine, seen),
-                sum(seen.operations.values()),
-            )
-        )
-    return rows
-
-
-def _passes(machine: Machine, seen: GroupReplay) -> list[tuple[LevelSection, tuple[float, float]]]:
-    """Return every level but the innermost with the bytes loaded from and stored to it by the next one."""
-    moved = [(seen.loads_bytes, seen.stores_bytes), *seen.inner_bytes]
-    return list(zip(machine.levels, moved, strict=False))
-
-
-def _energy(network: Network, machine: Machine, seen: GroupReplay) -> float | None:
-    """Return the joules of a group, None where the machine file lacks an energy that it needs."""
-    total = 0.0
-    for outer, (loads, (_, (_, stores))) in enumerate(zip(seen.loads_of, _passes(machine, seen), strict=True)):
-        parts = [(amount, True, operand) for operand, amount in enumerate(loads)] + [(stores, False, OUTPUTS)]
-        for amount, inward, operand in parts:
-            if amount:
-                each = machine.joules_per_byte(outer, inward=inward, operand=operand)
-                if each is None:
-                    return None
-                total += amount * each
-    for operand, amount in seen.copied_of.items():
-        each = machine.joules_to_copy(operand)
-        if each is None:
-            return None
-        total += amount * each
-    for operator, operations in seen.operations.items():
-        each = machine.joules_per_operation(network.operators[operator].unit, network.bits(operator))
-        if each is None:
-            return None
-        total += operations * each
-    return total
-
-
 def _result(
     verb: str,
     network: Network,
@@ -336,8 +138,8 @@ def _result(
     search: Search,
     source: Source[Any],
 ) -> Result[Any, Any]:
-    rows = _rows(network, machine, plan, replayed)
-    cost = _cost(rows)
+    rows = rows_of(network, machine, plan, replayed)
+    cost = cost_of(rows)
     is_late = search.time_limit is not None and search.elapsed_s() >= search.time_limit
     floor: Bound = bound_of(network, machine, brief=is_late)
     report = CheckReport(tuple(replayed.violations), cost, network.remarks)
@@ -357,25 +159,13 @@ def _result(
     )
 
 
-def _cost(rows: list[_Row]) -> Cost:
-    amounts = {
-        "latency_s": sum(row.latency_s for row in rows),
-        "traffic_bytes": sum(row.loads + row.stores for row in rows),
-        "peak_bytes": max((row.peak for row in rows), default=0.0),
-    }
-    energies = [row.energy for row in rows if row.energy is not None]
-    if len(energies) == len(rows):
-        amounts["energy_j"] = sum(energies)
-    return Cost(**amounts)
-
-
 def figures_of_network(network: Network, plan: NetworkPlan, machine: Machine) -> tuple[OfPoint, ...]:
     """Return what there is to see of a plan for a network."""
     replayed = replay_on(network, plan, machine)
-    return _figures(network, machine, _rows(network, machine, plan, replayed), replayed)
+    return _figures(network, machine, rows_of(network, machine, plan, replayed), replayed)
 
 
-def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: NetworkReplay) -> tuple[OfPoint, ...]:
+def _figures(network: Network, machine: Machine, rows: list[Row], replayed: NetworkReplay) -> tuple[OfPoint, ...]:
     traffic = [f"{level.name} s" for level in machine.levels[: len(rows[0].memory_s) if rows else 1]]
     columns = (
         *(
@@ -420,7 +210,7 @@ def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: Net
     return _roofline(machine, rows), _timeline(machine, rows), _operators(network, machine, replayed), groups
 
 
-def _timeline(machine: Machine, rows: list[_Row]) -> Bars:
+def _timeline(machine: Machine, rows: list[Row]) -> Bars:
     """Return when each group keeps units and memories busy, in microseconds."""
     bars, start = [], 0.0
     for row in rows:
@@ -459,7 +249,7 @@ def _operators(network: Network, machine: Machine, replayed: NetworkReplay) -> T
     return Table("Operators", columns, tuple(rows), note=note)
 
 
-def _roofline(machine: Machine, rows: list[_Row]) -> Series:
+def _roofline(machine: Machine, rows: list[Row]) -> Series:
     """Return how fast each group runs over its operations per byte, under the roof of the machine."""
     import numpy as np
 

@@ -30,7 +30,8 @@ from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import PlanOptions, SweepOptions
 from shorthaul.tensor.plan import Plan, SweepExtra, SweepPoint
 from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, Workload
-from shorthaul.tensor.verbs.networks import figures_of_network, machine_of_options, planned, refuse_without, report_on
+from shorthaul.tensor.verbs.network_search import planned
+from shorthaul.tensor.verbs.networks import figures_of_network, machine_of_options, refuse_without, report_on
 from shorthaul.tensor.verbs.planning import plan as plan_problem
 from shorthaul.tensor.views import figures
 

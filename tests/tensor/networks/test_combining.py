@@ -1,0 +1,78 @@
+"""Two plans put together stretch by stretch: valid, as fast as the faster, and what is preferred."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.samples import samples
+from tests.tensor.networks.onnx_writer import Net
+from tests.tensor.networks.small_networks import SMALL, machine, random_plan, read
+
+from shorthaul.tensor.check.network_replay import replay_network
+from shorthaul.tensor.networks.grouping.combining import Amounts, combined, preferred
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.plan import Group, NetworkPlan
+from shorthaul.tensor.verbs.network_costs import replay_on, rows_of
+
+
+def _chain(count: int) -> Network:
+    net = Net("chain")
+    x = net.input(6, 8)
+    for _ in range(count):
+        x = net.op("Relu", x)
+    return read(net.model(x))
+
+
+def _amounts(network: Network, plan: NetworkPlan) -> list[Amounts]:
+    on = machine(10**9, double=False, bandwidth=1e6)
+    rows = rows_of(network, on, plan, replay_on(network, plan, on))
+    return [Amounts(row.latency_s, row.loads + row.stores) for row in rows]
+
+
+def test_of_plans_nearly_as_fast_that_of_the_least_product_is_preferred() -> None:
+    found = [Amounts(1.0, 5.0), Amounts(1.009, 4.0), Amounts(1.02, 1.0)]
+    assert preferred(found) == 1
+    assert preferred(found, most_s=1.0) == 0
+    assert preferred([Amounts(1.0, 5.0), Amounts(1.009, 4.99)]) == 0
+    assert preferred([Amounts(1.0, 5.0), Amounts(1.0, 4.0)]) == 1
+    assert preferred(found, most_s=0.5) == 0
+
+
+def test_each_stretch_is_the_faster_one_or_saves_more_than_it_takes() -> None:
+    network = _chain(3)
+    assert len(network.operators) == 3
+    plans = NetworkPlan((Group((0,)), Group((1,)), Group((2,)))), NetworkPlan((Group((0, 1)), Group((2,))))
+    first = [Amounts(1.0, 1.0), Amounts(1.0, 1.0), Amounts(100.0, 10.0)]
+    assert combined(network, plans, (first, [Amounts(4.0, 0.0), Amounts(99.0, 10.0)])) == NetworkPlan(
+        (Group((0,)), Group((1,)), Group((2,)))
+    )  # two seconds more of 101 are too many
+    assert combined(network, plans, (first, [Amounts(1.0, 9.0), Amounts(100.1, 8.0)])) == NetworkPlan(
+        (Group((0, 1)), Group((2,)))
+    )
+    near = NetworkPlan((Group((0, 1), kept=(network.operators[1].writes[0].tensor,)), Group((2,))))
+    assert combined(network, (plans[0], near), (first, [Amounts(1.0, 9.0), Amounts(900, 1.0)])) == plans[0]
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("name", SMALL)
+def test_random_plans_put_together_are_valid_and_add_up(name: str) -> None:
+    network, rng, mixed = SMALL[name], np.random.default_rng(8), 0
+    for _ in samples(24):
+        plans = random_plan(network, rng), random_plan(network, rng)
+        if any(replay_network(network, plan, 1e9, double_buffered=False).violations for plan in plans):
+            continue
+        amounts = _amounts(network, plans[0]), _amounts(network, plans[1])
+        made = combined(network, plans, amounts)
+        assert not replay_network(network, made, 1e9, double_buffered=False).violations
+        assert sorted(n for group in made.groups for n in group.operators) == list(range(len(network.operators)))
+        each = {
+            (group, item)
+            for plan, own in zip(plans, amounts, strict=True)
+            for group, item in zip(plan.groups, own, strict=True)
+        }
+        told = _amounts(network, made)
+        assert each.issuperset(zip(made.groups, told, strict=True))
+        fastest_s = min(sum(item.seconds for item in own) for own in amounts)
+        assert sum(item.seconds for item in told) <= fastest_s * 1.01 * (1 + 1e-9)
+        mixed += made not in plans
+    assert mixed or len(samples(24)) < 24 or len(network.operators) < 4
