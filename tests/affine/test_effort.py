@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import pytest
 import sympy
 
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.effort import OutOfEffortError
+from shorthaul.affine.effort import OutOfEffortError, limited
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.verbs.bound import bound, over_memory
 from shorthaul.affine.verbs.planning import check, plan
@@ -101,3 +102,10 @@ def test_memories_keep_their_rows_and_the_first_loads_where_the_effort_ends() ->
     assert found.bound is not None
     assert found.bound.value >= 9 * 7 + 7 * 8
     assert [row["bound"] >= 9 * 7 + 7 * 8 for row in found.extra["levels"]] == [True, True]
+
+
+def test_numbers_that_isl_has_no_operations_left_to_write() -> None:
+    with pytest.raises(isl.Error, match="operations"), limited(1):
+        assert [isl.Val(7).to_python() for _ in range(5)] == []
+    with pytest.raises(TypeError, match="int"), limited(1000):
+        int(None)  # type: ignore[call-overload]

@@ -55,6 +55,18 @@ EQUAL = {
     ),
     "not equal": ("for (int i = 0; i != n; i++) c[i] = 0;", "for (int i = 0; i < n; i++) c[i] = 0;"),
     "not equal, down": ("for (int i = n - 1; -1 != i; --i) c[i] = 0;", "for (int i = n - 1; i >= 0; i--) c[i] = 0;"),
+    "counted down in the condition": (
+        "for (int i = n; i-- > 0;) for (int j = n; --j > i;) c[i] += d[j];",
+        "for (int i = n - 1; i >= 0; i--) for (int j = n - 1; j > i; j--) c[i] += d[j];",
+    ),
+    "counted up in the condition": (
+        "for (int i = -1; ++i != n;) for (int j = 0; j++ < i;) c[i] += d[j];",
+        "for (int i = 0; i < n; i++) for (int j = 1; j <= i; j++) c[i] += d[j];",
+    ),
+    "constants of headers": (
+        "for (int i = 0; i < n; i++) c[i] = fmin(d[i], INFINITY) * M_PI + (d[0] > INT_MIN ? DBL_EPSILON : tanf(NAN));",
+        "for (int i = 0; i < n; i++) c[i] = fmin(d[i], 9.0) * 3.1 + (d[0] > -9 ? 0.5 : sinf(1.0));",
+    ),
     "pointer and two indices": (
         "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) *(A[i] + j - 1) = *(A[j] - 1 + i + 1) + *(c + 2 - 2 + j);",
         "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) A[i][j - 1] = A[j][i] + c[j];",

@@ -90,3 +90,13 @@ def test_a_bound_does_not_depend_on_how_loops_run(name: str, how: str, inner: bo
 def test_statements_that_read_by_paths_of_unequal_length() -> None:
     """The proof lists the levels that there are."""
     assert lower_bound(program_from_text(LOOPS["unrolled"](random_program(7000)))).proof.text()
+
+
+def test_subscripts_that_no_loops_complete() -> None:
+    """2 h + 3 r has no coordinate beside it that makes all of h and r: loops name the instances, as before."""
+    text = "void f(int n, double a[5 * n], double b[n]) {\n#pragma scop\n"
+    text += "for (int h = 0; h < n; h++) for (int r = 0; r < n; r++) b[0] += a[2 * h + 3 * r];\n#pragma endscop\n}\n"
+    flow = flow_dependences(program_from_text(text))
+    found = renamed(flow)
+    assert found is None or len(found[0].program.statements) == 1
+    assert lower_bound(flow.program).value({"n": 10, "S": 100}) == 1 + 44

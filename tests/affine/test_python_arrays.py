@@ -10,6 +10,7 @@ import pytest
 
 import shorthaul
 from shorthaul.affine.frontend.python.arrays import in_loops
+from shorthaul.affine.frontend.python.makers import in_usual_words
 from shorthaul.affine.frontend.scop import program_from_text
 
 FUNCTIONS = {
@@ -34,6 +35,11 @@ FUNCTIONS = {
     "whole arrays": ("def f(A, B, C):\n D = A @ B\n C[:, :] = D @ np.dot(B.T, A)\n", "44 44 44"),
     "vectors beside matrices": ("def f(A, B, x, y):\n y[:] = A @ (B @ x)\n y += 0.5 * (x @ B.T @ A.T)\n", "43 34 4 4"),
     "a vector by its result": ("def f(a, b, c):\n c[:] = a[:, :] @ b\n c[:] += b @ a\n", "44 4 4"),
+    "makers": (("def f(A, *, c=0.5):\n v = np.ones(4)\n u = [-0.5] * 4\n w = [[2.0] * 3 for _ in range(4)]\n z = np.zeros_like(A)\n q = np.full((4, 3), 0.25, float)\n"
+                " for i in range(4):\n  for j in range(3):\n   A[i, j] += c * v[i] * u[i] * w[i][j] + q[i, j] - z[i, j]\n"), "43"),
+    "generators": (("def f(A, b):\n n, _ = A.shape\n low = -float('inf')\n for i in range(n):\n"
+                    "  low = max(low, sum(A[i, j] * b[j] for j in range(3)) - min([b[k] for k in range(4)]))\n"
+                    "  b[i] = low - max(A[i, j] + A[k, j] for j in range(3) for k in range(n) if k != i)\n"), "43 4"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),
 }  # fmt: skip
 
@@ -49,7 +55,7 @@ def compare(text: str, shapes: list[tuple[int, ...]]) -> None:
     """Run a function, and the loops that it becomes, on the same arrays."""
     (function,) = ast.parse(text).body
     assert isinstance(function, ast.FunctionDef)
-    made = ast.unparse(in_loops(function))
+    made = ast.unparse(in_loops(in_usual_words(function)))
     results = []
     for source in (text, made):
         scope: dict[str, object] = {"np": np}

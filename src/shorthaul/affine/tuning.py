@@ -206,7 +206,7 @@ MOST_COUNT_PIECES = 16
 LEAST_LARGE = 64
 #: Pieces of a count that becomes a formula, and sums that it is made of.
 MOST_PRINTED_PIECES = 64
-MOST_CONTRIBUTIONS = 200
+MOST_CONTRIBUTIONS = 400
 #: Remainders that one count distinguishes.
 LARGEST_PERIOD = 2_000
 #: Branches of a formula with a short form.

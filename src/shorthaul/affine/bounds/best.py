@@ -426,7 +426,7 @@ def _names_are_free(program: Program) -> None:
                 "is a name that bounds use themselves: S the fast memory, x0, x1, ... coordinates",
                 place="parameter",
                 value=name,
-                cure="rename the parameter in the C file",
+                cure="rename the parameter in the file",
             )
 
 

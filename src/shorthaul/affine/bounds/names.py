@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 
 import islpy as isl
 import sympy
@@ -85,13 +84,13 @@ def _names(statement: Statement) -> _Names:
     forms = [form for access in (statement.write, *statement.reads) for form in _forms(access.relation)]
     chosen: list[tuple[Row, isl.Aff]] = []
     for row, form in sorted(forms, key=lambda item: sum(map(bool, item[0]))):
-        if _is_primitive([*(known for known, _ in chosen), row]):
+        if _is_completed([*(known for known, _ in chosen), row]):
             chosen.append((row, form))
     subscripts = len(chosen)
     space = isl.LocalSpace.from_space(statement.domain.get_space())
     for at in range(width):
         row = tuple(int(at == other) for other in range(width))
-        if _is_primitive([*(known for known, _ in chosen), row]):
+        if _is_completed([*(known for known, _ in chosen), row]):
             form = isl.Aff.var_on_domain(space, _SET, at)
             chosen.append((row, form if _grows(statement, at) else form.neg()))
     order = _order([row for row, _ in chosen])
@@ -118,12 +117,12 @@ def _forms(relation: isl.Map) -> Iterator[tuple[Row, isl.Aff]]:
         yield from ((row, known[0][1].get_aff(at)) for at, row in enumerate(matrix) if any(row))
 
 
-def _is_primitive(rows: Sequence[Row]) -> bool:
-    """True if rows of integers can be completed to a matrix of determinant 1 or -1."""
+def _is_completed(rows: Sequence[Row]) -> bool:
+    """True if single coordinates complete rows of integers to a matrix of determinant 1 or -1."""
     if len(span(rows)) < len(rows):
         return False
     columns = itertools.combinations(range(len(rows[0])), len(rows))
-    return gcd(*(int(sympy.Matrix(rows).extract(range(len(rows)), list(some)).det()) for some in columns)) == 1
+    return any(abs(sympy.Matrix(rows).extract(range(len(rows)), list(some)).det()) == 1 for some in columns)
 
 
 def _grows(statement: Statement, at: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -40,6 +41,7 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
             place=str(names.place(node)),
             allowed=f"loops in up to {_MOST_NESTED} levels",
         )
+    node = _apart(node)
     name, start = _start(node, names)
     step = _step(node, name, names)
     _require_integer(node, name, step, names)
@@ -68,6 +70,35 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     value, done = iterator.scale_val(sign), iterator.sub(first).scale_val(sign)
     count = value if abs(step) == 1 else done.scale_down_val(isl.Val(abs(step))).floor()
     return Iterator(name, internal, value, count), result.coalesce()
+
+
+def _apart(node: Any) -> Any:
+    """Return a loop whose condition also moves the iterator, as in ``for (i = n; i-- > 0;)``, with a step of its own.
+
+    >>> from pycparser import c_generator, c_parser
+    >>> tree = c_parser.CParser().parse("void f(void) { for (i = n; i-- > k;) a[i] = 0; }")
+    >>> print(_header(_apart(tree.ext[0].body.block_items[0])))
+    for (i = n + -1; i > (k + -1); i += -1)
+    """
+    test = node.cond
+    if isinstance(test, c_ast.UnaryOp):
+        test = c_ast.BinaryOp("!=", test, c_ast.Constant("int", "0"), test.coord)
+    moved = test.left if isinstance(test, c_ast.BinaryOp) else None
+    steps = {"p++": 1, "++": 1, "p--": -1, "--": -1}
+    if node.next is not None or not isinstance(moved, c_ast.UnaryOp) or moved.op not in steps:
+        return node
+
+    def later(value: Any) -> Any:
+        return c_ast.BinaryOp("+", value, c_ast.Constant("int", str(steps[moved.op])), value.coord)
+
+    init = copy.deepcopy(node.init)
+    if isinstance(init, c_ast.DeclList) and len(init.decls) == 1 and init.decls[0].init is not None:
+        init.decls[0].init = later(init.decls[0].init)
+    elif isinstance(init, c_ast.Assignment):
+        init.rvalue = later(init.rvalue)
+    end = later(test.right) if moved.op.startswith("p") else test.right
+    step = c_ast.Assignment("+=", moved.expr, c_ast.Constant("int", str(steps[moved.op])), moved.coord)
+    return c_ast.For(init, c_ast.BinaryOp(test.op, moved.expr, end, test.coord), step, node.stmt, node.coord)
 
 
 def _header(node: Any) -> str:

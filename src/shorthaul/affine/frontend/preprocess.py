@@ -49,6 +49,33 @@ _BUILT_IN = """
 #define POLYBENCH_5D(var,d1,d2,d3,d4,d5,p1,p2,p3,p4,p5) var[d1][d2][d3][d4][d5]
 #define POLYBENCH_DECL_VAR(x) x
 """
+#: Constants of float.h, limits.h and math.h.
+_NUMBERS = {
+    "DBL_MAX": "1.7976931348623157e308",
+    "DBL_MIN": "2.2250738585072014e-308",
+    "DBL_EPSILON": "2.220446049250313e-16",
+    "FLT_MAX": "3.40282347e38F",
+    "FLT_MIN": "1.17549435e-38F",
+    "FLT_EPSILON": "1.1920929e-7F",
+    "INT_MAX": "2147483647",
+    "INT_MIN": "(-2147483647 - 1)",
+    "UINT_MAX": "4294967295U",
+    "LONG_MAX": "9223372036854775807L",
+    "LONG_MIN": "(-9223372036854775807L - 1)",
+    "M_PI": "3.14159265358979323846",
+    "M_PI_2": "1.57079632679489661923",
+    "M_PI_4": "0.78539816339744830962",
+    "M_1_PI": "0.31830988618379067154",
+    "M_2_PI": "0.63661977236758134308",
+    "M_2_SQRTPI": "1.12837916709551257390",
+    "M_E": "2.7182818284590452354",
+    "M_LOG2E": "1.4426950408889634074",
+    "M_LOG10E": "0.43429448190325182765",
+    "M_LN2": "0.69314718055994530942",
+    "M_LN10": "2.30258509299404568402",
+    "M_SQRT2": "1.41421356237309504880",
+    "M_SQRT1_2": "0.70710678118654752440",
+}
 
 
 class Token(NamedTuple):
@@ -98,6 +125,7 @@ def preprocess(text: str, *, file: Path | None = None) -> Preprocessed:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     state = _State()
     state.read(_BUILT_IN, keep=False)
+    state.read("".join(f"#define {name} {value}\n" for name, value in _NUMBERS.items()), keep=False)
     state.read(text, keep=True, folder=None if file is None else file.parent)
     return state.finish(text.count("\n") + 1)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pycparser import c_ast
 
+from shorthaul.affine.frontend.constants import NO_LITERALS
 from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.parser import Region
 
@@ -57,7 +58,7 @@ def symbols(region: Region) -> Symbols:
         index_names |= set(_identifiers([kind]))
     known = set(region.text.integers) | set(region.text.bounds)
     data = set()
-    for name in mentioned | set(declared):
+    for name in (mentioned - NO_LITERALS) | set(declared):
         is_index = name in known or name in index_names
         if not (_is_integer(declared[name]) if name in declared else is_index):
             data.add(name)

@@ -80,7 +80,8 @@ class Views:
             array, axis = shape_of(node.value) or ("", 0)
             count = len(node.targets[0].elts) if axis is None else 0
             self.note_axes(array, count)
-            self.named |= {f"{array}.shape[{at}]" for at in range(count)}
+            names = [item.id if isinstance(item, ast.Name) else "" for item in node.targets[0].elts[:count]]
+            self.named |= {f"{array}.shape[{at}]" for at, name in enumerate(names) if name != "_"}
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and shape_of(node.value):
             array, axis = shape_of(node.value) or ("", 0)
             self.named.add(f"{array}.shape[{axis}]")

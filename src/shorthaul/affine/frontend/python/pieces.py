@@ -13,6 +13,8 @@ from shorthaul.core.errors import InputError
 
 #: What makes arrays: True if their elements are 0.
 NEW = {"zeros": True, "empty": False}
+#: Numbers of ``math`` and ``numpy``, in C.
+NUMBERS = {"pi": "3.141592653589793", "e": "2.718281828459045", "inf": "INFINITY", "nan": "NAN"}
 #: Annotations of numbers.
 REALS = {"float", "np.float64", "np.float32"}
 _CURE = "write loops over range, conditions on iterators and sizes, and assignments to elements"

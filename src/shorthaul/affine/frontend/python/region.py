@@ -17,8 +17,10 @@ from shorthaul.affine.frontend.parser import Region
 from shorthaul.affine.frontend.preprocess import Preprocessed
 from shorthaul.affine.frontend.python.array_pieces import on_arrays
 from shorthaul.affine.frontend.python.arrays import in_loops
+from shorthaul.affine.frontend.python.makers import in_usual_words
 from shorthaul.affine.frontend.python.pieces import (
     NEW,
+    NUMBERS,
     REALS,
     array_type,
     assigned_names,
@@ -77,7 +79,7 @@ def python_region(text: str, *, function: str | None = None) -> Region:
     except MemoryError:  # so Python's parser calls what is nested too deeply
         raise RecursionError from None
     chosen = _chosen(tree, function)
-    return _Translator(tree, in_loops(chosen)).region(text)
+    return _Translator(tree, in_loops(in_usual_words(chosen))).region(text)
 
 
 def _chosen(tree: ast.Module, function: str | None) -> ast.FunctionDef:
@@ -157,6 +159,7 @@ class _Translator:
                 self.indices |= asked & set(self.arguments) - self._annotated(REALS)
             for target in assigned_names(node):
                 self.assigned[target] = self.assigned.get(target, 0) + 1
+        self._follow_indices()
         for node in ast.walk(self.function):
             if isinstance(node, ast.Assign | ast.AugAssign) and new_extents(node.value) is None:
                 self._aligned(node)
@@ -165,6 +168,15 @@ class _Translator:
         for name in (*self.arguments, *self.assigned):
             if name in _KEYWORDS:
                 fail(self.function, f"{name} is a word of C", "rename it")
+
+    def _follow_indices(self) -> None:
+        """Note as integers what the integers of subscripts, limits and conditions are computed from."""
+        count = -1
+        while count < len(self.indices):
+            count = len(self.indices)
+            for node in ast.walk(self.function):
+                if isinstance(node, ast.Assign) and {*assigned_names(node)} & self.indices and not shape_of(node.value):
+                    self.indices |= {item.id for item in names_in(node.value)}
 
     def _annotated(self, types: set[str]) -> set[str]:
         """Return the arguments whose annotation is one of ``types``."""
@@ -199,6 +211,8 @@ class _Translator:
                 if not isinstance(item, ast.Name):
                     fail(node, "an extent has no name", "name every extent: n, m = A.shape")
                 place = (array, at if axis is None else axis)
+                if item.id == "_":  # not used
+                    continue
                 if item.id in self.arguments:
                     fail(node, f"{item.id} is an argument and an extent", "give the extent another name")
                 self.sizes[item.id] = None
@@ -444,8 +458,8 @@ class _Translator:
             return c_ast.TernaryOp(self.value(node.test, index=True), inner(node.body), inner(node.orelse), at)
         if isinstance(node, ast.Call):
             return self.call(node, [inner(item) for item in node.args], index=index)
-        if isinstance(node, ast.Attribute) and node.attr in {"pi", "e"}:
-            return c_ast.Constant("double", "3.141592653589793" if node.attr == "pi" else "2.718281828459045", at)
+        if isinstance(node, ast.Attribute) and node.attr in NUMBERS:
+            return c_ast.Constant("double", NUMBERS[node.attr], at)
         return fail(node, "is not understood", "use numbers, elements, + - * / ** and mathematical functions")
 
     def operation(self, node: ast.BinOp, inner: Any, *, index: bool) -> Any:
