@@ -12,7 +12,7 @@ from itertools import combinations as combinations_of
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds import cones, coupled, finished_sums, hourglass, lines, used_sums, waiting_sums
+from shorthaul.affine.bounds import cones, coupled, finished_sums, hourglass, lines, strips, used_sums, waiting_sums
 from shorthaul.affine.bounds.boxes.fields import boxed_cones
 from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations, combined_at
@@ -369,6 +369,8 @@ def _made_for(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield waiting_sums.sub_bound(waiting, flow)
     for found in moments.moments(flow, sizes):
         yield moments.sub_bound(found)
+    for strip in strips.strips(flow, sizes):
+        yield strips.sub_bound(strip, flow)
 
 
 def _pool(

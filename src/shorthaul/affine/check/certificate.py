@@ -20,6 +20,7 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import ProgramReads, Reads
 from shorthaul.affine.check.execution import execute, fixed
 from shorthaul.affine.check.families.lines import lines_of, wrong_lines, wrong_lines_formulas, wrong_lines_value
+from shorthaul.affine.check.families.strips import wrong_strips, wrong_strips_in
 from shorthaul.affine.check.families.used_sums import most_used, used_sums_of, wrong_lines_at, wrong_use
 from shorthaul.affine.check.families.waiting_sums import (
     waiting_sums_of,
@@ -37,7 +38,7 @@ from shorthaul.affine.check.formulas import (
 )
 from shorthaul.affine.check.graphs.stages import OF_EVENTS, Stage, derived
 from shorthaul.affine.check.graphs.sums import has_sums
-from shorthaul.affine.check.lifetime_argument import KINDS, waiting_of, wrong_relations
+from shorthaul.affine.check.lifetime_argument import KINDS, Waiting, waiting_of, wrong_relations
 from shorthaul.affine.check.lifetime_points import Graph, wrong_in, wrong_sum
 from shorthaul.affine.check.moments import wrong_moments, wrong_moments_in
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
@@ -116,7 +117,7 @@ def verify(
             remarks.append(f"[{number}] {part.get('method')}: no certificate, its formula is taken as it is")
             continue
         try:
-            if kind not in _VERIFIED:
+            if not isinstance(kind, str) or kind not in _VERIFIED:
                 allowed = f"{', '.join(_VERIFIED)} or formula"
                 raise InputError("is of an unknown kind", place="kind", value=kind, allowed=allowed)
             stage, found = stages.of(part)
@@ -276,26 +277,23 @@ def _of_cones(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Itera
     yield from _wrong_values(item, samples, wrong_cone_value, wrong_cone_formulas)
 
 
-def _of_waiting(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+def _of_waiting(
+    part: Mapping[str, Any],
+    reads: Reads,
+    samples: _Samples,
+    wrong: Callable[[Waiting, Reads], Iterator[str]] = wrong_relations,
+    wrong_there: Callable[[Waiting, Graph, Mapping[str, int]], Iterator[str]] = wrong_in,
+) -> Iterator[str]:
     item = waiting_of(part, reads)
-    yield from wrong_relations(item, reads)
+    yield from wrong(item, reads)
     for sizes, graph in samples.executed:
-        yield from wrong_in(item, graph, sizes)
-    for sizes in samples.counted:
-        yield from wrong_sum(item, sizes, _CAPACITIES)
-
-
-def _of_moments(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = waiting_of(part, reads)
-    yield from wrong_moments(item, reads)
-    for sizes, graph in samples.executed:
-        yield from wrong_moments_in(item, graph, sizes)
+        yield from wrong_there(item, graph, sizes)
     for sizes in samples.counted:
         yield from wrong_sum(item, sizes, _CAPACITIES)
 
 
 #: What is verified, by kind: what is wrong with one argument.
-_VERIFIED: Final = {
+_VERIFIED: Final[Mapping[str, Callable[[Mapping[str, Any], Reads, _Samples], Iterator[str]]]] = {
     "K-partition": _of_partition,
     "finished sums": _of_finished_sums,
     "waiting sums": _of_waiting_sums,
@@ -303,7 +301,8 @@ _VERIFIED: Final = {
     "lines": _of_lines,
     "stencil": _of_stencil,
     "double cones": _of_cones,
-    "moments": _of_moments,
+    "moments": partial(_of_waiting, wrong=wrong_moments, wrong_there=wrong_moments_in),
+    "strips": partial(_of_waiting, wrong=wrong_strips, wrong_there=wrong_strips_in),
     **dict.fromkeys(KINDS, _of_waiting),
 }
 
