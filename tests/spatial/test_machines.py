@@ -371,10 +371,15 @@ def test_a_machine_without_faults_is_a_grid(tmp_path) -> None:
     layout, machine = tmp_path / "layout.npz", tmp_path / "m.json"
     layout.write_bytes(layout_bytes(engine.plan(tree, refine=0, grid="8x8").plan))
     wide = {"name": "grid", "grid": {"width": 8, "height": 8}, "processor": {"memory_bytes": 8 * 96}}
+    wide["network"] = {"link_bytes_per_s": 4e9, "pj_per_byte": 0.5}
     machine.write_text(json.dumps(wide))
     for method in METHODS[1:]:
         runs = [engine.treefix(tree, layout=layout, method=method, machine=given) for given in (None, machine)]
-        assert dict(runs[0].cost) == dict(runs[1].cost)
+        hops, _, longest, busiest = dict(runs[0].cost).values()
+        told = {"traffic_bytes": 8 * hops, "energy_j": 4e-12 * hops, "distance_s": 2e-9 * longest}
+        told |= {"link_load_s": 2e-9 * busiest, "latency_s": 2e-9 * runs[0].extra["cycles"]}
+        assert dict(runs[1].cost) == pytest.approx(dict(runs[0].cost) | told)
+        assert runs[1].bound.details["value_j"] == pytest.approx(4e-12 * runs[1].bound.value)
         for name in ("cycles", "rounds", "messages", "messages_per_processor", "words_per_processor"):
             assert runs[0].extra[name] == runs[1].extra[name]
     layout.write_bytes(layout_bytes(engine.plan(tree, refine=0, grid="8x8", order="random").plan))

@@ -238,7 +238,7 @@ class Fabric:
     Processor (x, y, z) has the number (z * height + y) * width + x. ``links`` of shape (6, cells), int32, is the length
     in hops of the link that leads up (z + 1), down, south (y + 1), north, east (x + 1) and west of every processor,
     0 where none can be used; ``living`` of shape (cells,) says which processors hold vertices, of up to
-    ``memory_bytes`` each.
+    ``memory_bytes`` each. What a link of one hop passes per second, and what a byte takes there, may be unknown.
     """
 
     name: str
@@ -248,6 +248,8 @@ class Fabric:
     memory_bytes: int
     living: npt.NDArray[np.bool_]
     links: Index
+    link_bytes_per_s: float | None = None
+    pj_per_byte: float | None = None
 
     @property
     def cells(self) -> int:

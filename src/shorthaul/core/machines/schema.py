@@ -52,6 +52,12 @@ class NetworkSection(Struct, forbid_unknown_fields=True, frozen=True):
     forwards_through_dead: Annotated[
         bool, Meta(description="Whether the router of a dead processor still passes messages on.")
     ] = False
+    link_bytes_per_s: Annotated[
+        Rate | None, Meta(description="Bytes per second that a link of one hop passes; without, no seconds are told.")
+    ] = None
+    pj_per_byte: Annotated[
+        Energy | None, Meta(description="Picojoules to move a byte by one hop; without, no joules are told.")
+    ] = None
 
 
 class DiesSection(Struct, forbid_unknown_fields=True, frozen=True):

@@ -63,7 +63,8 @@ def _fabric(file: MachineFile) -> Fabric:
     if not file.network.forwards_through_dead:
         for way in range(6):
             links[way, ~(living & living[_beyond(shape, way)])] = 0
-    return Fabric(file.name, grid.width, grid.height, grid.layers, memory, living, links)
+    rate, energy = file.network.link_bytes_per_s, file.network.pj_per_byte
+    return Fabric(file.name, grid.width, grid.height, grid.layers, memory, living, links, rate, energy)
 
 
 def _living(processor: ProcessorSection, shape: tuple[int, int, int]) -> npt.NDArray[np.bool_]:

@@ -29,6 +29,7 @@ from shorthaul.spatial.options import LcaOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
 from shorthaul.spatial.verbs.inputs import TABLES, TREES, Pairs, Workload
 from shorthaul.spatial.verbs.planning import KIND
+from shorthaul.spatial.verbs.prices import priced
 from shorthaul.spatial.verbs.treefix import (
     Run,
     fastest,
@@ -109,7 +110,7 @@ def lca(
     return Result(
         KIND,
         Status.FEASIBLE if report.ok else Status.INVALID,
-        cost=cost,
+        cost=priced(cost, stored.fabric, machine.figures()["cycles"]),
         check=report,
         plan=VertexTable({"queries": pairs, "ancestor": answers}),
         provenance=provenance("spatial lca", options=options, source=source, search=search),

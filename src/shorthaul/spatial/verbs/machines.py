@@ -44,6 +44,7 @@ from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Fabric, Load, Tree
 from shorthaul.spatial.options import WORDS, BoundOptions, CheckOptions, MachineOptions, PlanOptions
 from shorthaul.spatial.plan import BoundExtra, Layout, MachineExtra, PlanExtra
+from shorthaul.spatial.verbs.prices import bounded, priced
 from shorthaul.spatial.verbs.wafers import write_messages
 
 Index = npt.NDArray[np.int32]
@@ -187,7 +188,7 @@ def plan_on_machine(
     with ThreadPoolExecutor(1) as beside:
         checking = beside.submit(check_on_machine, layout, tree, fabric, load)
         rows = [_row(name, put), *(_row(other, one) for other, one in puts if options.baselines and one is not put)]
-        bound = machine_bound(tree, load, fabric, most)
+        bound = bounded(machine_bound(tree, load, fabric, most), fabric)
     report, cost = checking.result(), put.cost()
     if report.cost is None or dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost or report.violations[:3]}, the search {cost}")
@@ -206,7 +207,7 @@ def plan_on_machine(
     return Result(
         "shorthaul/spatial-result",
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
-        cost=cost,
+        cost=priced(cost, fabric),
         bound=bound,
         check=report,
         plan=layout,
@@ -306,7 +307,10 @@ def bound_on_machine(
     """Return the lower bound on the energy of any layout on a machine with so many vertices per processor."""
     fabric, load = machine_and_load(tree, options, search, sizes, weights)
     most = options.per_processor or most_vertices(load, fabric, ordered(tree, options.order, search))
-    return machine_bound(tree, load, fabric, most), {"vertices": tree.n, "grid": [fabric.width, fabric.height]}
+    return bounded(machine_bound(tree, load, fabric, most), fabric), {
+        "vertices": tree.n,
+        "grid": [fabric.width, fabric.height],
+    }
 
 
 def check_layout_on_machine(

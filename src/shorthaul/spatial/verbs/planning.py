@@ -53,6 +53,7 @@ from shorthaul.spatial.verbs.machines import (
     plan_on_machine,
     stored_on_fabric,
 )
+from shorthaul.spatial.verbs.prices import bounded, priced
 from shorthaul.spatial.workloads.cases import CASES
 
 if TYPE_CHECKING:
@@ -470,7 +471,7 @@ def check(
     rows = [_row("given", cost, tree.n)]
     if put is not None:
         extra["machine"] = put.figures()
-        found = machine_bound(tree, put.load, put.fabric, extra["machine"]["per_processor"])
+        found = bounded(machine_bound(tree, put.load, put.fabric, extra["machine"]["per_processor"]), put.fabric)
         figures = views.machine_figures(tree, put.fabric, put.place, rows, put.traffic.loads)
     else:
         found = energy_bound(tree, layout.grid)
@@ -480,7 +481,7 @@ def check(
     return Result(
         KIND,
         status,
-        cost=cost,
+        cost=priced(cost, None if put is None else put.fabric),
         bound=found,
         check=report,
         plan=layout,

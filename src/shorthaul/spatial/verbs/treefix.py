@@ -42,6 +42,7 @@ from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, T
 from shorthaul.spatial.plan import RunExtra, VertexTable
 from shorthaul.spatial.verbs.inputs import TABLES, TREES, Workload
 from shorthaul.spatial.verbs.planning import KIND, place_on_machine
+from shorthaul.spatial.verbs.prices import bounded, priced
 from shorthaul.spatial.verbs.wafers import expect_one_wave, write_treefix
 
 if TYPE_CHECKING:
@@ -239,8 +240,8 @@ def treefix(
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
-        cost=cost,
-        bound=bound,
+        cost=priced(cost, stored.fabric, machine.figures()["cycles"]),
+        bound=bounded(bound, stored.fabric),
         check=report,
         plan=VertexTable({"parent": tree.parent, "value": sums}),
         provenance=provenance("spatial treefix", options=options, source=source, search=search),
