@@ -71,6 +71,15 @@ chain("MaxPool", kernel_shape=[3, 3], strides=[3, 3], pads=[1, 1, 1, 1], ceil_mo
       named="MaxPool with a last window behind")  # fmt: skip
 chain("AveragePool", kernel_shape=[2, 3], strides=[3, 4], pads=[0, 1, 1, 2], ceil_mode=1, count_include_pad=1,
       shape=(1, 4, 6, 7), named="AveragePool with a last window behind")  # fmt: skip
+chain(
+    "AveragePool",
+    kernel_shape=[3, 3],
+    strides=[3, 3],
+    ceil_mode=1,
+    shape=(1, 3, 10, 7),
+    named="AveragePool, two behind",
+)
+chain("LpPool", kernel_shape=[3, 2], strides=[2, 3], pads=[1, 0, 0, 1], ceil_mode=1, p=3, named="LpPool with a rest")
 chain("Trilu", places(1))
 chain("Trilu", upper=0, named="lower triangle")
 chain("Expand", number([2, 6, 7, 5], np.int64), shape=(6, 1, 5), before="Exp")

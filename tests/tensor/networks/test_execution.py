@@ -47,6 +47,7 @@ ALWAYS = {
         "Softmax, flattened",
         "Conv in groups",
         "ArgMax",
+        "AveragePool, two behind",
         "CumSum",
         "Resize",
     ),

@@ -355,3 +355,14 @@ def test_wrong_machines_and_dimensions(words: dict[str, str], said: str, tmp_pat
     for wrong in ({"machine": "tpu-v1"}, {"dim": "b=2"}):
         with pytest.raises(InputError, match="goes with an ONNX model"):
             surface.tensor.bound("example-3", **wrong)  # type: ignore[arg-type]
+
+
+def test_dimensions_that_are_computed_from_others() -> None:
+    net = Net("dims")
+    joined = net.op("Concat", net.input("past", 4), net.input("2*new - 1", 4), axis=0)
+    data = net.model(net.op("MatMul", net.input("new", "past + 2*new - 1"), net.op("Exp", joined))).SerializeToString()
+    assert network_from_onnx(data, {"past": 3, "new": 2}).operators[-1].dims == (2, 4, 6)
+    with pytest.raises(InputError, match=r"--dim past=1,new=1"):
+        network_from_onnx(data)
+    with pytest.raises(InputError, match="has dimensions without a size"):
+        network_from_onnx(data, {"past": 3, "new": 0})

@@ -28,6 +28,7 @@ from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
 from shorthaul.tensor.networks.execution.experts import MoE, QMoE
+from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
 from shorthaul.tensor.networks.translation.graph import Graph, Node, elements, fetch
 from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED, weights_of
 
@@ -158,7 +159,8 @@ def _flattening(kind: type[Any]) -> type[Any]:
 _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 _OWN: Final = [
-    *(BatchNormalization, DequantizeLinear, Erf, Loop, LRN, MeanVarianceNormalization, MoE, QMoE, ZipMap),
+    *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
+    ZipMap,
     *map(_flattening, _ROWS),
 ]
 

@@ -1,12 +1,18 @@
-"""Whether the shapes of a model agree with what its operators do; a damaged model, or a guess, may say anything."""
+"""The sizes of symbolic dimensions, and whether the shapes of a model agree with what its operators do.
+
+A size is given by name, or computed from given ones, as that of ``past + length``. A damaged model, or a guess, may say
+anything.
+"""
 
 from __future__ import annotations
 
+import ast
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.tensor.networks.model import Expand, Index, Permute, Regroup, Step, Stride
 
 Shape = tuple[int, ...]
@@ -95,3 +101,63 @@ def expect_names(model: Any) -> None:
             raise InputError(
                 "is no version of operators", place="opset_import", value=item.version, allowed="1 or more"
             )
+
+
+def bind(graph: Any, dims: Mapping[str, int]) -> None:
+    """Give the symbolic dimensions of all inputs their sizes; raises :class:`InputError` naming all that have none."""
+    constants = {tensor.name for tensor in graph.initializer}
+    known: set[str] = set()
+    unbound: dict[str, None] = {}
+    for value in graph.input:
+        if value.name in constants or not value.type.HasField("tensor_type"):
+            continue
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.HasField("dim_value") and dim.dim_value > 0:
+                continue
+            name = dim.dim_param or f"{value.name}.{axis}"
+            terms = [name] if name in dims else _names_in(name)
+            known |= {name, *terms}
+            size = dims.get(name) if name in dims else _computed(name, dims)
+            if size is not None and size > 0:
+                dim.dim_value = size
+            else:
+                unbound |= dict.fromkeys(item for item in terms if item not in dims) or {name: None}
+    for name in dims:
+        if name not in known:
+            raise unknown_name("dimension", name, known, place="--dim")
+    if unbound:
+        cure = f"give their sizes, as in --dim {','.join(f'{name}=1' for name in unbound)}"
+        raise InputError("has dimensions without a size", place="graph inputs", value=", ".join(unbound), cure=cure)
+
+
+def _names_in(text: str) -> list[str]:
+    """Return the names that a dimension such as ``past + length`` or ``2*height`` is computed from, or itself."""
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return [text]
+    allowed = (
+        ast.Expression | ast.BinOp | ast.Name | ast.Constant | ast.Load | ast.Add | ast.Sub | ast.Mult | ast.FloorDiv
+    )
+    plain = all(isinstance(node, allowed) for node in ast.walk(tree))
+    return list(dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))) if plain else [text]
+
+
+def _computed(text: str, dims: Mapping[str, int]) -> int | None:
+    """Return the size of a dimension that is computed from others, None where it is not or one has no size."""
+    names = _names_in(text)
+    if names == [text] or any(name not in dims for name in names):
+        return None
+    return _value(ast.parse(text, mode="eval").body, dims)
+
+
+def _value(node: Any, dims: Mapping[str, int]) -> int | None:
+    if isinstance(node, ast.Name):
+        return dims[node.id]
+    if not isinstance(node, ast.BinOp):
+        return node.value if type(node.value) is int else None
+    left, right = _value(node.left, dims), _value(node.right, dims)
+    if left is None or right is None or (isinstance(node.op, ast.FloorDiv) and right == 0):
+        return None
+    steps = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
+    return int(steps[type(node.op)](left, right))

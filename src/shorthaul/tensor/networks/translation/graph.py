@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import MOST_AXES
-from shorthaul.tensor.networks.translation.agreement import expect_names
+from shorthaul.tensor.networks.translation.agreement import bind, expect_names
 from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, evaluator_of, made_in_place, shapes_on_trial
 from shorthaul.tensor.networks.translation.long_rows import LongRows, put_together, taken_apart
 from shorthaul.tensor.networks.translation.rewriting import is_inlined, mended, rewritten, shapes_of
@@ -114,7 +114,8 @@ def graph_from_onnx(
     imported = {item.domain for item in model.opset_import}
     for domain in sorted({node.domain for node in model.graph.node} - imported - {"ai.onnx", ""}):
         model.opset_import.append(onnx.helper.make_opsetid(domain, 1))
-    _bind(model.graph, dims)
+    bind(model.graph, dims)
+    _forget_unfixed(model.graph)  # what the file says of other tensors may name dimensions that now have sizes
     try:
         model = onnx.inliner.inline_local_functions(model) if model.functions else model
         return _Reader(onnx, model, long_rows or LongRows()).read()
@@ -150,33 +151,6 @@ def _strip(tensor: Any) -> None:
     for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data"):
         tensor.ClearField(name)
     tensor.ClearField("data_location")
-
-
-def _bind(graph: Any, dims: Mapping[str, int]) -> None:
-    """Give the symbolic dimensions of all inputs their sizes; raises :class:`InputError` naming all that have none."""
-    constants = {tensor.name for tensor in graph.initializer}
-    known: set[str] = set()
-    unbound: dict[str, None] = {}
-    for value in graph.input:
-        if value.name in constants or not value.type.HasField("tensor_type"):
-            continue
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.HasField("dim_value") and dim.dim_value > 0:
-                continue
-            name = dim.dim_param or f"{value.name}.{axis}"
-            known.add(name)
-            if name in dims:
-                dim.dim_value = dims[name]
-            else:
-                unbound[name] = None
-    for name in dims:
-        if name not in known:
-            raise unknown_name("dimension", name, known, place="--dim")
-    if unbound:
-        cure = f"give their sizes, as in --dim {','.join(f'{name}=1' for name in unbound)}"
-        raise InputError("has dimensions without a size", place="graph inputs", value=", ".join(unbound), cure=cure)
-    # What the file says of other tensors may name dimensions that now have sizes.
-    _forget_unfixed(graph)
 
 
 def _forget_unfixed(graph: Any) -> None:
