@@ -10,7 +10,8 @@ from tests.commands import shorthaul
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.formats.platforms import platform_document
+from shorthaul.dataflow.formats.platforms import platform_document, platform_from
+from shorthaul.dataflow.model import Decisions
 
 TEXT = """
 name: two clusters
@@ -30,6 +31,30 @@ many_core:
 
 def test_the_bundled_platform_is_the_one_assumed() -> None:
     assert dataflow.load_platform(Path("many-core-24")) == dataflow.platform24()
+
+
+def test_costs_in_seconds_bytes_and_joules_counted_by_hand() -> None:
+    """A token of 1,000 bytes from tile to tile passes two crossbars and the network; on one core none."""
+    tile = {"count": 2, "cores": [{"type": "t", "local_bytes": 10_000}], "tile_memory_bytes": 10_000}
+    document = {
+        "kind": "shorthaul-dataflow-platform",
+        "version": 1,
+        "core_types": {"t": {"cost": 1}},
+        "tiles": [{**tile, "crossbar_bytes_per_s": 1e12}],
+        "noc_bytes_per_s": 1e12,
+    }
+    plain = platform_from(document)
+    platform = platform_from({**document, "crossbar_pj_per_byte": 0.5, "noc_pj_per_byte": 3})
+    assert platform_from(platform_document(platform)) == platform
+    actors = dataflow.Actor("a", {"t": 5}), dataflow.Actor("b", {"t": 7})
+    application = dataflow.Application("pair", actors, (dataflow.Channel("c", "a", "b", 1000),), "ns")
+    for cores, told in (("p1", "p2"), (8e-9, 3000, 4e-9)), (("p1", "p1"), (12e-9, 0, 0.0)):
+        decisions = Decisions(dict(zip("ab", cores, strict=True)), {}, {"c": "PROD"})
+        found = dataflow.schedule(application, decisions, platform=platform)
+        names = ("period_s", "traffic_bytes", "energy_j")
+        assert tuple(found.cost[name] for name in names) == pytest.approx(told)
+        assert dict(dataflow.check(application, found.plan, platform=platform).cost) == dict(found.cost)
+        assert "energy_j" not in dataflow.check(application, found.plan, platform=plain).cost
 
 
 def test_a_platform_made_up_for_unknown_core_types_is_told() -> None:

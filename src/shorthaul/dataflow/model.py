@@ -343,6 +343,8 @@ class Platform:
     tiles: tuple[Tile, ...]
     noc_bytes_per_s: float
     global_memory_bytes: int | None = None
+    crossbar_pj_per_byte: float | None = None
+    noc_pj_per_byte: float | None = None
 
     def __post_init__(self) -> None:
         if not self.tiles or not self.cores:

@@ -221,6 +221,12 @@ class ManyCoreSection(Struct, forbid_unknown_fields=True, frozen=True):
         Annotated[int, Meta(ge=0, le=10**15)] | None,
         Meta(description="Bytes of the global memory; as large as needed without."),
     ] = None
+    crossbar_pj_per_byte: Annotated[
+        Energy | None, Meta(description="Picojoules of a byte that passes a crossbar; without, no joules are told.")
+    ] = None
+    noc_pj_per_byte: Annotated[
+        Energy | None, Meta(description="Picojoules of a byte that passes between tiles; without, no joules are told.")
+    ] = None
 
 
 class MachineFile(Struct, forbid_unknown_fields=True, frozen=True):

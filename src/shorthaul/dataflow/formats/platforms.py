@@ -90,7 +90,8 @@ def _platform(name: str, section: ManyCoreSection) -> Platform:
             identity = _identity(tile, f"T{number}", f"tiles[{place}]", repeated=tile.count > 1)
             tiles.append(Tile(identity, cores, tile.tile_memory_bytes, tile.crossbar_bytes_per_s))
     types = {kind: CoreType(item.cost) for kind, item in section.core_types.items()}
-    return Platform(name, types, tuple(tiles), section.noc_bytes_per_s, section.global_memory_bytes)
+    energies = section.crossbar_pj_per_byte, section.noc_pj_per_byte
+    return Platform(name, types, tuple(tiles), section.noc_bytes_per_s, section.global_memory_bytes, *energies)
 
 
 def _cores(tile: TileSection, place: str, numbers: Iterator[int]) -> Iterator[Core]:

@@ -52,6 +52,7 @@ from shorthaul.dataflow.options import (
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, undominated
 from shorthaul.dataflow.verbs.certified import certified
 from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, MappingLike, PlanLike, Workload, decisions_of
+from shorthaul.dataflow.verbs.prices import priced
 
 if TYPE_CHECKING:
     from shorthaul.dataflow.verbs.keywords import (
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
         SweepKeywords,
     )
 
+#: What a point costs: its objectives, and its latency where there is one.
+_COSTS = ("period", "footprint_bytes", "core_cost", "latency")
 ItemT = TypeVar("ItemT")
 
 
@@ -149,7 +152,7 @@ def plan(
     return Result(
         RESULT_KIND,
         Status.OPTIMAL if is_best else Status.FEASIBLE,
-        cost=Cost(**dict(zip(("period", "footprint_bytes", "core_cost", "latency"), least, strict=False))),
+        cost=priced(Cost(**dict(zip(_COSTS, least, strict=False))), application, machine, front),
         check=report,
         plan=Plan(front, tuple(state.trace)),
         provenance=provenance("dataflow plan", options=options, source=source, search=search),
@@ -233,7 +236,7 @@ def schedule(
     return Result(
         RESULT_KIND,
         Status.OPTIMAL if bound.is_met_by(point.period) else Status.FEASIBLE,
-        cost=Cost(period=point.period, footprint_bytes=point.footprint_bytes, core_cost=point.core_cost),
+        cost=priced(Cost(**dict(zip(_COSTS, point.objectives, strict=False))), application, machine, (point,)),
         bound=bound,
         check=report,
         plan=Plan((point,)),
@@ -368,7 +371,7 @@ def check(
     return Result(
         RESULT_KIND,
         Status.INVALID if not report.ok else Status.FEASIBLE if plan is not None else None,
-        cost=report.cost,
+        cost=priced(report.cost, application, machine, front) if shown and report.cost is not None else report.cost,
         check=report,
         plan=None if plan is None else Plan(front),
         provenance=provenance("dataflow check", options=options, source=source, search=search),
@@ -441,10 +444,11 @@ def sweep(
     return Result(
         RESULT_KIND,
         Status.FEASIBLE,
-        cost=Cost(
-            period=min(p.period for p in union),
-            footprint_bytes=min(p.footprint_bytes for p in union),
-            core_cost=min(p.core_cost for p in union),
+        cost=priced(
+            Cost(**{name: min(p.objectives[k] for p in union) for k, name in enumerate(_COSTS[:3])}),
+            application,
+            machine,
+            union,
         ),
         check=report,
         plan=Plan(tuple(union)),
