@@ -21,6 +21,8 @@ from typing import Any
 COMMANDS = (
     ("pebble", "sweep", "fft:n=16", "--points", "6", "--effort", "6"),
     ("pebble", "plan", "fft:n=16", "--budget", "160", "--restarts", "5", "--effort", "6"),
+    ("affine", "bound", "cholesky", "--size", "N=200,S=256"),
+    ("affine", "plan", "gemm", "--size", "NI=40,NJ=40,NK=40,S=100"),
     ("affine", "sweep", "lu", "--size", "N=200", "--points", "6"),
     ("tensor", "plan", "transformer-block", "--restarts", "6", "--effort", "6"),
     ("tensor", "sweep", "example-5", "--points", "6", "--effort", "6"),

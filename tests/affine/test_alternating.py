@@ -21,7 +21,7 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 

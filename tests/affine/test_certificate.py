@@ -26,7 +26,7 @@ from shorthaul.affine.check.formulas import is_same, value_of
 from shorthaul.affine.check.subspaces import lattice, spanned, unmet
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.model import Program
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, case, kernel_text
 from shorthaul.core.errors import InputError
 from shorthaul.core.result import Status

@@ -21,7 +21,7 @@ from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import concrete_cdag
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.graphs.replay import belady_loads
 
 TEXTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.verbs.data_flow import drawn_data_flow
+from shorthaul.affine.verbs.deriving import drawn_data_flow
 from shorthaul.affine.workloads.cases import case
 
 

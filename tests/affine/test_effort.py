@@ -9,7 +9,8 @@ import sympy
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, limited
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
-from shorthaul.affine.verbs.bound import bound, over_memory
+from shorthaul.affine.verbs.bound import bound
+from shorthaul.affine.verbs.deriving import over_memory
 from shorthaul.affine.verbs.planning import check, plan
 from shorthaul.affine.verbs.sweep import sweep
 from shorthaul.affine.workloads.cases import kernel

@@ -26,7 +26,7 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.verbs.bound import bound_of
+from shorthaul.affine.verbs.deriving import bound_of
 from shorthaul.affine.workloads.cases import kernel_text
 from shorthaul.core.search import Search
 

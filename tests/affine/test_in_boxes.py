@@ -34,7 +34,7 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.inside import inside
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.core.errors import InputError
 
 

@@ -16,7 +16,7 @@ from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import concrete_cdag
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.graphs.replay import belady_loads
 
 HEAD = """void f(int M, int N, double s[M], double t[N], double H[M + 1][N + 1], double E[M + 1][N + 1], double F[M + 1][N + 1]) {

@@ -23,7 +23,7 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import concrete_cdag
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.graphs.replay import belady_loads
 
 ONCE = ("in place of the old", "the largest of sums")

@@ -19,7 +19,7 @@ from shorthaul.affine.plan import Plan
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.affine.sizes import parse_sizes, require_sizes
-from shorthaul.affine.verbs import planning, replays
+from shorthaul.affine.verbs import planning, replays, tasks
 from shorthaul.affine.verbs.planning import plan
 from shorthaul.affine.workloads.cases import CASES, kernel
 from shorthaul.core.errors import InfeasibleError, InputError
@@ -231,7 +231,7 @@ def test_an_interrupt_while_the_bound_is_derived_still_ends_in_a_checked_plan(mo
         signal.raise_signal(signal.SIGINT)
         return derive(*arguments, **keywords)
 
-    monkeypatch.setattr(planning, "lower_bound", interrupted)
+    monkeypatch.setattr(tasks, "lower_bound", interrupted)
     result = planning.plan(kernel("matmul"), size="M=6,N=6,K=6,S=16")
     assert result.provenance.interrupted
     assert result.check is not None

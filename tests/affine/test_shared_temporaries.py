@@ -18,7 +18,7 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import concrete_cdag
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 
 HEAD = "void f(int N, int T, double u[N], double p[N + 1], double q[N + 1]) {\n#pragma scop\n%s\n#pragma endscop\n}"
 LOOP = "for (int i = 1; i < N - 1; i++) "

@@ -24,7 +24,7 @@ from shorthaul.affine.check.lifetime_points import Graph
 from shorthaul.affine.check.partition_points import operands_of
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.graphs.replay import belady_loads
 
 HEAD = "void f(int T, int N, double x[2 * N + 2], double y[2 * N + 2], double a[2 * N + 2], double b[2 * N + 2]) {\n"

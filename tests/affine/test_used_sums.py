@@ -16,7 +16,7 @@ from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import concrete_cdag
-from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.graphs.replay import belady_loads
 
 HEAD = """void f(int N, int K, int D, double X[N][D], double c[K][D], double w[N][K], double g[K][D], double h[N][D]) {

@@ -20,6 +20,8 @@ CALLS: dict[str, Callable[..., Result[Any]]] = {
     "pebble sweep": lambda **how: shorthaul.pebble.sweep("fft:n=4", points=4, effort=0.1, **how),
     "tensor plan": lambda **how: shorthaul.tensor.plan("transformer-block", restarts=3, effort=0.3, **how),
     "tensor sweep": lambda **how: shorthaul.tensor.sweep("example-3", points=4, effort=0.3, **how),
+    "affine bound": lambda **how: shorthaul.affine.bound("matvec", size="M=90,N=90,S=9", **how),
+    "affine plan": lambda **how: shorthaul.affine.plan("matvec", size="M=9,N=9,S=9", evaluations=3, **how),
     "affine sweep": lambda **how: shorthaul.affine.sweep("matvec", size="M=90,N=90", points=3, **how),
     "dataflow plan": lambda **how: shorthaul.dataflow.plan("sobel", restarts=3, **FRONT, **how),
     "dataflow sweep": lambda **how: shorthaul.dataflow.sweep("fig7", generations=2, population=6, offspring=3, **how),
@@ -37,7 +39,10 @@ def answer(result: Result[Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "call",
-    [pytest.param(call, id=name, marks=pytest.mark.slow if "sweep" in name else ()) for name, call in CALLS.items()],
+    [
+        pytest.param(call, id=name, marks=pytest.mark.slow if name.split()[1] != "plan" else ())
+        for name, call in CALLS.items()
+    ],
 )
 def test_workers_do_not_change_an_answer(call: Callable[..., Result[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     alone = answer(call(workers=1))

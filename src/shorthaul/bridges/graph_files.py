@@ -121,7 +121,7 @@ class LoopNest:
         from shorthaul.affine.integer_sets.dependences import flow_dependences
         from shorthaul.affine.replay.cdag import concrete_cdag
         from shorthaul.affine.sizes import FAST_MEMORY
-        from shorthaul.affine.verbs.bound import order_in_time, upper_bound_in_time
+        from shorthaul.affine.verbs.deriving import order_in_time, upper_bound_in_time
         from shorthaul.affine.verbs.replays import Replays
 
         found = self._program()
@@ -137,9 +137,14 @@ class LoopNest:
                 return None
             replays = Replays(program, cdag, sizes, (words,), search)
             derived = upper_bound_in_time(program, flow, search)
-            replays.search(order_in_time(derived, flow, sizes, (words,), search.part(0.5)), {words: 0.0}, None)
+            here, most = order_in_time(derived, flow, sizes, (words,), search.part(0.5)), replays.evaluations(None)
+            if here is not None:
+                replays.derive(here, most)
+            replays.tile(words, most, search)
+            replays.given()
+        assert replays.best is not None
         index: IntArray = np.cumsum(cdag.used()) - 1  # of each vertex among the nodes
-        return index[replays.order_of(replays.best())]
+        return index[replays.best.order]
 
     def _bound(self, program: Program, search: Search) -> AffineBound:
         """Return the bound for all sizes: derived once for all budgets, and charged each time."""

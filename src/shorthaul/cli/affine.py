@@ -17,7 +17,15 @@ from shorthaul.affine.options import (
     PlanOptions,
     SweepOptions,
 )
-from shorthaul.cli.flags import Answer, Listing, Output, PlanSearchFlags, SearchFlags, SweepSearchFlags
+from shorthaul.cli.flags import (
+    Answer,
+    Listing,
+    Output,
+    SearchFlags,
+    SweepSearchFlags,
+    TaskPlanSearchFlags,
+    TaskSearchFlags,
+)
 from shorthaul.cli.verbs import group, verb
 
 if TYPE_CHECKING:
@@ -35,7 +43,7 @@ Input = Annotated[
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
+def bound(workload: Input, options: BoundOptions, search: TaskSearchFlags, output: Answer) -> None:
     """Bound the loads of every schedule from below, by a formula in the parameters and S; --proof says why."""
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.answer import printed
@@ -48,7 +56,7 @@ def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: A
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: PlanSearchFlags, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
     """Find a tiled order of all statement instances that needs few loads at given sizes."""
     source = _read(workload, options.function)
     from shorthaul.affine.verbs import planning

@@ -33,9 +33,12 @@ HOW = (
 
 
 def upper_document(
-    upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None, here: UpperBound | LevelOrder | None = None
+    upper: UpperBound,
+    lower: sympy.Expr | None,
+    sizes: Mapping[str, int] | None,
+    here: UpperBound | LevelOrder | None = None,
 ) -> UpperDocument:
-    """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound.
+    """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound, if that is known.
 
     ``here`` is the best order known at ``sizes``.
     """
@@ -47,7 +50,7 @@ def upper_document(
         "tiles": {str(name): str(edge.formula) for name, edge in upper.edges.items()},
         "holds_for": f"S >= {upper.least_capacity}",
         "where": _meanings(upper),
-        "tightness": tightness(lower, upper.leading, upper.small),
+        "tightness": None if lower is None else tightness(lower, upper.leading, upper.small),
         "steps": _steps(upper),
         "method": HOW,
     }
@@ -75,18 +78,29 @@ def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ())
     >>> tightness(N**3 / sympy.sqrt(S), 2 * N**3 / sympy.sqrt(S))
     0.5
     """
-    if upper == 0:
-        return 1.0
-    values = dict.fromkeys(lower.free_symbols | upper.free_symbols, sympy.Integer(TIGHTNESS.size))
-    values.update(
-        {
-            name: sympy.Integer(TIGHTNESS.fast_memory if name.name == "S" else TIGHTNESS.small)
-            for name in values
-            if name.name in {"S", *small}
-        }
+    return nearness(reference_value(lower, small), reference_value(upper, small))
+
+
+def reference_value(leading: sympy.Expr, small: Collection[str] = ()) -> float | None:
+    """Return a leading term where :func:`tightness` compares, None if it is 0 everywhere.
+
+    >>> N, S = sympy.symbols("N S", positive=True)
+    >>> reference_value(N / S) == TIGHTNESS.size / TIGHTNESS.fast_memory
+    True
+    """
+    if leading == 0:
+        return None
+    others = {"S": TIGHTNESS.fast_memory, **dict.fromkeys(small, TIGHTNESS.small)}
+    return float(
+        leading.xreplace({item: sympy.Integer(others.get(item.name, TIGHTNESS.size)) for item in leading.free_symbols})
     )
-    least, most = float(lower.xreplace(values)), float(upper.xreplace(values))
-    return round(max(0.0, least) / most, 6) if most > 0 else None
+
+
+def nearness(lower: float | None, upper: float | None) -> float | None:
+    """Return lower / upper for two values of :func:`reference_value`, as :func:`tightness` does."""
+    if upper is None:
+        return 1.0
+    return round(max(0.0, lower or 0.0) / upper, 6) if upper > 0 else None
 
 
 def upper_text(document: Mapping[str, Any]) -> str:

@@ -15,8 +15,15 @@ from shorthaul.affine.options import BoundOptions, CodeOptions
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.sizes import FAST_MEMORY
-from shorthaul.affine.verbs.bound import KIND, bound_of, order_in_time, over_memory
-from shorthaul.affine.verbs.data_flow import drawn_data_flow
+from shorthaul.affine.verbs.deriving import (
+    KIND,
+    bound_of,
+    drawn_data_flow,
+    drawn_over_memory,
+    loads_of,
+    order_in_time,
+    over_memory,
+)
 from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced
@@ -98,10 +105,11 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             "loads_words": loads,
             "remarks": remarks,
         }
-        drawing = over_memory(found, sizes, capacities, drawn, search)
+        shown = loads_of(drawn, sizes, capacities)
+        drawing = drawn_over_memory(over_memory(found, sizes, capacities, search), shown, sizes)
         if options.level is not None:
             bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
-            extra["levels"] = level_rows(bounds, sizes, drawn)
+            extra["levels"] = level_rows(bounds, shown)
     result: Result[Plan, CodeExtra] = Result(
         kind=KIND,
         status=None,

@@ -30,6 +30,8 @@ class BoundKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     memory_limit: str | None
+    workers: int | None
+    cluster: str | None
     search: Search | None
     options: BoundOptions | None
 
@@ -92,6 +94,8 @@ class PlanKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     memory_limit: str | None
+    workers: int | None
+    cluster: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
     search: Search | None

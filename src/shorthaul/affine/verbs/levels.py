@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.orders.memories.levels import LevelOrder
-from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.plan import LevelLoads
 from shorthaul.core.check import CheckReport
 from shorthaul.core.search import Search
@@ -34,10 +32,8 @@ def level_bounds(
     return result
 
 
-def level_rows(
-    bounds: Mapping[int, float], sizes: Mapping[str, int], order: UpperBound | LevelOrder | None, least: int = 0
-) -> list[LevelLoads]:
-    """Return what results hold of every memory, the smallest first, with the loads of ``order`` at most.
+def level_rows(bounds: Mapping[int, float], loads: Mapping[int, float], least: int = 0) -> list[LevelLoads]:
+    """Return what results hold of every memory, the smallest first, with the ``loads`` of an order at most.
 
     Memories of less than ``least`` words are too small for any order.
     """
@@ -45,7 +41,7 @@ def level_rows(
         {
             "S": words,
             "bound": bounds[words],
-            "loads_words": None if order is None or words < least else order.value({**sizes, "S": words}),
+            "loads_words": None if words < least else loads.get(words),
         }
         for words in sorted(bounds)
     ]

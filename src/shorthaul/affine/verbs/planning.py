@@ -24,24 +24,15 @@ from shorthaul.affine.plan import (
 )
 from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag
 from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
-from shorthaul.affine.verbs.bound import (
-    KIND,
-    bound_of,
-    dependences_in_time,
-    operations_at,
-    order_in_time,
-    over_memory,
-    upper_bound_in_time,
-    upper_document_in_time,
-)
 from shorthaul.affine.verbs.certified import certified
-from shorthaul.affine.verbs.data_flow import drawn_data_flow
+from shorthaul.affine.verbs.deriving import KIND, bound_of, dependences_in_time, drawn_data_flow, drawn_over_memory
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
 from shorthaul.affine.verbs.levels import all_met, level_bounds, level_rows, replayed_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced, require_fit
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.affine.verbs.replays import Replays
 from shorthaul.affine.verbs.room import lack_of_room
+from shorthaul.affine.verbs.tasks import Derived, Order, Ordered, Proof, Proven, Tasks, Tiled, travelled
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
@@ -49,7 +40,7 @@ from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.figure import Figure
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import PlanSearchOptions, Search
+from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.graphs.replay import belady_loads
 
@@ -70,13 +61,7 @@ def _of_journal(program: Program, plan: Plan, options: PlanOptions) -> CheckRepo
     return check_plan(program, plan)
 
 
-@verb(
-    PlanOptions,
-    PROGRAMS,
-    PLANS,
-    searching=PlanSearchOptions,
-    replay=_of_journal,
-)
+@verb(PlanOptions, PROGRAMS, PLANS, searching=TaskPlanSearchOptions, replay=_of_journal)
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return a checked order of all statement instances that needs few loads, beside the bound.
 
@@ -106,6 +91,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     True
     """
     program, options, search, source = asked(workload, PROGRAMS, PlanOptions, keywords)
+    program = travelled(program)
     with search, charged_to(search):  # Ctrl-C is kept until there is a plan, also while the bound is derived
         try:
             return _planned(program, options, search, source)
@@ -130,30 +116,24 @@ def _planned(
         raise OutOfEffortError
     search.keep_back(checking_s)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY])
-    wanted = BoundOptions(profile=options.profile)
     replays = Replays(program, cdag, sizes, capacities, search)
-    found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE, sizes=sizes)
-    least = bound_of(program, found, sizes, flow)
-    bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
-    derived = upper_bound_in_time(program, flow, search)
-    here = order_in_time(derived, flow, sizes, capacities, search.part(tuning.UPPER_SHARE))
-    loads = replays.search(here, bounds, options.evaluations)
-    made = replays.best()
-    order = replays.order_of(made)
+    replays.given()
+    found, ordered, made = _found(replays, options, flow)
+    least, order = found.bound, replays.order_of(made)
     after = belady_loads(order, cdag.starts, cdag.operands, sizes[FAST_MEMORY])
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
-    document = None if loads is None else upper_document_in_time(derived, found.leading, sizes, here)
+    document = None if ordered.replayed is None else ordered.beside(found)
     extra: PlanExtra = {
         "sizes": sizes,
         "tiling": made.tiling,
-        "operations": operations_at(found, sizes),
+        "operations": found.operations,
         "program_order_loads_words": int(before.sum()),
-        "upper": document and {**document, "replayed_loads_words": loads},
+        "upper": document and {**document, "replayed_loads_words": ordered.replayed},
     }
     is_met = least.is_met_by(cost["loads_words"])
     if options.level is not None:
-        extra["levels"] = replayed_rows(report, bounds)
+        extra["levels"] = replayed_rows(report, found.levels)
         is_met = all_met(extra["levels"])
     result: Result[Plan, PlanExtra] = Result(
         kind=KIND,
@@ -172,11 +152,29 @@ def _planned(
                 cdag.by_name(order, after),
                 cdag.by_name(cdag.program_order, before),
             ),
-            *views.of_bound(found.formula, found.leading),
+            *found.figures,
             *drawn_data_flow(flow),
         ),
     )
     return priced(result, on_machine(options), sizes, program)
+
+
+def _found(replays: Replays, options: PlanOptions, flow: DataFlow) -> tuple[Proven, Ordered, Plan]:
+    """Return the bound, the derived order, and the best of it, of tiled orders and of those known before."""
+    program, sizes, capacities, search = replays.program, replays.sizes, replays.capacities, replays.search
+    derived = Derived(program, has_order=False, flow=flow, cdag=replays.cdag)
+    share, most, tasks = tuning.PLAN_LOWER_SHARE, replays.evaluations(options.evaluations), Tasks(search)
+    proof = tasks.add(Proof(derived, BoundOptions(profile=options.profile), sizes, capacities, share), share)
+    order = Order(derived, sizes, capacities, evaluations=most)
+    ordering = tasks.add(order, (1 - share) * tuning.UPPER_SHARE)
+    share = (1 - share) * (1 - tuning.UPPER_SHARE) / len(capacities)
+    lefts = zip(range(len(capacities), 0, -1), capacities, strict=True)
+    tiled = [tasks.add(Tiled(derived, sizes, capacities, words, most, 1 / left), share) for left, words in lefts]
+    tasks.run()
+    ordered = tasks.ordered(ordering)
+    offers = [offer for offer in (ordered.best, *tasks.tiled(tiled), replays.best) if offer is not None]
+    best = min(offers, key=lambda offer: offer.value)  # of orders alike a derived one
+    return tasks.proven(proof), ordered, replays.plan_of(best.order, best.how)
 
 
 def _unlisted(
@@ -189,33 +187,34 @@ def _unlisted(
 ) -> Result[Plan, PlanExtra]:
     """Return the derived order by its formula, where there are too many instances to list and to replay."""
     sizes, capacities = memories(options, program)
-    upper = upper_bound_in_time(program, flow, search)
-    here = order_in_time(upper, flow, sizes, capacities, search.part(tuning.UPPER_SHARE))
-    wanted = BoundOptions(profile=options.profile)
-    found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE, sizes=sizes)
-    document = upper_document_in_time(upper, found.leading, sizes, here)
-    if here is None or document is None or not math.isfinite(document["value"]):
+    derived, share, tasks = Derived(program, has_order=False, flow=flow), tuning.LOWER_SHARE, Tasks(search)
+    proof = tasks.add(Proof(derived, BoundOptions(profile=options.profile), sizes, capacities, share), share)
+    ordering = tasks.add(Order(derived, sizes, capacities), 1 - share)
+    tasks.run()
+    found, ordered = tasks.proven(proof), tasks.ordered(ordering)
+    document = ordered.beside(found)
+    if not ordered.loads or document is None or not math.isfinite(document["value"]):
         raise NoPlanError(f"no order was derived, and to search for one {why.problem}: use smaller sizes")
     extra: PlanExtra = {
         "sizes": sizes,
         "tiling": "; ".join(f"{', '.join(item['statements'])}: {item['order']}" for item in document["at_sizes"]),
-        "operations": operations_at(found, sizes),
+        "operations": found.operations,
         "program_order_loads_words": None,
         "upper": {**document, "replayed_loads_words": None},
         "not_listed": why.problem,
     }
     if options.level is not None:
-        extra["levels"] = level_rows(level_bounds(found, wanted, flow, sizes, capacities, search), sizes, here)
+        extra["levels"] = level_rows(found.levels, ordered.loads)
     result: Result[Plan, PlanExtra] = Result(
         kind=KIND,
         status=None,
         cost=Cost(loads_words=document["value"], loads_bytes=document["value_bytes"]),
-        bound=bound_of(program, found, sizes, flow),
+        bound=found.bound,
         provenance=provenance("affine plan", options=options, source=source, search=search),
         extra=extra,
         figures=(
-            *over_memory(found, sizes, capacities, here, search),
-            *views.of_bound(found.formula, found.leading),
+            *drawn_over_memory(found.over_memory, ordered.loads, sizes),
+            *found.figures,
             *drawn_data_flow(flow),
         ),
     )

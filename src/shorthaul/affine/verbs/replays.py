@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,8 +23,17 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An order of the computed vertices, how it was made, and what it costs."""
+
+    value: float
+    order: IntArray
+    how: str
+
+
 class Replays:
-    """The best order so far, that of a search that this one goes on from included.
+    """Orders of one program that are replayed; ``best`` is the best so far.
 
     An order costs its loads, of several memories their geometric mean: a tenth less counts alike in each.
     """
@@ -36,14 +46,16 @@ class Replays:
         capacities: tuple[int, ...],
         search: Search,
     ) -> None:
-        self.program, self.cdag, self.sizes, self.capacities, self._search = program, cdag, sizes, capacities, search
-        self._best: tuple[float, IntArray, str] | None = None
-        resumed = search.start()
-        self._given = [(cdag.program_order, "program order")]
+        self.program, self.cdag, self.sizes, self.capacities, self.search = program, cdag, sizes, capacities, search
+        self._floor = int(np.count_nonzero(cdag.used()[: cdag.inputs]))
+        self.best: Offer | None = None
+
+    def given(self) -> None:
+        """Offer the program order, and that of a search that this one goes on from."""
+        resumed = self.search.start()
+        self.offer(self.cdag.program_order, "program order")
         if isinstance(resumed, Plan):
-            self._given.append((self.order_of(resumed), resumed.tiling))
-        for order, how in self._given:
-            self.offer(order, how)
+            self.offer(self.order_of(resumed), resumed.tiling)
 
     def loads(self, order: IntArray, capacity: int) -> int:
         """Return the loads of an order into a memory of ``capacity`` words."""
@@ -57,57 +69,47 @@ class Replays:
         every = {words: self.loads(order, words) for words in self.capacities if words not in (known or {})}
         loads = [*every.values(), *(known or {}).values()]
         value = float(loads[0]) if len(loads) == 1 else statistics.geometric_mean(max(1, count) for count in loads)
-        if self._best is None or value < self._best[0]:
-            self._best = value, order, how
-            self._search.keep(value, self._plan_of(order, how))
+        if self.best is None or value < self.best.value:
+            self.best = Offer(value, order, how)
+            self.search.keep(value, lambda: self.plan_of(order, how))
 
-    def search(
-        self, here: UpperBound | LevelOrder | None, bounds: Mapping[int, float], evaluations: int | None
-    ) -> int | None:
-        """Try the derived orders ``here`` and tiled ones; return the loads of the former into the largest memory.
-
-        ``bounds`` are those of the memories, ``evaluations`` says how many tiled orders are replayed at most.
-        """
-        self._best, replayed = None, None  # of orders alike a derived one comes first
-        alone = here.alone if isinstance(here, LevelOrder) else dict.fromkeys(self.capacities, here)
+    def evaluations(self, asked: int | None) -> int:
+        """Return how many tiled orders are replayed for each memory at most."""
         most = max(tuning.LEAST_REPLAYS, min(tuning.MOST_REPLAYS, tuning.REPLAYED_INSTANCES // self.cdag.n))
-        most = max(1, (evaluations or most) // len(self.capacities))
+        return max(1, (asked or most) // len(self.capacities))
+
+    def derive(self, here: UpperBound | LevelOrder, evaluations: int) -> int | None:
+        """Replay the derived orders ``here``; return the loads of the first one into the largest memory."""
+        replayed = None
         with suppress(OutOfEffortError):
             if isinstance(here, LevelOrder):
                 order = tiled_order(here.order, self.cdag, self.sizes)
                 self.offer(order, "derived: " + orders_text(here))
                 replayed = self.loads(order, self.capacities[0])
+            alone = here.alone if isinstance(here, LevelOrder) else dict.fromkeys(self.capacities, here)
             for words, upper in alone.items():
-                loads = None if upper is None else self._derived(upper, words, bounds[words], max(1, min(8, most // 4)))
+                loads = self._derived(upper, words, max(1, min(8, evaluations // 4)))
                 replayed = loads if replayed is None else replayed
-            for left, words in zip(range(len(alone), 0, -1), alone, strict=True):
-                self._tiled(words, bounds[words], most, self._search.part(1 / left))
-        for order, how in self._given:
-            self.offer(order, how)
         return replayed
 
-    def _derived(self, upper: UpperBound, words: int, floor: float, tries: int) -> int:
+    def _derived(self, upper: UpperBound, words: int, tries: int) -> int:
         """Try the order derived for one memory; return its loads."""
         how, sizes = "derived: " + orders_text(upper), {**self.sizes, "S": words}
 
         def keep(order: IntArray, loads: int) -> None:
             self.offer(order, how, {words: loads})
 
-        return best_origin(upper, self.cdag, sizes, self._search, floor=floor, tries=tries, keep=keep)[1]
+        return best_origin(upper, self.cdag, sizes, self.search, floor=self._floor, tries=tries, keep=keep)[1]
 
-    def _tiled(self, words: int, floor: float, evaluations: int, search: Search) -> None:
-        """Try tiled orders of the concrete instances, for one memory."""
+    def tile(self, words: int, evaluations: int, search: Search) -> None:
+        """Replay tiled orders of the concrete instances, for one memory."""
         space = tile_space(self.program, self.sizes, self.cdag)
 
         def keep(tiling: Tiling, loads: int) -> None:
             self.offer(space.order(tiling), space.describe(tiling), {words: loads})
 
-        best_tiling(space, words, search, evaluations=evaluations, floor=floor, keep=keep)
-
-    def best(self) -> Plan:
-        """Return the best plan."""
-        assert self._best is not None
-        return self._plan_of(*self._best[1:])
+        with suppress(OutOfEffortError):
+            best_tiling(space, words, search, evaluations=evaluations, floor=self._floor, keep=keep)
 
     def order_of(self, plan: Plan) -> IntArray:
         """Return the computed vertices in the order of a plan of all of them."""
@@ -120,7 +122,8 @@ class Replays:
         found[given] = order[np.lexsort(listed.T)]
         return found
 
-    def _plan_of(self, order: IntArray, how: str) -> Plan:
+    def plan_of(self, order: IntArray, how: str) -> Plan:
+        """Return an order as a plan, with how it was made."""
         first = len(self.cdag.names) - len(self.program.statements)
         parameters = {name: self.sizes[name] for name in self.program.parameters}
         deepest = max(len(item.iterators) for item in self.program.statements)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,26 +12,24 @@ import numpy as np
 from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to
-from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
-from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, SweepOptions
 from shorthaul.affine.orders.sized import at_sizes
-from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import Plan, SweepExtra, SweepPoint, UpperDocument
 from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
-from shorthaul.affine.verbs.bound import (
+from shorthaul.affine.verbs.deriving import (
     KIND,
     bytes_of_loads,
     dependences_in_time,
+    drawn_data_flow,
     operations_at,
     upper_bound_in_time,
     upper_document_in_time,
 )
-from shorthaul.affine.verbs.data_flow import drawn_data_flow
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.affine.verbs.machines import on_machine
 from shorthaul.affine.verbs.room import lack_of_room
+from shorthaul.affine.verbs.tasks import Derived, travelled
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.memories import FastMemory
 from shorthaul.core.provenance import provenance
@@ -46,37 +42,11 @@ if TYPE_CHECKING:
     from shorthaul.affine.verbs.keywords import SweepKeywords
 
 
-class _Derived:
-    """The data flow and an order of a program. A process that it is sent to derives them again: sets do not travel."""
-
-    def __init__(
-        self, program: Program, has_order: bool, flow: DataFlow | None = None, upper: UpperBound | None = None
-    ) -> None:
-        self.program, self.has_order, self.flow, self.upper = program, has_order, flow, upper
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _sent, (pickle.dumps(self.program), self.has_order)
-
-    def known(self, search: Search) -> tuple[DataFlow, UpperBound | None]:
-        """Return both; deriving them takes time, but no effort: the search that sent this has paid."""
-        if self.flow is None or (self.upper is None and self.has_order):
-            remaining_s = search.remaining_s()
-            with charged_to(Search(time_limit=max(1e-3, remaining_s) if remaining_s < float("inf") else None)):
-                self.flow = flow_dependences(self.program)
-                self.upper = upper_bound(self.program, flow=self.flow) if self.has_order else None
-        return self.flow, self.upper
-
-
-@functools.lru_cache(maxsize=1)
-def _sent(program: bytes, has_order: bool) -> _Derived:
-    return _Derived(pickle.loads(program), has_order)
-
-
 @dataclass(frozen=True, slots=True)
 class _Task:
     """Sizes, and what was derived: to fit the order to the one, or to find the bound for all of them with a profile."""
 
-    derived: _Derived
+    derived: Derived
     sizes: tuple[Mapping[str, int], ...]
     profile: str = ""
 
@@ -128,6 +98,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     5
     """
     program, options, search, source = asked(workload, PROGRAMS, SweepOptions, keywords)
+    program = travelled(program)
     sizes = require_sizes(options.size, program, fast_memory=False)
     memory = on_machine(options)
     if options.least > options.most:
@@ -138,7 +109,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         flow = dependences_in_time(program)
         upper = upper_bound_in_time(program, flow, search.part(1 - tuning.LOWER_SHARE))
         widths = bytes_of_loads(program, sizes, flow)
-        derived = _Derived(program, upper is not None, flow, upper)
+        derived = Derived(program, upper is not None, flow, upper)
         too_small = lack_of_room(program, sizes, spaced[0])
         least = float("inf") if upper is None else 0 if too_small is None else too_small.demand
         of_bound = _Task(derived, tuple(each), options.profile)

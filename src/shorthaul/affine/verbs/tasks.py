@@ -1,0 +1,266 @@
+"""What bounds and plans are made of, as tasks beside one another: proofs, the derived order, tiled orders.
+
+Integer sets do not travel: where a task is sent away it derives the data flow again, and it answers in numbers, texts
+and arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from shorthaul.affine import tuning, views
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.effort import OutOfEffortError, charged_to
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.model import Program
+from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.orders.upper_report import nearness, reference_value
+from shorthaul.affine.plan import UpperDocument
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.verbs.deriving import (
+    bound_of,
+    loads_of,
+    operations_at,
+    order_in_time,
+    over_memory,
+    upper_bound_in_time,
+    upper_document_in_time,
+)
+from shorthaul.affine.verbs.levels import level_bounds
+from shorthaul.affine.verbs.replays import Offer, Replays
+from shorthaul.core.amounts import Bound
+from shorthaul.core.figure import Figure
+from shorthaul.core.search import Search
+from shorthaul.core.searching.tasks import run_tasks
+
+AnswerT = TypeVar("AnswerT")
+
+#: isl counts the operations of all threads of a process together: one task at a time.
+_ALONE: Final = threading.Lock()
+
+
+def travelled(program: Program) -> Program:
+    """Return a program as one that it was sent to has it: its sets are the same, but not always written alike."""
+    copy: Program = pickle.loads(pickle.dumps(program))
+    return copy
+
+
+class Derived:
+    """The data flow, an order and the CDAG of a program. A process that it is sent to derives them again."""
+
+    def __init__(
+        self,
+        program: Program,
+        has_order: bool,
+        flow: DataFlow | None = None,
+        upper: UpperBound | None = None,
+        cdag: ConcreteCdag | None = None,
+    ) -> None:
+        self.program, self.has_order, self.flow, self.upper, self._cdag = program, has_order, flow, upper, cdag
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sent, (pickle.dumps(self.program), self.has_order)
+
+    def known(self, search: Search) -> tuple[DataFlow, UpperBound | None]:
+        """Return flow and order; deriving them takes time, but no effort: the search that sent this has paid."""
+        if self.flow is None or (self.upper is None and self.has_order):
+            remaining_s = search.remaining_s()
+            with charged_to(Search(time_limit=max(1e-3, remaining_s) if remaining_s < float("inf") else None)):
+                self.flow = flow_dependences(self.program)
+                self.upper = upper_bound(self.program, flow=self.flow) if self.has_order else None
+        return self.flow, self.upper
+
+    def flow_in_time(self, search: Search) -> DataFlow | None:
+        """Return the data flow, None if the time is up before it is known."""
+        try:
+            return self.known(search)[0]
+        except OutOfEffortError:
+            return None
+
+    def cdag(self, sizes: Mapping[str, int], search: Search) -> ConcreteCdag:
+        """Return the CDAG at the sizes, always the same ones."""
+        if self._cdag is None:
+            self._cdag = concrete_cdag(self.program, sizes, self.known(search)[0])
+        return self._cdag
+
+
+@functools.lru_cache(maxsize=2)
+def _sent(program: bytes, has_order: bool) -> Derived:
+    return Derived(pickle.loads(program), has_order)
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A bound as results hold it, with its values over S and at several memories; ``reference`` is for tightness."""
+
+    bound: Bound
+    over_memory: Mapping[int, float]
+    levels: Mapping[int, float]
+    operations: float | None
+    reference: float | None
+    cut_off: bool
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A bound that is to be proven, at sizes if there are any; ``share`` of the time is for its arguments."""
+
+    derived: Derived
+    options: BoundOptions
+    sizes: Mapping[str, int] | None
+    capacities: tuple[int, ...]
+    share: float
+    small: tuple[str, ...] = ()
+
+    def done(self, search: Search) -> Proven:
+        """Return the bound."""
+        program, options, sizes = self.derived.program, self.options, self.sizes
+        flow = self.derived.flow_in_time(search)
+        share = self.share if search.effort is None else 1.0  # of the effort a task has its own
+        found = lower_bound(program, options, flow=flow, search=search, share=share, sizes=sizes)
+        is_cut_off = flow is None or search.expired()
+        several = sizes is not None and len(self.capacities) > 1
+        levels = level_bounds(found, options, flow, sizes or {}, self.capacities, search) if several else {}
+        if sizes is not None and not several:
+            levels = {words: max(0.0, found.value({**sizes, "S": words})) for words in self.capacities}
+        return Proven(
+            bound_of(program, found, sizes, flow),
+            over_memory(found, sizes, self.capacities, search),
+            levels,
+            operations_at(found, sizes),
+            reference_value(found.leading, self.small),
+            is_cut_off,
+            views.of_bound(found.formula, found.leading),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The derived order as results hold it, what it loads by its formula, and the best replay if it was replayed.
+
+    ``replayed`` are its loads into the largest memory then.
+    """
+
+    document: UpperDocument | None
+    reference: float | None
+    loads: Mapping[int, float]
+    best: Offer | None = None
+    replayed: int | None = None
+
+    def beside(self, lower: Proven) -> UpperDocument | None:
+        """Return the document, with how near the bound is."""
+        if self.document is None:
+            return None
+        return {**self.document, "tightness": nearness(lower.reference, self.reference)}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order that is to be derived; ``is_shown`` at the sizes too, ``evaluations`` times replayed there if any."""
+
+    derived: Derived
+    sizes: Mapping[str, int] | None
+    capacities: tuple[int, ...]
+    small: tuple[str, ...] = ()
+    is_shown: bool = True
+    evaluations: int | None = None
+
+    def done(self, search: Search) -> Ordered:
+        """Return the order."""
+        sizes, capacities = self.sizes, self.capacities
+        flow = self.derived.flow_in_time(search)
+        upper = upper_bound_in_time(self.derived.program, flow, search, self.small)
+        if upper is None:
+            return Ordered(None, None, {})
+        here = None
+        if sizes is not None:
+            share = tuning.SIZED_SHARE if self.evaluations is None else tuning.UPPER_SHARE
+            here = order_in_time(upper, flow, sizes, capacities, search.part(share))
+        best = loads = document = reference = None
+        with suppress(OutOfEffortError):
+            if self.evaluations is not None and here is not None and sizes is not None:
+                made = Replays(self.derived.program, self.derived.cdag(sizes, search), sizes, capacities, search)
+                loads = made.derive(here, self.evaluations)
+                best = made.best
+            reference = reference_value(upper.leading, self.small)
+            document = upper_document_in_time(upper, None, sizes if self.is_shown else None, here)
+        return Ordered(document, reference, loads_of(here, sizes, capacities), best, loads)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """Tiled orders that are to be replayed, for one memory of several; ``share`` of the time is for them."""
+
+    derived: Derived
+    sizes: Mapping[str, int]
+    capacities: tuple[int, ...]
+    words: int
+    evaluations: int
+    share: float
+
+    def done(self, search: Search) -> Offer | None:
+        """Return the best one, None if the time is up before there is one."""
+        try:
+            cdag = self.derived.cdag(self.sizes, search)
+        except OutOfEffortError:
+            return None
+        made = Replays(self.derived.program, cdag, self.sizes, self.capacities, search)
+        made.tile(self.words, self.evaluations, search if search.effort is not None else search.part(self.share))
+        return made.best
+
+
+@dataclass(slots=True)
+class Tasks:
+    """Tasks of several kinds, and the parts of the effort that they take."""
+
+    search: Search
+    tasks: list[Proof | Order | Tiled] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+    answers: dict[int, Any] = field(default_factory=dict)
+
+    def add(self, task: Proof | Order | Tiled, share: float) -> int:
+        """Add a task; return its number."""
+        self.tasks.append(task)
+        self.shares.append(share)
+        return len(self.tasks) - 1
+
+    def run(self) -> None:
+        """Do all tasks, as far as the search gets."""
+        if self.search.expired():
+            return
+        weights = [len(self.tasks) * share / sum(self.shares) for share in self.shares]
+        told = functools.partial(_tell, self.search)
+        answers = run_tasks(_done, self.tasks, search=self.search, shares_time=False, weights=weights, watch=told)
+        self.answers = dict(answers)
+
+    def proven(self, number: int) -> Proven:
+        """Return a bound: the one that holds always where there was no time for another."""
+        found = self.answers.get(number)
+        return found if isinstance(found, Proven) else _done(self.tasks[number], self.search)  # type: ignore[return-value]
+
+    def ordered(self, number: int | None) -> Ordered:
+        """Return an order, one without anything where it was not derived."""
+        found = None if number is None else self.answers.get(number)
+        return found if isinstance(found, Ordered) else Ordered(None, None, {})
+
+    def tiled(self, numbers: Sequence[int]) -> list[Offer]:
+        """Return the best tiled orders, as far as there are any."""
+        return [found for number in numbers if (found := self.answers.get(number)) is not None]
+
+
+def _tell(search: Search, best: float) -> None:
+    if best < float("inf"):
+        search.report(best=best)
+
+
+def _done(task: Proof | Order | Tiled, search: Search) -> Proven | Ordered | Offer | None:
+    with _ALONE, charged_to(search):
+        return task.done(search)
