@@ -61,6 +61,8 @@ class Tables:
     unit: int
     weights: IntArray
     words: int
+    touchers: WordArray
+    later: WordArray
     graph: Graph
     from_end: bool
 
@@ -86,7 +88,7 @@ def tables(cdag: Cdag, *, from_end: bool = False) -> Tables:
             later[v] |= later[w]
     every = _rows(1, np.zeros(len(own), dtype=np.int64), own, cdag.n)[0]
     graph = Graph(weights, touched.ravel(), touchers.ravel(), before.ravel(), later.ravel(), every)
-    return Tables(unit, weights, len(every), graph, from_end)
+    return Tables(unit, weights, len(every), touchers.ravel(), later.ravel(), graph, from_end)
 
 
 def _rows(rows: int, row: IntArray, member: IntArray, n: int) -> WordArray:
@@ -398,7 +400,9 @@ def _pruned(sets: Tables, layer: _Layer, search: Search) -> _Layer | None:
     """
     count = len(layer.sets)
     hashes = _group_hashes(sets, layer)
-    states = Comparison(layer.sets.ravel(), layer.numbers, hashes, sets.weights, sets.words, _COMPARED)
+    states = Comparison(
+        layer.sets.ravel(), layer.numbers, hashes, sets.weights, sets.touchers, sets.later, sets.words, _COMPARED
+    )
     if count <= _BATCH:
         batches = [np.arange(count)]
     else:

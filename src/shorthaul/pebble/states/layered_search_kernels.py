@@ -51,9 +51,9 @@ def _is_fresh(e: Expansion, value: cython.longlong) -> cython.bint:
 def _is_safe(e: Expansion, node: cython.longlong) -> cython.bint:
     """True if some optimal continuation computes ``node`` next: it fits as things are and nothing is gained by waiting.
 
-    What it touches that is not red must be fresh or die with it, and the red values D that die must outweigh the fresh
-    ones that stay even when they would have been spilled instead: for any part of D that leaves less room to those than
-    they take, the charge has to cover spilling them all.
+    The red values D that die must outweigh what comes and stays, even when that would have been spilled instead: for
+    any part of D that leaves less room to it than it takes, the charge has to cover spilling all of it. What comes has
+    been charged for its load, or is fresh, and then its store has not been charged.
     """
     words: cython.longlong = e.graph.words
     first: cython.longlong = e.position * 3 * words
@@ -62,7 +62,7 @@ def _is_safe(e: Expansion, node: cython.longlong) -> cython.bint:
     charge: cython.longlong = 0
     dying: cython.longlong = 0
     weight: cython.longlong = 0
-    dearest: cython.longlong = 0  # what spilling the fresh ones is charged
+    dearest: cython.longlong = 0  # what spilling those that come is charged
     is_needed: cython.bint
     k: cython.Py_ssize_t
     j: cython.Py_ssize_t
@@ -87,17 +87,15 @@ def _is_safe(e: Expansion, node: cython.longlong) -> cython.bint:
             if occupancy > e.budget:
                 return False
             if is_needed:
-                if not _is_fresh(e, p):
-                    return False
                 weight += e.graph.weights[p]
-                dearest += e.graph.weights[p] * (2 if has(e.graph.computed, 0, p) else 1)
+                dearest += e.graph.weights[p] * (2 if has(e.graph.computed, 0, p) and _is_fresh(e, p) else 1)
     if weight == 0:
         return True
     if dying == 0 or freed < weight:
         return False
     if dying == 1:
         return charge >= dearest
-    # If a part Q of the dying values is spilled and the rest weighs less than the fresh ones, then w(Q) is at least
+    # If a part Q of the dying values is spilled and the rest weighs less than those that come, then w(Q) is at least
     # this, and Q is charged that once, or twice if all of it is unsaved.
     least = freed - weight + 1
     return least >= dearest or (2 * least >= dearest and charge == 2 * freed)
