@@ -12,6 +12,7 @@ from tests.dataflow.test_core_sets import drawn_core
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.bounds import eliminations
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.caps_hms.heuristic import topological_rank
@@ -204,6 +205,21 @@ def dearest_sets(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return done, at.best, at.found, at.taken, at.local, at.spare, at.per_tick, at.per_byte, at.steps
 
 
+def cheapest_columns(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    actors, units = int(rng.integers(2, 7)), 6
+    pairs = [(int(one), int(other)) for one, other in (rng.choice(actors, 2, replace=False) for _ in range(8))]
+    with mock.patch.object(eliminations, "Elimination", kernels.Elimination):
+        tables, _ = eliminations.best_order(actors, pairs).tables(pairs, units)
+    asked = (rng.integers(0, units + 2, (8, 2, 3)), rng.integers(0, 50, (8, 2, 3)))
+    kernels.prepare(tables, *asked, rng.integers(0, 3, actors), rng.integers(-90, 10, actors))
+    found = []
+    for choice in range(3):
+        kernels.force(tables, actors - 1, choice)
+        filled = [kernels.fill(tables, 0, 300), kernels.fill(tables, 0, 10**9)]
+        found += [*filled, kernels.cheapest(tables, units), tables.inside, tables.way, tables.steps]
+    return found
+
+
 def checked_prices(kernels: ModuleType, rng: np.random.Generator) -> Any:
     core = drawn_core(rng)
     asked = (core[name] for name in ("ticks", "first", "buffer", "near", "size", "earned", "price"))
@@ -227,6 +243,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.modulo.branching_kernels", branches),
     ("shorthaul.dataflow.graphs.ratio_kernels", ratios),
     ("shorthaul.dataflow.bounds.core_sets_kernels", dearest_sets),
+    ("shorthaul.dataflow.bounds.tile_sets_kernels", cheapest_columns),
     ("shorthaul.dataflow.check.core_prices_kernels", checked_prices),
 ]
 

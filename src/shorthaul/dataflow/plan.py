@@ -154,7 +154,7 @@ class FrontBounds(TypedDict):
     footprint_bytes: Mapping[str, Any]
     core_cost: Mapping[str, Any]
     period_at_core_cost: list[list[float]]
-    proofs: NotRequired[list[CorePrices]]
+    proofs: NotRequired[list[CorePrices | TilePrices]]
 
 
 class CorePrices(TypedDict):
@@ -170,6 +170,24 @@ class CorePrices(TypedDict):
     actors: dict[str, int]
     buffers: dict[str, int]
     cores: list[dict[str, Any]]
+
+
+class TilePrices(TypedDict):
+    """A proof that mappings of ``core_cost`` and less need ``period`` or more: prices that ``check --bound`` verifies.
+
+    Prices of actors, of buffers (by their channels) in memories of tiles and of their cores, of units of such memories,
+    and, in 2^-20, of a tick of the network and of work. Crossbars carry accesses in so many parts of the period.
+    """
+
+    core_cost: float
+    period: int
+    crossbar_units: int
+    actors: dict[str, int]
+    buffers: dict[str, int]
+    core_memory: int
+    memory: int
+    network: int
+    work: int
 
 
 class HypervolumeDocument(TypedDict):

@@ -47,17 +47,22 @@ CORE_SET_TOLERANCE = 0.005
 MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.4, 2e4
 #: Actors whose cores count in the model of all tiles: with all of them it is rarely solved.
 MOST_CORES_LOADED = 4
-#: What the crossbars and the network carry together: most actors that matter at once, parts of a period in which ticks
-#: of crossbars are counted (fewer where many actors matter), how much of the best prices so far stays in the next ones,
-#: and most linear programs for one period. Most actors, and how many orders of them are tried.
-MOST_TILE_SET_ACTORS, TILE_SET_ORDERS = 100, 64
-MOST_TILE_SET_WIDTH, TILE_SET_UNITS, TILE_SET_SMOOTHING, MOST_TILE_SET_ROUNDS = 14, (64, 32), 0.8, 1000
-#: Steps from a bound to a higher one, how close bisection gets, and what a period takes of the effort left, as shares.
-TILE_SET_STEP, TILE_SET_PRECISION, TILE_SET_SHARE = 0.12, 0.015, 0.5
-#: Entries of tables, and of linear programs, that are filled in an effort (random graphs of 30 and 50 actors).
-TILE_SET_CELLS, PROGRAM_ENTRIES = 1.3e8, 1e7
-#: Share of the effort for tiles that the load of all of them takes, before sets of actors in tiles get the rest.
-ALL_TILES_SHARE = 0.4
+#: What tiles hold together: most actors, how many orders of these are tried, parts of a period in which ticks of
+#: crossbars are counted (fewer where tables get larger than so many entries), how much of the best prices so far stays
+#: in the next ones, what an actor in no tile costs over its share, and most linear programs for one period.
+MOST_TILE_SET_ACTORS, TILE_SET_ORDERS, TILE_SET_UNITS, MOST_TILE_SET_CELLS = 100, 4, (64, 32, 16), 2**22
+TILE_SET_SMOOTHING, TILE_SET_UNCOVERED, MOST_TILE_SET_ROUNDS = 0.8, 2.0, 1000
+#: Share of the effort that one period may take, and the longest step from one to the next.
+TILE_SET_PERIOD_SHARE, TILE_SET_STEP = 0.5, 0.12
+#: Entries of rows that are filled, and entries of linear programs, in an effort; of rows at once.
+TILE_SET_CELLS, PROGRAM_ENTRIES, TILE_SET_STEPS = 1e9, 4e6, 20_000_000
+#: Most columns of a linear program, over actors, before half of them are forgotten.
+MOST_TILE_SET_COLUMNS = 16
+#: Actors eliminated last of which each gives another column, with it or without it, for little (40 actors: 9,832 in 1.5
+#: CPU s, without 9,557 in 3.5).
+TILE_SET_LAST = 8
+#: Share of the effort left for sets of actors in tiles after the loads of tiles, and of that for all cores together.
+TILE_SET_SHARE, ALL_CORES_SHARE = 0.4, 0.5
 #: Least effort for bounds of a plan: below, the solvers take longer to import.
 LEAST_BOUND_EFFORT = 0.02
 #: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.
@@ -84,7 +89,7 @@ ORDERS_OF_FIRINGS = 2
 ORDERS_TRIED = 23
 #: Share of the effort, or of the time limit, for polishing; where there is neither, its effort over that of exploring,
 #: and in networks of many tasks (sobel4, 81 tasks: 15 CPU s; multicamera, 284).
-POLISH_SHARE, POLISH_OVER_EXPLORING, MANY_TASKS = 0.9, (14.0, 18.0), 150
+POLISH_SHARE, POLISH_OVER_EXPLORING, MANY_TASKS = 0.9, (40.0, 48.0), 150
 #: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
 LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
 #: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.

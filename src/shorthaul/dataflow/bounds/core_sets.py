@@ -10,12 +10,10 @@ more than the core costs (:mod:`core_sets_kernels`), and all actors earn more th
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -25,12 +23,9 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.core_sets_kernels import CoreSets, dearest
 from shorthaul.dataflow.bounds.firings import channels_together
-from shorthaul.dataflow.bounds.load_model import refined
-from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.bounds.prices import least_bytes
-from shorthaul.dataflow.bounds.tile_load import with_tile_loads
 from shorthaul.dataflow.model import Application, Channel, Platform, ticks_for
-from shorthaul.dataflow.plan import CorePrices, Point
+from shorthaul.dataflow.plan import CorePrices
 
 IntArray = npt.NDArray[np.int64]
 #: A core cost of the dearest core in whole numbers.
@@ -104,6 +99,7 @@ class CoreContents:
             for key, count in alike.items()
         ]
         self.columns: list[_Column] = []
+        self.most_step = 1.0
         #: No period below is longer than all work on one core: a core cost for which this is not enough has no mapping.
         self.longest = sum(
             int(np.maximum(0, kind.ticks).sum() + kind.near.sum() + (kind.relay * kind.relays).sum())
@@ -312,83 +308,3 @@ class _Program:
 
         self.last = whole(self.cover, 1), whole(self.once, -1), whole(self.count, -1)
         return self.last
-
-
-def with_core_sets(
-    application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search,
-    known: Mapping[float, int] | None = None,
-) -> FrontBound:  # fmt: skip
-    """Return the bounds with least periods per core cost that no sets of actors on cores fall below, and the proofs.
-
-    ``known`` holds periods of plans by core cost; other core costs, and bounds close to those, are left as they are.
-    """
-    contents = CoreContents(application, platform, strategy)
-    if not contents.applies:
-        return bounds
-    least = dict(bounds.period_at_cost)
-    left = [cost for cost in least if known is None or cost in known]
-    proofs: dict[float, CorePrices] = {}
-    while left and not search.expired():
-        share = 1 / len(left)
-        if known is None:
-            cost, most = max(left), math.inf
-        else:
-            cost = max(left, key=lambda cost: (known[cost] / least[cost], cost))
-            most, share = known[cost], max(share, tuning.WIDEST_GAP_SHARE)
-        left.remove(cost)
-        proof = _highest(contents, cost, least[cost], most, search.part(share))
-        if proof is not None:
-            proofs[cost] = proof
-            least |= {below: max(low, proof["period"]) for below, low in least.items() if below <= cost}
-    kept = [proofs[cost] for cost in sorted(proofs, reverse=True) if least[cost] == proofs[cost]["period"]]
-    return dataclasses.replace(bounds, period_at_cost=tuple(least.items()), proofs=tuple(kept))
-
-
-def raised(
-    application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search
-) -> FrontBound:  # fmt: skip
-    """Return the bounds that the effort raises, those with proofs first; without one they are left as they are."""
-    if search.is_unlimited:
-        return bounds
-    bounds = with_tile_loads(application, platform, strategy, bounds, search.part(tuning.TILE_SHARE))
-    part = search.part(tuning.CORE_SET_SHARE)
-    bounds = with_core_sets(application, platform, strategy, bounds, part)
-    return refined(application, platform, strategy, bounds, search)
-
-
-def raised_beside(
-    application: Application, platform: Platform, strategy: str, bounds: FrontBound, points: Sequence[Point],
-    search: Search,
-) -> FrontBound:  # fmt: skip
-    """Return the bounds, raised at the core costs of points, with a share of the effort that these took beside it."""
-    known: dict[float, int] = {}
-    costs = sorted(cost for cost, _ in bounds.period_at_cost)
-    for below, cost in pairwise([-math.inf, *costs]):
-        periods = [point.period for point in points if point.core_cost <= cost]
-        if any(below < point.core_cost <= cost for point in points):
-            known[cost] = min(periods)
-    search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
-    beside = search.beside(tuning.BOUND_SHARE * search.spent())
-    if beside.left() > tuning.LEAST_BOUND_EFFORT:
-        bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
-        bounds = with_core_sets(application, platform, strategy, bounds, beside, known)
-    search.keep_back(0.0)
-    return bounds
-
-
-def _highest(contents: CoreContents, cost: float, low: int, known: float, search: Search) -> CorePrices | None:
-    """Return the proof of the highest bound found above ``low``: in steps that double, then by bisection.
-
-    Where a period is known, the first step is a part of the gap to it.
-    """
-    best: CorePrices | None = None
-    step, high = tuning.CORE_SET_STEP, known
-    while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and low <= contents.longest and not search.expired():
-        part = 0.5 if known == math.inf else tuning.GAP_PART
-        period = int(low + part * (high - low) if high < math.inf else low * (1 + step) + 1)
-        proof = contents.excluded(period, cost, search)
-        if proof is None:
-            high = period
-        else:
-            best, low, step = proof, period + 1, 2 * step
-    return best

@@ -18,7 +18,7 @@ from shorthaul.dataflow.bounds.period_at_cost import period_at_cost
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
-from shorthaul.dataflow.plan import CorePrices, FrontBounds, Point
+from shorthaul.dataflow.plan import CorePrices, FrontBounds, Point, TilePrices
 from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
@@ -179,7 +179,7 @@ class FrontBound:
     footprint: Bound
     core_cost: Bound
     period_at_cost: tuple[tuple[float, int], ...]
-    proofs: tuple[CorePrices, ...] = ()
+    proofs: tuple[CorePrices | TilePrices, ...] = ()
 
     @property
     def ideal(self) -> tuple[float, float, float]:

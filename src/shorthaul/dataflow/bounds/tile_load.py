@@ -19,7 +19,6 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.firings import carried_near, channels_together
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.bounds.prices import least_bytes
-from shorthaul.dataflow.bounds.tile_sets import least_of_tile_sets
 from shorthaul.dataflow.model import Application, Channel, Platform, Tile, ticks_for
 
 #: Sums of ticks and bytes above these are left out: work is counted in thousandths, and products need 63 bits.
@@ -42,15 +41,10 @@ def with_tile_loads(
         if least > bounds.period.value:
             proof = f"wherever {name} is, its core or the crossbar of its tile is busy for {least} ticks"
             bounds = dataclasses.replace(bounds, period=Bound("period", least, "tile of one actor", proof))
-    part = search.part(tuning.ALL_TILES_SHARE)
-    least = least_of_all_tiles(application, platform, strategy, part) if any(carried.values()) else 0
+    least = least_of_all_tiles(application, platform, strategy, search) if any(carried.values()) else 0
     if least > bounds.period.value:
         proof = f"wherever actors are, a core or the crossbar of a tile is busy for {least} ticks"
         bounds = dataclasses.replace(bounds, period=Bound("period", least, "all tiles", proof))
-    least = least_of_tile_sets(application, platform, int(bounds.period.value), search)
-    if least > bounds.period.value:
-        proof = f"no sets of actors in tiles let crossbars and the network carry all tokens in {least - 1} ticks"
-        bounds = dataclasses.replace(bounds, period=Bound("period", least, "sets of actors in tiles", proof))
     least = int(bounds.period.value)
     curve = tuple((cost, max(known, least)) for cost, known in bounds.period_at_cost)
     return dataclasses.replace(bounds, period_at_cost=curve)

@@ -1,18 +1,18 @@
-"""The least period with which the network and the crossbars of all tiles carry what actors share.
+"""The least period with which cores, crossbars and the network together execute actors and carry what these share.
 
 A column is a set of actors in a tile, and of buffers in its memories, whose accesses its crossbar carries in a period.
-Every actor is in one column, every buffer in one at most, and the buffers that cores hold fit the memories of all
-cores; what crosses the network takes no longer than the period (Gilmore and Gomory's program for cutting stock). Any
-prices of actors, buffers and bytes bound that from below, as soon as the cheapest column is known. That is found by
-dynamic programming along an order of the actors: only of those with neighbours on both sides it matters whether they
-are in the tile (Bodlaender, *A tourist guide through treewidth*, 1993).
+Every actor is in one column, every buffer in one at most; buffers fit the memories, of which cores of a core cost have
+some. Accesses cross the network in no more than the period, and work at the costs of cores is no more than cores of
+that cost do (Gilmore and Gomory's program for cutting stock). Any prices of all that bound the period from below, as
+soon as the cheapest column is known, which :mod:`tile_sets_kernels` finds along an elimination order of the actors.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -20,16 +20,26 @@ import numpy.typing as npt
 
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.eliminations import best_order
 from shorthaul.dataflow.bounds.firings import channels_together
+from shorthaul.dataflow.bounds.period_at_cost import supply_at
 from shorthaul.dataflow.bounds.prices import least_bytes
-from shorthaul.dataflow.model import Application, Platform, ticks_for
+from shorthaul.dataflow.bounds.tile_sets_kernels import cheapest, fill, force, prepare
+from shorthaul.dataflow.model import Application, Channel, Platform, ticks_for
+from shorthaul.dataflow.plan import TilePrices
 
 IntArray = npt.NDArray[np.int64]
-#: Prices are in parts of a tick, and of so many units of all memories, so that sums of them are exact.
-_PARTS: Final = 16
+#: The longest of what a period is compared with, in parts; prices of a tick are finer by so many bits.
+_PARTS: Final = 2.0**34
+_FINER: Final = 20
+#: All memories in whole units, the dearest core's cost for sums of work, and more than one item needs to cost.
 _UNITS: Final = 2**14
-#: More than any sum of prices that is looked at, and twice that in 64 bits.
-_NEVER: Final = 2**60
+_COST_UNITS: Final = 1000
+_DEAR: Final = 2**48
+#: Sums of ticks, and of work, up to which products with prices are no trouble.
+_MOST_SUM: Final = 2**43
+#: By how much there is more than floating-point numbers say; the check of a proof takes half as much.
+_MARGIN: Final = Fraction(2, 10**9)
 #: Ways to treat a buffer with one or both of its actors in the tile: elsewhere, in the tile, in the memory of a core.
 _AWAY, _INSIDE, _LOCAL = range(3)
 
@@ -38,6 +48,7 @@ _AWAY, _INSIDE, _LOCAL = range(3)
 class _Buffer:
     """A buffer that two actors share: ticks of an access in its tile and across the network, size, room in cores."""
 
+    name: str
     ends: tuple[int, int]
     near: int
     far: int
@@ -54,60 +65,52 @@ class _Tie:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """An actor comes in (``item`` is its number), one goes out, or a buffer or tie is looked at.
+class _Room:
+    """What there is at a core cost: tiles, units in memories of cores and in all, and work in a period."""
 
-    ``front`` holds the actors that matter then, and ``at`` the places in it of those concerned.
-    """
-
-    kind: str
-    item: int
-    front: tuple[int, ...]
-    at: tuple[int, ...]
+    tiles: int
+    core_bytes: int
+    bytes: int
+    work: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Prices:
-    """What an actor earns, a buffer in a tile, a unit in a core and a unit in a tile cost, in parts of a tick.
+    """What an actor earns; what a buffer in a tile, a unit in a core and in all, a tick of the network, and work cost.
 
-    ``tile`` is what one tile more would save.
+    In parts; those of a tick and of work are finer. ``tile`` is what one tile more would save.
     """
 
     actor: IntArray
     buffer: IntArray
     core_byte: int
     byte: int
+    network: int
+    work: int
     tile: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
-    """Actors and buffers of a tile, ticks of the network, units in cores and in all, for a crossbar's period."""
+    """Actors and buffers of a tile, ticks of the network, work, units in cores and in all, for a crossbar's period."""
 
     actors: tuple[int, ...]
     buffers: tuple[int, ...]
     network: int
+    work: int
     core_bytes: int
     bytes: int
     period: int
 
 
-def least_of_tile_sets(application: Application, platform: Platform, low: int, search: Search) -> int:
-    """Return a lower bound on the period of every mapping, ``low`` if none above that was found.
+@dataclass(slots=True)
+class _Ways:
+    """Ticks of the crossbar and of the network, and work, of every item by its actors in the tile less one, and way."""
 
-    It is raised in steps, which find columns for the next ones, then by bisection, while the effort lasts.
-    """
-    sets = TileSets(application, platform)
-    if not sets.applies:
-        return low
-    high = sets.longest
-    while low * (1 + tuning.TILE_SET_PRECISION) + 1 < high and not search.expired():
-        period = int(min(low * (1 + tuning.TILE_SET_STEP) + 1, (low + high) // 2))
-        if sets.excluded(period, search.part(tuning.TILE_SET_SHARE)):
-            low = period + 1
-        else:
-            high = period
-    return low
+    crossbar: IntArray
+    network: IntArray
+    work: IntArray
+    units: IntArray = field(default_factory=lambda: np.zeros((0, 2, 3), np.int64))
 
 
 class TileSets:
@@ -115,199 +118,273 @@ class TileSets:
 
     def __init__(self, application: Application, platform: Platform) -> None:
         multicasts = set(application.multicasts)
-        number = {name: i for i, name in enumerate(a.id for a in application.actors if a.id not in multicasts)}
-        self.count, self.tiles = len(number), len(platform.tiles)
-        core_bytes = sum(core.local_bytes for core in platform.cores)
-        bytes_ = core_bytes + sum(tile.tile_memory_bytes for tile in platform.tiles)
-        unit = max(1, bytes_ // _UNITS)  # buffers are rounded down to such units, and so are their sums
-        self.core_bytes, self.bytes = core_bytes // unit, bytes_ // unit
-        largest = max(core.local_bytes for core in platform.cores)
-        fastest = max(tile.crossbar_bytes_per_s for tile in platform.tiles)
+        actors = [actor for actor in application.actors if actor.id not in multicasts]
+        self.actors = [actor.id for actor in actors]
+        self.platform = platform
+        self.all_core_bytes = sum(core.local_bytes for core in platform.cores)
+        all_bytes = self.all_core_bytes + sum(tile.tile_memory_bytes for tile in platform.tiles)
+        self.unit = max(1, all_bytes // _UNITS)  # buffers are rounded down to such units, and so are their sums
+        costs = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
+        dearest = max(costs.values())
+        self.scale = Fraction(_COST_UNITS) / dearest if dearest > 0 else Fraction(0)
+        rates = {kind: math.floor(cost * self.scale) for kind, cost in costs.items()}
+        self.rate = min(rates.values())
+        least = [min((rates[k] * t for k, t in actor.ticks.items() if k in rates), default=0) for actor in actors]
+        self.work = np.array(least, np.int64)
+        self.own = np.zeros(len(actors), np.int64)
         self.buffers: list[_Buffer] = []
         self.ties: list[_Tie] = []
-        for group in channels_together(application).values():
-            token, size = group[0].token_bytes, least_bytes(group)
-            near, far = (
-                ticks_for(token, speed, application.ticks_per_second)
-                for speed in (fastest, min(fastest, platform.noc_bytes_per_s))
-            )
-            ends = [number[end] for channel in group for end in (channel.src, channel.dst) if end in number]
-            others = [end for end in dict.fromkeys(ends[1:]) if end != ends[0]]
-            if len(group) == 1 and others and size:
-                self.buffers.append(_Buffer((ends[0], others[0]), near, far, size // unit, size <= largest))
-            elif size:  # a token goes once to every tile, whichever multicasts pass it on
-                self.ties += [_Tie((ends[0], end), far // (2 * len(others))) for end in others]
-        self.longest = sum(2 * buffer.far for buffer in self.buffers)
-        self.steps = _steps(self.count, [*self.buffers, *self.ties], len(self.buffers))
-        self.width = max((len(step.front) for step in self.steps), default=0)
+        number = {name: i for i, name in enumerate(self.actors)}
+        for root, group in channels_together(application).items():
+            self._share(application, sorted(group, key=lambda channel: channel.id != root), number)
+        pairs = [(item.ends, 2 * item.far) for item in self.buffers]
+        pairs += [(tie.ends, tie.ticks) for tie in self.ties]
+        self.ends = [ends for ends, _ in pairs]
+        self.incident = np.zeros(len(actors), np.int64)
+        for ends, ticks in pairs:
+            self.incident[[*ends]] += ticks
+        self.ways = self._ways()
         self.columns: list[_Column] = []
-        self.best = self._first()
-        sums = self.longest + 2 * sum(tie.ticks for tie in self.ties) + self.bytes
-        self.applies = len(self.buffers) > 1 and 0 < self.width <= tuning.MOST_TILE_SET_WIDTH and sums < 2**40
+        self.best: _Prices | None = None
+        self.longest = int(self.incident.sum()) + sum(max(actor.ticks.values(), default=0) for actor in actors)
+        sums = self.longest * (self.rate + 1) + int(self.work.sum() + self.own.sum()) + all_bytes // self.unit
+        #: Longer steps from a bound to the next one find no columns for it.
+        self.most_step = tuning.TILE_SET_STEP
+        self.applies = len(self.buffers) > 1 and len(actors) <= tuning.MOST_TILE_SET_ACTORS and sums < _MOST_SUM
+        if self.applies:
+            order = best_order(len(actors), self.ends)
+            most = tuning.MOST_TILE_SET_CELLS
+            self.units = next((n for n in tuning.TILE_SET_UNITS if order.cells * (n + 1) <= most), 0)
+            self.applies = self.units > 0
+        if self.applies:
+            self.order = order
+            self.tables, self.listed = order.tables(self.ends, self.units)
 
-    def _first(self) -> _Prices:
-        """Return prices to start from: with all actors in one tile, a buffer saves a little."""
-        far = np.array([_PARTS * buffer.far for buffer in self.buffers], np.int64)
-        actor = np.zeros(self.count, np.int64)
-        for buffer, ticks in zip(self.buffers, far.tolist(), strict=True):
-            actor[[*buffer.ends]] += ticks // 2
-        return _Prices(actor, far * 9 // 10, 0, 0, 0)
+    def _share(self, application: Application, group: Sequence[Channel], number: dict[str, int]) -> None:
+        """Add what the actors of channels that may share a buffer ask for."""
+        token, size, platform = group[0].token_bytes, least_bytes(group), self.platform
+        largest = max(core.local_bytes for core in platform.cores)
+        fastest = max(tile.crossbar_bytes_per_s for tile in platform.tiles)
+        near, far = (
+            ticks_for(token, speed, application.ticks_per_second)
+            for speed in (fastest, min(fastest, platform.noc_bytes_per_s))
+        )
+        ends = [number[end] for channel in group for end in (channel.src, channel.dst) if end in number]
+        others = [end for end in dict.fromkeys(ends[1:]) if end != ends[0]]
+        if len(group) == 1 and others and size:
+            self.buffers.append(
+                _Buffer(group[0].id, (ends[0], others[0]), near, far, size // self.unit, size <= largest)
+            )
+        elif size:  # a token goes once to every tile, whichever multicasts pass it on
+            self.ties += [_Tie((ends[0], end), far // (2 * len(others))) for end in others]
+            for end in ends if size > largest else ():
+                self.own[end] += near
+                self.work[end] += self.rate * near
 
-    def excluded(self, period: int, search: Search) -> bool:
-        """Return whether it is proven that no mapping has this period or a shorter one."""
-        program = _Program(self)
+    def _ways(self) -> _Ways:
+        """Return what items ask for: buffers first; ticks of the crossbar below 0 where there is no such way."""
+        shape = (len(self.ends), 2, 3)
+        ways = _Ways(np.full(shape, -1, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+        for i, buffer in enumerate(self.buffers):
+            for inside in (1, 2):
+                near, far, others = inside * buffer.near, inside * buffer.far, (2 - inside) * buffer.far
+                ways.crossbar[i, inside - 1] = far, near + others, others if buffer.fits_core else -1
+                ways.network[i, inside - 1, _AWAY] = far
+                ways.work[i, inside - 1] = self.rate * far, self.rate * near, 0
+        for i, tie in enumerate(self.ties, len(self.buffers)):
+            ways.crossbar[i, :, _AWAY] = 0
+            ways.network[i, 0, _AWAY] = tie.ticks
+        return ways
+
+    def room(self, period: int, core_cost: float) -> _Room:
+        """Return what there is at a core cost in a period."""
+        supply = supply_at(self.platform, core_cost)
+        held = min(self.all_core_bytes, math.floor(Fraction(supply.core_bytes) * (1 + _MARGIN)))
+        work = Fraction(core_cost) * self.scale * period * (1 + _MARGIN)
+        return _Room(
+            supply.tiles, held // self.unit, (held + int(supply.tile_bytes)) // self.unit, max(1, math.floor(work))
+        )
+
+    def excluded(self, period: int, core_cost: float, search: Search) -> TilePrices | None:
+        """Return the proof that mappings of ``core_cost`` have a longer period; None if none was found."""
+        room, search = self.room(period, core_cost), search.part(tuning.TILE_SET_PERIOD_SHARE)
         self.columns = [column for column in self.columns if column.period <= period]
-        for column in self.columns:
-            program.add(column)
-        best = -_NEVER
+        program, best = self._program(period, room), -math.inf
+        found: _Prices | None = None
         for _ in range(tuning.MOST_TILE_SET_ROUNDS):
+            if found is not None and program.added > tuning.MOST_TILE_SET_COLUMNS * len(self.actors):
+                self._forget(found)
+                program = self._program(period, room)
             search.spend(program.entries / tuning.PROGRAM_ENTRIES)
-            if search.expired() or not program.solve() or program.cost <= period:
-                return False
+            if search.expired():
+                return None
+            if not program.solve():  # numerical trouble, which another start may avoid
+                program = self._program(period, room)
+                if not program.solve():
+                    return None
+            if program.cost <= 1:
+                return None
             found = program.prices()
             for share in (tuning.TILE_SET_SMOOTHING, 0.0):
-                prices = _between(self.best, found, share)
-                search.spend(self.cells / tuning.TILE_SET_CELLS)
-                value, column = self.cheapest(period, prices)
-                bound = self.bound(value, prices)
-                if bound > period * _PARTS:
-                    return True
-                if bound > best:
-                    best, self.best = bound, prices
-                program.add(column)
-                self.columns.append(column)
-                if self.worth(column, found) < -found.tile:
+                prices = found if self.best is None else _between(self.best, found, share)
+                answer = self.cheapest(period, prices, search)
+                if answer is None:
+                    return None
+                value, columns = answer
+                excess = self.excess(value, prices, room, period)
+                if excess > 0:
+                    return self._document(period, core_cost, prices)
+                if excess > best:
+                    best, self.best = excess, prices
+                worth = [self.worth(column, found) for column in columns]
+                for column, cost in zip(columns, worth, strict=True):
+                    if column is columns[0] or cost < -found.tile:
+                        program.add(column)
+                        self.columns.append(column)
+                if self.best is found or min(worth) < -found.tile:
                     break
-        return False
+        return None
 
-    @property
-    def units(self) -> int:
-        """In how many parts of a period ticks of a crossbar are counted, rounded down."""
-        return tuning.TILE_SET_UNITS[self.width > tuning.MOST_TILE_SET_WIDTH - 4]
+    def _forget(self, prices: _Prices) -> None:
+        """Keep half of the columns, the cheapest ones."""
+        self.columns.sort(key=lambda column: self.worth(column, prices))
+        del self.columns[tuning.MOST_TILE_SET_COLUMNS * len(self.actors) // 2 :]
 
-    @property
-    def cells(self) -> int:
-        """Entries of the tables that are filled for one column."""
-        return sum((self.units + 1) << len(step.front) for step in self.steps)
+    def _program(self, period: int, room: _Room) -> _Program:
+        program = _Program(self, period, room)
+        for column in self.columns:
+            program.add(column)
+        return program
 
-    def bound(self, value: int, prices: _Prices) -> int:
-        """Return what prices prove that the network carries, in parts of a tick, where no column costs less."""
-        held = int(prices.buffer.sum()) + prices.core_byte * self.core_bytes + prices.byte * self.bytes
-        return int(prices.actor.sum()) - held + self.tiles * min(0, value)
+    def excess(self, value: int, prices: _Prices, room: _Room, period: int) -> int:
+        """Return by how much the least that columns cost is above what there is, where none costs less than this."""
+        held = int(prices.buffer.sum()) + prices.core_byte * room.core_bytes + prices.byte * room.bytes
+        spent = (prices.network * period + prices.work * room.work) >> _FINER
+        return int(prices.actor.sum()) - held + room.tiles * min(0, value) - spent
 
-    def worth(self, column: _Column, prices: _Prices) -> int:
-        """Return what a column costs at prices, in parts of a tick."""
-        cost = _PARTS * column.network + prices.core_byte * column.core_bytes + prices.byte * column.bytes
+    def worth(self, column: _Column, prices: _Prices) -> float:
+        """Return what a column costs at prices, in parts, to rounding."""
+        cost = (prices.network * column.network + prices.work * column.work) / 2**_FINER
+        cost += prices.core_byte * column.core_bytes + prices.byte * column.bytes
         return cost + int(prices.buffer[[*column.buffers]].sum()) - int(prices.actor[[*column.actors]].sum())
 
-    def ways(self, buffer: _Buffer, inside: int) -> list[tuple[int, int, int]]:
-        """Return ways to treat a buffer, with one or two actors in the tile: ticks of crossbar and network, which."""
-        others = (2 - inside) * buffer.far
-        ways = [(inside * buffer.far, inside * buffer.far, _AWAY), (inside * buffer.near + others, 0, _INSIDE)]
-        return [*ways, (others, 0, _LOCAL)] if buffer.fits_core else ways
+    def cheapest(self, period: int, prices: _Prices, search: Search) -> tuple[int, list[_Column]] | None:
+        """Return the least that a column costs, in parts, that column first, and others that are cheap.
 
-    def cheapest(self, period: int, prices: _Prices) -> tuple[int, _Column]:
-        """Return the least that a column costs, in parts of a tick, and the column (the empty one costs nothing)."""
-        table = np.zeros(self.units + 1, np.int64)
-        kept: list[npt.NDArray[Any]] = []
-        for step in self.steps:
-            if step.kind == "in":
-                table = np.stack((table, table - prices.actor[step.item]), axis=-2)
-            elif step.kind == "out":
-                without, within = np.take(table, 0, step.at[0]), np.take(table, 1, step.at[0])
-                kept.append(within < without)
-                table = np.minimum(without, within)
-            elif step.kind == "tie":
-                view = np.moveaxis(table, step.at, (0, 1))
-                view[0, 1] += _PARTS * self.ties[step.item].ticks
-                view[1, 0] += _PARTS * self.ties[step.item].ticks
-            else:
-                kept.append(self._choose(np.moveaxis(table, step.at, (0, 1)), step.item, period, prices))
-        return int(table.min()), self._column(kept, int(table.argmin()), period)
+        These have, of the actors that are eliminated last, one more or less. None if the search ends before.
+        """
+        ways, tables, count = self.ways, self.tables, len(self.buffers)
+        cost = _finer(prices.network, ways.network, prices.work, ways.work)
+        cost[:count, :, _INSIDE:] += prices.buffer[:, None, None]
+        size = np.array([buffer.size for buffer in self.buffers], np.int64)[:, None]
+        cost[:count, :, _INSIDE] += size * prices.byte
+        cost[:count, :, _LOCAL] += size * (prices.byte + prices.core_byte)
+        none = ways.crossbar < 0
+        units = np.where(none, self.units + 1, np.minimum(ways.crossbar * self.units // period, self.units + 1))
+        _leave_out_dominated(units, cost, self.units)
+        own = np.minimum(self.own * self.units // period, self.units + 1)
+        earned = _finer(0, self.work, prices.work, self.work) - prices.actor
+        order = np.array(self.order.actors)
+        prepare(tables, units, cost, own[order], earned[order])
+        done, at = tables.steps, 0
+        while at < len(order) and not search.expired():
+            at = fill(tables, at, tuning.TILE_SET_STEPS)
+            search.spend((tables.steps - done) / tuning.TILE_SET_CELLS)
+            done = tables.steps
+        if at < len(order):
+            return None
+        value = cheapest(tables, self.units)
+        columns, chosen = [self._column(period)], np.array(tables.inside)
+        for i in range(len(order) - 1, max(0, len(order) - tuning.TILE_SET_LAST) - 1, -1):
+            force(tables, i, 1 + int(chosen[i]))
+            fill(tables, i, 2**62)
+            if cheapest(tables, self.units) < 2**50:
+                columns.append(self._column(period))
+            force(tables, i, 0)
+        search.spend((tables.steps - done) / tuning.TILE_SET_CELLS)
+        return value, columns
 
-    def _choose(self, view: IntArray, number: int, period: int, prices: _Prices) -> npt.NDArray[np.uint8]:
-        """Add what a buffer costs to a table, by whether its actors are in the tile; return the ways chosen."""
-        chosen = np.zeros((3, *view.shape[2:]), np.uint8)
-        buffer = self.buffers[number]
-        for place, (one, other) in enumerate(((0, 1), (1, 0), (1, 1))):
-            best = np.full(view.shape[2:], _NEVER, np.int64)
-            for ticks, network, way in self.ways(buffer, one + other):
-                units = ticks * self.units // period
-                if units > self.units:
-                    continue
-                cost = _PARTS * network
-                if way != _AWAY:
-                    cost += int(prices.buffer[number]) + buffer.size * prices.byte
-                if way == _LOCAL:
-                    cost += buffer.size * prices.core_byte
-                option = view[one, other][..., : self.units + 1 - units] + cost
-                rest = best[..., units:]
-                np.copyto(chosen[place][..., units:], way, where=option < rest)
-                np.minimum(rest, option, out=rest)
-            view[one, other] = np.minimum(best, _NEVER)
-        return chosen
-
-    def _column(self, kept: list[npt.NDArray[Any]], units: int, period: int) -> _Column:
-        inside = np.zeros(self.count, np.int64)
-        network = core_bytes = size = 0
-        buffers: list[int] = []
-        for step in reversed(self.steps):
-            front = [int(inside[actor]) for actor in step.front]
-            if step.kind == "out":
-                inside[step.item] = kept.pop()[(*front, units)]
-            elif step.kind == "tie":
-                network += self.ties[step.item].ticks * (front[step.at[0]] != front[step.at[1]])
-            elif step.kind == "buffer":
-                chosen, buffer = kept.pop(), self.buffers[step.item]
-                one, other = (front[place] for place in step.at)
-                if not one + other:
-                    continue
-                rest = [bit for place, bit in enumerate(front) if place not in step.at]
-                way = int(chosen[(2 * one + other - 1, *rest, units)])
-                ticks, crossing, _ = next(found for found in self.ways(buffer, one + other) if found[2] == way)
-                units -= ticks * self.units // period
-                network += crossing
-                buffers += [step.item] if way != _AWAY else []
-                size += buffer.size * (way != _AWAY)
-                core_bytes += buffer.size * (way == _LOCAL)
+    def _column(self, period: int) -> _Column:
+        inside = np.zeros(len(self.actors), np.int64)
+        inside[[*self.order.actors]] = self.tables.inside
+        way = np.full(len(self.ends), -1, np.int64)
+        way[self.listed] = self.tables.way
+        items = np.flatnonzero(way >= 0)
+        among = inside[np.array(self.ends)[items]].sum(axis=1) - 1
+        network, work = (int(a[items, among, way[items]].sum()) for a in (self.ways.network, self.ways.work))
+        held = [i for i, buffer in enumerate(self.buffers) if way[i] > _AWAY]
         return _Column(
-            tuple(np.flatnonzero(inside).tolist()), tuple(sorted(buffers)), network, core_bytes, size, period
+            tuple(np.flatnonzero(inside).tolist()),
+            tuple(held),
+            network,
+            work + int(self.work[inside > 0].sum()),
+            sum(self.buffers[i].size for i in held if way[i] == _LOCAL),
+            sum(self.buffers[i].size for i in held),
+            period,
         )
+
+    def _document(self, period: int, core_cost: float, prices: _Prices) -> TilePrices:
+        return {
+            "core_cost": core_cost,
+            "period": period + 1,
+            "crossbar_units": self.units,
+            "actors": {name: int(n) for name, n in zip(self.actors, prices.actor, strict=True) if n},
+            "buffers": {b.name: int(n) for b, n in zip(self.buffers, prices.buffer, strict=True) if n},
+            "core_memory": prices.core_byte,
+            "memory": prices.byte,
+            "network": prices.network,
+            "work": prices.work,
+        }
+
+
+def _finer(network: int, ticks: IntArray, per_work: int, work: IntArray) -> IntArray:
+    """Return what ticks of the network and work cost, rounded down; no more than enough."""
+    exact = (ticks.astype(object) * network >> _FINER) + (work.astype(object) * per_work >> _FINER)
+    return np.asarray(np.minimum(exact, _DEAR), np.int64)
+
+
+def _leave_out_dominated(units: IntArray, cost: IntArray, most: int) -> None:
+    """Let ways that take no fewer ticks than another, and cost no less, take more than there are."""
+    for way, other in ((0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)):
+        is_worse = (units[..., other] <= units[..., way]) & (cost[..., other] <= cost[..., way])
+        units[..., way][is_worse & (units[..., other] <= most)] = most + 1
 
 
 def _between(one: _Prices, other: _Prices, share: float) -> _Prices:
     """Return prices between two: ``share`` of the first, the rest of the other (Wentges)."""
 
-    def mixed(a: Any, b: Any) -> Any:
-        return np.rint(share * a + (1 - share) * b).astype(np.int64)
+    def mixed(name: str) -> Any:
+        return np.rint(share * getattr(one, name) + (1 - share) * getattr(other, name)).astype(np.int64)
 
-    rest = (int(mixed(getattr(one, name), getattr(other, name))) for name in ("core_byte", "byte", "tile"))
-    return _Prices(mixed(one.actor, other.actor), mixed(one.buffer, other.buffer), *rest)
+    rest = (int(mixed(name)) for name in ("core_byte", "byte", "network", "work", "tile"))
+    return _Prices(mixed("actor"), mixed("buffer"), *rest)
 
 
 class _Program:
-    """The linear program: columns of least ticks of the network, and actors in no tile at a high price."""
+    """The linear program: columns of the least share of a period that the network or all work takes."""
 
-    def __init__(self, sets: TileSets) -> None:
+    def __init__(self, sets: TileSets, period: int, room: _Room) -> None:
         from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
 
         self.solver = pywraplp.Solver.CreateSolver("GLOP")
         self.optimal = pywraplp.Solver.OPTIMAL
+        self.period, self.room = period, room
         infinity = self.solver.infinity()
-        self.cover = [self.solver.Constraint(1.0, 1.0) for _ in range(sets.count)]
+        self.cover = [self.solver.Constraint(1.0, 1.0) for _ in sets.actors]
         self.once = [self.solver.Constraint(-infinity, 1.0) for _ in sets.buffers]
-        self.some = self.solver.Constraint(-infinity, float(sets.tiles))
-        self.core_bytes = self.solver.Constraint(-infinity, float(sets.core_bytes))
-        self.bytes = self.solver.Constraint(-infinity, float(sets.bytes))
+        self.some = self.solver.Constraint(-infinity, float(room.tiles))
+        self.core_bytes, self.bytes = (
+            self.solver.Constraint(-infinity, 1.0 if units else 0.0) for units in (room.core_bytes, room.bytes)
+        )
+        self.network, self.work = (self.solver.Constraint(-infinity, 0.0) for _ in range(2))
         self.objective = self.solver.Objective()
         self.added = 0
-        dearest = [0] * sets.count
-        shared = [(buffer.ends, buffer.far) for buffer in sets.buffers] + [(tie.ends, tie.ticks) for tie in sets.ties]
-        for ends, ticks in shared:
-            for end in ends:
-                dearest[end] += 2 * ticks
-        for row, cost in zip(self.cover, dearest, strict=True):
-            row.SetCoefficient(self._variable(2.0 * cost + 1), 1.0)
+        longest = self._variable(1.0)
+        self.network.SetCoefficient(longest, -1.0)
+        self.work.SetCoefficient(longest, -1.0)
+        dearest = tuning.TILE_SET_UNCOVERED * (sets.incident / period + sets.work / room.work) + 1 / len(sets.actors)
+        for row, cost in zip(self.cover, dearest.tolist(), strict=True):
+            row.SetCoefficient(self._variable(cost), 1.0)
 
     def _variable(self, cost: float) -> Any:
         variable = self.solver.NumVar(0.0, self.solver.infinity(), "")
@@ -317,9 +394,15 @@ class _Program:
 
     def add(self, column: _Column) -> None:
         """Let a tile hold a column."""
-        variable = self._variable(float(column.network))
-        for row, amount in ((self.some, 1), (self.core_bytes, column.core_bytes), (self.bytes, column.bytes)):
-            row.SetCoefficient(variable, float(amount))
+        variable = self._variable(0.0)
+        for row, amount in (
+            (self.some, 1.0),
+            (self.core_bytes, column.core_bytes / max(1, self.room.core_bytes)),
+            (self.bytes, column.bytes / max(1, self.room.bytes)),
+            (self.network, column.network / self.period),
+            (self.work, column.work / self.room.work),
+        ):
+            row.SetCoefficient(variable, amount)
         for actor in column.actors:
             self.cover[actor].SetCoefficient(variable, 1.0)
         for buffer in column.buffers:
@@ -328,7 +411,7 @@ class _Program:
     @property
     def entries(self) -> int:
         """Rows times columns."""
-        return self.added * (len(self.cover) + len(self.once) + 3)
+        return self.added * (len(self.cover) + len(self.once) + 5)
 
     def solve(self) -> bool:
         """Return whether the program was solved."""
@@ -336,61 +419,22 @@ class _Program:
 
     @property
     def cost(self) -> float:
-        """Ticks of the network."""
+        """The share of the period that the network or all work takes, and what actors in no tile cost."""
         return float(self.objective.Value())
 
     def prices(self) -> _Prices:
         """Return the prices of the rows."""
-        actor = np.array([row.dual_value() for row in self.cover])
-        buffer = np.array([max(0.0, -row.dual_value()) for row in self.once])
-        rest = (max(0, round(-row.dual_value() * _PARTS)) for row in (self.core_bytes, self.bytes, self.some))
-        return _Prices(np.rint(actor * _PARTS).astype(np.int64), np.rint(buffer * _PARTS).astype(np.int64), *rest)
 
+        def paid(row: Any, per: float = 1.0) -> int:
+            return max(0, round(-float(row.dual_value()) * _PARTS / per))
 
-def _steps(count: int, shared: Sequence[_Buffer | _Tie], buffers: int) -> list[_Step]:
-    """Return the steps through all actors, in the best of some greedy orders; none where there are many actors."""
-    near: list[set[int]] = [set() for _ in range(count)]
-    for one, other in (item.ends for item in shared):
-        near[one].add(other)
-        near[other].add(one)
-    if not 0 < count <= tuning.MOST_TILE_SET_ACTORS:
-        return []
-    firsts = range(0, count, -(-count // tuning.TILE_SET_ORDERS))
-    order = min((_order(near, first) for first in firsts), key=lambda found: found[0])[1]
-    place = {actor: number for number, actor in enumerate(order)}
-    looked: list[list[int]] = [[] for _ in range(count)]
-    for number, item in enumerate(shared):
-        looked[max(place[end] for end in item.ends)].append(number)
-    steps: list[_Step] = []
-    front: list[int] = []
-    for number, actor in enumerate(order):
-        front.append(actor)
-        steps.append(_Step("in", actor, tuple(front), ()))
-        for which in looked[number]:
-            at = tuple(front.index(end) for end in shared[which].ends)
-            kind, own = ("buffer", which) if which < buffers else ("tie", which - buffers)
-            steps.append(_Step(kind, own, tuple(front), at))
-        for old in [old for old in front if all(place[other] <= number for other in near[old])]:
-            at = (front.index(old),)
-            front.remove(old)
-            steps.append(_Step("out", old, tuple(front), at))
-    return steps
-
-
-def _order(near: Sequence[set[int]], first: int) -> tuple[int, list[int]]:
-    """Return how many entries tables have, and the actors from a first one on, each next such that fewest matter."""
-    order: list[int] = []
-    left, cost = set(range(len(near))), 0
-    ahead: dict[int, set[int]] = {}  # per actor that matters, its neighbours that are left
-    actor = first
-    while True:
-        order.append(actor)
-        left.remove(actor)
-        ahead[actor] = near[actor] - {actor}
-        cost += 1 << len(ahead)
-        ahead = {one: rest for one, others in ahead.items() if (rest := others & left)}
-        if not left:
-            return cost, order
-        closing = Counter(other for rest in ahead.values() if len(rest) == 1 for other in rest)
-        more = {one: bool(near[one] & left - {one}) - closing[one] for one in set().union(*ahead.values()) or left}
-        actor = min(more, key=lambda one: (more[one], one))
+        fine = 2.0**-_FINER
+        return _Prices(
+            np.rint(np.array([row.dual_value() for row in self.cover]) * _PARTS).astype(np.int64),
+            np.array([paid(row) for row in self.once], np.int64),
+            paid(self.core_bytes, max(1, self.room.core_bytes)),
+            paid(self.bytes, max(1, self.room.bytes)),
+            paid(self.network, fine * self.period),
+            paid(self.work, fine * self.room.work),
+            paid(self.some),
+        )

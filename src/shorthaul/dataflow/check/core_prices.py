@@ -32,7 +32,7 @@ _OF_CORE: Final = ("core_type", "local_bytes", "crossbar_bytes_per_s")
 
 
 @dataclass(frozen=True, slots=True)
-class _Buffer:
+class SharedBuffer:
     """What shares a buffer if all multicasts are replaced: its first channel, least bytes, and accesses."""
 
     name: str
@@ -49,11 +49,11 @@ def verify_prices(
     prices = _parsed(proof, place)
     multicasts = set(application.multicasts) if strategy != "reference" else set()
     actors = [actor for actor in application.actors if actor.id not in multicasts]
-    buffers = _buffers(application, multicasts, separate=strategy == "reference")
+    buffers = shared_buffers(application, multicasts, separate=strategy == "reference")
     _known(prices["actors"], {actor.id for actor in actors}, f"{place}.actors")
     _known(prices["buffers"], {buffer.name for buffer in buffers}, f"{place}.buffers")
     if strategy == "mrb-always":
-        buffers = [_Buffer(b.name, b.size, b.token_bytes, b.of_actors, 0) for b in buffers]
+        buffers = [SharedBuffer(b.name, b.size, b.token_bytes, b.of_actors, 0) for b in buffers]
     scale = _scale(prices["units_per_core_cost"], f"{place}.units_per_core_cost")
     kinds: dict[tuple[Any, ...], int] = {}
     for tile in platform.tiles:
@@ -80,7 +80,7 @@ def verify_prices(
 
 
 def _earns(
-    application: Application, actors: Sequence[Any], buffers: Sequence[_Buffer], prices: Mapping[str, Any],
+    application: Application, actors: Sequence[Any], buffers: Sequence[SharedBuffer], prices: Mapping[str, Any],
     core: Mapping[str, Any], most: int,
 ) -> bool | None:  # fmt: skip
     """Return whether a set of actors that a core executes in less than the period earns more than ``most``."""
@@ -125,7 +125,7 @@ def _whole(numbers: Any) -> Any:
     return np.fromiter(numbers, np.int64)
 
 
-def _buffers(application: Application, multicasts: set[str], *, separate: bool) -> list[_Buffer]:
+def shared_buffers(application: Application, multicasts: set[str], *, separate: bool) -> list[SharedBuffer]:
     """Return the buffers that are left if all multicasts are replaced, or one for every channel."""
     out: dict[str, list[Channel]] = {}
     for channel in application.channels:
@@ -143,7 +143,7 @@ def _buffers(application: Application, multicasts: set[str], *, separate: bool) 
         passed = sum(end in multicasts for end in ends)
         of_actors = tuple(end for end in ends if end not in multicasts)
         size = tokens * min(member.token_bytes for member in group)
-        found.append(_Buffer(channel.id, size, channel.token_bytes, of_actors, passed))
+        found.append(SharedBuffer(channel.id, size, channel.token_bytes, of_actors, passed))
     return found
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shorthaul.core.check import CheckReport
+from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import expect_kind, load_json
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.bounds.constraints import constrained, constraints_of
 from shorthaul.dataflow.check.core_prices import verify_prices
+from shorthaul.dataflow.check.tile_prices import KEYS, verify_tile_prices
 from shorthaul.dataflow.formats.documents import RESULT_KIND
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.options import STRATEGIES, PlanOptions
@@ -31,12 +32,21 @@ def certified(application: Application, platform: Platform, path: str) -> CheckR
         violations = [
             violation
             for number, proof in enumerate(proofs)
-            for violation in verify_prices(limited, platform, strategy, proof, f"front_bound.proofs[{number}]")
+            for violation in _verified(limited, platform, strategy, proof, f"front_bound.proofs[{number}]")
         ]
         remarks = () if violations else _remarks(bounds, proofs)
     except InputError as error:
         raise error.in_file(path) from None
     return CheckReport(tuple(violations), None, remarks)
+
+
+def _verified(
+    application: Application, platform: Platform, strategy: str, proof: object, place: str
+) -> list[Violation]:
+    """Return what is wrong with a proof by what cores execute, or by what tiles hold."""
+    if isinstance(proof, Mapping) and set(proof) == KEYS:
+        return verify_tile_prices(application, platform, proof, place)
+    return verify_prices(application, platform, strategy, proof, place)
 
 
 def _assumed(document: Mapping[str, Any], application: Application, platform: Platform) -> tuple[str, Application]:

@@ -26,8 +26,8 @@ from shorthaul.dataflow.bounds.constraints import (
     constraints_of,
     refuse_infeasible,
 )
-from shorthaul.dataflow.bounds.core_sets import raised, raised_beside
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, of_complete_front, period_bound
+from shorthaul.dataflow.bounds.raising import raised, raised_beside
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
 from shorthaul.dataflow.exploration.front import by_worth, in_time

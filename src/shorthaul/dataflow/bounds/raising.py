@@ -1,0 +1,133 @@
+"""Bounds raised with effort: by loads of tiles, by sets of actors in tiles and on cores, by CP-SAT's model of loads."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Protocol
+
+from shorthaul.core.amounts import Bound
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.core_sets import CoreContents
+from shorthaul.dataflow.bounds.load_model import refined
+from shorthaul.dataflow.bounds.period import FrontBound
+from shorthaul.dataflow.bounds.tile_load import with_tile_loads
+from shorthaul.dataflow.bounds.tile_sets import TileSets
+from shorthaul.dataflow.model import Application, Platform
+from shorthaul.dataflow.plan import CorePrices, Point, TilePrices
+
+
+class Contents(Protocol):
+    """What cores or tiles can hold of an application."""
+
+    applies: bool
+    longest: int
+    most_step: float
+
+    def excluded(self, period: int, core_cost: float, search: Search) -> CorePrices | TilePrices | None:
+        """Return the proof that mappings of a core cost have a longer period; None if none was found."""
+
+
+def raised(
+    application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search
+) -> FrontBound:  # fmt: skip
+    """Return the bounds that the effort raises, those with proofs first; without one they are left as they are."""
+    if search.is_unlimited:
+        return bounds
+    bounds = with_tile_loads(application, platform, strategy, bounds, search.part(tuning.TILE_SHARE))
+    bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE))
+    contents = CoreContents(application, platform, strategy)
+    bounds = with_sets(contents, bounds, search.part(tuning.CORE_SET_SHARE))
+    return refined(application, platform, strategy, bounds, search)
+
+
+def raised_beside(
+    application: Application, platform: Platform, strategy: str, bounds: FrontBound, points: Sequence[Point],
+    search: Search,
+) -> FrontBound:  # fmt: skip
+    """Return the bounds, raised at the core costs of points, with a share of the effort that these took beside it."""
+    known: dict[float, int] = {}
+    costs = sorted(cost for cost, _ in bounds.period_at_cost)
+    for below, cost in pairwise([-math.inf, *costs]):
+        periods = [point.period for point in points if point.core_cost <= cost]
+        if any(below < point.core_cost <= cost for point in points):
+            known[cost] = min(periods)
+    search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
+    beside = search.beside(tuning.BOUND_SHARE * search.spent())
+    if beside.left() > tuning.LEAST_BOUND_EFFORT:
+        bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
+        bounds = with_tile_sets(application, platform, bounds, beside.part(tuning.TILE_SET_SHARE), known)
+        bounds = with_sets(CoreContents(application, platform, strategy), bounds, beside, known)
+    search.keep_back(0.0)
+    return bounds
+
+
+def with_tile_sets(
+    application: Application, platform: Platform, bounds: FrontBound, search: Search,
+    known: Mapping[float, int] | None = None,
+) -> FrontBound:  # fmt: skip
+    """Return the bounds with least periods that no sets of actors in tiles fall below: of all cores first."""
+    contents = TileSets(application, platform)
+    if not contents.applies or not bounds.period_at_cost:
+        return bounds
+    total = max(cost for cost, _ in bounds.period_at_cost)
+    least = min(known.values()) if known else math.inf
+    part = search.part(tuning.ALL_CORES_SHARE)
+    bounds = with_sets(contents, bounds, part, {total: least})
+    proven = max((proof["period"] for proof in bounds.proofs if proof["core_cost"] == total), default=0)
+    if proven > bounds.period.value:
+        proof = f"no sets of actors in tiles let cores, crossbars and the network do all in {proven - 1} ticks"
+        bounds = dataclasses.replace(bounds, period=Bound("period", proven, "sets of actors in tiles", proof))
+    return with_sets(contents, bounds, search, known)
+
+
+def with_sets(
+    contents: Contents, bounds: FrontBound, search: Search, known: Mapping[float, float] | None = None
+) -> FrontBound:  # fmt: skip
+    """Return the bounds with least periods per core cost that no sets of actors fall below, and the proofs.
+
+    ``known`` holds periods of plans by core cost; other core costs, and bounds close to those, are left as they are.
+    """
+    if not contents.applies:
+        return bounds
+    least = dict(bounds.period_at_cost)
+    left = [cost for cost in least if known is None or cost in known]
+    proofs: dict[float, CorePrices | TilePrices] = {proof["core_cost"]: proof for proof in bounds.proofs}
+    while left and not search.expired():
+        share = 1 / len(left)
+        if known is None:
+            cost, most = max(left), math.inf
+        else:
+            cost = max(left, key=lambda cost: (known[cost] / least[cost], cost))
+            most, share = known[cost], max(share, tuning.WIDEST_GAP_SHARE)
+        left.remove(cost)
+        proof = _highest(contents, cost, least[cost], most, search.part(share))
+        if proof is not None:
+            proofs[cost] = proof
+            least |= {below: max(low, proof["period"]) for below, low in least.items() if below <= cost}
+    kept = [proofs[cost] for cost in sorted(proofs, reverse=True) if least[cost] == proofs[cost]["period"]]
+    return dataclasses.replace(bounds, period_at_cost=tuple(least.items()), proofs=tuple(kept))
+
+
+def _highest(
+    contents: Contents, cost: float, low: int, known: float, search: Search
+) -> CorePrices | TilePrices | None:  # fmt: skip
+    """Return the proof of the highest bound found above ``low``: in steps that double, then by bisection.
+
+    Where a period is known, the first step is a part of the gap to it.
+    """
+    best: CorePrices | TilePrices | None = None
+    step, high = tuning.CORE_SET_STEP, known
+    while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and low <= contents.longest and not search.expired():
+        part = 0.5 if known == math.inf else tuning.GAP_PART
+        period = int(low + part * (high - low) if high < math.inf else low * (1 + step) + 1)
+        period = min(period, int(low * (1 + contents.most_step)) + 1)
+        proof = contents.excluded(period, cost, search)
+        if proof is None:
+            high = period
+        else:
+            best, low, step = proof, period + 1, 2 * step
+    return best

@@ -1,0 +1,236 @@
+"""Proofs of least periods by prices of what tiles hold, verified: no set of actors in a tile costs less than nothing.
+
+Shares no code with bounds. In a mapping of a period every tile holds a set of actors and some buffers, and its crossbar
+carries their accesses. A set earns the prices of its actors and pays for its buffers, their bytes, what it sends over
+the network, and its work at the costs of cores. All sets together earn the prices of all actors, and pay no more than
+there is of buffers, bytes, ticks of the network and work of cores. The cheapest set is found actor by actor along a
+path: a table holds the least cost by which actors that still matter are in the tile, and by parts of the period in
+which the crossbar is busy, rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.check import Violation
+from shorthaul.core.errors import InputError
+from shorthaul.dataflow.check.core_prices import shared_buffers
+from shorthaul.dataflow.model import Application, Platform, ticks_for
+
+IntArray = npt.NDArray[np.int64]
+#: Ticks of the crossbar and of the network, work, and whether the buffer is in the tile, and in a core.
+Way: TypeAlias = tuple[int, int, int, bool, bool]
+KEYS: Final = {
+    "core_cost", "period", "crossbar_units", "actors", "buffers", "core_memory", "memory", "network", "work",
+}  # fmt: skip
+_RULE: Final = "tile-prices"
+#: Prices of ticks and work are in such parts, all memories in so many units, the dearest core costs so much.
+_FINER: Final = 2**20
+_MEMORY_UNITS: Final = 2**14
+_COST_UNITS: Final = 1000
+_MARGIN: Final = Fraction(1, 10**9)
+#: Sums of prices, what one item costs at most, more than all, and the most entries of a table.
+_MOST_SUM: Final = 2**54
+_DEAR: Final = 2**50
+_NEVER: Final = 2**60
+_MOST_ENTRIES: Final = 2**25
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What two actors share: by how many of them are in the tile, the ways to carry it, each with its cost."""
+
+    ends: tuple[int, int]
+    ways: Mapping[int, list[tuple[int, int]]]
+
+
+def verify_tile_prices(application: Application, platform: Platform, proof: object, place: str) -> list[Violation]:
+    """Return what is wrong with one proof of a least period at a core cost; :class:`InputError` if it is none."""
+    prices = _parsed(proof, place)
+    period, units = prices["period"] - 1, prices["crossbar_units"]
+    multicasts = set(application.multicasts)
+    actors = [actor for actor in application.actors if actor.id not in multicasts]
+    for name, known in (("actors", {a.id for a in actors}), ("buffers", {c.id for c in application.channels})):
+        for one in prices[name]:
+            if one not in known:
+                raise InputError("is not of this application", place=f"{place}.{name}", value=one)
+    costs = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
+    scale = Fraction(_COST_UNITS) / max(costs.values()) if max(costs.values()) > 0 else Fraction(0)
+    rates = {kind: math.floor(cost * scale) for kind, cost in costs.items()}
+    work = [min((rates[kind] * t for kind, t in a.ticks.items() if kind in rates), default=0) for a in actors]
+    number = {actor.id: i for i, actor in enumerate(actors)}
+    all_bytes = sum(core.local_bytes for core in platform.cores) + sum(t.tile_memory_bytes for t in platform.tiles)
+    unit = max(1, all_bytes // _MEMORY_UNITS)
+    items, own, paid = _shared(application, platform, prices, number, (min(rates.values()), unit))
+    earned = [prices["actors"].get(a.id, 0) for a in actors]
+    rate = min(rates.values())
+    cost = [_cost(prices, 0, work[i] + rate * own[i]) - earned[i] for i in range(len(actors))]
+    least = _least(items, [ticks * units // period for ticks in own], cost, units)
+    if least is None:
+        return [Violation(_RULE, place, "that no set of actors costs less was not decided: too many matter at once")]
+    tiles, core_bytes, room = _room(platform, Fraction(prices["core_cost"]) * (1 + _MARGIN))
+    budget = Fraction(prices["core_cost"]) * scale * period * (1 + _MARGIN)
+    spent = (prices["network"] * period + prices["work"] * math.floor(budget)) // _FINER
+    held = paid + prices["core_memory"] * (core_bytes // unit) + prices["memory"] * (room // unit)
+    excess = sum(earned) - held + tiles * min(0, least) - spent
+    if excess > 0:
+        return []
+    message = f"sets of actors in tiles may have a period of {period} at a core cost of {prices['core_cost']:g}"
+    return [Violation(_RULE, place, message, 0.0, float(excess))]
+
+
+def _shared(
+    application: Application, platform: Platform, prices: Mapping[str, Any], number: Mapping[str, int],
+    rate_and_unit: tuple[int, int],
+) -> tuple[list[_Item], list[int], int]:  # fmt: skip
+    """Return what pairs of actors share, ticks that an actor's own accesses take, and the prices of all buffers."""
+    rate, unit = rate_and_unit
+    period, units = prices["period"] - 1, prices["crossbar_units"]
+    largest = max(core.local_bytes for core in platform.cores)
+    fastest = max(tile.crossbar_bytes_per_s for tile in platform.tiles)
+    items, own, paid = [], [0] * len(number), 0
+
+    def priced(ways: Sequence[Way], price: int, size: int) -> list[tuple[int, int]]:
+        found = []
+        for crossbar, network, work, in_tile, in_core in ways:
+            cost = _cost(prices, network, work) + in_tile * (price + size * prices["memory"])
+            found.append((crossbar * units // period, min(_DEAR, cost + in_core * size * prices["core_memory"])))
+        return found
+
+    for buffer in shared_buffers(application, set(application.multicasts), separate=False):
+        near, far = (
+            ticks_for(buffer.token_bytes, speed, application.ticks_per_second)
+            for speed in (fastest, min(fastest, platform.noc_bytes_per_s))
+        )
+        ends = [number[end] for end in buffer.of_actors]
+        others = [end for end in dict.fromkeys(ends) if end != ends[0]]
+        if not buffer.size:
+            continue
+        if others and not buffer.of_multicasts and len(ends) == 2:
+            price, size = prices["buffers"].get(buffer.name, 0), buffer.size // unit
+            paid += price
+            ways: dict[int, list[tuple[int, int]]] = {}
+            for inside, beside in ((1, far), (2, 0)):
+                choices: list[Way] = [
+                    (inside * far, inside * far, rate * inside * far, False, False),
+                    (inside * near + beside, 0, rate * inside * near, True, False),
+                ]
+                if buffer.size <= largest:
+                    choices.append((beside, 0, 0, True, True))
+                ways[inside] = priced(choices, price, size)
+            items.append(_Item((ends[0], others[0]), ways))
+            continue
+        for end in others:
+            ticks = far // (2 * len(others))
+            items.append(_Item((ends[0], end), {1: priced([(0, ticks, 0, False, False)], 0, 0), 2: [(0, 0)]}))
+        for end in ends if buffer.size > largest else ():
+            own[end] += near
+    return items, own, paid
+
+
+def _cost(prices: Mapping[str, Any], network: int, work: int) -> int:
+    """Return what ticks of the network and work cost, each rounded down."""
+    return min(_DEAR, int(prices["network"] * network // _FINER + prices["work"] * work // _FINER))
+
+
+def _room(platform: Platform, budget: Fraction) -> tuple[int, int, int]:
+    """Return how many tiles cores of a cost are in, the most bytes in their memories, and with those of tiles."""
+    price = {core.id: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
+    tiles, left = 0, budget
+    for cheapest in sorted(min(price[core.id] for core in tile.cores) for tile in platform.tiles if tile.cores):
+        left -= cheapest
+        tiles += left >= 0
+    held, left = Fraction(0), budget
+    holding = [core for core in platform.cores if core.local_bytes]
+    for core in sorted(holding, key=lambda core: price[core.id] / core.local_bytes):
+        part = Fraction(1) if price[core.id] <= left else left / price[core.id]
+        held += part * core.local_bytes
+        left -= part * price[core.id]
+    memories = sorted((tile.tile_memory_bytes for tile in platform.tiles), reverse=True)[: max(1, tiles)]
+    return max(1, tiles), math.floor(held), math.floor(held) + sum(memories)
+
+
+def _least(items: Sequence[_Item], own: Sequence[int], cost: Sequence[int], units: int) -> int | None:
+    """Return the least cost of a set of actors; None where too many matter at once."""
+    near: list[set[int]] = [set() for _ in own]
+    for item in items:
+        near[item.ends[0]].add(item.ends[1])
+        near[item.ends[1]].add(item.ends[0])
+    order = min((_path(near, first) for first in range(len(near))), key=lambda found: found[0])[1]
+    place = {actor: i for i, actor in enumerate(order)}
+    front: list[int] = []
+    table = np.zeros(units + 1, np.int64)
+    for i, actor in enumerate(order):
+        if 2 * table.size > _MOST_ENTRIES:
+            return None
+        here = np.full_like(table, _NEVER)
+        if own[actor] <= units:
+            here[..., own[actor] :] = table[..., : units + 1 - own[actor]] + cost[actor]
+        table = np.stack((table, here), axis=-2)
+        front.append(actor)
+        for item in items:
+            if max(place[end] for end in item.ends) == i:
+                _carry(np.moveaxis(table, [front.index(end) for end in item.ends], (0, 1)), item, units)
+        for old in [old for old in front if all(place[other] <= i for other in near[old])]:
+            table = table.min(axis=front.index(old))
+            front.remove(old)
+    return int(table.min())
+
+
+def _carry(view: IntArray, item: _Item, units: int) -> None:
+    """Add the cheapest way to carry an item to the costs of all sets that hold one of its actors, or both."""
+    for one, other in ((0, 1), (1, 0), (1, 1)):
+        best = np.full(view.shape[2:], _NEVER, np.int64)
+        for ticks, cost in item.ways[one + other]:
+            if ticks <= units:
+                rest = best[..., ticks:]
+                np.minimum(rest, view[one, other][..., : units + 1 - ticks] + cost, out=rest)
+        view[one, other] = best
+
+
+def _path(near: Sequence[set[int]], first: int) -> tuple[int, list[int]]:
+    """Return how many entries tables have, and the actors from a first one on, each next such that fewest matter."""
+    order: list[int] = []
+    left, entries = set(range(len(near))), 0
+    ahead: dict[int, set[int]] = {}  # per actor that matters, its neighbours that are left
+    actor = first
+    while True:
+        order.append(actor)
+        left.remove(actor)
+        ahead[actor] = near[actor] - {actor}
+        entries += 1 << len(ahead)
+        ahead = {one: rest for one, others in ahead.items() if (rest := others & left)}
+        if not left:
+            return entries, order
+        closing = Counter(other for rest in ahead.values() if len(rest) == 1 for other in rest)
+        more = {one: bool(near[one] & left - {one}) - closing[one] for one in set().union(*ahead.values()) or left}
+        actor = min(more, key=lambda one: (more[one], one))
+
+
+def _parsed(proof: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(proof, Mapping) or set(proof) != KEYS:
+        raise InputError("is no proof by prices of tiles", place=place, allowed=", ".join(sorted(KEYS)))
+    cost = proof["core_cost"]
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost <= 1e18:
+        raise InputError("is no core cost", place=f"{place}.core_cost", value=cost)
+    for name, low, high in (
+        ("period", 2, 2**40), ("crossbar_units", 1, 1024), ("core_memory", 0, 2**40), ("memory", 0, 2**40),
+        ("network", 0, 2**60), ("work", 0, 2**60),
+    ):  # fmt: skip
+        if type(proof[name]) is not int or not low <= proof[name] <= high:
+            raise InputError("is no such number", place=f"{place}.{name}", allowed=f"{low} to {high}")
+    for name, least in (("actors", -_MOST_SUM), ("buffers", 0)):
+        numbers = proof[name].values() if isinstance(proof[name], Mapping) else [None]
+        if not all(type(number) is int and number >= least for number in numbers):
+            raise InputError("are not prices by name", place=f"{place}.{name}", allowed="whole numbers")
+        if sum(map(abs, numbers)) > _MOST_SUM:
+            raise InputError("are too large together", place=f"{place}.{name}", allowed=f"up to {_MOST_SUM}")
+    return proof
