@@ -60,6 +60,24 @@ def test_a_command_that_goes_on_ends() -> None:
     assert done.returncode == 4 or "MemoryError" in done.stderr
 
 
+def test_a_limit_that_nobody_gave_grows_with_what_is_free() -> None:
+    """A search that begins while others hold the memory goes on once they have given it back."""
+    done = ended(
+        "from shorthaul.core.searching import memory\n"
+        "free = memory.free_bytes\n"
+        "memory.free_bytes = lambda: 40_000_000\n"
+        "search = Search()\n"
+        "with limited(None, end), search:\n"
+        "    memory.free_bytes = free\n"
+        "    for _ in range(16):\n"
+        "        hold()\n"
+        "    time.sleep(0.3)\n"
+        "    assert not search.expired()\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "is reached" not in done.stderr
+
+
 @pytest.mark.parametrize("text", ["", "much", "0", "-3G", "4 potatoes", "1e400", "nan"])
 def test_what_is_no_amount_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is no amount of memory"):

@@ -371,6 +371,8 @@ def _made_for(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield moments.sub_bound(found)
     for strip in strips.strips(flow, sizes):
         yield strips.sub_bound(strip, flow)
+    for between in single_events.phases_of_single_events(flow, every_other=True):
+        yield phases.sub_bound(between, flow)
 
 
 def _pool(

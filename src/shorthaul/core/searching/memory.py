@@ -150,6 +150,11 @@ def _available() -> int | None:
     return None
 
 
+def _whole() -> int:
+    """Return the memory of the machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def _free_in_groups() -> Iterator[int]:
     """Yield what is free in each control group that this process is in, with those above it: of version 2 and 1."""
     with contextlib.suppress(OSError):
@@ -178,11 +183,13 @@ class Watch:
 
     At nine tenths of it the searches end with their best. At the limit itself :class:`MemoryError` is raised in the
     main thread, so that what it holds is freed and what was kept is the answer. Beyond that the command ends at once:
-    ``end`` is called.
+    ``end`` is called. A limit that nobody gave (``is_free``) is most of what was free at first: it is raised where more
+    is free by then, so that no answer depends on what others held when the command began.
     """
 
-    def __init__(self, limit: int, end: Callable[[str], None]) -> None:
+    def __init__(self, limit: int, end: Callable[[str], None], *, is_free: bool = False) -> None:
         self.limit = limit
+        self._is_free = is_free
         self._end = end
         self._over = threading.Event()
         self._main = threading.get_ident()
@@ -210,6 +217,8 @@ class Watch:
             self._others = _of_others()
             self._next_look = now + max(0.25, 20 * (time.monotonic() - now))
         used = _resident(os.getpid()) + self._others
+        if used >= _SEARCHES * self.limit and self._is_free:
+            self.limit = max(self.limit, used + int(_MOST_OF_FREE * (free_bytes() or 0)))
         if used < _SEARCHES * self.limit:
             return
         if not self._is_told:
@@ -266,8 +275,8 @@ def limited(text: str | None, end: Callable[[str], None] | None = None) -> Itera
     _ACTIVE.append(limit)
     try:
         with (
-            refusing_beyond(limit) if end is not None else contextlib.nullcontext(),
-            Watch(limit, end or (lambda _: None)),
+            refusing_beyond(limit if text is not None else _whole()) if end is not None else contextlib.nullcontext(),
+            Watch(limit, end or (lambda _: None), is_free=text is None),
         ):
             yield
     finally:

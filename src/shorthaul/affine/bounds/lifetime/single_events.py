@@ -2,7 +2,9 @@
 
 In x = A x every sum of a step needs all values of the step before, and all of these together need all of A. So all of A
 is read between one vertex of step t and one of step t + 2, the first or the last of their loops: the lemma on phases
-with one event in each step, where events of all lines would share what they read, and not add up.
+with one event in each step, where events of all lines would share what they read, and not add up. Half of the intervals
+of two steps count, or every other one and what is read after the last of them: up to one more, in formulas with floors,
+so made for given sizes.
 """
 
 from __future__ import annotations
@@ -12,8 +14,16 @@ from dataclasses import replace
 
 import islpy as isl
 
-from shorthaul.affine.bounds.lifetime.phases import Phases, adding_up, between_events, events_of, phase_of
-from shorthaul.affine.bounds.lifetime.wavefront import Reachability
+from shorthaul.affine.bounds.lifetime.phases import (
+    Phase,
+    Phases,
+    adding_up,
+    between_events,
+    counted,
+    events_of,
+    phase_of,
+)
+from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of
 from shorthaul.affine.effort import within
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import FURTHER_COMPOSITIONS, MOST_PHASE_LOOPS, PHASE_OPERATIONS
@@ -21,8 +31,11 @@ from shorthaul.affine.tuning import FURTHER_COMPOSITIONS, MOST_PHASE_LOOPS, PHAS
 _SET = isl.dim_type.set
 
 
-def phases_of_single_events(flow: DataFlow) -> Iterator[Phases]:
-    """Yield the arguments of every statement with loops inside of the one that counts the steps."""
+def phases_of_single_events(flow: DataFlow, *, every_other: bool = False) -> Iterator[Phases]:
+    """Yield the arguments of every statement with loops inside of the one that counts the steps.
+
+    ``every_other``: only those on every other interval of two steps.
+    """
     reach = Reachability.of(flow)
     statements = flow.program.statements
     # Where no reference leads from one value to several readers (stencils), steps need little of those before.
@@ -35,22 +48,65 @@ def phases_of_single_events(flow: DataFlow) -> Iterator[Phases]:
             continue
         for axis in range(width):
             if any(at != free for at in range(axis + 1, width)):
-                yield from within(PHASE_OPERATIONS, _of_statement(flow, reach, statement.name, domain, axis))
+                yield from within(
+                    PHASE_OPERATIONS, _of_statement(flow, reach, (statement.name, domain), axis, every_other)
+                )
 
 
-def _of_statement(flow: DataFlow, reach: Reachability, name: str, domain: isl.UnionSet, axis: int) -> Iterator[Phases]:
+def _of_statement(
+    flow: DataFlow, reach: Reachability, vertices: tuple[str, isl.UnionSet], axis: int, every_other: bool
+) -> Iterator[Phases]:
+    name, domain = vertices
     for events in _single(name, domain, axis):
         exists = reach.ancestors(name, events, steps=FURTHER_COMPOSITIONS)
-        for length in (1, 2):
+        for length in (2,) if every_other else (1, 2):
             pairs = _apart(name, events, axis, length).intersect(exists.reverse())
             if pairs.is_empty():
                 continue
-            same = pairs.domain().identity()
             between = between_events(flow, reach, pairs, FURTHER_COMPOSITIONS)
-            kind = phase_of(reach, same, pairs, exists, between)
-            kinds = [] if kind is None else [replace(kind, times=length)]
-            if kinds := adding_up(reach, kinds, pairs, exists, axis, range(axis)):
-                yield Phases((name,), tuple(kinds), axis)
+            for some in _every_other(pairs, axis) if every_other else (pairs,):
+                kind = phase_of(reach, some.domain().identity(), some, exists, between.intersect_domain(some.domain()))
+                kinds = [] if kind is None else [replace(kind, times=1 if every_other else length)]
+                if kinds := adding_up(reach, kinds, some, exists, axis, range(axis)):
+                    rest = _after_last(reach, some, exists, axis) if every_other else None
+                    yield Phases((name,), (*kinds, *([] if rest is None else [rest])), axis)
+
+
+def _every_other(pairs: isl.UnionMap, axis: int) -> Iterator[isl.UnionMap]:
+    """Yield the pairs that begin at steps of even number, and those at odd ones."""
+    events = pairs.domain().get_set_list().get_at(0)
+    x = [f"x{at}" for at in range(events.dim(_SET))]
+    for rest in (0, 1):
+        text = f"{{ {events.get_tuple_name()}[{', '.join(x)}] : x{axis} mod 2 = {rest} }}"
+        yield pairs.intersect_domain(isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, text))
+
+
+def _after_last(reach: Reachability, pairs: isl.UnionMap, exists: isl.UnionMap, axis: int) -> Phase | None:
+    """Return what is read after the last of some intervals, which follow one another along ``axis``."""
+    last = pairs.range().subtract(pairs.domain())
+    (name,) = names_of(last)
+    _, later = next(iter(reach.further_descendants(name)), ("", last.identity()))
+    later, known = later.intersect_domain(last), exists.intersect_domain(last)
+    ends = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    for item in reach.references(later.range()):
+        ends = ends.union(later.apply_range(item).intersect(known))
+    if ends.is_empty():
+        return None
+    same = last.identity()
+    rests_on = {
+        "begins": str(same.intersect_domain(ends.domain())),
+        "finishes": None,
+        "between": str(later),
+        "paths": [{"ends": str(same.apply_range(ends)), "levels": []}],
+    }
+    width = last.get_set_list().get_at(0).dim(_SET)
+    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
+    where = " and ".join([*(f"x{at} = y{at}" for at in range(axis)), f"y{axis} < x{axis}"])
+    order = isl.UnionMap.read_from_str(
+        isl.DEFAULT_CONTEXT, f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {where} }}"
+    )
+    order = order.intersect_domain(last).intersect_range(pairs.domain())
+    return counted(reach, Phase(same, ends, ends, known, rests_on, last=True, order=order))
 
 
 def _single(name: str, domain: isl.UnionSet, axis: int) -> Iterator[isl.UnionSet]:
