@@ -346,6 +346,13 @@ READERS = (
     ),
     Reader("parents", ".npy", mutate_array, parents, case_of("spatial")),
     Reader("parents as text", ".txt", mutate_text, texts("-1\n0\n0\n1\n", suffix=".txt"), case_of("spatial")),
+    Reader(
+        "tree as a table",
+        ".csv",
+        mutate_text,
+        texts("id,parent,length\na,b,1\nb,r,0.5\nc,r,\n", suffix=".csv"),
+        case_of("spatial"),
+    ),
     Reader("tree archive", ".npz", mutate_archive, tree_archive, case_of("spatial")),
     Reader("layout", ".json", mutate_json, of_plan("spatial", ".json"), checked("spatial", SPATIAL)),
     Reader("layout columns", ".npz", mutate_archive, of_plan("spatial", ".npz"), checked("spatial", SPATIAL)),

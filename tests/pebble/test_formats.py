@@ -295,7 +295,7 @@ def test_attributes_of_all_nodes_in_dot() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("how", ["graphml", "gml", "edgelist", "node-link"])
+@pytest.mark.parametrize("how", ["graphml", "gml", "edgelist", "node-link", "adjacency"])
 def test_graphs_that_networkx_writes(how: str, seed: int, tmp_path: Path) -> None:
     import networkx as nx
 
@@ -303,8 +303,10 @@ def test_graphs_that_networkx_writes(how: str, seed: int, tmp_path: Path) -> Non
     graph = nx.DiGraph((f"n{a}", f"n{b}") for b in range(1, 30) for a in {int(rng.integers(b)), int(rng.integers(b))})
     if how != "edgelist":
         nx.set_node_attributes(graph, {node: int(rng.integers(1, 9)) for node in graph}, "weight")
-    path = tmp_path / f"graph.{how if how != 'node-link' else 'json'}"
-    if how == "node-link":
+    path = tmp_path / f"graph.{how if how not in {'node-link', 'adjacency'} else 'json'}"
+    if how == "adjacency":
+        path.write_text(json.dumps(nx.adjacency_data(graph)))
+    elif how == "node-link":
         path.write_text(json.dumps(nx.node_link_data(graph, edges="links" if seed else "edges")))
     elif how == "edgelist":
         nx.write_edgelist(graph, path, data=False)
@@ -317,6 +319,11 @@ def test_graphs_that_networkx_writes(how: str, seed: int, tmp_path: Path) -> Non
         assert {v: int(w) for v, w in zip(cdag.ids, cdag.weights, strict=True)} == {
             v: graph.nodes[v].get("weight", 1) for v in graph
         }
+
+
+def test_nodes_without_edges_are_told_what_is_missing() -> None:
+    with pytest.raises(InputError, match="has nodes, but no edges"):
+        cdag_from_document({"nodes": [{"id": 1}], "arcs": []})
 
 
 def test_sizes_under_either_name() -> None:

@@ -143,6 +143,31 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
     assert tree_from_file(Path("t.nwk"), b"((a)b,c);").n == 4
 
 
+TABLES = {
+    "id\tparent_id\n9606\t9605\n# no row\n9605\t207598\n10\t207598\n": (
+        [1, 3, 3, -1],
+        ["9606", "9605", "10", "207598"],
+    ),
+    'Parent; name\nNA;r\n"r";"a; b"\n': ([-1, 0], ["r", "a; b"]),
+    "name parent length\nr r 0\nx r 2\n": ([-1, 0], ["r", "x"]),
+    "parent\n-1\n0\n0\n": ([-1, 0, 0], None),
+}
+
+
+@pytest.mark.parametrize("text", TABLES)
+def test_tables_with_names_of_columns(text: str) -> None:
+    tree = tree_from_file(Path("tree.csv"), text.encode())
+    assert (tree.parent.tolist(), tree.labels and tree.labels.names()) == TABLES[text]
+
+
+def test_lengths_in_tables() -> None:
+    tree = tree_from_file(Path("tree.tsv"), b"length\tname\tparent\n2\ta\tr\n\tb\ta\n")
+    assert tree.labels is not None
+    assert tree.labels.lengths()[0] == 2
+    assert np.isnan(tree.labels.lengths()[1:]).all()
+    assert newick_from_tree(tree) == b"(('b')'a':2)'r';\n"
+
+
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
@@ -154,6 +179,11 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
         ("t.txt", b"-1\nzero\n", "line 2"),
         ("t.txt", b"-1\n7\n", "parent[1]: is no vertex"),
         ("t.nwk", b"(\xff", "never closed"),
+        ("t.csv", b"id,parent\na,r\na,q\n", "line 3: has a second row"),
+        ("t.csv", b"id,parent\na\n", "line 2: has another number of cells"),
+        ("t.csv", b"id,parent\n,r\n", "line 2: is a vertex without a name"),
+        ("t.csv", b"parent\n-1\n7\n", "line 3: is no vertex"),
+        ("t.csv", b"id,parent,length\na,r,x\n", "line 2: is no branch length"),
     ],
 )
 def test_wrong_files(name: str, data: bytes, says: str) -> None:

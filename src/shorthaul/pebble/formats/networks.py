@@ -42,9 +42,15 @@ def _edges(text: str) -> list[str]:
 
 
 def from_node_link(document: dict[str, Any], *, file: str | Path | None = None) -> Cdag:
-    """Return the CDAG of a node-link document, as ``networkx.node_link_data`` makes it (``edges`` or ``links``)."""
-    edges = "edges" if "edges" in document else "links"
-    return _converted(lambda nx: nx.node_link_graph({"directed": True, **document}, edges=edges), file)
+    """Return the CDAG of a document that ``networkx`` made: node-link (``edges`` or ``links``) or ``adjacency``."""
+    directed = {"directed": True, **document}
+    if "adjacency" in document:
+        return _converted(lambda nx: nx.adjacency_graph(directed), file)
+    edges = next((key for key in ("edges", "links") if key in document), None)
+    if edges is None:
+        cure = "write networkx.node_link_data(graph), or give the document its kind, 'shorthaul/cdag'"
+        raise InputError("has nodes, but no edges", file=file, allowed="edges, links or adjacency", cure=cure)
+    return _converted(lambda nx: nx.node_link_graph(directed, edges=edges), file)
 
 
 def _converted(read: Callable[[Any], Any], file: str | Path | None) -> Cdag:

@@ -23,6 +23,7 @@ from shorthaul.spatial.formats import newick_constants as problems
 from shorthaul.spatial.formats.estimators import SUFFIXES, tree_from_model
 from shorthaul.spatial.formats.newick_kernels import Reader, parse, write
 from shorthaul.spatial.formats.nexus import is_nexus, newick_of_nexus, renamed
+from shorthaul.spatial.formats.tables import is_table, tree_of_table
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
 from shorthaul.spatial.plan import Layout, VertexTable
 
@@ -46,7 +47,7 @@ _PROBLEMS = {
 
 
 def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Search | None = None) -> Tree:
-    """Return the tree in ``data``: Newick, NEXUS, .npy, .npz, JSON, one parent a line, or a model of scikit-learn.
+    """Return the tree in ``data``: Newick, NEXUS, .npy, .npz, JSON, one parent a line, a table, a scikit-learn model.
 
     The content tells the format, but for a model, which the suffix of ``path`` tells.
 
@@ -64,7 +65,9 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
         newick = path.suffix.lower() in {".nwk", ".newick", ".tree", ".tre"} or _NEWICK_SIGNS & set(head)
         if path.suffix.lower() == ".json" or (head[:1] in {b"{", b"["} and not newick):
             return tree_from_parents(_json_parents(data, search), forest=forest)
-        if head and path.suffix.lower() in {".txt", ".csv", ".parents"} and not newick:
+        if path.suffix.lower() in {".txt", ".csv", ".tsv", ".parents"} and is_table(data):
+            return tree_of_table(data, forest=forest, search=search)
+        if head and path.suffix.lower() in {".txt", ".csv", ".tsv", ".parents"} and not newick:
             return tree_from_parents(_text_parents(data, search), forest=forest)
         return tree_from_newick(data, forest=forest, search=search)
     except InputError as error:
@@ -99,7 +102,7 @@ def _text_parents(data: bytes, search: Search | None) -> npt.NDArray[np.int64]:
         try:
             values.append(int(cell))
         except ValueError:
-            allowed = "one vertex number per line, -1 for the root"
+            allowed = "one vertex number per line, -1 for the root; or a table whose first row names a column parent"
             raise InputError("is not a number", place=f"line {number}", value=cell, allowed=allowed) from None
         if abs(values[-1]) > 2**62:
             raise InputError("is no vertex", place=f"line {number}", value=values[-1])

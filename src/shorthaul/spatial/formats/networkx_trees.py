@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.errors import InputError
-from shorthaul.spatial.model import Labels, Tree, tree_from_parents
+from shorthaul.spatial.formats.tables import labels_of
+from shorthaul.spatial.model import Tree, tree_from_parents
 
 
 def tree_from_networkx(graph: Any, *, forest: bool = False) -> Tree:
@@ -25,8 +26,4 @@ def tree_from_networkx(graph: Any, *, forest: bool = False) -> Tree:
         if parent[number[below]] >= 0:
             raise InputError("has two parents", place=f"node {below!r}", allowed="one edge to every node but the roots")
         parent[number[below]] = number[above]
-    names = ["'" + str(node).replace("'", "''") + "'" for node in graph]
-    ends = np.cumsum([len(name.encode()) for name in names], dtype=np.int64)
-    spans = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1) if names else np.zeros((0, 2), np.int64)
-    text = np.frombuffer("".join(names).encode(), np.uint8)
-    return tree_from_parents(parent, forest=forest, labels=Labels(text, spans, np.zeros((len(names), 2), np.int64)))
+    return tree_from_parents(parent, forest=forest, labels=labels_of([str(node) for node in graph]))
