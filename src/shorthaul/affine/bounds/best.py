@@ -339,7 +339,7 @@ def _with_others(
         return number_at(known.value, sizes), known
 
     least = max(sum(max(0.0, number_at(parts[at].value, sizes)) for at in item) for item in sums)
-    made = [] if graph.only_events else until_out_of_effort(map(worth, _made_for(flow, sizes)))
+    made = [] if graph.only_events else until_out_of_effort(map(worth, _made_for(flow, sizes, argued.pool)))
     chosen = combined_at(argued.pool, made, flow, sizes, exact, times, (LEAST_GAIN - 1) * least)
     if sum(value for value, _ in chosen) <= LEAST_GAIN * least:
         return []
@@ -351,8 +351,11 @@ def _with_others(
     return [tuple(sorted(places))]
 
 
-def _made_for(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
-    """Yield the arguments that are made for sizes only: inside of boxes, on finished sums, between moments."""
+def _made_for(flow: DataFlow, sizes: Mapping[str, int], known: Sequence[Candidate | Fixed]) -> Iterator[SubBound]:
+    """Yield the arguments that are made for sizes only: inside of boxes, on finished sums, between moments.
+
+    ``known`` are those for all sizes.
+    """
     for stencil in boxed_stencils(flow):
         general = stencil_levels.sub_bound(stencil, flow, balanced=True)
         yield (general.tuned and general.tuned(sizes)) or general
@@ -371,8 +374,10 @@ def _made_for(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield moments.sub_bound(found)
     for strip in strips.strips(flow, sizes):
         yield strips.sub_bound(strip, flow)
-    for between in single_events.phases_of_single_events(flow, every_other=True):
-        yield phases.sub_bound(between, flow)
+    halves = (one for item in known if isinstance(item, Fixed) and isinstance(one := item.item, phases.Phases))
+    if any(item.doubled and item.at({**sizes}) > 0 for item in halves):
+        for between in single_events.phases_of_single_events(flow, every_other=True):
+            yield phases.sub_bound(between, flow)
 
 
 def _pool(
