@@ -47,10 +47,12 @@ CORE_SET_TOLERANCE = 0.005
 MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.4, 2e4
 #: Actors whose cores count in the model of all tiles: with all of them it is rarely solved.
 MOST_CORES_LOADED = 4
-#: What tiles hold together: most actors, how many orders of these are tried, parts of a period in which ticks of
-#: crossbars are counted (fewer where tables get larger than so many entries), how much of the best prices so far stays
-#: in the next ones, what an actor in no tile costs over its share, and most linear programs for one period.
-MOST_TILE_SET_ACTORS, TILE_SET_ORDERS, TILE_SET_UNITS, MOST_TILE_SET_CELLS = 100, 4, (64, 32, 16), 2**22
+#: What tiles hold together: most actors, how many orders of these are tried, and in how many parts of a period ticks of
+#: crossbars are counted where tables have no more than so many entries (20 actors: 7,216 with 64, 7,418 with 128, 7,518
+#: with 256). How much of the best prices so far stays in the next ones, what an actor in no tile costs over its share,
+#: and most linear programs for one period.
+MOST_TILE_SET_ACTORS, TILE_SET_ORDERS = 100, 4
+TILE_SET_UNITS = ((256, 2**19), (128, 2**19), (64, 2**22), (32, 2**22))
 TILE_SET_SMOOTHING, TILE_SET_UNCOVERED, MOST_TILE_SET_ROUNDS = 0.8, 2.0, 1000
 #: Share of the effort that one period may take, and the longest step from one to the next.
 TILE_SET_PERIOD_SHARE, TILE_SET_STEP = 0.5, 0.12
@@ -62,7 +64,7 @@ MOST_TILE_SET_COLUMNS = 16
 #: CPU s, without 9,557 in 3.5).
 TILE_SET_LAST = 8
 #: Share of the effort left for sets of actors in tiles after the loads of tiles, and of that for all cores together.
-TILE_SET_SHARE, ALL_CORES_SHARE = 0.4, 0.5
+TILE_SET_SHARE, ALL_CORES_SHARE = 0.4, 0.6
 #: Least effort for bounds of a plan: below, the solvers take longer to import.
 LEAST_BOUND_EFFORT = 0.02
 #: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.

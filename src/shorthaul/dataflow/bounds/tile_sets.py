@@ -153,8 +153,8 @@ class TileSets:
         self.applies = len(self.buffers) > 1 and len(actors) <= tuning.MOST_TILE_SET_ACTORS and sums < _MOST_SUM
         if self.applies:
             order = best_order(len(actors), self.ends)
-            most = tuning.MOST_TILE_SET_CELLS
-            self.units = next((n for n in tuning.TILE_SET_UNITS if order.cells * (n + 1) <= most), 0)
+            choices = (n for n, most in tuning.TILE_SET_UNITS if order.cells * (n + 1) <= most)
+            self.units = next(choices, 0)
             self.applies = self.units > 0
         if self.applies:
             self.order = order
