@@ -7,6 +7,7 @@ from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.files import bundled, load_machine_file, machine_file
+from shorthaul.core.machines.zigzag import machine_of_zigzag
 
 
 def test_the_bundled_machines_have_sources_and_what_an_engine_needs() -> None:
@@ -56,6 +57,16 @@ def test_the_command_lists_shows_and_checks() -> None:
 #: Each line stands for nine of the line before, written out or merged into one object.
 DOUBLED = "&a [0]\n", "[{}]\n"
 MERGED = "&a {x: 1}\n", "{{<<: [{}]}}\n"
+
+
+def test_a_key_that_is_wrong_has_its_place() -> None:
+    with pytest.raises(InputError, match=r"matrix\.operations_per_cycle has a key that is wrong: expected 'int'"):
+        machine_file("{name: a, levels: [], compute: {clock_hz: 1.0, matrix: {operations_per_cycle: {word: 4}}}}")
+    port = {"type": "read_write", "bandwidth_max": 64}
+    near = {"size": 8192, "operands": ["I1", "I2", "O"], "ports": [port], "served_dimensions": ["D1"]}
+    memories = {"near": near, "far": {**near, "size": "large"}}
+    with pytest.raises(InputError, match=r"memories\.far\.size: Expected `float`"):
+        machine_of_zigzag({"memories": memories, "operational_array": {"dimensions": ["D1"], "sizes": [4]}})
 
 
 @pytest.mark.parametrize(("first", "following"), [DOUBLED, MERGED])

@@ -81,7 +81,7 @@ def machines(
     from shorthaul.report.text import print_table
 
     if machine is not None:
-        found = load_machine_file(machine)
+        found = load_machine_file(machine, place="machine")
         if listing.json:
             sys.stdout.write(json_text({"kind": "shorthaul/machine", "version": 1, **msgspec.to_builtins(found)}))
         else:

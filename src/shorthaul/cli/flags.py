@@ -14,7 +14,6 @@ from shorthaul.core.document import promise_output
 from shorthaul.core.errors import AS_FLAGS, InputError
 from shorthaul.core.options import flag_name, option
 from shorthaul.core.search import (
-    PlanSearchOptions,
     Search,
     SearchOptions,
     SweepSearchOptions,
@@ -76,11 +75,6 @@ class SearchFlags(_Command):
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskSearchFlags(_Command, TaskSearchOptions):
     """A search in tasks."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PlanSearchFlags(_Command, PlanSearchOptions):
-    """A search for a plan, which a journal keeps."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -268,8 +268,8 @@ def convert(value: Any, into: type[T], *, file: str | Path | None = None, place:
     try:
         return msgspec.convert(value, into)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `")
-        path = _with_keys(value, into, path.rstrip("`").removeprefix("$").removeprefix("."))
+        message, path = told_by(error)
+        path = with_keys(value, into, path)
         found = _at(value, path)
         names = _names_at(into, path, ("missing" in message) or ("unknown" in message))
         wrong = message.rpartition(" `")[2].rstrip("`") if "unknown" in message else found
@@ -281,7 +281,22 @@ def convert(value: Any, into: type[T], *, file: str | Path | None = None, place:
         ) from None
 
 
-def _with_keys(value: Any, into: Any, path: str) -> str:
+def told_by(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Return what msgspec says, and the path that it says it of, without the ``$`` of the document.
+
+    >>> try:
+    ...     msgspec.convert({"x": 1}, dict[int, int])
+    ... except msgspec.ValidationError as error:
+    ...     told_by(error)
+    ('Has a key that is wrong: expected `int`, got `str`', '')
+    """
+    message, _, path = str(error).partition(" - at `")
+    if path.startswith("key` in `"):
+        message, path = f"Has a key that is wrong: {message[0].lower()}{message[1:]}", path.partition(" in `")[2]
+    return message, path.rstrip("`").removeprefix("$").removeprefix(".")
+
+
+def with_keys(value: Any, into: Any, path: str) -> str:
     """Return a msgspec path with keys in place of its ``[...]``: the first with which the same is wrong."""
     before, _, after = path.partition("[...]")
     holder = _at(value, before) if before else value
@@ -292,11 +307,12 @@ def _with_keys(value: Any, into: Any, path: str) -> str:
         for key, item in kept.items():
             holder.clear()
             holder[key] = item
+            holder[f"{key}'"] = item  # where two are needed at least
             try:
                 msgspec.convert(value, into)
             except msgspec.ValidationError as error:
                 if f"{before}[...]{after}`" in str(error) or not after:
-                    return _with_keys(value, into, f"{before}.{key}{after}".lstrip("."))
+                    return with_keys(value, into, f"{before}.{key}{after}".lstrip("."))
     finally:
         holder.clear()
         holder.update(kept)

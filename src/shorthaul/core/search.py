@@ -430,14 +430,6 @@ _RESUME: Final = "Go on from the best plan in this journal, and keep better ones
 
 
 @dataclass(frozen=True, slots=True)
-class PlanSearchOptions(SearchOptions):
-    """A search for a plan, which a journal keeps."""
-
-    journal: Path | None = option(None, _JOURNAL)
-    resume: Path | None = option(None, _RESUME)
-
-
-@dataclass(frozen=True, slots=True)
 class TaskPlanSearchOptions(TaskSearchOptions):
     """A search in tasks for a plan, which a journal keeps."""
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
+from shorthaul.core.document import told_by, with_keys
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.arrays import MOST_RATE, Accelerator, OperandMemory
 
@@ -155,8 +156,8 @@ def machine_of_accelforge(value: dict[str, Any]) -> dict[str, Any]:
     try:
         found = msgspec.convert(value, _File, strict=False)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$.")
-        raise InputError(f"{message} (an architecture of accelforge)", place=path.rstrip("`")) from None
+        message, path = told_by(error)
+        raise InputError(f"{message} (an architecture of accelforge)", place=with_keys(value, _File, path)) from None
     names = [node.name for node in found.arch.nodes]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from shorthaul.core.document import decode_text, read_bytes
+from shorthaul.core.document import decode_text, read_bytes, told_by
 from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name, show_value, unknown_name
 from shorthaul.core.machines.accelforge import is_accelforge, machine_of_accelforge
 from shorthaul.core.machines.schema import MachineFile
@@ -67,12 +67,12 @@ def machine_text(machine: str | Path, *needed: str, place: str = "--machine") ->
     return path, decode_text(data, file=path)
 
 
-def load_machine_file(machine: str | Path, *needed: str) -> MachineFile:
+def load_machine_file(machine: str | Path, *needed: str, place: str = "--machine") -> MachineFile:
     """Return the machine in a file, or the bundled one of this name, with the sections ``needed``.
 
     Raises :class:`InputError` with everything that is wrong.
     """
-    path, text = machine_text(machine, *needed)
+    path, text = machine_text(machine, *needed, place=place)
     try:
         return machine_file(text, *needed)
     except InputError as error:
@@ -184,8 +184,8 @@ def _faults_of_value(value: Any, kind: Any, place: str) -> Iterator[tuple[str, s
         try:
             msgspec.convert(value, kind, str_keys=True)
         except msgspec.ValidationError as error:
-            message, _, path = str(error).partition(" - at `")
-            inner = path.rstrip("`").removeprefix("$")
+            message, path = told_by(error)
+            inner = path if path.startswith("[") or not path else f".{path}"
             allowed = f", allowed are {', '.join(_choices(kind))}" if message.startswith("Invalid enum") else ""
             yield f"{place}{inner}", message[0].lower() + message[1:].replace("`", "'") + allowed, value
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from shorthaul.core.document import told_by, with_keys
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.arrays import Accelerator, OperandMemory
 
@@ -88,8 +89,8 @@ def machine_of_zigzag(value: dict[str, Any]) -> dict[str, Any]:
     try:
         found = msgspec.convert(value, _Accelerator)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$.")
-        raise InputError(f"{message} (an accelerator of zigzag)", place=path.rstrip("`")) from None
+        message, path = told_by(error)
+        raise InputError(f"{message} (an accelerator of zigzag)", place=with_keys(value, _Accelerator, path)) from None
     array = found.operational_array
     if array.is_imc:
         allowed = "an array beside its memories"
