@@ -46,13 +46,16 @@ def drawn_step(seed: int) -> str:
 
     beside = "".join(rng.sample([" + a[i]", " * b[i]", " + a[i + 1]", ""], rng.randint(1, 3)))
     loop = "for (int i = 2; i < N - 2; i++) "
-    kind = rng.randrange(4)
+    kind = rng.randrange(5)
     if kind == 0:
         return f"{loop}x[i] = {read('x')}{beside};"
     if kind == 1:
         return f"{loop}y[i] = {read('x')}{beside}; {loop}x[i] = y[i];"
     if kind == 2:
         return f"{loop}y[i] += {read('x')}{beside}; {loop}x[i] += {read('y', rng.random() < 0.5)} - b[i];"
+    if kind == 3:
+        by_two = "for (int i = %d; i < N - 2; i += 2) "
+        return " ".join(f"{by_two % start}x[i] = {read('x')}{beside};" for start in (2, 3))
     return RED_BLACK.replace("- b", rng.choice(("- b", "* a", "+ y")))
 
 

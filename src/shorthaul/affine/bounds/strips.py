@@ -38,6 +38,8 @@ _PARAM, _SET = isl.dim_type.param, isl.dim_type.set
 _STRIP = "strip[s, q]"
 #: Strip -> those of places before its own.
 _BESIDE = "{ strip[s, q] -> strip[r, p] : p < q }"
+#: Lines have places at least that far apart: what holds of short ones only is no matter.
+_LEAST = 8
 #: How far strips stay away from the first step and from walls, so that all are alike.
 _AWAY = 2
 
@@ -114,7 +116,9 @@ def strips(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[Strips]:
 
 def _cone(flow: DataFlow, name: str) -> _Cone | None:
     """Return of which places a few reads back to the step before lead to all that are near, None if to none."""
-    domain, reads = isl.UnionSet.from_set(flow.program.by_name[name].domain), _reads(flow)
+    whole, reads = flow.program.by_name[name].domain, _reads(flow)
+    apart = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {name}[t, i] -> {name}[t, j] : j >= i + {_LEAST} }}")
+    domain = isl.UnionSet.from_set(whole.intersect_params(whole.apply(apart).intersect(whole).params()))
     near = front = reads
     for _ in range(LONGEST_LAYER_PATH - 1):
         own = near.intersect_domain(domain).intersect_range(domain)
@@ -150,11 +154,12 @@ def _moved(name: str, *conditions: str | isl.UnionSet) -> isl.UnionMap:
 def _distance(own: isl.UnionMap, name: str, domain: isl.UnionSet) -> int:
     """Return up to which distance all places of the step before are among those read."""
     far = 0
-    while far < LONGEST_LAYER_PATH:
+    for further in range(1, LONGEST_LAYER_PATH + 1):
         step()
-        if not _moved(name, f"u = t - 1 and -{far + 1} <= j - i <= {far + 1}", domain).is_subset(own):
+        if not _moved(name, f"u = t - 1 and -{further} <= j - i <= {further}", domain).is_subset(own):
             break
-        far += 1
+        if not _moved(name, f"u = t - 1 and j - i = {further}", domain).is_empty():  # a loop may pass over places
+            far = further
     return far
 
 
@@ -222,7 +227,8 @@ def _ends(
 ) -> tuple[isl.UnionMap, isl.UnionMap]:
     """Return strip -> the vertices with which it begins, and with which it finishes, where all are instances."""
     (steps, places), (first, left), name = sides, start, cone.statement
-    domain = flow.program.by_name[name].domain
+    instances = isl.UnionSet.from_set(flow.program.by_name[name].domain)
+    domain = flow.program.by_name[name].domain.remove_divs()
     whole = isl.Set.universe(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {_STRIP} -> [] }}").domain().get_space())
     times = [f"{first} + {steps} * s + {at}" for at in (0, steps)]
     for time in times:
@@ -232,7 +238,10 @@ def _ends(
     events = isl.UnionSet.from_set(whole)
     where = f"{left} + {places} * q <= i < {left + places} + {places} * q"
     begins, finishes = (
-        _read(f"{{ {_STRIP} -> {name}[t, i] : t = {time} and {where} }}").intersect_domain(events) for time in times
+        _read(f"{{ {_STRIP} -> {name}[t, i] : t = {time} and {where} }}")
+        .intersect_domain(events)
+        .intersect_range(instances)
+        for time in times
     )
     return begins, finishes
 
