@@ -309,7 +309,7 @@ def test_graphs_that_networkx_writes(how: str, seed: int, tmp_path: Path) -> Non
     elif how == "node-link":
         path.write_text(json.dumps(nx.node_link_data(graph, edges="links" if seed else "edges")))
     elif how == "edgelist":
-        nx.write_edgelist(graph, path, data=False)
+        nx.write_edgelist(graph, path, data=bool(seed))  # with empty attributes
     else:
         {"graphml": nx.write_graphml, "gml": nx.write_gml}[how](graph, path)
     read, made = load_cdag(path), from_networkx(graph)
@@ -360,6 +360,7 @@ def test_sizes_under_either_name() -> None:
         ),
         ("a.edgelist", "a b\nc,d\n", "line 2: is no edge"),
         ("a.edgelist", "# nothing\n", "has no"),
+        ("a.edgelist", "a b\nb c 2.5\n", "line 2: has more than two names"),
         ("a.json", '{"nodes": [1, 2], "links": []}', "cannot be read"),
         (
             "a.json",

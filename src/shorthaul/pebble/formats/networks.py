@@ -32,12 +32,25 @@ def read_network(text: str, suffix: str, *, file: str | Path | None = None) -> C
 
 
 def _edges(text: str) -> list[str]:
-    """Return the lines; raises :class:`InputError` for one with a single name, which networkx would pass over."""
+    """Return the lines.
+
+    Raises :class:`InputError` for one with a single name, which networkx would pass over, and for one that says
+    something of its edge: sizes belong to nodes. The empty attributes that networkx writes are none.
+    """
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
-        if len(line.partition("#")[0].split()) == 1:
+        words = line.partition("#")[0].split()
+        if len(words) == 1:
             allowed = "two names, with blanks between them"
             raise InputError("is no edge", place=f"line {number}", value=line.strip(), allowed=allowed)
+        if len(words) > 2 and words[2:] != ["{}"]:
+            cure = "write it with data=False; sizes of nodes go into .graphml, .gml or .json files, as their weight"
+            raise InputError(
+                "has more than two names, and edges have neither weights nor attributes here",
+                place=f"line {number}",
+                value=line.strip(),
+                cure=cure,
+            )
     return lines
 
 
