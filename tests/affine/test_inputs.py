@@ -67,6 +67,22 @@ EQUAL = {
         "for (int i = 0; i < n; i++) c[i] = fmin(d[i], INFINITY) * M_PI + (d[0] > INT_MIN ? DBL_EPSILON : tanf(NAN));",
         "for (int i = 0; i < n; i++) c[i] = fmin(d[i], 9.0) * 3.1 + (d[0] > -9 ? 0.5 : sinf(1.0));",
     ),
+    "a macro's do": (
+        "for (int i = 0; i < n; i++) do { c[i] = d[i]; d[i] = 0; } while (0);",
+        "for (int i = 0; i < n; i++) { c[i] = d[i]; d[i] = 0; }",
+    ),
+    "integers of data": (
+        "for (int i = 0; i < n; i++) { int e = c[i] - d[i], k = e * i; c[i] = k; }",
+        "for (int i = 0; i < n; i++) { double e = c[i] - d[i], k = e * i; c[i] = k; }",
+    ),
+    "pointers to rows": (
+        "for (int i = 1; i < n; i++) { double *r = A[i], *up = &A[i - 1][1]; for (int j = 1; j < n; j++) r[j] += up[j - 1] + *r; }",
+        "for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) A[i][j] += A[i - 1][j] + A[i][0];",
+    ),
+    "pointers to places": (
+        "for (int i = 2; i < n; i++) { const double *p = d + i, *q = p; { double *o = c; o[i] = p[-1] + *(q - 2); } }",
+        "for (int i = 2; i < n; i++) c[i] = d[i - 1] + d[i - 2];",
+    ),
     "pointer and two indices": (
         "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) *(A[i] + j - 1) = *(A[j] - 1 + i + 1) + *(c + 2 - 2 + j);",
         "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) A[i][j - 1] = A[j][i] + c[j];",
@@ -96,6 +112,14 @@ def test_structures(name: str) -> None:
     assert_same(made, written("for (int i = 0; i < n; i++) c[i] += d[i];", "int n, double c[n], double d[n]"))
     assert set(made.arrays) == {"p_u", "p_v"}
     assert list(made.code.arguments) == ["n", "p_u", "p_v"]
+
+
+def test_names_of_arrays_as_types() -> None:
+    body = "for (int i = 0; i < n; i++) for (int j = 0; j < 4; j++) for (int k = 0; k < 8; k++) c[i][j][k] += d[j][k] * e[k];"
+    types = "typedef unsigned char u8; typedef u8 row[8]; typedef row matrix[4]; typedef double *other;\n"
+    made = written(body, "int n, matrix *c, const matrix d, other e", types)
+    assert_same(made, written(body, "int n, u8 c[n][4][8], u8 d[4][8], double *e", types))
+    assert [made.arrays[name].element_bytes for name in "cde"] == [1, 1, 8]
 
 
 def test_rows_of_a_part_of_a_matrix() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from pycparser import c_ast, c_parser
 
 from shorthaul.affine.frontend.inlining import inlined
+from shorthaul.affine.frontend.pointers import without_pointers
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
 from shorthaul.affine.frontend.structures import Structures, flattened, structures_in
 from shorthaul.affine.model import Place
@@ -62,13 +64,13 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     declarations: dict[str, Any] = {}
     structures: Structures = {}
     typedefs: list[str] = []
-    meanings: dict[str, list[str]] = {}
+    meanings: dict[str, Any] = {}
     before = [chunk.text for chunk in chunks if not chunk.is_function and chunk.start < chosen.start]
     for item in _declared(before, typedefs):
         structures_in([item], structures)
         _resolve([item], meanings)
         if isinstance(item, c_ast.Typedef) and item.name not in structures:
-            meanings[item.name] = _words(item)
+            meanings[item.name] = item.type
         elif isinstance(item, c_ast.Decl) and item.name:
             declarations[item.name] = item.type
     definition = _parse_function(done, chosen, typedefs)
@@ -84,7 +86,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     definition.body = inlined(definition.body, written, declarations)
     find = _region if "#pragma scop" in chosen.text else _whole
     body, constants = find(definition.body, declarations, chosen.name)
-    body = tuple(flattened(c_ast.Compound(list(body)), declarations, structures).block_items)
+    body = tuple(flattened(c_ast.Compound(without_pointers(body)), declarations, structures).block_items)
     return Region(chosen.name, body, declarations, constants, done)
 
 
@@ -163,21 +165,35 @@ def _called(text: str, chunks: list[_Chunk]) -> Iterator[str]:
         yield from _called("\n".join(chunk.text for chunk in found), rest)
 
 
-def _resolve(nodes: Any, meanings: Mapping[str, list[str]]) -> None:
-    """Replace the names of types by what they are defined as."""
+def _resolve(nodes: Any, meanings: Mapping[str, Any]) -> None:
+    """Replace the names of types, and of arrays of them, by what they are defined as."""
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, c_ast.IdentifierType) and len(node.names) == 1:
-            node.names = meanings.get(node.names[0], node.names)
+        inner = getattr(node, "type", None)
+        if isinstance(inner, c_ast.TypeDecl) and isinstance(inner.type, c_ast.IdentifierType):
+            meaning = meanings.get(" ".join(inner.type.names))
+            if isinstance(meaning, c_ast.ArrayDecl | c_ast.PtrDecl):
+                node.type = _named(copy.deepcopy(meaning), inner)
+        if isinstance(node, c_ast.IdentifierType) and len(node.names) == 1 and node.names[0] in meanings:
+            node.names = _words(meanings[node.names[0]]) or node.names
         waiting.extend(child for _, child in node.children())
 
 
+def _named(meaning: Any, plain: Any) -> Any:
+    """Return the type of an array with the name of what is declared to be one."""
+    inner = meaning
+    while not isinstance(inner, c_ast.TypeDecl):
+        inner = inner.type
+    inner.declname = plain.declname
+    return meaning
+
+
 def _words(node: Any) -> list[str]:
-    found = [inner for _, inner in node.children()]
-    while found and not isinstance(found[0], c_ast.IdentifierType):
-        found = [inner for _, inner in found[0].children()]
-    return list(found[0].names) if found else []
+    """Return the words of the type inside of a declaration."""
+    while node is not None and not isinstance(node, c_ast.IdentifierType):
+        node = getattr(node, "type", None)
+    return [] if node is None else list(node.names)
 
 
 def _declared(texts: list[str], typedefs: list[str]) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.accesses import Access, accumulation, count_operations, data_reads, subscripted
 from shorthaul.affine.frontend.code_text import code_text, fragments
-from shorthaul.affine.frontend.constants import numbers_in_control
+from shorthaul.affine.frontend.constants import constant, numbers_in_control
 from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.einsum import einsum_loops, is_einsum
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
@@ -192,7 +192,6 @@ class _Builder:
     def block(self, items: Sequence[Any], scope: _Scope, position: int = 0) -> int:
         """Walk the statements of a block in order, from ``position`` in time; return the next free position."""
         for item in items:
-            kind = type(item).__name__
             if isinstance(item, c_ast.Decl | c_ast.DeclList):
                 for declaration in item.decls if isinstance(item, c_ast.DeclList) else [item]:
                     scope, position = self.declaration(declaration, scope, position)
@@ -203,8 +202,10 @@ class _Builder:
                 position += 1
             elif isinstance(item, c_ast.If):
                 position = self.branch(item, scope, position)
-            elif kind in _CONTROL:
-                problem, cure = _CONTROL[kind]
+            elif isinstance(item, c_ast.DoWhile) and constant(item.cond, {}) == 0:  # as macros have it
+                position = self.block([item.stmt], scope, position)
+            elif type(item).__name__ in _CONTROL:
+                problem, cure = _CONTROL[type(item).__name__]
                 raise InputError(problem, place=self.place(item), value=c_text(item)[:80], cure=cure)
             elif not isinstance(item, c_ast.Pragma | c_ast.EmptyStatement):
                 position = self.expression(item, scope, position)

@@ -63,12 +63,25 @@ def symbols(region: Region) -> Symbols:
         if not (_is_integer(declared[name]) if name in declared else is_index):
             data.add(name)
     written = assigned | loops
+    data |= _of_data(region.body, data, index_names | loops)
     constants = {
         name: value
         for name, value in region.constants.items()
         if name not in written and name in declared and _is_integer(declared[name])
     }
     return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared)
+
+
+def _of_data(body: Any, data: set[str], others: set[str]) -> set[str]:
+    """Return the local integers whose first value is computed from data, but for ``others``, as those in subscripts."""
+    found: set[str] = set()
+    for node in _nodes(body):
+        if isinstance(node, c_ast.Decl) and node.init is not None and node.name not in others:
+            inner = list(_nodes([node.init]))
+            reads = any(isinstance(item, c_ast.ArrayRef | c_ast.StructRef) for item in inner)
+            if reads or any(isinstance(item, c_ast.ID) and item.name in data | found for item in inner):
+                found.add(node.name)
+    return found
 
 
 def depth(declared: Any) -> int:
