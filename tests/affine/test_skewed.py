@@ -57,3 +57,31 @@ def test_skewed_boxes_load_no_more_than_said(seed: int) -> None:
             assert loads <= here.value(sizes)
             found = True
     assert found
+
+
+def test_a_band_stored_by_diagonals_is_held_as_it_is() -> None:
+    # three steps of a factorisation at a time hold their rows of the band, and each of its cells is loaded once for them
+    text = STEPS[0].format().replace("m", "3")
+    program = program_from_text(f"void f(int n, double A[n + 4][7]) {{\n#pragma scop\n{text}\n#pragma endscop\n}}")
+    flow, sizes = flow_dependences(program), {"n": 12, "S": 3 * 3 + 3 + 6 + 2}
+    found = Boxes(flow, sizes, ()).in_skewed_loops([item.name for item in program.statements])
+    assert found is not None
+    assert any(item.band is not None for item in found.cells)
+    loads, _ = replayed(UpperBound(program, (found,)), flow, sizes)
+    assert loads <= found.rate <= 2.1 * sizes["n"] * 7
+
+
+def test_values_that_stay_in_their_step_are_not_loaded() -> None:
+    # points of one colour are computed and read in one step: the next steps load the other colour alone
+    text = """for (int t = 0; t < T; t++) {
+      for (int i = 1; i <= n; i++) x[2 * i] = x[2 * i - 1] + x[2 * i + 1];
+      for (int i = 0; i < n; i++) x[2 * i + 1] = x[2 * i] + x[2 * i + 2]; }"""
+    program = program_from_text(
+        f"void f(int T, int n, double x[2 * n + 2]) {{\n#pragma scop\n{text}\n#pragma endscop\n}}"
+    )
+    flow, sizes = flow_dependences(program), {"T": 6, "n": 40, "S": 12}
+    found = Boxes(flow, sizes, ()).in_skewed_loops([item.name for item in program.statements])
+    assert found is not None
+    loads, _ = replayed(UpperBound(program, (found,)), flow, sizes)
+    runs = -(-sizes["T"] // found.box.edges[0])
+    assert loads <= found.rate <= runs * (sizes["n"] + 2)

@@ -19,7 +19,7 @@ from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
 from shorthaul.affine.orders.boxes.skewed import aligned, skewed, undirected
-from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
+from shorthaul.affine.orders.boxes.stays import Known, Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.joining.lockstep import two_steps
@@ -157,6 +157,7 @@ class Boxes:
         self.turns = SizedGroups(self, small)
         self._turned: dict[frozenset[str], TurnsStep | None] = {}
         self._known: dict[frozenset[str], BoxStep | None] = {}
+        self._stays = Known()
         self._costs: dict[int, tuple[AnyStep, float]] = {}  # with the phase, so that its number stays its own
 
     def cost(self, step: AnyStep) -> float:
@@ -252,7 +253,7 @@ class Boxes:
         turns = []
         for step in steps:
             rows = {name: (Row((0,) * len(program.by_name[name].iterators), (), 0),) for name in step.names}
-            turns.append(Turn(self._room(step), self._times(rows)))
+            turns.append(Turn(self._room(step), self._times(rows), tuple(rows.items())))
         return staying(self.flow, turns, self.sizes)
 
     def with_staying(self, step: TurnsStep) -> TurnsStep:
@@ -263,10 +264,10 @@ class Boxes:
         for group, delay in zip(step.groups, step.delays, strict=True):
             placement = {} if group.phase is None else group.phase.placement
             rows = {name: (replace(item, constant=item.constant + delay),) for name, (item, *_) in placement.items()}
-            turns.append(Turn(self._room(group), self._times(rows)))
+            turns.append(Turn(self._room(group), self._times(rows), tuple(rows.items())))
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
             in_place = arrays_in_place(self.conflicts, step.groups, turns, self.sizes)
-            kept = [staying(self.flow, turns, self.sizes, item) for item in {frozenset[str](), in_place}]
+            kept = [staying(self.flow, turns, self.sizes, item, self._stays) for item in {frozenset[str](), in_place}]
             return replace(step, staying=max(kept, key=lambda item: sum(item.loads.values())))
         return step
 
@@ -297,14 +298,15 @@ class Boxes:
             inside = [item for item in result if not names.isdisjoint(item.names)]
             if not all(names.issuperset(item.names) for item in inside):
                 continue
-            # each alone too: what others of the loop need not wait for, or have computed before
-            apart = [*map(self._in_turns_alone, inside)] if len(run) == 1 < len(inside) else inside
             plain = self.plain(item.name for item in self.flow.program.statements if item.name in names)
             found = self.best_turns(plain) if self._may_pay(plain, sum(map(self.cost, inside)), poor) else None
-            options: list[list[AnyStep]] = [inside, apart]
-            if found is not None:
-                options.append([found])
-            best = min(options, key=lambda item: sum(map(self.cost, item)))
+            best = inside
+            if found is not None and self.cost(found) < sum(map(self.cost, inside)):
+                best = [found]
+                yield [*(item for item in result if item not in inside), found]
+            # each alone too: what others of the loop need not wait for, or have computed before
+            apart = [*map(self._in_turns_alone, inside)] if len(run) == 1 < len(inside) else inside
+            best = min(best, apart, key=lambda item: sum(map(self.cost, item)))
             if best != inside:
                 result = [*(item for item in result if item not in inside), *best]
                 yield result
@@ -340,24 +342,27 @@ class Boxes:
         """
         names = frozenset(plain.names)
         if names not in self._turned:
-            self._turned[names] = best = self.turns.best(plain)
-            made = folded(self.flow, plain.names)
-            if best is not None and made is not None:
-                parts, rows = made
-                inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack, rows)
-                other = SizedGroups(inside, self.small, parts).best(plain)
-                if other is not None and self.cost(other) < self.cost(best):
-                    self._turned[names] = best = other
-            alone = self.slack == NO_SLACK and len(self.weights) == 1
-            if (
-                alone
-                and best is not None
-                and self.cost(best) > WORTH_TWO_STEPS * read_from_elsewhere(self.flow, names, self.sizes)
-            ):
-                other = two_steps(self, plain)
-                if other is not None and self.cost(other) < self.cost(best):
-                    self._turned[names] = other
+            self._turned[names] = None
+            with suppress(effort.OutOfEffortError):  # the best so far is kept
+                for found in self._all_turns(plain):
+                    best = self._turned[names]
+                    if found is not None and (best is None or self.cost(found) < self.cost(best)):
+                        self._turned[names] = found
         return self._turned[names]
+
+    def _all_turns(self, plain: Step) -> Iterator[TurnsStep | None]:
+        """Yield statements as groups that take turns: folded, as they are, and two steps at a time."""
+        made = folded(self.flow, plain.names)
+        if made is not None:
+            parts, rows = made
+            inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack, rows)
+            yield SizedGroups(inside, self.small, parts).best(plain)
+        yield self.turns.best(plain)
+        best = self._turned[frozenset(plain.names)]
+        if self.slack == NO_SLACK and len(self.weights) == 1 and best is not None:
+            least = read_from_elsewhere(self.flow, plain.names, self.sizes)
+            if self.cost(best) > WORTH_TWO_STEPS * least:
+                yield two_steps(self, plain)
 
     @cached_property
     def runs(self) -> list[list[list[str]]]:

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.orders.boxes.bands import Band
 from shorthaul.affine.orders.boxes.regions import IntArray, Region
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,7 +34,9 @@ class Cells:
     whose values they read, or says what they are: these are not what the array holds now. Subscripts are counted on
     their ``lattice``: every one is a step times what ``factors`` and constants say, and a rest. Cells of the groups
     with the factors ``behind`` are read only after these groups have computed them. Subscripts are within ``bounds``,
-    where these are known. Accesses that fill no box are within one of the edges ``own``.
+    where these are known. Accesses that fill no box are within one of the edges ``own``, and cells within a ``band``,
+    where every loop is in one subscript alone. Values computed here that are read in the group stay within one value of
+    the loops ``inside``; ``elsewhere`` is the number of cells of which others are read too.
     """
 
     array: str
@@ -48,6 +51,9 @@ class Cells:
     behind: frozenset[Factors] = frozenset()
     bounds: tuple[tuple[int, int], ...] = ()
     own: tuple[int, ...] = ()
+    band: Band | None = None
+    inside: frozenset[int] = frozenset()
+    elsewhere: int = 0
 
     @property
     def name(self) -> str:
@@ -76,12 +82,18 @@ class Cells:
 
     def count(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray | int:
         """Return F: the most cells held in a box of these edges."""
-        total: FloatArray | int = 1
         if self.own:
             within = zip(edges, self.own, strict=True)
             edges = [np.minimum(np.asarray(edge), most) for edge, most in within]
-        for row, spread in zip(self._apart, self.spread, strict=True):
-            total = total * sum((abs(factor) * (edges[at] - 1) for at, factor in enumerate(row) if factor), 1 + spread)
+        sides = [
+            sum((abs(factor) * (edges[at] - 1) for at, factor in enumerate(row) if factor), 1 + spread)
+            for row, spread in zip(self._apart, self.spread, strict=True)
+        ]
+        total: FloatArray | int = prod(sides)
+        if self.band is not None:
+            x, y = self.band.subscripts
+            others = prod(side for at, side in enumerate(sides) if at not in (x, y))
+            total = others * self.band.most(*(np.asarray(sides[at], np.float64) for at in (x, y)))
         return np.minimum(total, prod(edges[at] for at in self.loops)) if self.is_injective else total
 
     def first(self, extents: Sequence[int]) -> int:
@@ -124,6 +136,8 @@ class Cells:
 
     def counted(self, low: IntArray, high: IntArray) -> FloatArray | IntArray:
         """Return how many cells there are at most in boxes with these ends."""
+        if self.band is not None:
+            return self.band.within(list(self.ends(low, high)))
         if self.bounds and self.fill_boxes:
             result = np.ones(len(low), np.int64)
             for first, last in self.ends(low, high):

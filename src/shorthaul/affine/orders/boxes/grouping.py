@@ -15,6 +15,7 @@ from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.integer_sets.subspaces import integer_solution
 from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.alive import Alive, Line
+from shorthaul.affine.orders.boxes.bands import band_of, sheared
 from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
@@ -56,6 +57,7 @@ class _Group:
     lines: list[Line] = field(default_factory=list)  #: the reads
     writes: list[Line] = field(default_factory=list)  #: those of ``made``
     readers: list[tuple[str, isl.Set]] = field(default_factory=list)  #: statements with their instances, one per read
+    own: list[Flow] = field(default_factory=list)  #: the flows of values that the group computes and reads
 
     def add_written(self, name: str, instances: isl.Set) -> None:
         """Note instances of a statement that write cells of the group."""
@@ -97,6 +99,22 @@ class Grouping:
         ends = _ends(union(self.image(name, program.by_name[name].domain) for name in placement))
         self.first = tuple(low for low, _ in ends)
         self.extents = tuple(high - low + 1 for low, high in ends)
+        if not stepped:
+            self.storage = replace(storage, sheared=sheared(self._factors()))
+
+    def _factors(self) -> dict[str, list[Factors]]:
+        """Return the factors of the accesses to arrays that are not expanded, all of them one by one."""
+        result: dict[str, list[Factors]] = {}
+        broken = set(self.storage.buffers)
+        for name in self.placement:
+            statement = self.flow.program.by_name[name]
+            for item in (*statement.reads, statement.write):
+                found = self._key(name, item)
+                if found is None or any(step != 1 for step, _ in found[0][2][1]):
+                    broken.add(item.array)
+                else:
+                    result.setdefault(item.array, []).append(found[0][2][0])
+        return {array: items for array, items in result.items() if array not in broken}
 
     @property
     def still(self) -> frozenset[tuple[int, int]]:
@@ -112,9 +130,11 @@ class Grouping:
 
     def image(self, name: str, points: isl.Set) -> isl.Set:
         """Return where instances of a statement are placed."""
+        return at_sizes(points.apply(self._places(name)), self.sizes)
+
+    def _places(self, name: str) -> isl.Map:
         width = len(self.flow.program.by_name[name].iterators)
-        place = placement_map(name, width, self.placement[name], self.flow.program.parameters)
-        return at_sizes(points.apply(place), self.sizes)
+        return placement_map(name, width, self.placement[name], self.flow.program.parameters)
 
     def cells(self) -> tuple[Cells, ...] | None:
         """Return the groups; None instead where a read has no affine form in the coordinates."""
@@ -263,6 +283,7 @@ class Grouping:
         if made is None or item.source is None:
             group.loaded.append(group.elements[-1])
         else:
+            group.own.append(item)
             group.made.append((made, self.image(item.source, values)))
             group.add_written(item.source, values)
             written = self.flow.program.by_name[item.source].write
@@ -335,13 +356,14 @@ class Grouping:
     def _made(self, key: _Key, group: _Group, box: isl.Set) -> Cells | None:
         """Return the cells of a group, None if there are none."""
         array, source, (factors, lattice, _) = key
-        share, fresh, made = 0.0, 0, group.made
+        share, fresh, elsewhere, made = 0.0, 0, 0, group.made
         if made:
             elements = union(group.elements)
             fresh = card(elements.subtract(union(group.loaded)) if group.loaded else elements).at({})
-            share = fresh / max(1, card(elements).at({}))
+            every = card(elements).at({})
+            share, elsewhere = fresh / max(1, every), every - fresh
         if share < LEAST_FRESH:
-            share, fresh, made = 0.0, 0, []
+            share, fresh, elsewhere, made = 0.0, 0, 0, []
         places = union([*group.places, *(where for _, where in made)])
         if places.is_empty():
             return None
@@ -350,9 +372,26 @@ class Grouping:
         where = (Region(()),) if box.is_equal(places) else regions(places)
         spread, least = tuple(high - low for low, high in ends), tuple(low for low, _ in ends)
         behind = frozenset() if fresh else self._behind(key, group)
-        bounds = _bounds(group, lattice) if any(spread) and any(part.constraints for part in where) else ()
-        own = tuple(high - low + 1 for low, high in _ends(places)) if any(part.constraints for part in where) else ()
-        return Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind, bounds, own)
+        is_cut = any(part.constraints for part in where)
+        several = any(spread) or any(sum(map(bool, row)) > 1 for row in factors)
+        bounds = _bounds(group, lattice) if several and is_cut else ()
+        own = tuple(high - low + 1 for low, high in _ends(places)) if is_cut else ()
+        result = Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind, bounds, own)
+        if own and result.fill_boxes:
+            result = replace(result, band=band_of(places, factors, ends, self.extents))
+        if fresh:
+            result = replace(result, inside=self._inside(group), elsewhere=elsewhere)
+        return result
+
+    def _inside(self, group: _Group) -> frozenset[int]:
+        """Return the coordinates along which all values that a group computes and reads stay where they are."""
+        result = frozenset(range(len(self.extents)))
+        for item in group.own:
+            places = [self._places(name) for name in (item.source or "", item.sink)]
+            distances = at_sizes(item.relation.apply_domain(places[0]).apply_range(places[1]).deltas(), self.sizes)
+            ends = ((at, (distances.dim_min_val(at), distances.dim_max_val(at))) for at in result)
+            result -= frozenset(at for at, both in ends if not all(value.is_zero() for value in both))
+        return result
 
     def _behind(self, key: _Key, group: _Group) -> frozenset[Factors]:
         """Return the factors of other groups that hold what is read here.

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import product
 
 import islpy as isl
 import numpy as np
@@ -27,6 +28,7 @@ from shorthaul.affine.integer_sets.along import along
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
+from shorthaul.affine.orders.placement import Row
 from shorthaul.affine.tuning import MOST_KEPT_STEPS
 
 IntArray = npt.NDArray[np.int64]
@@ -58,56 +60,76 @@ class Staying:
         )
 
 
+#: The steps of statements as functions of their iterators.
+_Times = tuple[tuple[str, tuple[Row, ...]], ...]
+#: In which steps values are read, and in which they are read or computed: {value -> m}.
+_Access = tuple[isl.Map | None, isl.Map]
+
+
 @dataclass(frozen=True)
 class Turn:
-    """What holds ``room`` words at most: ``times`` are the steps of all instances, by statement, at given sizes."""
+    """What holds ``room`` words at most: ``times`` are the steps of all instances, by statement, at given sizes.
+
+    ``rows`` are these steps as functions.
+    """
 
     room: int
     times: Mapping[str, isl.Map]
+    rows: _Times
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was worked out of turns, by their steps: which values they access, and which may stay between two."""
+
+    accesses: dict[tuple[_Times, frozenset[str]], dict[_Class, _Access]] = field(default_factory=dict)
+    stays: dict[object, tuple[isl.Map, int, IntArray] | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Link:
-    """Values that turn ``first`` touches in step m and ``last`` reads next, ``later`` steps after: {value -> m}."""
+    """Values that turn ``first`` touches in step m and ``last`` reads next, ``later`` steps after: {value -> m}.
+
+    ``counts`` says how many values there are in step ``start`` and in every later one.
+    """
 
     values: _Class
     first: int
     last: int
     later: int
     steps: isl.Map
+    start: int
+    counts: IntArray
 
     def slots(self, step: int, turns: int) -> list[_Slot]:
         """Return the turns in which what stays in ``step`` takes room."""
         last = self.last + self.later * turns
         return [(step + at // turns, at % turns) for at in range(self.first, last + 1)]
 
-    def counts(self) -> tuple[int, IntArray]:
-        """Return the first step, and how many values there are in it and in every later one."""
-        at = self.steps.dim(_PARAM)
-        where = self.steps.range()
-        points = self.steps.move_dims(_PARAM, at, _OUT, 0, 1).set_dim_name(_PARAM, at, "m").domain()
-        first, last = where.dim_min_val(0).to_python(), where.dim_max_val(0).to_python()
-        return first, along(card(points.reset_tuple_id()), "m", first, last)
-
 
 def staying(
-    flow: DataFlow, turns: Sequence[Turn], sizes: Mapping[str, int], in_place: frozenset[str] = frozenset()
+    flow: DataFlow,
+    turns: Sequence[Turn],
+    sizes: Mapping[str, int],
+    in_place: frozenset[str] = frozenset(),
+    known: Known | None = None,
 ) -> Staying:
     """Return the loads saved by what stays from turn to turn in S words; ``sizes`` has every parameter, and S.
 
-    Of arrays ``in_place`` the turns keep the order of all that accesses one element.
+    Of arrays ``in_place`` the turns keep the order of all that accesses one element. What is ``known`` of turns with
+    the same statements in the same steps is not worked out again.
     """
-    links = sorted(_links(flow, turns, in_place, sizes), key=lambda item: len(item.slots(0, len(turns))))
+    found = _links(flow, turns, in_place, sizes, Known() if known is None else known)
+    links = sorted(found, key=lambda item: len(item.slots(0, len(turns))))
     if not links:
         return Staying({}, sizes)
-    counts = [item.counts() for item in links]
-    first, end = min(start for start, _ in counts), max(start + len(found) for start, found in counts)
+    first, end = min(item.start for item in links), max(item.start + len(item.counts) for item in links)
     wanted = np.zeros((len(links), end - first), np.int64)
-    for row, (start, found) in zip(wanted, counts, strict=True):
-        row[start - first : start - first + len(found)] = found
+    for row, item in zip(wanted, links, strict=True):
+        row[item.start - first : item.start - first + len(item.counts)] = item.counts
     changes = [*(1 + np.flatnonzero((wanted[:, 1:] != wanted[:, :-1]).any(axis=0))).tolist(), end - first]
     saved: Counter[str] = Counter()
-    rooms = _Rooms(links, _chained(links, [int(found.sum()) for _, found in counts]), turns, sizes["S"])
+    rooms = _Rooms(links, _chained(links), turns, sizes["S"])
     step = 0
     for change in changes:
         while step < change:
@@ -170,13 +192,13 @@ class _Rooms:
         self.ends = {(values, (at + steps, turn)): words for (values, (at, turn)), words in self.ends.items()}
 
 
-def _chained(links: Sequence[_Link], sizes: Sequence[int]) -> list[bool]:
+def _chained(links: Sequence[_Link]) -> list[bool]:
     """Tell the links that are in chains: of each kind of values the largest one from a turn, and to a turn."""
     result = [False] * len(links)
     for values in {item.values for item in links}:
         chain: list[int] = []
         mine = (at for at, item in enumerate(links) if item.values == values)
-        for at in sorted(mine, key=lambda at: -sizes[at]):
+        for at in sorted(mine, key=lambda at: -int(links[at].counts.sum())):
             if not any(links[at].first == links[one].first or links[at].last == links[one].last for one in chain):
                 chain.append(at)
         if _are_nested([links[at] for at in chain]):
@@ -186,65 +208,80 @@ def _chained(links: Sequence[_Link], sizes: Sequence[int]) -> list[bool]:
 
 
 def _links(
-    flow: DataFlow, turns: Sequence[Turn], in_place: frozenset[str], sizes: Mapping[str, int]
+    flow: DataFlow, turns: Sequence[Turn], in_place: frozenset[str], sizes: Mapping[str, int], known: Known
 ) -> Iterator[_Link]:
     """Yield what may stay from a turn with free room to the next one that reads it."""
-    capacity = sizes["S"]
-    for values, (reads, touched) in _accesses(flow, turns, in_place, sizes).items():
-        for first in touched:
-            for last in reads:
+    capacity, accesses = sizes["S"], list[dict[_Class, _Access]]()
+    for turn in turns:
+        own = turn.rows, in_place
+        if own not in known.accesses:
+            known.accesses[own] = _accesses(flow, turn, in_place, sizes)
+        accesses.append(known.accesses[own])
+    for values in dict.fromkeys(item for found in accesses for item in found):
+        mine = [found.get(values, (None, None)) for found in accesses]
+        for first, last in product(range(len(turns)), repeat=2):
+            later = int(last <= first)
+            between = range(first + 1, last + later * len(turns))
+            full = any(turns[at % len(turns)].room >= capacity for at in (first, *between, last))
+            if full or mine[first][1] is None or mine[last][0] is None:
+                continue
+            inner = [at for at in between if mine[at % len(turns)][1] is not None]
+            others = ((turns[at % len(turns)].rows, at // len(turns)) for at in inner)
+            key = values, in_place, turns[first].rows, turns[last].rows, later, tuple(others)
+            if key not in known.stays:
                 effort.step()
-                later = int(last <= first)
-                between = list(range(first + 1, last + later * len(turns)))
-                if any(turns[at % len(turns)].room >= capacity for at in (first, *between, last)):
-                    continue
-                found = touched[first].intersect(_earlier(reads[last], later))
-                for at in between:
-                    if at % len(turns) in touched:
-                        found = found.subtract(_earlier(touched[at % len(turns)], at // len(turns)))
-                if not found.is_empty():
-                    bound = found.range()
-                    if bound.dim_max_val(0).to_python() - bound.dim_min_val(0).to_python() < MOST_KEPT_STEPS:
-                        yield _Link(values, first, last, later, found.coalesce())
+                found = mine[first][1].intersect(_earlier(mine[last][0], later))
+                for at in inner:
+                    found = found.subtract(_earlier(mine[at % len(turns)][1], at // len(turns)))
+                known.stays[key] = _counted(found.coalesce())
+            if (stays := known.stays[key]) is not None:
+                yield _Link(values, first, last, later, *stays)
 
 
-def _accesses(
-    flow: DataFlow, turns: Sequence[Turn], in_place: frozenset[str], sizes: Mapping[str, int]
-) -> dict[_Class, tuple[dict[int, isl.Map], dict[int, isl.Map]]]:
-    """Return the steps in which values are read, and read or computed, by turn: {value -> m}.
+def _counted(found: isl.Map) -> tuple[isl.Map, int, IntArray] | None:
+    """Return steps of values with the first step, and how many values there are in it and in every later one.
+
+    None if there are no values, or too many steps.
+    """
+    if found.is_empty():
+        return None
+    where, at = found.range(), found.dim(_PARAM)
+    first, last = where.dim_min_val(0).to_python(), where.dim_max_val(0).to_python()
+    if last - first >= MOST_KEPT_STEPS:
+        return None
+    points = found.move_dims(_PARAM, at, _OUT, 0, 1).set_dim_name(_PARAM, at, "m").domain()
+    return found, first, along(card(points.reset_tuple_id()), "m", first, last)
+
+
+def _accesses(flow: DataFlow, turn: Turn, in_place: frozenset[str], sizes: Mapping[str, int]) -> dict[_Class, _Access]:
+    """Return the steps in which a turn reads values, and reads or computes them.
 
     The values of an array ``in_place`` are its elements, read where another turn, or step, has computed what is there.
     """
-    home = {name: at for at, item in enumerate(turns) for name in item.times}
-    result: dict[_Class, tuple[dict[int, isl.Map], dict[int, isl.Map]]] = {}
+    reads: dict[_Class, isl.Map] = {}
+    touched: dict[_Class, isl.Map] = {}
 
-    def note(known: dict[int, isl.Map], at: int, steps: isl.Map) -> None:
-        known[at] = known[at].union(steps) if at in known else steps
+    def note(found: dict[_Class, isl.Map], values: _Class, steps: isl.Map) -> None:
+        found[values] = found[values].union(steps) if values in found else steps
 
     for item in flow.flows:
-        if item.sink not in home:
-            continue
         placed = item.reference.array in in_place
         values = None if placed else item.source, item.reference.array
-        reads, touched = result.setdefault(values, ({}, {}))
-        at, relation = home[item.sink], at_sizes(item.relation, sizes)
-        steps = relation.apply_range(turns[at].times[item.sink])
-        if placed:
-            note(touched, at, _places(flow, item.source, steps, sizes))
-            if home.get(item.source or "") == at:
-                own = turns[at].times[item.source or ""].apply_range(turns[at].times[item.sink].reverse())
-                steps = relation.subtract(own).apply_range(turns[at].times[item.sink])
-            note(reads, at, _places(flow, item.source, steps, sizes))
-            continue
-        note(reads, at, steps)
-        note(touched, at, steps)
-        if item.source in home:
-            note(touched, home[item.source], turns[home[item.source]].times[item.source])
-    for name, at in home.items():
+        if item.sink in turn.times:
+            relation = at_sizes(item.relation, sizes)
+            steps = relation.apply_range(turn.times[item.sink])
+            note(touched, values, _places(flow, item.source, steps, sizes) if placed else steps)
+            if placed and item.source in turn.times:
+                own = turn.times[item.source or ""].apply_range(turn.times[item.sink].reverse())
+                steps = relation.subtract(own).apply_range(turn.times[item.sink])
+            note(reads, values, _places(flow, item.source, steps, sizes) if placed else steps)
+        if item.source in turn.times and not placed:
+            note(touched, values, turn.times[item.source or ""])
+    for name, steps in turn.times.items():
         array = flow.program.by_name[name].write.array
-        if (None, array) in result and array in in_place:
-            note(result[None, array][1], at, _places(flow, name, turns[at].times[name], sizes))
-    return result
+        if array in in_place:
+            note(touched, (None, array), _places(flow, name, steps, sizes))
+    return {values: (reads.get(values), steps) for values, steps in touched.items()}
 
 
 def _places(flow: DataFlow, source: str | None, steps: isl.Map, sizes: Mapping[str, int]) -> isl.Map:

@@ -163,8 +163,10 @@ class BoxStep(AtSizes):
             return 0.0
         found = self._loads_in_regions(boxes, cells) if any(item.is_cut for item in self.cells) else None
         if found is not None:
-            return found - cells.fresh
-        return _loads_within(boxes, cells, self.extents) - cells.first(self.extents)
+            found -= cells.fresh
+        else:
+            found = _loads_within(boxes, cells, self.extents) - cells.first(self.extents)
+        return min(found, _loads_from_elsewhere(boxes[0], cells, self.extents)) if len(boxes) == 1 else found
 
     def _loads_in_regions(self, boxes: tuple[Box, ...], cells: Cells) -> int | None:
         """Return the loads of all visits in the regions of the accesses; None where these are too many.
@@ -186,6 +188,18 @@ def is_visited_once(box: Box, cells: Cells) -> bool:
     """True if every cell is accessed in boxes of one run only."""
     last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=-1)
     return cells.is_injective and cells.loops.issuperset(box.loops[: max(last, 0)])
+
+
+def _loads_from_elsewhere(box: Box, cells: Cells, extents: tuple[int, ...]) -> float:
+    """Return the loads of a group in which runs of boxes read what they compute themselves, but for some cells.
+
+    Infinite where values come from other runs.
+    """
+    last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=0)
+    outer = box.loops[:last]
+    if not cells.fresh or not cells.inside.issuperset(outer):
+        return inf
+    return cells.elsewhere * prod(ceil(extents[loop] / edge) for loop, edge in zip(outer, box.edges, strict=False))
 
 
 @lru_cache(maxsize=MOST_COUNTS_KEPT)
@@ -237,9 +251,16 @@ def _holds(other: Cells, cells: Cells, loops: tuple[int, ...], last: int) -> boo
 def _common(other: Cells, cells: Cells, low: IntArray, high: IntArray) -> IntArray:
     """Return how many cells of both groups there are in every box."""
     lows, highs = within(other.where, low, high)
+    pairs = zip(other.ends(lows, highs), cells.ends(low, high), strict=True)
+    ends = [(np.maximum(first, least), np.minimum(last, most)) for (first, last), (least, most) in pairs]
     result = np.ones(len(low), np.int64)
-    for (first, last), (least, most) in zip(other.ends(lows, highs), cells.ends(low, high), strict=True):
-        result *= np.maximum(0, np.minimum(last, most) - np.maximum(first, least) + 1)
+    if other.band is None and cells.band is None:
+        for first, last in ends:
+            result *= np.maximum(0, last - first + 1)
+    else:
+        one, two = (other.band, cells.band) if other.band is not None else (cells.band, None)
+        band = None if one is None else one.common(two)
+        result = 0 * result if band is None else band.within(ends)
     return np.where((lows > highs).any(axis=1), 0, result)
 
 

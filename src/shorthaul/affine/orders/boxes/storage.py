@@ -49,7 +49,8 @@ class Storage:
     """Which arrays are expanded, by name.
 
     ``with_inputs``: also those of which some values are inputs; ``numbered``: with a number for unrelated writes;
-    ``numbers_first``: with this number before another loop is one of the subscripts.
+    ``numbers_first``: with this number before another loop is one of the subscripts. ``sheared`` gives other names to
+    the elements of arrays that are not expanded.
     """
 
     flow: DataFlow
@@ -57,12 +58,14 @@ class Storage:
     with_inputs: bool = False
     numbered: bool = False
     numbers_first: bool = False
+    sheared: Mapping[str, isl.Map] = field(default_factory=dict)
 
     def relation(self, reference: Reference) -> isl.Map:
         """Return the elements that a reference accesses, with the further subscripts of buffers in front."""
         buffer = self.buffers.get(reference.array)
         if buffer is None:
-            return reference.relation
+            other = self.sheared.get(reference.array)
+            return reference.relation if other is None else reference.relation.reset_tuple_id(_OUT).apply_range(other)
         return buffer.subscripts[reference.tag].flat_range_product(reference.relation.reset_tuple_id(_OUT))
 
     def accesses(self) -> tuple[Access, ...]:

@@ -220,7 +220,7 @@ def with_ranges(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep
     """Yield phases with more and more of those in boxes in ranges of a loop, where that loads less."""
     result = list(steps)
     for at, item in enumerate(steps):
-        found = in_ranges(boxes, item) if type(item) is BoxStep else None
+        found = in_ranges(boxes, item) if type(item) is BoxStep and item.box.loops else None
         if found is not None:
             result[at] = found
             yield list(result)
