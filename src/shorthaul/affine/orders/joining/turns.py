@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
@@ -52,8 +53,11 @@ class SizedGroups(Groups):
         return self.boxes.cost(step)
 
     def chosen(self, plain: Step, stages: Iterable[Sequence[Step | BoxStep]]) -> TurnsStep:
-        """Return the turns that load least with what stays in memory from turn to turn."""
-        found = (self.boxes.with_staying(self.in_turns(plain, groups)) for groups in stages)
+        """Return the turns that load least with what stays in memory from turn to turn, of those tried in time."""
+        made = (self.boxes.with_staying(self.in_turns(plain, groups)) for groups in stages)
+        found = effort.until_out_of_effort(made)
+        if not found:
+            effort.step(0)  # raises what ended the search
         return min(found, key=lambda item: item.rate)
 
     def uses(self, step: Step | BoxStep) -> Mapping[str, float]:
