@@ -44,7 +44,7 @@ UNCOVERED_COST = 2.0
 CORE_SET_TOLERANCE = 0.005
 #: Most actors whose tiles' loads are looked for, the share of the effort for that, and the actors and ends of channels
 #: of which CP-SAT's model of a tile is built in an effort (sobel4: 6,769, which is met, in 0.02 CPU s).
-MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.4, 2e4
+MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.2, 2e4
 #: Actors whose cores count in the model of all tiles: with all of them it is rarely solved.
 MOST_CORES_LOADED = 4
 #: What tiles hold together: most actors, how many orders of these are tried, and in how many parts of a period ticks of
@@ -64,7 +64,7 @@ MOST_TILE_SET_COLUMNS = 16
 #: CPU s, without 9,557 in 3.5).
 TILE_SET_LAST = 8
 #: Share of the effort left for sets of actors in tiles after the loads of tiles, and of that for all cores together.
-TILE_SET_SHARE, ALL_CORES_SHARE = 0.4, 0.6
+TILE_SET_SHARE, ALL_CORES_SHARE = 0.6, 0.6
 #: Least effort for bounds of a plan: below, the solvers take longer to import.
 LEAST_BOUND_EFFORT = 0.02
 #: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.
@@ -89,9 +89,9 @@ MOST_RUNS = 24
 ORDERS_OF_FIRINGS = 2
 #: Orders that the multi-start decoder tries. Not measured: more than 23 were not tried.
 ORDERS_TRIED = 23
-#: Share of the effort, or of the time limit, for polishing; where there is neither, its effort over that of exploring,
-#: and in networks of many tasks (sobel4, 81 tasks: 15 CPU s; multicamera, 284).
-POLISH_SHARE, POLISH_OVER_EXPLORING, MANY_TASKS = 0.9, (40.0, 48.0), 150
+#: Share of the effort, or of the time limit, for polishing; where there is neither, its effort over that of exploring
+#: in networks of so many tasks at most (sobel4, 81: 21 CPU s, multicamera, 284: 60; two workers take half each).
+POLISH_SHARE, POLISH_OVER_EXPLORING = 0.9, ((64, 14.0), (150, 40.0), (1 << 60, 48.0))
 #: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
 LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
 #: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.

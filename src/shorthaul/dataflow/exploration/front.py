@@ -100,7 +100,8 @@ def explore_front(
     decoder.close()  # a process without threads can be copied
     points += () if resumed is None else resumed.points
     if polish_effort is None and search.is_unlimited:
-        polish_effort = tuning.POLISH_OVER_EXPLORING[tasks > tuning.MANY_TASKS] * (search.spent() - spent)
+        times = next(times for most, times in tuning.POLISH_OVER_EXPLORING if tasks <= most)
+        polish_effort = times * (search.spent() - spent)
 
     def keep_points(found: Sequence[Point]) -> None:
         if not found:
