@@ -204,8 +204,7 @@ class GroupPricer:
 
     def _shared_buffers(self, cut: Mapping[Key, int]) -> set[int]:
         """Return the accesses whose boxes are those of another one with these tiles: they share its buffer."""
-        tensors = [number for operator in self.operators for number in self._outside(operator)]
-        if len(set(tensors)) == len(tensors):
+        if not self.reads_again:
             return set()
         served = self.machine.served(1)
         marks: list[list[object]] = [[served[operand]] for operand in self._operands_read()]
@@ -216,6 +215,12 @@ class GroupPricer:
                 mark.append((tensor, tuple((span.low.tobytes(), span.high.tobytes()) for span in box)))
         first: dict[tuple[object, ...], int] = {}
         return {number for number, mark in enumerate(marks) if first.setdefault(tuple(mark), number) != number}
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether a tensor from outside is read more than once, so that what is read depends on ``cut``."""
+        tensors = [number for operator in self.operators for number in self._outside(operator)]
+        return len(set(tensors)) < len(tensors)
 
     def _operands_read(self) -> list[int]:
         """Return, for every access to a tensor from outside, which operand it is."""

@@ -125,7 +125,7 @@ def _tiled_along(
     group = Group(tuple(operators), loops)
     return (
         priced(network, group, machine, stored, near, beside)
-        if len(operators) > 1
+        if pricer.reads_again
         else _tiled(group, prices, machine, beside)
     )
 

@@ -103,6 +103,8 @@ def _merge(state: Forming, search: Search, keep: Callable[[], None]) -> None:
     it may save, and most are gone before their turn.
     """
     queue: list[tuple[float, int, int, tuple[int, ...], tuple[int, ...], bool]] = []
+    if search.expired() and state.is_complete():
+        return
 
     def offer(first: int, second: int, gain: float | None, *, is_exact: bool = False) -> None:
         if gain is not None and gain > 0:

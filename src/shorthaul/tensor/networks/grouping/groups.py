@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Network
-from shorthaul.tensor.networks.needs import demands, together
+from shorthaul.tensor.networks.needs import Demand, demands, together
 from shorthaul.tensor.networks.plan import Group, Loop
 from shorthaul.tensor.networks.pricing import Beside
 from shorthaul.tensor.networks.tiling import Tiled, best_tiling, least_score, priced
@@ -29,8 +30,11 @@ class Tilings:
 
     def __init__(self, network: Network, machine: Machine, search: Search) -> None:
         self.network, self.machine, self.search = network, machine, search
-        self._demands = demands(network, machine)
         self._known: dict[tuple[object, ...], Tiled | None] = {}
+
+    @cached_property
+    def _demands(self) -> Mapping[int, Demand]:
+        return demands(self.network, self.machine)
 
     def stored(self, operators: Sequence[int]) -> frozenset[int]:
         """Return the tensors that a group makes and others, or the user, need; the sink's not among them."""

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from shorthaul.tensor.networks.translation import attention
+from shorthaul.tensor.networks.translation.heads import attention
+from shorthaul.tensor.networks.translation.heads.linear_attention import linear_attention
 from shorthaul.tensor.networks.translation.quantised import QUANTISED, by_range
 from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
 
@@ -16,7 +17,7 @@ from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
 _DOMAIN: Final = "com.microsoft"
 #: Places along an axis, at most, of which constants are written.
 _MOST_PLACES: Final = 2**24
-_INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState")
+_INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState", "SwiGLU")
 _ACTIVATION: Final = {"Clip": ("min", "max"), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
 
 
@@ -258,6 +259,7 @@ _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
     "Attention": attention.attention_of_onnx,
     "CastLike": _of_type,
     "DynamicQuantizeLinear": by_range,
+    "LinearAttention": linear_attention,
     "OneHot": _one_hot,
     "TopK": _largest,
     "Where": _chosen,

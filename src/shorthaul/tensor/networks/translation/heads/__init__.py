@@ -1,0 +1,1 @@
+"""Attention by head as other nodes of ONNX: over softmax, and linear."""

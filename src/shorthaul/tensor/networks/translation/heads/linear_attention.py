@@ -1,0 +1,132 @@
+"""Linear attention, a recurrence over places, as products of pieces of places (its parallel form by chunks)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from shorthaul.tensor.networks.translation.writing import Writer
+
+#: Places of a piece at most, as ONNX has it where it is not said; pieces at most, and where each has many operators
+#: (planning two pieces with decay takes some 12 s of processor time).
+_PLACES: Final = 64
+_MOST_PIECES: Final = 32
+_MOST_LONG_PIECES: Final = 16
+
+
+def linear_attention(writer: Writer) -> bool:
+    """Return whether linear attention was written as products."""
+    rule = bytes(writer.values.get("update_rule", b"gated_delta")).decode()
+    names = [writer.input(number) for number in range(6)]
+    heads, pairs = int(writer.values["q_num_heads"]), int(writer.values["kv_num_heads"])
+    needed = [*names[:3], *names[4:5] * ("gated" in rule), *names[5:6] * ("delta" in rule)]
+    if not all(len(writer.shapes.get(name, ())) == 3 for name in needed):
+        return False
+    batch, places, total = writer.shapes[names[0]]
+    scale = float(writer.values.get("scale", 0.0)) or 1 / math.sqrt(total // heads)
+    scaled = writer.add("Mul", names[0], writer.number(scale))
+    parts = [_by_head(writer, scaled, names[0], heads), *(_by_head(writer, name, name, pairs) for name in names[1:3])]
+    decay, rate = "", ""
+    if "gated" in rule:
+        decay = _by_head(writer, names[4], names[4], pairs)
+    if "delta" in rule:
+        rate = _by_head(writer, names[5], names[5], writer.shapes[names[5]][2])
+    most = _MOST_PIECES if rule == "linear" else _MOST_LONG_PIECES
+    step = min(_PLACES, max(int(writer.values.get("chunk_size", _PLACES)), -(-places // most)))
+    if places > step * most:
+        return False
+    width = writer.shapes[names[2]][2] // pairs
+    decayed = writer.shapes[names[4]][2] // pairs if decay else 0
+    pieces = _Pieces(writer, batch, heads, pairs, total // heads, width, decayed)
+    state, made = names[3], []
+    for start in range(0, places, step):
+        stop = min(start + step, places)
+        piece = [writer.part(name, 2, start, stop) if name else "" for name in (*parts, decay, rate)]
+        output, state = pieces.read(piece, state, stop - start)
+        made.append(output)
+    joined = made[0] if len(made) == 1 else writer.add("Concat", *made, axis=2)
+    turned = writer.add("Transpose", joined, perm=[0, 2, 1, 3])
+    writer.reshaped(turned, (batch, places, heads * width), writer.outputs[0])
+    if len(writer.outputs) > 1 and writer.outputs[1]:
+        writer.add("Identity", state, output=writer.outputs[1])
+    return True
+
+
+def _by_head(writer: Writer, source: str, of: str, heads: int) -> str:
+    """Return places by head, (batch, heads, places, features), of a tensor of the shape of ``of``."""
+    batch, places, width = writer.shapes[of]
+    return writer.add("Transpose", writer.reshaped(source, (batch, places, heads, width // heads)), perm=[0, 2, 1, 3])
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Pieces of places, one after the other; a key has ``size`` features, a value ``width``, a decay ``decayed``.
+
+    With the decays of a piece added up to G, queries and keys times exp(G) and keys times exp(-G), what is written to
+    the state solves a triangular system (rules ``delta``), or is the values.
+    """
+
+    writer: Writer
+    batch: int
+    heads: int
+    pairs: int
+    size: int
+    width: int
+    decayed: int
+
+    def read(self, piece: list[str], state: str, places: int) -> tuple[str, str]:
+        """Return what the queries of a piece read, by head, and the state after it; an empty ``state`` is zero."""
+        writer = self.writer
+        query, key, written, decay, rate = piece
+        forward, backward, grown = key, key, ""
+        query = self._with_pairs(query, places, self.size, self.heads // self.pairs)
+        if decay:
+            total = writer.add("MatMul", self._lower(places, 0), decay)
+            grown = writer.add("Exp", total)
+            forward, backward = writer.add("Mul", key, grown), writer.add("Div", key, grown)
+            query = writer.add("Mul", query, self._with_pairs(grown, places, self.decayed, 1))
+        turned = writer.add("Transpose", backward, perm=[0, 1, 3, 2])
+        if rate:
+            if state:
+                written = writer.add("Sub", written, writer.add("MatMul", forward, state))
+            written = writer.add("Mul", written, rate)
+            if places > 1:
+                pairs = writer.add("Mul", writer.add("MatMul", forward, turned), rate)
+                written = self._solved(writer.add("Mul", pairs, self._lower(places, -1)), written, places)
+        scores = writer.add("MatMul", query, self._with_pairs(turned, self.size, places, 1))
+        if places > 1:
+            scores = writer.add("Mul", scores, self._lower(places, 0))
+        output = writer.add("MatMul", scores, self._with_pairs(written, places, self.width, 1))
+        after = writer.add("MatMul", turned, written)
+        if state:
+            before = writer.add("MatMul", query, self._with_pairs(state, self.size, self.width, 1))
+            output, after = writer.add("Add", output, before), writer.add("Add", state, after)
+        if decay:
+            last = writer.add("Transpose", writer.part(grown, 2, places - 1, places), perm=[0, 1, 3, 2])
+            after = writer.add("Mul", after, last)
+        return writer.reshaped(output, (self.batch, self.heads, places, self.width)), after
+
+    def _with_pairs(self, name: str, rows: int, columns: int, each: int) -> str:
+        """Return matrices by head with an axis of the ``each`` queries that share a key, where several do."""
+        if self.heads == self.pairs:
+            return name
+        return self.writer.reshaped(name, (self.batch, self.pairs, each, rows, columns))
+
+    def _lower(self, places: int, diagonal: int) -> str:
+        return self.writer.number(np.tri(places, k=diagonal))
+
+    def _solved(self, matrix: str, right: str, places: int) -> str:
+        """Return the solution of (1 + A) U = R for a matrix that is zero on and above its diagonal.
+
+        The inverse of 1 + A is (1 - A) (1 + A^2) (1 + A^4) ..., until the power is zero.
+        """
+        writer = self.writer
+        found, power = writer.add("Sub", right, writer.add("MatMul", matrix, right)), 2
+        while power < places:
+            matrix = writer.add("MatMul", matrix, matrix)
+            found = writer.add("Add", found, writer.add("MatMul", matrix, found))
+            power *= 2
+        return found
