@@ -20,7 +20,8 @@ from shorthaul.dataflow.bounds.core_sets import CoreContents
 from shorthaul.dataflow.bounds.core_sets_kernels import CoreSets, dearest
 from shorthaul.dataflow.bounds.load_model import least_load
 from shorthaul.dataflow.bounds.period import bounds_on_all
-from shorthaul.dataflow.bounds.raising import with_sets
+from shorthaul.dataflow.bounds.raising import at_all_costs, on_cores, with_sets
+from shorthaul.dataflow.bounds.stretches import Stretch
 from shorthaul.dataflow.check.core_prices import verify_prices
 from shorthaul.dataflow.check.core_prices_kernels import Core, earns_more
 from shorthaul.dataflow.workloads import generators
@@ -98,7 +99,7 @@ def hunt(seeds: range, most_actors: int, count: int) -> tuple[int, int, int]:
     raised = met = points = 0
     for seed, problem, strategy, simple in bounded(seeds, most_actors):
         application, platform = problem.application, problem.platform
-        found = with_sets(CoreContents(application, platform, strategy), simple, Search(effort=3))
+        found = at_all_costs(on_cores, Stretch(application, platform, strategy), simple, Search(effort=3))
         for proof in found.proofs:
             assert verify_prices(application, platform, strategy, proof, "proof") == []
             budget, least = proof["core_cost"], proof["period"]
@@ -144,7 +145,9 @@ def test_sobel4_needs_more_where_actors_are_whole() -> None:
 def proven():
     """A small problem and a proof."""
     for _, problem, strategy, simple in bounded(range(50), 5):
-        found = with_sets(CoreContents(problem.application, problem.platform, strategy), simple, Search(effort=3))
+        found = at_all_costs(
+            on_cores, Stretch(problem.application, problem.platform, strategy), simple, Search(effort=3)
+        )
         proofs = [proof for proof in found.proofs if proof["buffers"]]
         if proofs:
             return problem, strategy, proofs[0]

@@ -72,7 +72,7 @@ def schedule(workload: Input, options: ScheduleOptions, search: SearchFlags, out
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
+def bound(workload: Input, options: BoundOptions, search: TaskSearchFlags, output: Answer) -> None:
     """Bound the period from below (of any mapping, or of the one given), and footprint, core cost and front."""
     from shorthaul.dataflow.verbs.planning import bound as find
 

@@ -69,6 +69,8 @@ TILE_SET_SHARE, ALL_CORES_SHARE = 0.6, 0.6
 LEAST_BOUND_EFFORT = 0.02
 #: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.
 CORE_SET_SHARE = 0.6
+#: Stretches of core costs whose periods are bounded beside one another.
+COST_STRETCHES = 4
 #: Effort for them at the core costs of the points of a plan, over that of finding these.
 BOUND_SHARE = 0.05
 #: Share of what is left for the core cost of the widest gap between bound and plan, and how far into that gap the

@@ -18,6 +18,7 @@ from shorthaul.core.searching.cp_sat import solve_model
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.firings import channels_together
 from shorthaul.dataflow.bounds.period import FrontBound
+from shorthaul.dataflow.bounds.stretches import Risen, Stretch, in_stretches
 from shorthaul.dataflow.model import Application, Channel, Core, Platform, ticks_for
 
 #: A core cost of 1 in whole numbers; costs are rounded so that the bound holds.
@@ -29,20 +30,27 @@ _MOST_SUM: Final = 2**53
 def refined(
     application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search
 ) -> FrontBound:
-    """Return the bounds with a least period per core cost that counts whole actors, buffers and ways.
+    """Return the bounds with a least period per core cost that counts whole actors, buffers and ways."""
+    curve, _ = in_stretches(_refined, Stretch(application, platform, strategy), bounds, search)
+    return dataclasses.replace(bounds, period_at_cost=curve)
+
+
+def _refined(stretch: Stretch, search: Search) -> Risen:
+    """Return the bounds of a stretch of core costs.
 
     From the highest cost on: what holds there holds below, and a mapping of least load settles costs down to its own.
     """
-    curve: list[tuple[float, int]] = []
+    found: dict[float, int] = {}
     least, settled = 0, math.inf
-    for number, (budget, known) in reversed([*enumerate(bounds.period_at_cost)]):
+    for number, (budget, known) in enumerate(stretch.least):
         least = max(least, known)
         if budget < settled and not search.expired():
-            part = search.part(1 / (number + 1))
-            least, cost = least_load(application, platform, strategy, (budget, least), part)
+            part = search.part(1 / (len(stretch.least) - number))
+            models = stretch.application, stretch.platform, stretch.strategy
+            least, cost = least_load(*models, (budget, least), part)
             settled = min(settled, cost)
-        curve.append((budget, least))
-    return dataclasses.replace(bounds, period_at_cost=tuple(reversed(curve)))
+        found[budget] = least
+    return Risen(found, settled=settled)
 
 
 def least_load(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.core_sets import CoreContents
 from shorthaul.dataflow.bounds.load_model import refined
 from shorthaul.dataflow.bounds.period import FrontBound
+from shorthaul.dataflow.bounds.stretches import Risen, Stretch, in_stretches
 from shorthaul.dataflow.bounds.tile_load import with_tile_loads
 from shorthaul.dataflow.bounds.tile_sets import TileSets
 from shorthaul.dataflow.model import Application, Platform
@@ -39,8 +40,8 @@ def raised(
         return bounds
     bounds = with_tile_loads(application, platform, strategy, bounds, search.part(tuning.TILE_SHARE))
     bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE))
-    contents = CoreContents(application, platform, strategy)
-    bounds = with_sets(contents, bounds, search.part(tuning.CORE_SET_SHARE))
+    part = search.part(tuning.CORE_SET_SHARE)
+    bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, part)
     return refined(application, platform, strategy, bounds, search)
 
 
@@ -81,12 +82,53 @@ def with_tile_sets(
     if proven > bounds.period.value:
         proof = f"no sets of actors in tiles let cores, crossbars and the network do all in {proven - 1} ticks"
         bounds = dataclasses.replace(bounds, period=Bound("period", proven, "sets of actors in tiles", proof))
+    if known is None:
+        return at_all_costs(_in_tiles, Stretch(application, platform, ""), bounds, search)
     return with_sets(contents, bounds, search, known)
 
 
-def with_sets(
-    contents: Contents, bounds: FrontBound, search: Search, known: Mapping[float, float] | None = None
-) -> FrontBound:  # fmt: skip
+def at_all_costs(
+    function: Callable[[Stretch, Search], Risen], whole: Stretch, bounds: FrontBound, search: Search
+) -> FrontBound:
+    """Return the bounds, raised at all core costs, and the proofs."""
+    curve, found = in_stretches(function, whole, bounds, search)
+    return _proven(bounds, dict(curve), {proof["core_cost"]: proof for proof in (*bounds.proofs, *found)})
+
+
+def on_cores(stretch: Stretch, search: Search) -> Risen:
+    """Return the bounds of a stretch by sets of actors on cores."""
+    return _in_stretch(CoreContents(stretch.application, stretch.platform, stretch.strategy), stretch, search)
+
+
+def _in_tiles(stretch: Stretch, search: Search) -> Risen:
+    """Return the bounds of a stretch by sets of actors in tiles."""
+    return _in_stretch(TileSets(stretch.application, stretch.platform), stretch, search)
+
+
+def _in_stretch(contents: Contents, stretch: Stretch, search: Search) -> Risen:
+    """Return the bounds of a stretch of core costs, from the highest cost on, with their proofs."""
+    low, least, proofs = 0, {}, []
+    for number, (cost, known) in enumerate(stretch.least):
+        low = max(low, known)
+        part = search.part(1 / (len(stretch.least) - number))
+        is_tried = contents.applies and not search.expired()
+        proof = _highest(contents, cost, low, math.inf, part) if is_tried else None
+        if proof is not None:
+            low = proof["period"]
+            proofs.append(proof)
+        least[cost] = low
+    return Risen(least, tuple(proofs))
+
+
+def _proven(
+    bounds: FrontBound, least: Mapping[float, int], proofs: Mapping[float, CorePrices | TilePrices]
+) -> FrontBound:
+    """Return the bounds with least periods per core cost, and those proofs whose periods are the least ones."""
+    kept = [proofs[cost] for cost in sorted(proofs, reverse=True) if least[cost] == proofs[cost]["period"]]
+    return dataclasses.replace(bounds, period_at_cost=tuple(least.items()), proofs=tuple(kept))
+
+
+def with_sets(contents: Contents, bounds: FrontBound, search: Search, known: Mapping[float, float]) -> FrontBound:
     """Return the bounds with least periods per core cost that no sets of actors fall below, and the proofs.
 
     ``known`` holds periods of plans by core cost; other core costs, and bounds close to those, are left as they are.
@@ -94,22 +136,17 @@ def with_sets(
     if not contents.applies:
         return bounds
     least = dict(bounds.period_at_cost)
-    left = [cost for cost in least if known is None or cost in known]
+    left = [cost for cost in least if cost in known]
     proofs: dict[float, CorePrices | TilePrices] = {proof["core_cost"]: proof for proof in bounds.proofs}
     while left and not search.expired():
-        share = 1 / len(left)
-        if known is None:
-            cost, most = max(left), math.inf
-        else:
-            cost = max(left, key=lambda cost: (known[cost] / least[cost], cost))
-            most, share = known[cost], max(share, tuning.WIDEST_GAP_SHARE)
+        cost = max(left, key=lambda cost: (known[cost] / least[cost], cost))
+        part = search.part(max(1 / len(left), tuning.WIDEST_GAP_SHARE))
         left.remove(cost)
-        proof = _highest(contents, cost, least[cost], most, search.part(share))
+        proof = _highest(contents, cost, least[cost], known[cost], part)
         if proof is not None:
             proofs[cost] = proof
             least |= {below: max(low, proof["period"]) for below, low in least.items() if below <= cost}
-    kept = [proofs[cost] for cost in sorted(proofs, reverse=True) if least[cost] == proofs[cost]["period"]]
-    return dataclasses.replace(bounds, period_at_cost=tuple(least.items()), proofs=tuple(kept))
+    return _proven(bounds, least, proofs)
 
 
 def _highest(

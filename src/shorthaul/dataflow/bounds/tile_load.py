@@ -15,6 +15,7 @@ from typing import Any, Final
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.firings import carried_near, channels_together
 from shorthaul.dataflow.bounds.period import FrontBound
@@ -35,19 +36,29 @@ def with_tile_loads(
     kept = [actor.id for actor in application.actors if actor.kind == "actor" or strategy == "reference"]
     carried = carried_near(application, platform, kept)
     names = sorted((name for name in kept if carried[name]), key=lambda name: -carried[name])
-    for number, name in enumerate(names[: tuning.MOST_TILES_LOADED]):
-        part = search.part(1 / (tuning.MOST_TILES_LOADED + 1 - number))
-        least = least_tile_load(application, platform, strategy, name, part)
-        if least > bounds.period.value:
-            proof = f"wherever {name} is, its core or the crossbar of its tile is busy for {least} ticks"
+    names = names[: tuning.MOST_TILES_LOADED]
+    each = 1 / (tuning.MOST_TILES_LOADED + 1)
+    tasks = [(application, platform, strategy, name) for name in ([*names, None] if names else [])]
+    shares = [*[each] * len(names), 1 - len(names) * each]
+    weights = [len(tasks) * share for share in shares]
+    for number, least in sorted(run_tasks(_least_load, tasks, search=search, weights=weights)):
+        if least > bounds.period.value and number < len(names):
+            proof = f"wherever {names[number]} is, its core or the crossbar of its tile is busy for {least} ticks"
             bounds = dataclasses.replace(bounds, period=Bound("period", least, "tile of one actor", proof))
-    least = least_of_all_tiles(application, platform, strategy, search) if any(carried.values()) else 0
-    if least > bounds.period.value:
-        proof = f"wherever actors are, a core or the crossbar of a tile is busy for {least} ticks"
-        bounds = dataclasses.replace(bounds, period=Bound("period", least, "all tiles", proof))
+        elif least > bounds.period.value:
+            proof = f"wherever actors are, a core or the crossbar of a tile is busy for {least} ticks"
+            bounds = dataclasses.replace(bounds, period=Bound("period", least, "all tiles", proof))
     least = int(bounds.period.value)
     curve = tuple((cost, max(known, least)) for cost, known in bounds.period_at_cost)
     return dataclasses.replace(bounds, period_at_cost=curve)
+
+
+def _least_load(task: tuple[Application, Platform, str, str | None], search: Search) -> int:
+    """Return the least load of the tile of an actor, or of all tiles."""
+    application, platform, strategy, name = task
+    if name is None:
+        return least_of_all_tiles(application, platform, strategy, search)
+    return least_tile_load(application, platform, strategy, name, search)
 
 
 def least_tile_load(application: Application, platform: Platform, strategy: str, name: str, search: Search) -> int:

@@ -16,7 +16,7 @@ from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions
+from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions, TaskSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning, views
@@ -249,6 +249,7 @@ def schedule(
     BoundOptions,
     APPLICATIONS,
     PLANS,
+    searching=TaskSearchOptions,
     mapping="The mapping, a point, a plan or a result of which ``point`` is taken, or the path of one.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
