@@ -64,8 +64,8 @@ class PlanOptions(Decoding):
     solver_effort: float = option(0.05, "Most effort of each exact solve in the search.", least=0.01, most=1e6)
     polish_effort: float | None = option(
         None,
-        "Most effort of the search for better mappings after NSGA-II's, with exact solves (default: 14 to 48 times what "
-        "NSGA-II took); 0: none.",
+        "Most effort of the search for better mappings after NSGA-II's, with exact solves (default: 14 to 48 times "
+        "what NSGA-II took); 0: none.",
         least=0,
         most=1e6,
         free=True,
