@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import random
 from itertools import product
@@ -10,6 +11,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from shorthaul import dataflow
+from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.load_model import least_load
 from shorthaul.dataflow.bounds.period import bounds_on_all
@@ -134,3 +137,21 @@ def test_what_tiles_hold_together_is_far_above_the_bounds_of_each() -> None:
     assert not verify_tile_prices(application, platform, proof, "proof")
     for damaged in ({"period": 9149}, {"actors": {}}, {"network": 2**60}):
         assert verify_tile_prices(application, platform, {**proof, **damaged}, "proof")
+
+
+def test_check_verifies_what_bound_has_written(tmp_path) -> None:
+    problem = "random:actors=12,seed=1"
+    result = dataflow.bound(problem, effort=0.1).document()
+    assert any("crossbar_units" in proof for proof in result["front_bound"]["proofs"])
+    file = tmp_path / "bound.json"
+    file.write_text(json.dumps(result))
+    assert dataflow.check(problem, bound=str(file)).check.ok
+    for proof in result["front_bound"]["proofs"]:
+        proof["period"] *= 10
+    file.write_text(json.dumps(result))
+    assert not dataflow.check(problem, bound=str(file)).check.ok
+    for changes in ({"network": -1}, {"actors": {"a1": 0.5}}, {"core_cost": True}):
+        with pytest.raises(InputError):
+            verify_tile_prices(
+                random_graph(12), platform24(), {**result["front_bound"]["proofs"][0], **changes}, "proof"
+            )
