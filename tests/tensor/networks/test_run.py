@@ -145,3 +145,6 @@ def test_classifiers_as_scikit_learn_exports_them() -> None:
     executed: Any = done.extra["run"]
     assert executed["largest_error"] < 1e-9
     assert not any("shape" in remark for remark in done.check.remarks)
+    said = "ai.onnx.ml.LinearRegressor, ai.onnx.ml.Scaler: executed by the reference of onnx here too"
+    by_itself = executed["compared_with"].startswith("the reference")
+    assert any(said in remark for remark in done.check.remarks) == by_itself

@@ -34,6 +34,8 @@ from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED, weig
 
 Array = npt.NDArray[Any]
 
+#: Begins the name of who computed outputs where onnxruntime could not.
+REFERENCE: Final = "the reference of onnx"
 #: Ends the name of who computed outputs in single precision or whatever the model is written in, not in double.
 AS_WRITTEN: Final = "in the model's own types"
 _FLOATS: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE}
@@ -458,7 +460,7 @@ def _by_runtime_as_written(model: Any, names: list[str], inputs: Mapping[str, Ar
 def _by_reference(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
     evaluator = onnx.reference.ReferenceEvaluator(model, new_ops=_OWN)
     with np.errstate(all="ignore"):
-        return evaluator.run(names, dict(inputs)), f"the reference of onnx {onnx.__version__}"
+        return evaluator.run(names, dict(inputs)), f"{REFERENCE} {onnx.__version__}"
 
 
 def _by_newer_reference(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
