@@ -14,6 +14,7 @@ from tests.affine.derived import quick
 from shorthaul.affine import tuning
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.formats import plans as formats
+from shorthaul.affine.integer_sets import points as listing
 from shorthaul.affine.integer_sets.points import points
 from shorthaul.affine.plan import Plan
 from shorthaul.affine.replay.cdag import concrete_cdag
@@ -23,6 +24,7 @@ from shorthaul.affine.verbs import planning, replays, tasks
 from shorthaul.affine.verbs.planning import plan
 from shorthaul.affine.workloads.cases import CASES, kernel
 from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 
@@ -222,6 +224,16 @@ def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest
     assert made.cost["loads_words"] == listed.extra["upper"]["value"] >= listed.extra["upper"]["replayed_loads_words"]
     assert made.bound == listed.bound
     assert "has 1,728 instances, too many to be listed" in made.extra["not_listed"]
+
+
+def test_what_takes_too_long_to_list_is_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "POINTS_PER_SECOND", 1e-6)
+    made = plan(kernel("matvec"), size="M=9,N=9,S=9", search=Search(time_limit=1000))
+    assert made.plan is None
+    assert made.cost is not None
+    assert made.bound is not None
+    assert made.cost["loads_words"] >= made.bound.value > 0
+    assert "longer than there is time" in made.extra["not_listed"]
 
 
 def test_an_interrupt_while_the_bound_is_derived_still_ends_in_a_checked_plan(monkeypatch: pytest.MonkeyPatch) -> None:

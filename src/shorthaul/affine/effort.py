@@ -60,6 +60,19 @@ def is_out_of_effort() -> bool:
     return search is not None and search.expired()
 
 
+def require_time(seconds: float) -> None:
+    """Raise :class:`OutOfEffortError` if so much time is not left, ahead of work that does not look at the clock.
+
+    >>> with charged_to(Search(time_limit=1)):
+    ...     require_time(2)
+    Traceback (most recent call last):
+    shorthaul.affine.effort.OutOfEffortError: the search would end before
+    """
+    search = _SEARCH.get()
+    if search is not None and search.remaining_s() < seconds:
+        raise OutOfEffortError("the search would end before")
+
+
 @contextmanager
 def limited(operations: int) -> Iterator[None]:
     """Let isl raise :class:`islpy.Error` inside the block once it has done ``operations`` operations.

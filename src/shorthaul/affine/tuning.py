@@ -47,6 +47,8 @@ TIGHTNESS: Final = Regime(10**15, 10**6)
 STEPS_PER_EFFORT = 2_000
 #: Steps of work for one point of a set at given sizes.
 POINT_STEPS = 2e-4
+#: Points of a set that are listed in a second (25 million of adi take some 3 s).
+POINTS_PER_SECOND = 8_000_000
 #: The share of a bound's effort for finding arguments; the rest is for counting and adding those chosen.
 POOL_SHARE = 0.7
 #: The share of what is left of this for each family of arguments.

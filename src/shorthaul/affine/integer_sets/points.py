@@ -9,8 +9,8 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.effort import step
-from shorthaul.affine.tuning import POINT_STEPS
+from shorthaul.affine.effort import require_time, step
+from shorthaul.affine.tuning import POINT_STEPS, POINTS_PER_SECOND
 from shorthaul.core.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
@@ -77,6 +77,7 @@ def _scan(basic: isl.BasicSet) -> IntArray:
             raise TooManyPointsError(
                 "has too many points", value=total, allowed=f"up to {MOST_POINTS}", cure="use smaller sizes"
             )
+        require_time(total / POINTS_PER_SECOND)
         first = np.repeat(np.cumsum(counts) - counts, counts)
         values = np.repeat(low, counts) + np.arange(total) - first
         rows = np.column_stack([np.repeat(rows, counts, axis=0), values])

@@ -110,7 +110,12 @@ def _planned(
     try:
         cdag = _executed(program, sizes, flow)
     except TooManyPointsError as error:
-        return _unlisted(program, options, search, source, flow, error)
+        return _unlisted(program, options, search, source, flow, error.problem)
+    except OutOfEffortError:
+        if search.expired():
+            raise
+        why = "takes longer than there is time: its instances are too many"
+        return _unlisted(program, options, search, source, flow, why)
     checking_s = tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND
     if not search.interrupted and search.remaining_s() + tuning.GRACE_S < checking_s:  # it would be late
         raise OutOfEffortError
@@ -183,7 +188,7 @@ def _unlisted(
     search: Search,
     source: Source[Program] | None,
     flow: DataFlow,
-    why: TooManyPointsError,
+    why: str,
 ) -> Result[Plan, PlanExtra]:
     """Return the derived order by its formula, where there are too many instances to list and to replay."""
     sizes, capacities = memories(options, program)
@@ -194,14 +199,14 @@ def _unlisted(
     found, ordered = tasks.proven(proof), tasks.ordered(ordering)
     document = ordered.beside(found)
     if not ordered.loads or document is None or not math.isfinite(document["value"]):
-        raise NoPlanError(f"no order was derived, and to search for one {why.problem}: use smaller sizes")
+        raise NoPlanError(f"no order was derived, and to search for one {why}: use smaller sizes")
     extra: PlanExtra = {
         "sizes": sizes,
         "tiling": "; ".join(f"{', '.join(item['statements'])}: {item['order']}" for item in document["at_sizes"]),
         "operations": found.operations,
         "program_order_loads_words": None,
         "upper": {**document, "replayed_loads_words": None},
-        "not_listed": why.problem,
+        "not_listed": why,
     }
     if options.level is not None:
         extra["levels"] = level_rows(found.levels, ordered.loads)
