@@ -213,10 +213,10 @@ def again(rows: list[dict[str, Any]], known: dict[str, Cdag], effort: float, fir
 
 def write(rows: list[dict[str, Any]], effort: float) -> None:
     """Write the rows and the means of their ratios."""
-    names = {"all": lambda _: True, "generated": lambda row: ":" in row["problem"]}
-    means, most = {}, {}
-    for name, is_meant in names.items():
-        chosen = [row for row in rows if is_meant(row)]
+    means: dict[str, float | None] = {}
+    most: dict[str, float | None] = {}
+    for name in ("all", "generated"):
+        chosen = [row for row in rows if name == "all" or ":" in row["problem"]]
         for target, key in ((means, "ours"), (most, "bound")):
             ratios = [row["two_stage"] / row[key] for row in chosen]
             target[name] = round(statistics.geometric_mean(ratios), 3) if ratios else None
