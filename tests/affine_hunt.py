@@ -22,9 +22,9 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.core.search import Search
-from tests.affine import test_hourglass as necks
-from tests.affine import test_random_programs as nests
-from tests.affine.test_random_study import least_known
+from tests.affine.bounds import test_hourglass as necks
+from tests.affine.bounds import test_random_programs as nests
+from tests.affine.bounds.test_random_study import least_known
 from tests.reference.affine_programs import random_program
 from tests.reference.reassociated_sums import Sums
 

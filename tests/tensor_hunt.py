@@ -28,8 +28,8 @@ from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Problem, Rules
 from shorthaul.tensor.search.driver import improve
 from tests.reference.tensor_exhaustive import best_latency
-from tests.tensor.test_bound import starved
-from tests.tensor.test_exhaustive import tiny_problem
+from tests.tensor.bounds.test_bound import starved
+from tests.tensor.search.test_exhaustive import tiny_problem
 
 _ROUNDING = 1e-9
 _RAISED = 1.02

@@ -7,8 +7,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from tests.dataflow.bounds.test_core_sets import drawn_core
 from tests.dataflow.small import small_problem
-from tests.dataflow.test_core_sets import drawn_core
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.errors import InputError

@@ -9,8 +9,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.pebble.test_partial import sample as partial_sample
-from tests.pebble.test_prices import sample
+from tests.pebble.exact.test_partial import sample as partial_sample
+from tests.pebble.exact.test_prices import sample
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.search import Search

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.pebble.bounds.test_bound_segments import products_in_a_row
+from tests.pebble.bounds.test_crossing import small
+from tests.pebble.bounds.test_gathers import gathered
+from tests.pebble.bounds.test_grid_links import fields
+from tests.pebble.bounds.test_grids import FAR, inside, least_by_sets
+from tests.pebble.bounds.test_moments import iterated
+from tests.pebble.bounds.test_successors import product as matrices
+from tests.pebble.bounds.test_tables import table
 from tests.pebble.check.test_certificate import proven
 from tests.pebble.families import Graph, doubled, fused_product, grid, lu, shuffled
-from tests.pebble.test_bound_segments import products_in_a_row
-from tests.pebble.test_crossing import small
-from tests.pebble.test_gathers import gathered
-from tests.pebble.test_grid_links import fields
-from tests.pebble.test_grids import FAR, inside, least_by_sets
-from tests.pebble.test_moments import iterated
-from tests.pebble.test_successors import product as matrices
-from tests.pebble.test_tables import table
 from tests.reference.falsified import at
 
 from shorthaul.core.search import Search

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.commands import shorthaul as command
+from tests.pebble.bounds.test_crossing import small
 from tests.pebble.families import grid, shuffled
-from tests.pebble.test_crossing import small
 from tests.reference.falsified import changed_numbers, put
 
 import shorthaul

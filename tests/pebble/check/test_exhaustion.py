@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.pebble.test_exact import random_cdag
+from tests.pebble.exact.test_exact import random_cdag
 from tests.reference.pebble_game_kernels import least_traffic
 
 import shorthaul

@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.pebble.test_exact import random_cdag
+from tests.pebble.exact.test_exact import random_cdag
 from tests.twins import Case, assert_agree
 
 from shorthaul.pebble.check.certificates import exhaustion

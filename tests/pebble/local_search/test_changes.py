@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.pebble.test_prices import sample
+from tests.pebble.exact.test_prices import sample
 
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.pebble.test_exact import random_cdag
+from tests.pebble.exact.test_exact import random_cdag
 from tests.twins import Case, assert_agree
 
 from shorthaul.pebble.local_search import annealing

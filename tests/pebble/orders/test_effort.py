@@ -6,7 +6,7 @@ import itertools
 import time
 
 import pytest
-from tests.pebble.test_composition import by_belady
+from tests.pebble.structured.test_composition import by_belady
 
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag

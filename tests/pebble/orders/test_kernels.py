@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.pebble.test_belady import random_cdag
+from tests.pebble.orders.test_belady import random_cdag
 from tests.twins import Case, assert_agree
 
 from shorthaul.graphs.csr import Csr, from_arrays, from_edges

@@ -9,8 +9,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.pebble.test_exact import random_cdag
-from tests.pebble.test_symmetry import doubled
+from tests.pebble.exact.test_exact import random_cdag
+from tests.pebble.states.test_symmetry import doubled
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.search import Search

@@ -1,0 +1,145 @@
+"""The balanced stencil bound: the lemma on balanced rows, tried on rows and on concrete graphs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import sympy
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+from tests.affine.check.test_largest_parts import members
+from tests.affine.derived import bound_of
+
+from shorthaul.affine.bounds.partition.stencil_levels import balanced_part, isoperimetric_constant
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+
+CROSS = {n: isoperimetric_constant(frozenset(np.ndindex(*(1,) * n)) | around)[0] for n, around in (  # type: ignore[index]
+    (2, frozenset({(0, 1), (0, -1), (1, 0), (-1, 0)})),
+    (3, frozenset({(0, 0, 1), (0, 0, -1), (0, 1, 0), (0, -1, 0), (1, 0, 0), (-1, 0, 0)})),
+)}  # fmt: skip
+
+
+def best_rows(grown: np.ndarray, budget: int, weight: float) -> float:
+    """Return the most of |P| + weight (In - Out) over sequences of rows with In <= budget, by dynamic programming.
+
+    ``grown[q]`` is the least number of neighbours of q points; of a row below q points at most the largest A with
+    grown[A] <= q have all successors.
+    """
+    size = np.arange(budget + 1)
+    inner = np.array([max(a for a in size if grown[a] <= q) for q in size])
+    into = np.maximum(0, grown[None, :] - size[:, None])  # [row, next row]
+    into[:, 0] = 0
+    out = np.maximum(0, size[:, None] - inner[None, :])
+    worth = size[None, :] + weight * (into - out)
+    best = np.full((budget + 1, budget + 1), -np.inf)  # [row, budget left]
+    best[0, :] = 0.0  # nothing follows: all out-vertices of the row are lost
+    for row in size[1:]:
+        best[row, :] = -weight * row
+    for _ in range(4 * budget):
+        before = best.copy()
+        for row in size:
+            for following in size[1:]:
+                used = into[row, following]
+                if used <= budget:
+                    reached = worth[row, following] + before[following, : budget + 1 - used]
+                    best[row, used:] = np.maximum(best[row, used:], reached)
+        if np.allclose(best, before):
+            break
+    else:
+        raise AssertionError("no end of rows")
+    return float(best[0, budget])
+
+
+@pytest.mark.parametrize(("n", "constant", "budget"), [
+    (2, CROSS[2], 6), (2, CROSS[2], 13), (2, CROSS[2], 30), (2, sympy.Integer(2), 12), (2, sympy.Integer(4), 24),
+    (3, CROSS[3], 9), (3, CROSS[3], 30), (1, sympy.Integer(2), 15),
+    (1, sympy.Integer(2), 3), (1, sympy.Integer(1), 24), (1, sympy.Integer(4), 9), (1, sympy.Integer(7), 40),
+])  # fmt: skip
+def test_no_rows_are_worth_more(n: int, constant: sympy.Expr, budget: int) -> None:
+    most, weight = (float(value) for value in balanced_part(n, constant, sympy.Integer(budget)))
+    c = float(constant)
+    grown = np.array([0, *(math.ceil(q + c * q ** ((n - 1) / n) - 1e-9) for q in range(1, budget + 1))])
+    found = best_rows(grown, budget, weight)
+    assert found <= most + 1e-9
+    assert found >= 0.2 * most
+
+
+def worth_in_graph(
+    cdag: ConcreteCdag, counted: np.ndarray, inside: np.ndarray, successors: int, budget: int, weight: float
+) -> tuple[float, bool]:
+    """Return the most of |P| + weight (In - Out) with In <= budget, P among ``counted``, by an integer program."""
+    n = cdag.n
+    sinks = np.repeat(np.arange(n), np.diff(cdag.starts))
+    kept = counted[sinks]
+    sources, sinks = cdag.operands[kept], sinks[kept]
+    at = np.arange(len(sources))
+    ones = np.ones(len(at))
+    # variables: p (in P), q (in-vertex), o (out-vertex); q_u >= p_v - p_u; q_u <= 1 - p_u; o_u >= p_u - p_v
+    triples = (np.concatenate([at, at, at]), np.concatenate([sources, sinks, n + sources]))
+    reads = coo_array((np.concatenate([ones, -ones, ones]), triples), shape=(len(at), 3 * n)).tocsr()
+    inner = counted[sources]
+    u, v, row = sources[inner], sinks[inner], np.arange(int(inner.sum()))
+    triples = (np.concatenate([row, row, row]), np.concatenate([2 * n + u, u, v]))
+    some = np.ones(len(row))
+    leaves = coo_array((np.concatenate([some, -some, some]), triples), shape=(len(row), 3 * n)).tocsr()
+    # an in-vertex has a reader in P, and is not in P
+    vertices = np.arange(n)
+    real = coo_array(
+        (
+            np.concatenate([np.ones(n), -ones]),
+            (np.concatenate([vertices, sources]), np.concatenate([n + vertices, sinks])),
+        ),
+        shape=(n, 3 * n),
+    ).tocsr()
+    apart = coo_array(
+        (np.ones(2 * n), (np.concatenate([vertices, vertices]), np.concatenate([vertices, n + vertices]))),
+        shape=(n, 3 * n),
+    ).tocsr()
+    within = np.bincount(u, minlength=n)  # successors in D; a vertex with fewer than all of them is always left
+    ends = counted & (within < successors)
+    forced = coo_array(
+        (np.concatenate([np.ones(n), -np.ones(n)]), (np.concatenate([vertices, vertices]), np.concatenate([2 * n + vertices, vertices]))),
+        shape=(n, 3 * n),
+    ).tocsr()[np.flatnonzero(ends)]  # fmt: skip
+    limit = np.zeros((1, 3 * n))
+    limit[0, n : 2 * n] = 1
+    upper = np.concatenate([counted.astype(float), (counted | inside).astype(float), counted.astype(float)])
+    goal = -np.concatenate([np.ones(n), np.full(n, weight), np.full(n, -weight)])
+    constraints = [
+        LinearConstraint(reads, lb=0), LinearConstraint(leaves, lb=0), LinearConstraint(real, ub=0),
+        LinearConstraint(apart, ub=1), LinearConstraint(forced, lb=0), LinearConstraint(limit, ub=budget),
+    ]  # fmt: skip
+    found = milp(
+        goal,
+        integrality=np.ones(3 * n),
+        bounds=Bounds(0, upper),
+        constraints=constraints,
+        options={"node_limit": 20_000},
+    )
+    return -float(found.fun), found.status == 0
+
+
+@pytest.mark.parametrize(("name", "sizes"), [
+    ("jacobi-1d", {"TSTEPS": 2, "N": 7}), pytest.param("jacobi-2d", {"TSTEPS": 3, "N": 6}, marks=pytest.mark.slow),
+    pytest.param("heat-3d", {"TSTEPS": 3, "N": 5}, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_no_part_of_a_graph_is_worth_more(name: str, sizes: dict[str, int]) -> None:
+    """Every part of a concrete graph, with the numbers of the proof: its budget, lambda and largest worth."""
+    bound = bound_of(name)
+    part = next(item for item in bound.proof.parts if "balanced" in item.method)
+    cdag = concrete_cdag(bound.program, sizes)
+    assert part.points is not None
+    assert part.sources is not None
+    counted, sources = members(part.points, sizes, cdag), members(part.sources, sizes, cdag)
+    neighbours = {"jacobi-2d": 5, "jacobi-1d": 3, "heat-3d": 7}[name]
+    for capacity in (2, 4):
+        facts = {
+            key: float(value.subs(sympy.Symbol("S", integer=True, positive=True), capacity))
+            for key, value in part.facts.items()
+            if key in {"K", "lambda", "B"}
+        }
+        worth, proven = worth_in_graph(cdag, counted, sources, neighbours, int(facts["K"]), facts["lambda"])
+        assert not proven or worth <= facts["B"] + 1e-6
+        assert proven or capacity > 2

@@ -1,0 +1,87 @@
+"""Loops to which multiples of outer ones are added: replayed, their boxes are legal and load no more than said."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.affine.orders.boxes.test_boxes import replayed
+
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.orders.sized import Boxes
+from shorthaul.affine.orders.upper_bound import UpperBound, components, in_order
+
+#: Factorisations of a band that is stored by diagonals or by rows, and sweeps over points of two colours.
+STEPS = (
+    """for (int k = 0; k < n; k++) for (int i = 1; i <= m; i++) {{ A[k + i][m - i] = A[k + i][m - i] / A[k][m];
+         for (int j = 1; j <= m; j++) A[k + i][m - i + j] = A[k + i][m - i + j] - A[k + i][m - i] * A[k][m + j]; }}""",
+    """for (int k = 0; k < n; k++) {{ for (int i = {0}; i <= m; i++) A[k][i] = A[k][i] / A[k][0];
+         for (int i = 1; i <= m; i++) for (int j = i; j <= m; j++)
+           A[k + i][j - i] = A[k + i][j - i] - A[k][i] * A[k][j]; }}""",
+    """for (int k = 0; k < n; k++) for (int i = 1; i <= m; i++) for (int j = {0}; j <= m; j++)
+         A[k + i][j] = A[k + i][j] + A[k + i - 1][j + {1}] * x[j];""",
+    """for (int t = 0; t < n; t++) {{
+         for (int i = {0}; i <= m; i++) x[2 * i] = x[2 * i - {0}] + x[2 * i + 1] + b[2 * i];
+         for (int i = {1}; i < m; i++) x[2 * i + 1] = x[2 * i] + x[2 * i + 2] * b[{2}]; }}""",
+    """for (int t = 0; t < n; t++) {{ for (int i = 1; i <= m; i++) y[i] = x[i - 1] + x[i + {1}] * b[i];
+         for (int i = 1; i <= m; i++) x[i] = y[i] + b[{2}]; }}""",
+    """for (int t = 0; t < n; t++) for (int i = 1; i <= m; i++) x[i] = x[i - {1}] + x[i] * b[{2}] + x[i + 1];""",
+    """for (int t = 0; t < n; t++) for (int i = 1; i <= m; i++) for (int j = 1; j <= m; j++)
+         A[i][j] = A[i - 1][j] + A[i][j - {1}] + A[i + 1][j + {0}] + b[{2}];""",
+)
+
+
+def random_text(draw: random.Random) -> str:
+    """Return a step of one kind with borders, shifts and inputs drawn."""
+    step = draw.choice(STEPS).format(draw.choice("01"), draw.choice("01"), draw.choice(("0", "1", "m")))
+    arrays = "double A[n + m + 2][2 * m + 3], double x[2 * m + 4], double y[m + 2], double b[2 * m + 4]"
+    return f"void f(int n, int m, {arrays}) {{\n#pragma scop\n{step}\n#pragma endscop\n}}"
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 60))])
+def test_skewed_boxes_load_no_more_than_said(seed: int) -> None:
+    draw = random.Random(seed)
+    program = program_from_text(random_text(draw))
+    flow = flow_dependences(program)
+    sizes = {"n": draw.randint(2, 12), "m": draw.randint(2, 9), "S": draw.randint(8, 40)}
+    boxes = Boxes(flow, sizes, ())
+    found = False
+    for part in components(flow):
+        made = boxes.in_skewed_loops(part)
+        if made is not None:
+            others = [boxes.plain(other) for other in components(flow) if other != part]
+            here = UpperBound(program, tuple(in_order(flow, [*others, made])))
+            loads, _ = replayed(here, flow, sizes)
+            assert loads <= here.value(sizes)
+            found = True
+    assert found
+
+
+def test_a_band_stored_by_diagonals_is_held_as_it_is() -> None:
+    # three steps of a factorisation at a time hold their rows of the band, and each of its cells is loaded once for them
+    text = STEPS[0].format().replace("m", "3")
+    program = program_from_text(f"void f(int n, double A[n + 4][7]) {{\n#pragma scop\n{text}\n#pragma endscop\n}}")
+    flow, sizes = flow_dependences(program), {"n": 12, "S": 3 * 3 + 3 + 6 + 2}
+    found = Boxes(flow, sizes, ()).in_skewed_loops([item.name for item in program.statements])
+    assert found is not None
+    assert any(item.band is not None for item in found.cells)
+    loads, _ = replayed(UpperBound(program, (found,)), flow, sizes)
+    assert loads <= found.rate <= 2.1 * sizes["n"] * 7
+
+
+def test_values_that_stay_in_their_step_are_not_loaded() -> None:
+    # points of one colour are computed and read in one step: the next steps load the other colour alone
+    text = """for (int t = 0; t < T; t++) {
+      for (int i = 1; i <= n; i++) x[2 * i] = x[2 * i - 1] + x[2 * i + 1];
+      for (int i = 0; i < n; i++) x[2 * i + 1] = x[2 * i] + x[2 * i + 2]; }"""
+    program = program_from_text(
+        f"void f(int T, int n, double x[2 * n + 2]) {{\n#pragma scop\n{text}\n#pragma endscop\n}}"
+    )
+    flow, sizes = flow_dependences(program), {"T": 6, "n": 40, "S": 12}
+    found = Boxes(flow, sizes, ()).in_skewed_loops([item.name for item in program.statements])
+    assert found is not None
+    loads, _ = replayed(UpperBound(program, (found,)), flow, sizes)
+    runs = -(-sizes["T"] // found.box.edges[0])
+    assert loads <= found.rate <= runs * (sizes["n"] + 2)

@@ -1,0 +1,71 @@
+"""Stages that read windows of the stage before by loops of their own: joined, replayed, one pass over the input."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.affine.orders.boxes.test_boxes import replayed
+
+from shorthaul.affine import bound
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.core.search import Search
+
+FRAME = """void f(int n, int m, double A[n + 8][m + 8], double B[n + 8][m + 8], double C[n + 8][m + 8], double w[3][3]) {{
+#pragma scop
+{body}
+#pragma endscop
+}}"""
+FIRST = (
+    "B[i][j] = A[i][j] + A[i][j + 1];",
+    "B[i][j] = 0; for (int r = 0; r < 2; r++) B[i][j] += A[i + r][j];",
+    "B[i][j] = A[i][j] * A[i + 1][j];",
+)
+SECOND = (
+    "C[i][j] = 0; for (int r = -1; r <= 1; r++) for (int s = -1; s <= 1; s++) C[i][j] += w[r + 1][s + 1] * B[i + r][j + s];",
+    "C[i][j] = 0; for (int r = 0; r < 3; r++) C[i][j] += B[i + r][j];",
+    "C[i][j] = 1; for (int s = 1; s >= -1; s--) C[i][j] *= B[i][j + s];",
+    "C[i][j] = 0; for (int r = -1; r <= 1; r++) C[i][j] += B[i + r][j - r];",
+)
+
+
+def text_of(draw: random.Random) -> str:
+    """Return two stages."""
+    low, more = draw.choice((0, 1)), draw.choice((2, 3))
+    stages = (
+        f"for (int i = {low}; i < n + {more}; i++) for (int j = {low}; j < m + {more}; j++) {{ {draw.choice(FIRST)} }}",
+        f"for (int i = 1; i < n; i++) for (int j = 1; j < m; j++) {{ {draw.choice(SECOND)} }}",
+    )
+    return FRAME.format(body="\n".join(stages))
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 60))])
+def test_stages_load_no_more_than_said(seed: int) -> None:
+    draw = random.Random(seed)
+    program = program_from_text(text_of(draw))
+    flow, sizes = (
+        flow_dependences(program),
+        {"n": draw.randint(3, 9), "m": draw.randint(3, 9), "S": draw.randint(14, 60)},
+    )
+    boxes = Boxes(flow, sizes, ())
+    made = boxes.of(item.name for item in program.statements)
+    if made is not None:
+        here = UpperBound(program, (made,))
+        loads, _ = replayed(here, flow, sizes)
+        assert bound(program, size=sizes, upper=False, effort=1).bound.value <= loads <= here.value(sizes)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("second", SECOND[:2])
+def test_a_window_of_a_window_is_one_pass(second: str) -> None:
+    body = (
+        f"for (int i = 0; i < n + 3; i++) for (int j = 0; j < m + 3; j++) {{ {FIRST[0]} }}"
+        f"for (int i = 1; i < n; i++) for (int j = 1; j < m; j++) {{ {second} }}"
+    )
+    program = program_from_text(FRAME.format(body=body))
+    flow, sizes = flow_dependences(program), {"n": 400, "m": 400, "S": 3000}
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=3)), flow, sizes, Search(effort=3))
+    assert here.value(sizes) < 1.1 * 400**2

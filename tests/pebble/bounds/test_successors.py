@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.pebble.exact.test_exact import random_cdag
+from tests.pebble.families import Graph, shuffled, stays_below_optima
+
+from shorthaul.core.search import Search
+from shorthaul.pebble.bounds import successors
+from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.orders import belady
+
+
+def product(rng: np.random.Generator, sizes: tuple[int, int, int], *, from_nothing: bool, most: int) -> Cdag:
+    """Return a product of matrices by fused multiply-adds, its sums begun from inputs or from nothing."""
+    graph = Graph()
+    rows, columns, length = sizes
+    left = [[graph.node() for _ in range(length)] for _ in range(rows)]
+    right = [[graph.node() for _ in range(columns)] for _ in range(length)]
+    begun = []
+    for row in left:
+        for j in range(columns):
+            begun.append(total := graph.node())
+            for term, other in zip(row, right, strict=True):
+                total = graph.node(term, other[j], total)
+    cdag = graph.done()
+    given = cdag.given.copy()
+    given[begun] = not from_nothing
+    cdag = build(rng.integers(1, most + 1, cdag.n), *cdag.edge_arrays(), given=given)
+    return shuffled(cdag, rng)
+
+
+def stays_below(seeds: range) -> tuple[int, int]:
+    games = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        if seed % 2:
+            sizes = (2, int(rng.integers(2, 4)), 2)
+            cdag = product(rng, sizes, from_nothing=bool(seed & 2), most=int(rng.choice([1, 1, 3])))
+        else:
+            cdag = random_cdag(rng, int(rng.integers(8, 15)), int(rng.choice([1, 3])))
+        games.append((cdag, cdag.least_budget() + int(rng.integers(0, 2))))
+    return stays_below_optima(games, lambda cdag, budget: successors.excess(cdag, budget, search=Search()).excess)
+
+
+def test_no_bound_exceeds_an_optimum() -> None:
+    lifted, tight = stays_below(range(60))
+    assert lifted > 5
+    assert tight > 1
+
+
+@pytest.mark.slow
+def test_no_bound_exceeds_an_optimum_on_thousands() -> None:
+    assert stays_below(range(100, 2000))[0] > 100
+
+
+def test_products_in_the_least_memory_are_bounded_almost_by_what_they_take() -> None:
+    cdag = product(np.random.default_rng(0), (6, 6, 6), from_nothing=False, most=1)
+    found = successors.excess(cdag, 4, search=Search()).excess
+    taken = belady.plan(cdag, 4).traffic(cdag.weights) - cdag.algorithmic_bound()
+    assert found <= taken < 1.3 * found
+    assert successors.excess(cdag, 40, search=Search()).excess == 0
+    assert successors.excess(cdag, 4, search=Search(effort=1e-9)).excess == 0

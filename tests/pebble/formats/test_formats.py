@@ -1,0 +1,377 @@
+"""Files: round trips, other tools' formats, and what is wrong with broken ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.samples import samples
+
+from shorthaul.core.errors import InputError, ShorthaulError
+from shorthaul.pebble.formats import documents as formats
+from shorthaul.pebble.formats.documents import cdag_document, cdag_from_document, load_cdag, load_plan, save_plan
+from shorthaul.pebble.formats.dot import read_dot
+from shorthaul.pebble.formats.graphs import from_dependencies, from_networkx, read_hyperdag
+from shorthaul.pebble.formats.matrices import read_matrix_market
+from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.plan import Plan, plan_of
+from shorthaul.pebble.structured import tree_recursion
+from shorthaul.pebble.workloads import kernels_as_graphs
+
+DATA = Path(__file__).parents[3].parent / "shared" / "data" / "pebble"
+
+
+def named_edges(cdag: Cdag) -> list[tuple[str, str]]:
+    starts, stops = cdag.edge_arrays()
+    return sorted((str(cdag.ids[a]), str(cdag.ids[b])) for a, b in zip(starts, stops, strict=True))
+
+
+def same(a: Cdag, b: Cdag) -> bool:
+    return (
+        a.weights.tolist() == b.weights.tolist()
+        and [x.tolist() for x in a.edge_arrays()] == [x.tolist() for x in b.edge_arrays()]
+        and [a.id_of(v) for v in range(a.n)] == [b.id_of(v) for v in range(b.n)]
+    )
+
+
+@settings(max_examples=len(samples(50)))
+@given(seed=st.integers(0, 1000), named=st.booleans())
+def test_documents_come_back(seed: int, named: bool) -> None:
+    cdag = kernels_as_graphs.random_cdag(n=12, degree=3, window=6, most=9, seed=seed)
+    if named:
+        cdag = build(cdag.weights, *cdag.edge_arrays(), ids=[f"v{i}" for i in range(cdag.n)])
+    assert same(cdag, cdag_from_document(json.loads(json.dumps(cdag_document(cdag)))))
+
+
+@pytest.mark.parametrize("name", ["plan.json", "plan.npz"])
+@pytest.mark.parametrize("ids", [None, "text", "mixed"])
+def test_plans_come_back(name: str, ids: str | None, tmp_path: Path) -> None:
+    cdag = kernels_as_graphs.dwt(n=8, d=3)
+    if ids:
+        names = [f"v{i}" if ids == "text" or i % 2 else i for i in range(cdag.n)]
+        cdag = build(cdag.weights, *cdag.edge_arrays(), ids=names)
+    plan = tree_recursion.plan(cdag, 48)
+    save_plan(tmp_path / name, plan, cdag)
+    assert list(load_plan(tmp_path / name, cdag)) == list(plan)
+
+
+def test_long_plans_go_to_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MOST_JSON_ENTRIES", 10)
+    cdag = kernels_as_graphs.dwt(n=8, d=3)
+    plan = tree_recursion.plan(cdag, 48)
+    path = tmp_path / "plan.json"
+    save_plan(path, plan, cdag)
+    document = json.loads(path.read_text())
+    assert document["moves"] == len(plan)
+    assert document["file"] == "plan.json.npz"
+    assert document["digest"].startswith("sha256:")
+    assert list(load_plan(path, cdag)) == list(plan)
+    save_plan(tmp_path / "plan.json.npz", Plan(plan.kinds[1:], plan.nodes[1:]), cdag)
+    with pytest.raises(InputError, match="is not the file that was written with the plan"):
+        load_plan(path, cdag)
+    with pytest.raises(InputError, match="is a plan of another graph"):
+        load_plan(tmp_path / "plan.json.npz", kernels_as_graphs.dwt(n=4, d=2))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"moves": [7]}, "moves: is too large"),
+        ({"nodes": [99]}, "names a node that does not exist"),
+        ({"nodes": [0, 1]}, "must be of equal length"),
+        ({"kind": "other"}, "is of another kind"),
+    ],
+)
+def test_broken_columns(columns: dict[str, object], message: str, tmp_path: Path) -> None:
+    cdag = kernels_as_graphs.dwt(n=2, d=1)
+    arrays = {"kind": formats.PLAN_KIND, "version": 1, "moves": [0], "nodes": [0], "ids": range(4)} | columns
+    np.savez(tmp_path / "p.npz", **{name: np.array(value) for name, value in arrays.items()})
+    with pytest.raises(InputError, match=message):
+        load_plan(tmp_path / "p.npz", cdag)
+
+
+def test_dependency_dictionaries() -> None:
+    tasks = {"x": 1, "y": 2, "s": (sum, ["x", "y"]), "t": (max, "s", ("f", "x"), 5)}
+    cdag = from_dependencies(tasks, weights={"s": 4})
+    assert cdag.ids == ("x", "y", "s", "t")
+    assert [list(pair) for pair in zip(*(side.tolist() for side in cdag.edge_arrays()), strict=True)] == [
+        [0, 2],
+        [1, 2],
+        [2, 3],
+        [0, 3],
+    ]
+    assert cdag.weights.tolist() == [1, 1, 4, 1]
+    with pytest.raises(InputError, match="names a node that does not exist"):
+        from_dependencies(tasks, weights={"z": 4})
+    with pytest.raises(InputError, match="must be a positive integer"):
+        from_dependencies(tasks, weights={"s": 0})
+
+
+def test_a_dependency_dictionary_is_a_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text('{"c": ["a", "b"], "d": ["c"], "a": [], "b": []}')
+    assert load_cdag(path).ids == ("c", "d", "a", "b")
+
+
+def test_dot_files(tmp_path: Path) -> None:
+    path = tmp_path / "g.dot"
+    path.write_text(
+        'strict digraph "my graph" {\n  rankdir=LR; node [shape=box]; // comment\n  a [label="A -> B", weight=3];\n'
+        '  "b c":p:n [weight="5"]\n  subgraph cluster_1 { a -> "b c" -> d [color=red] }\n  /* no */ a -> d;\n}\n'
+    )
+    cdag = load_cdag(path)
+    assert cdag.ids == ("a", "b c", "d")
+    assert cdag.weights.tolist() == [3, 5, 1]
+    assert cdag.edges == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("graph { a -- b }", "is no directed graph"),
+        ("digraph { a -> b", "its braces do not match"),
+        ("digraph { a -- b }", "cannot be read"),
+        ("digraph { a -> ; }", "cannot be read"),
+        ("digraph { a -> b } digraph { a -> b }", "cannot be read"),
+        ("digraph { a [label=<b] }", "is not closed"),
+        ("digraph " + "{" * 200 + "}" * 200, "nested too deeply"),
+        (
+            "digraph { {"
+            + " ".join(f"a{i}" for i in range(2500))
+            + "} -> {"
+            + " ".join(f"b{i}" for i in range(2500))
+            + "} }",
+            "is too large",
+        ),
+        ("digraph { a [weight=2 -> b }", "an attribute list is not closed"),
+        ("digraph { a [weight=1.5]; a -> b }", "must be a positive integer"),
+        ("digraph { a [weight=1e3]; a -> b }", "cannot be read"),
+        ("digraph { a -> 2b }", "cannot be read"),
+        ("digraph { a -> b; b -> a }", "the graph has a cycle"),
+        ("digraph { a -> b; c }", "a node has no edge"),
+        ("digraph { ! -> b }", "cannot be read"),
+        ("digraph { " + "1" * 200_000 + "a -> b }", "cannot be read"),  # by its length, not the square of it
+    ],
+)
+def test_broken_dot(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_dot(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2\n", "is no header"),
+        ("1 2 2\n0 1\n", "has the wrong number of lines"),
+        ("1 2 2\n0 0\n0 1\n1 1\n0 0\n0 1\n", "a weight must be positive"),
+        ("1 2 2\n0 1\n0 1\n1 1\n0 0\n0 5\n", "names no vertex"),
+        ("1 2 2\n0 1\n0 1\n1 1\n3 0\n0 1\n", "names no hyperedge"),
+        ("1 2 2\n0 1\n0 1\n1 1\n0\n0 1\n", "is no pin"),
+        ("1 2 2\n0 1\n0 1\n1 1\n0 x\n0 1\n", "is no line of integers"),
+        ("2 2 3\n0 1\n0 1\n0 1\n1 1\n0 0\n0 1\n1 1\n", "a hyperedge is given twice"),
+        ("2 2 4\n0 1\n1 1\n0 1\n1 1\n0 0\n0 1\n1 1\n1 0\n", "the graph has a cycle"),
+        ("-1 2 2\n", "is no header"),
+        ("1 99999999999999999999 2\n", "is no line of integers"),
+        ("1 999999999999 2\n", "is too large"),
+    ],
+)
+def test_broken_hyperdag(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_hyperdag(text)
+
+
+def test_hyperdag_drops_isolated_vertices_and_keeps_numbers() -> None:
+    cdag = read_hyperdag("%% comment\n1 4 2\n0 9 2 % last number\n0 1\n1 1\n2 1\n3 1\n0 1\n0 3\n")
+    assert cdag.ids == (1, 3)
+    assert cdag.weights.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("%%MatrixMarket matrix array real general\n2 2\n", "is no sparse matrix"),
+        ("%%MatrixMarket matrix coordinate real general\n", "has no size line"),
+        ("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", "is no square matrix"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 5\n1 1 1\n", "has the wrong number of entries"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n3 1 1\n", "names no entry"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", "has no diagonal entry"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\nx 1 1\n", "is no entry"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1.0-e7", "(?s)is no entry.*row column number"),
+        ("%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 1 1.0", "row column number number"),
+        ("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1.0", "is no entry"),
+        ("%%MatrixMarket matrix coordinate quaternion general\n2 2 1\n1 1 1.0", "pattern, integer, real"),
+    ],
+)
+def test_broken_matrix_market(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_matrix_market(text)
+
+
+def test_matrix_market_uses_the_lower_triangle(tmp_path: Path) -> None:
+    path = tmp_path / "a.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate pattern symmetric\n% c\n2 2 3\n1 1\n2 1\n2 2\n")
+    cdag = load_cdag(path)
+    assert len(cdag.outputs()) == 1
+    assert cdag.parents.degrees().tolist()[-1] == 4  # b1, L10, x0, L11
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared instances are not there")
+@pytest.mark.parametrize(
+    ("name", "nodes", "least"),
+    [("CG_N2_K2_nzP0d75", 65, 3), ("kNN_N5_K3_nzP0d3", 57, 5), ("pregel", 57, 7), ("spmv_N6_nzP0d4", 48, 6)],
+)
+def test_instances_of_other_projects(name: str, nodes: int, least: int) -> None:
+    cdag = load_cdag(DATA / "osp_tiny" / f"instance_{name}.hdag")
+    assert (cdag.n, cdag.least_budget()) == (nodes, least)
+
+
+SAMPLES = (
+    json.dumps(cdag_document(kernels_as_graphs.dwt(n=4, d=1))),
+    "1 4 2\n0 9 2\n0 1\n1 1\n2 1\n3 1\n0 1\n0 3\n",
+    'digraph g { a [weight=2]; a -> "b" -> c; }',
+    "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1.0\n2 1 1.0\n2 2 1.0\n",
+)
+
+
+@settings(max_examples=len(samples(200)))
+@given(data=st.data(), sample=st.sampled_from(SAMPLES))
+def test_corrupted_files_end_in_a_message(data: st.DataObject, sample: str) -> None:
+    raw = bytearray(sample.encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(raw) - 1))
+        raw[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+        raw = raw or bytearray(b"x")
+    message = "given"
+    try:
+        load_cdag(Path("given"), bytes(raw))
+    except ShorthaulError as error:
+        message = str(error)
+    assert message.startswith("given")
+
+
+@settings(max_examples=len(samples(100)))
+@given(data=st.data())
+def test_corrupted_plans_end_in_a_message(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    cdag = kernels_as_graphs.dwt(n=2, d=1)
+    path = tmp_path_factory.mktemp("plans") / "plan.json"
+    save_plan(path, plan_of([(0, 0), (0, 1), (2, 2)]), cdag)
+    raw = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(raw) - 1))
+    raw[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    path.write_bytes(bytes(raw))
+    message = str(path)
+    try:
+        load_plan(path, cdag)
+    except ShorthaulError as error:
+        message = str(error)
+    assert message.startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("strict digraph { a -> {b c} -> d }", ["ab", "ac", "bd", "cd"]),
+        ("digraph x { subgraph cluster_0 { label=<x<b>y</b>>; a; b } -> c }", ["ac", "bc"]),
+        (
+            'digraph "g" { rankdir=LR; node [shape=box]; edge [style=dotted]; a:n -> "b"; b -> c:s:e [len=2] }',
+            ["ab", "bc"],
+        ),
+        ('digraph { "a" + "" -> b; /* x */ b -> c // y\n# z\n }', ["ab", "bc"]),
+        ("DIGRAPH { a -> subgraph { b -> c } }", ["ab", "ac", "bc"]),
+    ],
+)
+def test_the_grammar_of_dot(text: str, edges: list[str]) -> None:
+    cdag = read_dot(text)
+    assert ["".join(pair) for pair in named_edges(cdag)] == edges
+
+
+def test_attributes_of_all_nodes_in_dot() -> None:
+    cdag = read_dot("digraph { a; node [weight=3]; subgraph { node [weight=5]; b }; c [weight=7]; {a b} -> c -> d }")
+    assert dict(zip(cdag.ids, cdag.weights.tolist(), strict=True)) == {"a": 1, "b": 5, "c": 7, "d": 3}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("how", ["graphml", "gml", "edgelist", "node-link", "adjacency"])
+def test_graphs_that_networkx_writes(how: str, seed: int, tmp_path: Path) -> None:
+    import networkx as nx
+
+    rng = np.random.default_rng(seed)
+    graph = nx.DiGraph((f"n{a}", f"n{b}") for b in range(1, 30) for a in {int(rng.integers(b)), int(rng.integers(b))})
+    if how != "edgelist":
+        nx.set_node_attributes(graph, {node: int(rng.integers(1, 9)) for node in graph}, "weight")
+    path = tmp_path / f"graph.{how if how not in {'node-link', 'adjacency'} else 'json'}"
+    if how == "adjacency":
+        path.write_text(json.dumps(nx.adjacency_data(graph)))
+    elif how == "node-link":
+        path.write_text(json.dumps(nx.node_link_data(graph, edges="links" if seed else "edges")))
+    elif how == "edgelist":
+        nx.write_edgelist(graph, path, data=bool(seed))  # with empty attributes
+    else:
+        {"graphml": nx.write_graphml, "gml": nx.write_gml}[how](graph, path)
+    read, made = load_cdag(path), from_networkx(graph)
+    assert sorted(read.ids) == sorted(made.ids)
+    for cdag in (read, made):
+        assert named_edges(cdag) == sorted(graph.edges)
+        assert {v: int(w) for v, w in zip(cdag.ids, cdag.weights, strict=True)} == {
+            v: graph.nodes[v].get("weight", 1) for v in graph
+        }
+
+
+def test_nodes_without_edges_are_told_what_is_missing() -> None:
+    with pytest.raises(InputError, match="has nodes, but no edges"):
+        cdag_from_document({"nodes": [{"id": 1}], "arcs": []})
+
+
+def test_sizes_under_either_name() -> None:
+    import networkx as nx
+
+    graph = nx.DiGraph([("a", "b"), ("b", "c")])
+    graph.nodes["a"].update(size=np.int64(3), compute=2)
+    graph.nodes["b"].update(size=4, weight=4)
+    text = "\n".join(nx.generate_graphml(graph))
+    assert "size" in text
+    for cdag in (
+        from_networkx(graph),
+        load_cdag("g.graphml", text.encode()),
+        read_dot("digraph { a [size=3] b [weight=4, size=9]; a -> b -> c }"),
+    ):
+        assert dict(zip(cdag.ids, cdag.weights.tolist(), strict=True)) == {"a": 3, "b": 4, "c": 1}
+    graph.nodes["b"]["size"] = 5
+    with pytest.raises(InputError, match="has a weight and another size"):
+        from_networkx(graph)
+    with pytest.raises(InputError, match="size of a"):
+        read_dot("digraph { a [size=0]; a -> b }")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.graphml", "<graphml><graph", "cannot be read"),
+        ("a.graphml", "nothing", "cannot be read"),
+        ("a.gml", "graph [ node [ id 0 ]", "cannot be read"),
+        (
+            "a.gml",
+            'graph [ node [ id 0 label "a" ] node [ id 1 label "b" ] edge [ source 0 target 1 ] ]',
+            "is not directed",
+        ),
+        ("a.edgelist", "a b\nc,d\n", "line 2: is no edge"),
+        ("a.edgelist", "# nothing\n", "has no"),
+        ("a.edgelist", "a b\nb c 2.5\n", "line 2: has more than two names"),
+        ("a.json", '{"nodes": [1, 2], "links": []}', "cannot be read"),
+        (
+            "a.json",
+            '{"nodes": [{"id": 1}, {"id": 2, "weight": -1}], "links": [{"source": 1, "target": 2}]}',
+            "positive",
+        ),
+    ],
+)
+def test_broken_networks(name: str, text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        load_cdag(path)
+    assert name in str(error.value)

@@ -1,0 +1,132 @@
+"""Bounds of graphs whose groups are cut into parts: below every plan, with certificates that hold, or are found out."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from tests.commands import shorthaul_json
+from tests.tensor.bounds.test_bound import starved
+from tests.tensor.contest_family import contest_problem
+from tests.tensor_hunt import accepts
+
+import shorthaul
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds import columns
+from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.bounds.columns import Program
+from shorthaul.tensor.bounds.groups.regions import Link, cut_links, links_of, sharing
+from shorthaul.tensor.bounds.parts import part_prices
+from shorthaul.tensor.check.certificate import certificate_of, verify
+from shorthaul.tensor.formats.documents import save_problem
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
+from shorthaul.tensor.search.driver import improve
+from shorthaul.tensor.workloads.cases import GraphBuilder
+
+
+def latency(problem, rules):
+    return shorthaul.tensor.check(problem, improve(problem, rules, Search(effort=0.1)), rules=rules.name).cost[
+        "latency"
+    ]
+
+
+def in_parts(problem, rules, cuts):
+    return Program(problem, rules, Search(effort=2), cuts=cuts).solve(Search(effort=2))
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
+def test_no_plan_beats_parts_and_their_certificates_hold(rules):
+    near = 0
+    for seed in range(10):
+        problem = starved(seed, 6)
+        cuts = frozenset((link.operator, link.tensor) for link in links_of(problem, rules))
+        if not cuts:
+            continue
+        prices = in_parts(problem, rules, cuts)
+        best = latency(problem, rules)
+        assert prices.value <= best * (1 + 1e-9), seed
+        assert accepts(problem, rules, prices), seed
+        # Raised above a plan they cannot hold.
+        assert not accepts(problem, rules, prices, 1.02 * best / prices.value), seed
+        near += prices.value > 0.9 * best
+    assert near > 2
+
+
+def test_a_price_of_slices_taken_is_paid_by_who_takes_them():
+    """Two operators that the group has to make together: raising what one pays the other is found out."""
+    graph = GraphBuilder()
+    hidden = graph.pointwise((graph.tensor(512, 512),), 100)
+    graph.pointwise((hidden,), 100)
+    problem = graph.problem(30_000, 10)
+    prices = in_parts(problem, CONTEST, frozenset({(1, hidden)}))
+    document = {"value": prices.value, "certificate": prices.document()}
+    assert verify(problem, CONTEST, certificate_of(problem, document, "bound")) == []
+    assert prices.value == pytest.approx(latency(problem, CONTEST))
+    for row in range(len(document["certificate"]["taking"])):
+        for factor in (0.9, 1.1):
+            wrong = copy.deepcopy(document)
+            wrong["certificate"]["taking"][row][-1] *= factor
+            assert [each.rule for each in verify(problem, CONTEST, certificate_of(problem, wrong, "bound"))] == [
+                "certificate-part"
+            ]
+
+
+def test_a_graph_too_wide_gets_a_bound_by_parts(monkeypatch, tmp_path):
+    problem = contest_problem(5)
+    quick = lower_bound(problem, CONTEST).value
+    monkeypatch.setattr(columns, "MOST_NODES", 60)
+    found = shorthaul.tensor.bound(problem, rules="contest", effort=3)
+    assert found.bound.value > quick
+    assert found.bound.details["certificate"]["cuts"]
+    save_problem(tmp_path / "problem.json", problem)
+    (tmp_path / "bound.json").write_text(json.dumps(found.to_dict()))
+    arguments = ["tensor", "check", str(tmp_path / "problem.json"), "--bound", str(tmp_path / "bound.json")]
+    document = shorthaul_json(*arguments, "--rules", "contest")
+    assert document["check"]["ok"]
+    assert document["bound"]["value"] == pytest.approx(found.bound.value)
+
+
+def test_regions_are_small_and_matmuls_are_cut_from_matmuls():
+    problem = contest_problem(5)
+    operators = problem.operators
+    order = [*reversed(problem.topological_order)]
+    every = {(link.operator, link.tensor) for link in links_of(problem, CONTEST)}
+    assert cut_links(problem, CONTEST, order, 1) == every
+    kept = every - cut_links(problem, CONTEST, order, 1000)
+    assert all(not (operators[i].is_matmul and operators[problem.producer[t]].is_matmul) for i, t in kept)
+    assert any(operators[i].is_matmul and operators[problem.producer[t]].is_matmul for i, t in every)
+
+
+def test_operators_that_hang_together_through_the_maker_alone_share_nothing():
+    graph = GraphBuilder()
+    made = graph.pointwise((graph.tensor(128, 128),), 100)
+    left, right = (graph.pointwise((made,), 100) for _ in range(2))
+    problem = graph.problem(60_000, 10)
+    assert sharing(problem, CONTEST)[1, made] == 1
+    graph.pointwise((left, right), 100)
+    assert sharing(graph.problem(60_000, 10), CONTEST)[1, made] == 2
+    assert Link(1, made, 0) in links_of(problem, CONTEST)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("cuts", [[0, 99]]),
+        ("cuts", "all"),
+        ("weight", [[128, 128, 1.5]]),
+        ("weight", [[128, 128]]),
+        ("taking", [[0, 1]]),
+        ("taking", [[0, 1, 128, 128, [["tile", "tile", 0, "none"]], -1]]),
+        ("taking", [[0, 1, 128, 128, [["wide", "tile", 0, "none"]], 1]]),
+    ],
+)
+def test_a_certificate_with_other_parts_is_refused_in_words(field, value):
+    problem = contest_problem(5)
+    prices = part_prices(problem, CONTEST, Search(effort=0.5))
+    document = {"value": prices.value, "certificate": prices.document() | {field: value}}
+    with pytest.raises(InputError, match=field):
+        certificate_of(problem, document, "bound")
