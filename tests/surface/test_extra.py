@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import operator
 import typing
 from importlib import import_module
 from typing import Any
@@ -31,19 +33,37 @@ MORE: dict[str, list[dict[str, object]]] = {
 VERBS_WITH_RESULTS = [(engine, name, made) for engine, name, made in VERBS if name != "cdag"]
 
 
+def is_union(kind: Any) -> bool:
+    """Return whether the type is a union."""
+    return type(kind).__name__ == "UnionType" or typing.get_origin(kind) is typing.Union
+
+
+def plain(kind: Any) -> Any:
+    """Return the type with dictionaries for several TypedDicts in one union, which msgspec does not take."""
+    if typing.is_typeddict(kind):
+        fields = typing.get_type_hints(kind, include_extras=True)
+        return typing.TypedDict(
+            kind.__name__, {name: plain(inner) for name, inner in fields.items()}, total=kind.__total__
+        )  # type: ignore[operator]
+    inner = tuple(plain(one) for one in typing.get_args(kind))
+    if is_union(kind):
+        return dict if sum(map(typing.is_typeddict, inner)) > 1 else functools.reduce(operator.or_, inner)
+    origin = typing.get_origin(kind)
+    return typing.NotRequired[inner[0]] if origin is typing.NotRequired else list[inner[0]] if origin is list else kind  # type: ignore[valid-type]
+
+
 def converts(value: Any, kind: Any) -> bool:
     """Return whether the value is of the type, one after the other of a union: msgspec takes one TypedDict in one."""
-    union = type(kind).__name__ == "UnionType" or typing.get_origin(kind) is typing.Union
-    for one in typing.get_args(kind) if union else (kind,):
+    for one in typing.get_args(kind) if is_union(kind) else (kind,):
         with contextlib.suppress(msgspec.ValidationError):
-            msgspec.convert(value, one)
+            msgspec.convert(value, plain(one))
             return True
     return False
 
 
 def unknown(value: Any, kind: Any, place: str = "extra") -> list[str]:
     """Return the entries that the type does not name."""
-    if typing.get_origin(kind) in {typing.NotRequired, typing.Union} or type(kind).__name__ == "UnionType":
+    if typing.get_origin(kind) is typing.NotRequired or is_union(kind):
         inner = [one for one in typing.get_args(kind) if typing.is_typeddict(one) or typing.get_args(one)]
         return min((unknown(value, one, place) for one in inner), key=len, default=[]) if value is not None else []
     if typing.get_origin(kind) is list:

@@ -43,7 +43,7 @@ WRONG_TREES = {
     "huge.npy": (npy([2**63, 0], dtype=np.uint64), ("parent[0]", "9223372036854775808")),
     "cut.json": (b"[-1,0,", ("line 1 column 7", "is not JSON")),
     "half.json": (b'{"parent": [-1, 0, 0.5]}', ("parent[2]", "0.5")),
-    "header.csv": (b"parent\n-1\n0\n", ("line 1", "is not a number", "one vertex number per line")),
+    "header.csv": (b"vertex\n-1\n0\n", ("line 1", "is not a number", "one vertex number per line")),
     "one-line.txt": (b"-1,0,0\n", ("line 1", "is not a number", "one vertex number per line")),
     "empty.nwk": (b"", ("offset 0", "holds no tree")),
     "comment.nwk": (b"(a[x,b);", ("line 1 column 3 (offset 2)", "a comment is never closed")),

@@ -59,7 +59,7 @@ def test_ranges_load_no_more_than_said(seed: int) -> None:
 
 def test_intervals_load_less_where_they_are_short() -> None:
     program = program_from_text(f"void f(int n, double w[n][n], double C[n][n]) {{ {STEPS[0].format(1, 1, 'j')} }}")
-    boxes = Boxes(flow_dependences(program), {"n": 10, "S": 26}, ())
+    boxes = Boxes(flow_dependences(program), {"n": 16, "S": 40}, ())
     made = boxes.of(item.name for item in program.statements)
     assert made is not None
     found = in_ranges(boxes, made)
