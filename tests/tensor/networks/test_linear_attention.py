@@ -67,3 +67,16 @@ def test_every_rule_is_executed_as_the_reference(
     assert not any("not known" in remark for remark in done.check.remarks)
     assert done.extra["run"]["not_finite"] == 0
     assert done.extra["run"]["largest_error"] < 1e-6
+
+
+def test_strong_decays_end_in_zero(tmp_path: Path) -> None:
+    """What is forgotten within a piece is no number beyond all: decays of some 400 a place, three places a piece."""
+    model, rng = _model("gated_delta", 2, 5, scalar=True, with_state=True), np.random.default_rng(5)
+    drawn = {item.name: [dim.dim_value for dim in item.type.tensor_type.shape.dim] for item in model.graph.input}
+    drawn = {name: rng.standard_normal(shape) for name, shape in drawn.items()}
+    drawn["decay"] = -400.0 * np.abs(drawn["decay"])
+    np.savez(tmp_path / "drawn.npz", **drawn)
+    plan = tensor.plan(model, machine="phone-npu", effort=0.1).plan
+    done = tensor.run(model, plan, machine="phone-npu", inputs=tmp_path / "drawn.npz")
+    assert done.check.ok, done.check.violations
+    assert done.extra["run"]["not_finite"] == 0

@@ -65,8 +65,9 @@ def _by_head(writer: Writer, source: str, of: str, heads: int) -> str:
 class _Pieces:
     """Pieces of places, one after the other; a key has ``size`` features, a value ``width``, a decay ``decayed``.
 
-    With the decays of a piece added up to G, queries and keys times exp(G) and keys times exp(-G), what is written to
-    the state solves a triangular system (rules ``delta``), or is the values.
+    With the decays of a piece added up to G, a key counts exp(G of the query's place - G of its own) for a query: one
+    number for each pair of places, or, with a decay per feature, queries times exp(G) and keys times exp(-G). What is
+    written to the state solves a triangular system (rules ``delta``), or is the values.
     """
 
     writer: Writer
@@ -81,33 +82,62 @@ class _Pieces:
         """Return what the queries of a piece read, by head, and the state after it; an empty ``state`` is zero."""
         writer = self.writer
         query, key, written, decay, rate = piece
-        forward, backward, grown = key, key, ""
         query = self._with_pairs(query, places, self.size, self.heads // self.pairs)
+        asking, forward, backward, kept, between, grown = query, key, key, key, "", ""
         if decay:
             total = writer.add("MatMul", self._lower(places, 0), decay)
             grown = writer.add("Exp", total)
-            forward, backward = writer.add("Mul", key, grown), writer.add("Div", key, grown)
-            query = writer.add("Mul", query, self._with_pairs(grown, places, self.decayed, 1))
-        turned = writer.add("Transpose", backward, perm=[0, 1, 3, 2])
+            forward = writer.add("Mul", key, grown)
+            asking = writer.add("Mul", query, self._with_pairs(grown, places, self.decayed, 1))
+            if self.decayed == 1:
+                between, kept = self._between(key, total, places)
+            else:
+                query, backward = asking, writer.add("Div", key, grown)
+        turned = self._turned(backward)
         if rate:
             if state:
                 written = writer.add("Sub", written, writer.add("MatMul", forward, state))
             written = writer.add("Mul", written, rate)
             if places > 1:
-                pairs = writer.add("Mul", writer.add("MatMul", forward, turned), rate)
+                pairs = writer.add("MatMul", key if between else forward, turned)
+                pairs = writer.add("Mul", writer.add("Mul", pairs, between) if between else pairs, rate)
                 written = self._solved(writer.add("Mul", pairs, self._lower(places, -1)), written, places)
         scores = writer.add("MatMul", query, self._with_pairs(turned, self.size, places, 1))
+        if between:
+            scores = writer.add("Mul", scores, self._with_pairs(between, places, places, 1))
         if places > 1:
             scores = writer.add("Mul", scores, self._lower(places, 0))
         output = writer.add("MatMul", scores, self._with_pairs(written, places, self.width, 1))
-        after = writer.add("MatMul", turned, written)
         if state:
-            before = writer.add("MatMul", query, self._with_pairs(state, self.size, self.width, 1))
-            output, after = writer.add("Add", output, before), writer.add("Add", state, after)
-        if decay:
-            last = writer.add("Transpose", writer.part(grown, 2, places - 1, places), perm=[0, 1, 3, 2])
-            after = writer.add("Mul", after, last)
-        return writer.reshaped(output, (self.batch, self.heads, places, self.width)), after
+            before = writer.add("MatMul", asking, self._with_pairs(state, self.size, self.width, 1))
+            output = writer.add("Add", output, before)
+        return (
+            writer.reshaped(output, (self.batch, self.heads, places, self.width)),
+            self._after(kept if between else backward, written, state, grown, places),
+        )
+
+    def _between(self, key: str, total: str, places: int) -> tuple[str, str]:
+        """Return exp(G of a place - G of one before it) for all pairs, and keys by how they decay until the last place.
+
+        No power is above 0, as decays are not, so that strong ones end in zero, not in infinity.
+        """
+        writer = self.writer
+        most = writer.add("Min", writer.add("Sub", total, self._turned(total)), writer.number(0.0))
+        left = writer.add("Sub", writer.part(total, 2, places - 1, places), total)
+        return writer.add("Exp", most), writer.add("Mul", key, writer.add("Exp", left))
+
+    def _after(self, kept: str, written: str, state: str, grown: str, places: int) -> str:
+        """Return the state after a piece; ``kept`` are keys as they decay, with a decay per feature over exp(G)."""
+        writer = self.writer
+        after = writer.add("MatMul", self._turned(kept), written)
+        last = self._turned(writer.part(grown, 2, places - 1, places)) if grown else ""
+        if self.decayed == 1:
+            return writer.add("Add", writer.add("Mul", state, last), after) if state else after
+        after = writer.add("Add", state, after) if state else after
+        return writer.add("Mul", after, last) if grown else after
+
+    def _turned(self, name: str) -> str:
+        return self.writer.add("Transpose", name, perm=[0, 1, 3, 2])
 
     def _with_pairs(self, name: str, rows: int, columns: int, each: int) -> str:
         """Return matrices by head with an axis of the ``each`` queries that share a key, where several do."""
