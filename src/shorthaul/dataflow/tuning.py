@@ -92,8 +92,8 @@ ORDERS_OF_FIRINGS = 2
 #: Orders that the multi-start decoder tries. Not measured: more than 23 were not tried.
 ORDERS_TRIED = 23
 #: Share of the effort, or of the time limit, for polishing; where there is neither, its effort over that of exploring
-#: in networks of so many tasks at most (sobel4, 81: 21 CPU s, multicamera, 284: 60; two workers take half each).
-POLISH_SHARE, POLISH_OVER_EXPLORING = 0.9, ((64, 14.0), (150, 40.0), (1 << 60, 48.0))
+#: in networks of so many tasks at most (sobel4, 81, and multicamera, 284: 15 and 35 s with two workers on a slow day).
+POLISH_SHARE, POLISH_OVER_EXPLORING = 0.9, ((64, 14.0), (150, 20.0), (1 << 60, 22.0))
 #: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
 LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
 #: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.
