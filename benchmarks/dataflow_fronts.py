@@ -3,7 +3,7 @@
     python benchmarks/dataflow_fronts.py sobel sobel4 --seeds 3
 
 Hypervolumes are scaled over the published CAPS-HMS fronts and all of ours. Times are those of the whole verb: on the
-clock, and of all its processes.
+clock, and of its processes that have ended (those of a pool go on, and are left out).
 """
 
 from __future__ import annotations
