@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -56,6 +56,11 @@ class Graph:
         if one not in self.number or other not in self.number:
             return False
         return bool(self.ancestors[other] >> self.number[one] & 1)
+
+    def is_between(self, reader: Vertex, begins: Collection[Vertex], finishes: Collection[Vertex]) -> bool:
+        """True if a vertex is computed after all of some and not after the last of others, in every order."""
+        after = all(self.is_before(first, reader) for first in begins)
+        return after and any(reader == last or self.is_before(reader, last) for last in finishes)
 
     def is_read_between(self, vertex: Vertex, begin: Vertex, end: Vertex | None) -> bool:
         """True if a descendant of ``begin`` reads a vertex, the ``end`` or an ancestor of it, if there is one."""
@@ -183,6 +188,14 @@ def pairs_at(relation: isl.UnionMap, sizes: Mapping[str, int]) -> list[tuple[Ver
         sides = [one.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out)]
         rows = _rows(fixed(one, sizes).wrap().flatten())
         found += [((sides[0], row[:width]), (sides[1], row[width:])) for row in rows]
+    return found
+
+
+def ranges_at(relation: isl.UnionMap, sizes: Mapping[str, int]) -> dict[Vertex, set[Vertex]]:
+    """Return what a relation gives each vertex of its domain, at given sizes."""
+    found: dict[Vertex, set[Vertex]] = defaultdict(set)
+    for vertex, other in pairs_at(relation, sizes):
+        found[vertex].add(other)
     return found
 
 

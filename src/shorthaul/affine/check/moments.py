@@ -5,15 +5,13 @@ An interval begins when the last of some vertices is computed, and ends when the
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads, empty_map
 from shorthaul.affine.check.lifetime_argument import Sum, Waiting, follows, wrong_sharing
-from shorthaul.affine.check.lifetime_points import Graph, pairs_at
-from shorthaul.affine.check.partition_points import Vertex
+from shorthaul.affine.check.lifetime_points import Graph, pairs_at, ranges_at
 
 
 def wrong_moments(item: Waiting, reads: Reads) -> Iterator[str]:
@@ -74,24 +72,9 @@ def _wrong_interval(
 def wrong_moments_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
     """Yield what does not pass in its interval in the program as executed."""
     for one, given in zip(item.sums, item.given["intervals"], strict=True):
-        begins, finishes = (_by_event(isl.UnionMap(str(given[key])), sizes) for key in ("begins", "finishes"))
+        begins, finishes = (ranges_at(isl.UnionMap(str(given[key])), sizes) for key in ("begins", "finishes"))
         for event, vertex in pairs_at(one.alive, sizes):
             if not any(graph.is_before(vertex, first) for first in begins[event]) or vertex in begins[event]:
                 yield f"{vertex} does not exist when all before {event} is complete"
-            elif not any(
-                _is_between(graph, reader, begins[event], finishes[event]) for reader in graph.readers[vertex]
-            ):
+            elif not any(graph.is_between(reader, begins[event], finishes[event]) for reader in graph.readers[vertex]):
                 yield f"{vertex} is not read between the moments of {event}"
-
-
-def _is_between(graph: Graph, reader: Vertex, begins: Sequence[Vertex], finishes: Sequence[Vertex]) -> bool:
-    """True if a vertex is computed after all of some and before the last of others, in every order."""
-    after = all(graph.is_before(first, reader) for first in begins)
-    return after and any(reader == last or graph.is_before(reader, last) for last in finishes)
-
-
-def _by_event(relation: isl.UnionMap, sizes: Mapping[str, int]) -> dict[Vertex, list[Vertex]]:
-    found: dict[Vertex, list[Vertex]] = defaultdict(list)
-    for event, vertex in pairs_at(relation, sizes):
-        found[event].append(vertex)
-    return found

@@ -13,7 +13,7 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.lifetime_argument import Waiting, follows, wrong_sharing
-from shorthaul.affine.check.lifetime_points import Graph, pairs_at
+from shorthaul.affine.check.lifetime_points import Graph, pairs_at, ranges_at
 from shorthaul.affine.check.partition_points import Vertex
 
 
@@ -68,12 +68,12 @@ def _wrong_paths(item: Waiting, readers: isl.UnionMap, known: isl.UnionMap, read
 
 def wrong_strips_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
     """Follow the paths and values of every strip in the program as executed, and yield those that do not wait."""
-    begins, finishes = (_by_strip(item.relation(name), sizes) for name in ("begins", "finishes"))
+    begins, finishes = (ranges_at(item.relation(name), sizes) for name in ("begins", "finishes"))
     back = dict(pairs_at(item.relation("back"), sizes))
     for strip, vertex in pairs_at(item.relation("fixed"), sizes):
         if not any(graph.is_before(vertex, first) or vertex == first for first in begins[strip]):
             yield f"{vertex} is not there when {strip} begins"
-        elif not any(_is_inside(graph, one, begins[strip], finishes[strip]) for one in graph.readers[vertex]):
+        elif not any(graph.is_between(one, begins[strip], finishes[strip]) for one in graph.readers[vertex]):
             yield f"{vertex} is not read in {strip}"
     on_path: dict[Vertex, set[Vertex]] = defaultdict(set)
     for strip, end in pairs_at(item.relation("ends"), sizes):
@@ -83,19 +83,6 @@ def wrong_strips_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> It
                 yield f"the path that ends in {end} does not lead back to the beginning of {strip}"
                 break
             path.append(back[path[-1]])
-        if not _is_inside(graph, end, begins[strip], finishes[strip]) or not on_path[strip].isdisjoint(path):
+        if not graph.is_between(end, begins[strip], finishes[strip]) or not on_path[strip].isdisjoint(path):
             yield f"{end} is not computed in {strip}, or two paths meet there"
         on_path[strip].update(path)
-
-
-def _is_inside(graph: Graph, reader: Vertex, begins: set[Vertex], finishes: set[Vertex]) -> bool:
-    """True if a vertex is computed after all of some and not after the last of others, in every order."""
-    after = all(graph.is_before(first, reader) for first in begins)
-    return after and any(reader == last or graph.is_before(reader, last) for last in finishes)
-
-
-def _by_strip(relation: isl.UnionMap, sizes: Mapping[str, int]) -> dict[Vertex, set[Vertex]]:
-    found: dict[Vertex, set[Vertex]] = defaultdict(set)
-    for strip, vertex in pairs_at(relation, sizes):
-        found[strip].add(vertex)
-    return found
