@@ -150,11 +150,11 @@ def encode(text: str, random: Random) -> bytes:
     return data if way == 5 else b"\xef\xbb\xbf\xef\xbb\xbf" + data.replace(b"a", b"\xc0\xaf")
 
 
-def mutate_notation(data: bytes, random: Random) -> bytes:
-    """Change a text by one to four of these, and its encoding."""
+def mutate_notation(data: bytes, random: Random, longest: int = LONGEST) -> bytes:
+    """Change a text by one to four of these, and its encoding; keep ``longest`` characters."""
     text = data.decode("utf-8", "replace")
     for _ in range(random.choice((1, 1, 1, 2, 4))):
-        text = random.choice(CHANGES)(text, random)[:LONGEST]
+        text = random.choice(CHANGES)(text, random)[:longest]
     return encode(text, random)
 
 

@@ -399,14 +399,19 @@ READERS = (
 )
 
 
-def mutated(reader: Reader, seeds: list[bytes], random: Random) -> bytes:
-    """Return one of the files, changed by the format's mutator or by a more general one."""
+def mutated(reader: Reader, seeds: list[bytes], random: Random, most_bytes: int | None = None) -> bytes:
+    """Return one of the files, changed by the format's mutator or by a more general one.
+
+    A text of more than twice ``most_bytes`` is cut there before it is changed once more, which takes long for long words.
+    """
     data, way = random.choice(seeds), random.random()
     if way < 0.45:
         return reader.mutate(data, random)
     if way < 0.5:
         return splice(data, random.choice(seeds), random)
-    return GENERAL.get(reader.suffix, mutate_notation)(data, random)
+    if reader.suffix in GENERAL:
+        return GENERAL[reader.suffix](data, random)
+    return mutate_notation(data, random) if most_bytes is None else mutate_notation(data, random, 2 * most_bytes)
 
 
 def fuzz(
@@ -429,9 +434,9 @@ def fuzz(
             seeds = [data for data in seeds if len(data) <= 2 * most_bytes]
         target = folder / f"mutated{reader.suffix}"
         for number in range(count):
-            data = mutated(reader, seeds, random)
+            data = mutated(reader, seeds, random, most_bytes)
             while most_bytes is not None and len(data) > most_bytes:
-                data = mutated(reader, seeds, random)
+                data = mutated(reader, seeds, random, most_bytes)
             target.unlink(missing_ok=True)  # a file that is written over goes to the disk at once: 1.4 ms more
             target.write_bytes(data)
             read = reader.use if reader.use is not None and (used is None or number < used) else reader.read
