@@ -114,13 +114,18 @@ def bound(tree: TreeArgument, read: TreeOptions, options: BoundOptions, flags: S
 @verb(app, "check")
 def check(
     tree: TreeArgument,
-    layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="Layout with arrays parent, x, y.")],
     read: TreeOptions,
     options: CheckOptions,
     flags: SearchFlags,
     output: Output,
+    layout: Annotated[Path | None, typer.Argument(metavar="[LAYOUT]", help="Layout with arrays parent, x, y.")] = None,
 ) -> None:
-    """Replay anybody's layout: who may be where, the right tree, the energy recounted."""
+    """Replay anybody's layout: who may be where, the right tree, the energy recounted; or verify a bound, or both."""
+    if layout is None and output.output is not None:
+        from shorthaul.core.errors import InputError
+
+        cure = "give the layout to be replayed and written, or take --result for the bound"
+        raise InputError("there is no layout to write", place="--output", value=str(output.output), cure=cure)
     search = flags.search()
     suffix = _suffix(output)
     from shorthaul.core.document import write_bytes
@@ -128,8 +133,11 @@ def check(
 
     with answering_by(search):
         source = _load(tree, read, search)
-        from shorthaul.spatial.verbs.planning import check as replay
+        from shorthaul.spatial.verbs.checking import check as replay
 
+        if layout is None:
+            finish(replay(source, options=options, search=search), output)
+            return
         found, path, given = load_layout(layout)
         result = replay(source, found, options=options, search=search)
     data = layout_bytes(found, suffix)

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from shorthaul.spatial.model import Grid, Tree, tree_from_parents
     from shorthaul.spatial.options import PlanOptions
     from shorthaul.spatial.plan import Layout
+    from shorthaul.spatial.verbs.checking import check
     from shorthaul.spatial.verbs.lca import lca
-    from shorthaul.spatial.verbs.planning import bound, case, cases, check, plan
+    from shorthaul.spatial.verbs.planning import bound, case, cases, plan
     from shorthaul.spatial.verbs.sweep import sweep
     from shorthaul.spatial.verbs.treefix import treefix
 
 _NAMES = {
     **dict.fromkeys(("newick_from_tree", "tree_from_newick"), "shorthaul.spatial.formats.files"),
     **dict.fromkeys(("Grid", "Tree", "tree_from_parents"), "shorthaul.spatial.model"),
+    "check": "shorthaul.spatial.verbs.checking",
     "lca": "shorthaul.spatial.verbs.lca",
     "sweep": "shorthaul.spatial.verbs.sweep",
     "treefix": "shorthaul.spatial.verbs.treefix",
@@ -34,7 +36,7 @@ _NAMES = {
     **dict.fromkeys(("Nodes", "Register", "Selection", "Values"), "shorthaul.spatial.computer.registers"),
     "PlanOptions": "shorthaul.spatial.options",
     "Layout": "shorthaul.spatial.plan",
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan"), "shorthaul.spatial.verbs.planning"),
+    **dict.fromkeys(("bound", "case", "cases", "plan"), "shorthaul.spatial.verbs.planning"),
 }
 
 __all__ = [

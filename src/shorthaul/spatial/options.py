@@ -98,8 +98,9 @@ class BoundOptions(PlacingOptions):
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """The machine that a layout is for, and what to export."""
+    """The machine that a layout is for, what to export, and which bound is verified."""
 
+    bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
     machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)

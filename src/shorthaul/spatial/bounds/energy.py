@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
 from shorthaul.graphs.tree_kernels import children, depths, heavy_children
+from shorthaul.spatial.bounds import certificates
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
 from shorthaul.spatial.bounds.star_kernels import best_stars, most_of_stars
@@ -18,6 +20,8 @@ from shorthaul.spatial.model import Fabric, Grid, Load, Tree, tree_from_parents
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
+#: Children as :func:`parents_before` numbers them, and the vertices.
+Numbered = tuple[Index, Index, Index]
 #: What sums of weights may be off by, as a part of them and in hops.
 _ROUNDING = 1e-6
 #: Vertices up to which a tree is also rooted elsewhere for its bound: 0.3 CPU s for so many.
@@ -26,20 +30,25 @@ _MOST_CENTRED = 2**20
 _BALL_LEVELS = 24
 
 
-def energy_bound(tree: Tree, grid: Grid) -> Bound:
+def energy_bound(tree: Tree, grid: Grid, names: Index | None = None) -> Bound:
     """Return the largest known lower bound on the energy of one message from every parent to each child on ``grid``.
 
     Five arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
     a line across the grid that parts the vertices k : n - k is crossed by as many edges as that cut needs;
     subtrees outgrow the cells around their roots; and so do balls, counted by the cells that they can reach.
-    ``details`` holds each argument's value and the bounds on the longest edge and on the link load.
+    ``details`` holds each argument's value and the bounds on the longest edge and on the link load, and of trees that
+    are not too large a certificate, in which vertex v is called ``names[v]`` (v itself, if there are none).
     """
     edges = tree.n - len(tree.roots())
-    values = {"edges": edges, "stars": star_bound(*parents_before(tree)[:2]), "cuts": _cut_bound(tree, grid)}
-    for rooted in (tree, centred(tree)) if tree.n <= _MOST_CENTRED else (tree,):
-        starts, kids, _ = parents_before(rooted)
-        values["growth"] = max(values.get("growth", 0), edges + _growth(starts, kids, grid))
-        values["volume"] = max(values.get("volume", 0), edges + _volume(starts, kids, grid))
+    first = parents_before(tree)
+    values = {"edges": edges, "stars": star_bound(*first[:2]), "cuts": _cut_bound(tree, grid)}
+    rooted = {"stars": first}
+    for numbered in (first, parents_before(centred(tree))) if tree.n <= _MOST_CENTRED else (first,):
+        for name, grown in (("growth", _growth), ("volume", _volume)):
+            value = edges + grown(*numbered[:2], grid)
+            if value > values.get(name, 0):
+                values[name], rooted[name] = value, numbered
+            values.setdefault(name, value)
     method = max(values, key=lambda name: (values[name], name == "edges"))
     proofs = {
         "edges": f"{edges} edges join distinct processors, each at least 1 hop long.",
@@ -68,14 +77,23 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
             "the best cuts and weights, for the tree as given and as rooted at its centroid."
         ),
     }
-    longest = distance_bound(tree)
-    return Bound(
-        of="energy_hops",
-        value=values[method],
-        method=method,
-        proof=proofs[method],
-        details={"values": values, "distance_hops": longest, "link_load": _load_bound(tree, grid)},
-    )
+    details: dict[str, Any] = {"values": values, "distance_hops": distance_bound(tree)}
+    details["link_load"] = _load_bound(tree, grid)
+    if tree.n <= certificates.MOST_CERTIFIED:
+        details["certificate"] = _certificate(method, rooted.get(method, first), grid, names)
+    return Bound("energy_hops", values[method], method, proofs[method], details)
+
+
+def _certificate(method: str, numbered: Numbered, grid: Grid, names: Index | None) -> dict[str, Any]:
+    starts, kids, order = numbered
+    order = order if names is None else names[order]
+    if method == "stars":
+        return certificates.of_stars(starts, kids, star_sums(_degree(starts, kids) + 1, 1, 1), order)
+    if method == "growth":
+        return certificates.of_growth(starts, kids, *room_around(grid, len(kids)), order)
+    if method == "volume":
+        return certificates.of_volume(*_balls(starts, kids, grid), order)
+    return {"kind": method}
 
 
 def centred(tree: Tree) -> Tree:
@@ -98,12 +116,17 @@ def _growth(starts: Index, kids: Index, grid: Grid) -> int:
 
 def _volume(starts: Index, kids: Index, grid: Grid) -> int:
     """Return how many hops the edges take beyond one each, since balls outgrow the cells in their reach."""
+    return _whole_hops(most_of_volume(*_balls(starts, kids, grid)))
+
+
+def _balls(starts: Index, kids: Index, grid: Grid) -> tuple[Index, Counts, Counts, npt.NDArray[np.uint8]]:
+    """Return the parents, what fits within so many hops, and what the star of each vertex needs with which edges."""
     n = len(kids)
     parent = np.full(n, -1, np.int32)
     parent[kids[: starts[n]]] = np.repeat(np.arange(n, dtype=np.int32), np.diff(starts[: n + 1]))
-    leaves = np.arange(int(np.diff(starts[: n + 1]).max()) + 2)
+    leaves = np.arange(_degree(starts, kids) + 2)
     own, above = best_stars(starts, kids, star_sums(int(leaves[-1]), 1, 1) - leaves)
-    return _whole_hops(most_of_volume(parent, cells_within(grid, _BALL_LEVELS), own, above))
+    return parent, cells_within(grid, _BALL_LEVELS), own, above
 
 
 def _whole_hops(gain: float) -> int:
@@ -163,11 +186,15 @@ def star_bound(starts: Index, kids: Index, most: int = 1, layers: int = 1) -> in
 
     Vertex v has the children kids[starts[v]:starts[v + 1]], which come after it; the roots are those of n.
     """
-    degree = int(np.diff(starts[: len(kids) + 1]).max())
-    return most_of_stars(starts, kids, star_sums(degree + 1, most, layers))
+    return most_of_stars(starts, kids, star_sums(_degree(starts, kids) + 1, most, layers))
 
 
-def parents_before(tree: Tree) -> tuple[Index, Index, Index]:
+def _degree(starts: Index, kids: Index) -> int:
+    """Return the most children of a vertex."""
+    return int(np.diff(starts[: len(kids) + 1]).max())
+
+
+def parents_before(tree: Tree) -> Numbered:
     """Return the children of the vertices as numbered one subtree after the other, and the vertices in this order.
 
     Parents come before their children, of whose subtrees the largest is last, and what is near in the tree is near in
@@ -208,7 +235,12 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
             f"their messages are of size {least} or more; summed over all stars."
         ),
     }
-    return Bound("energy_hops", values[method], method, proofs[method], {"values": values, "per_processor": most})
+    details: dict[str, Any] = {"values": values, "per_processor": most}
+    if tree.n <= certificates.MOST_CERTIFIED:
+        sums = star_sums(_degree(starts, kids) + 1, most, fabric.layers)
+        is_cut = method == "cuts"
+        details["certificate"] = {"kind": "cuts"} if is_cut else certificates.of_stars(starts, kids, sums, order)
+    return Bound("energy_hops", values[method], method, proofs[method], details)
 
 
 def _cut_bound(tree: Tree, grid: Grid) -> int:

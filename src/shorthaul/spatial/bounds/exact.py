@@ -23,7 +23,7 @@ def solve(stored: StoredTree, search: Search, effort: float) -> tuple[StoredTree
 
     CP-SAT is asked for a layout of as many hops as the bound. If there is none the bound is one hop higher.
     """
-    bound = energy_bound(Tree(stored.parent), stored.grid)
+    bound = energy_bound(Tree(stored.parent), stored.grid, stored.vertex)
     least, best = int(bound.value), edge_energy(stored.parent, stored.x, stored.y)[0]
     part = search.within(effort)
     while least < best and not part.expired():

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import cython
 import numpy as np
+import numpy.typing as npt
+
+Weights = npt.NDArray[np.float64]
 
 #: Subtrees of at most so many vertices are tried for having too many vertices of one colour.
 MOST_TRIED = cython.declare(cython.longlong, 400)
@@ -37,6 +40,8 @@ class Growth:
     right: cython.int[::1]
     rank: cython.int[::1]
     queue: cython.int[::1]
+    reach: cython.double[::1]  # the least load that its own weight brings about, 0 for none
+    is_long: cython.uchar[::1]  # has a weight for a long edge below it
 
     def __init__(
         self,
@@ -64,6 +69,8 @@ class Growth:
         self.right = np.full(n, -1, np.int32)
         self.rank = np.ones(n, np.int32)
         self.queue = np.empty(MOST_TRIED, np.int32)
+        self.reach = np.zeros(n)
+        self.is_long = np.zeros(n, np.uint8)
 
 
 def most_of_growth(
@@ -83,6 +90,43 @@ def most_of_growth(
     with cython.nogil:
         _grow(growth)
     return float(growth.value[kids.shape[0]])
+
+
+def weights_of_growth(
+    starts: cython.const_int[::1],
+    kids: cython.const_int[::1],
+    sums: cython.const_longlong[::1],
+    alternate: cython.const_longlong[::1],
+) -> tuple[Weights, Weights]:
+    """Return the weights of which :func:`most_of_growth` is the sum: of the distances below every vertex, shape (n,).
+
+    The second ones are those for a long edge somewhere below it.
+    """
+    growth = Growth(starts, kids, sums, alternate)
+    load: cython.double[::1] = np.zeros(kids.shape[0])
+    own: cython.double[::1] = np.zeros(kids.shape[0])
+    longer: cython.double[::1] = np.zeros(kids.shape[0])
+    with cython.nogil:
+        _grow(growth)
+        _assign(growth, load, own, longer)
+    return np.asarray(own), np.asarray(longer)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _assign(
+    growth: Growth, load: cython.double[::1], own: cython.double[::1], longer: cython.double[::1]
+) -> cython.void:
+    """Let every vertex have what its load lacks to its reach; ``load`` is from those above it, at first none."""
+    v: cython.Py_ssize_t
+    for v in range(growth.kids.shape[0]):
+        own[v] = max(0.0, growth.reach[v] - load[v])
+        load[v] += own[v]
+        if growth.is_long[v]:
+            longer[v] = max(0.0, 1 - load[v] * growth.largest[v])
+        for i in range(growth.starts[v], growth.starts[v + 1]):
+            load[growth.kids[i]] = load[v]
 
 
 @cython.cfunc
@@ -127,6 +171,7 @@ def _weigh(growth: Growth, v: cython.Py_ssize_t) -> cython.void:
     if not growth.settled[v] and (excess > 0 or _is_crowded(growth, v)):
         # With weight w, every edge below v bears w: beside a load that leaves 1 - load * largest.
         growth.settled[v] = 1
+        growth.is_long[v] = 1
         growth.value[v] += 1
         growth.slope[v] -= growth.largest[v]
     if growth.size[v] > MOST_TRIED:
@@ -157,6 +202,7 @@ def _raise(growth: Growth, v: cython.Py_ssize_t, excess: cython.double) -> cytho
         growth.drop[v] = -excess - slope
         growth.heap[v] = _merged(growth, growth.heap[v], v)
     growth.slope[v] = -excess
+    growth.reach[v] = at
 
 
 @cython.cfunc

@@ -1,4 +1,4 @@
-"""The verbs ``plan``, ``bound`` and ``check``: lay a tree out, say how little energy it needs, replay a layout."""
+"""The verbs ``plan`` and ``bound``: lay a tree out, say how little energy it needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import tuning, views
-from shorthaul.spatial.bounds.energy import energy_bound, machine_bound
+from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.check.machine_replay import check_on_machine
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.deadline import expect_time
@@ -29,10 +29,9 @@ from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
-from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
+from shorthaul.spatial.model import Tree, grid_from_text
 from shorthaul.spatial.options import (
     BoundOptions,
-    CheckOptions,
     LayoutOptions,
     MachineOptions,
     PlacingOptions,
@@ -40,24 +39,22 @@ from shorthaul.spatial.options import (
     TreeOptions,
 )
 from shorthaul.spatial.plan import BoundExtra, Layout, PlanExtra, RelayedCost
-from shorthaul.spatial.verbs.inputs import LAYOUTS, TREES, LayoutLike, Workload
+from shorthaul.spatial.verbs.inputs import LAYOUTS, TREES, Workload
 from shorthaul.spatial.verbs.machines import (
     SIZES,
     WEIGHTS,
     PerVertex,
     bound_on_machine,
-    check_layout_on_machine,
     expect_layout,
     expect_machine,
     machine_and_load,
     plan_on_machine,
     stored_on_fabric,
 )
-from shorthaul.spatial.verbs.prices import bounded, priced
 from shorthaul.spatial.workloads.cases import CASES
 
 if TYPE_CHECKING:
-    from shorthaul.spatial.verbs.keywords import BoundKeywords, CheckKeywords, PlanKeywords
+    from shorthaul.spatial.verbs.keywords import BoundKeywords, PlanKeywords
 
 Index = npt.NDArray[np.int32]
 
@@ -284,7 +281,7 @@ def plan(
         comparing = beside.submit(_baselines, tree, stored, curve, search, name, until) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
         expect_time(search)
-        bound = known or energy_bound(numbered, layout.grid)
+        bound = known or energy_bound(numbered, layout.grid, stored.vertex)
         expect_time(search)
         virtual = _virtual(stored)
     report = checking.result()
@@ -305,7 +302,7 @@ def plan(
         provenance=provenance("spatial plan", options=options, source=source, search=search),
         extra=extra,
         figures=views.layout_figures(
-            tree, layout.x, layout.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
+            tree, layout.x, layout.y, layout.grid, [row_of(name, cost, tree.n), *baselines], loads
         ),
     )
 
@@ -338,7 +335,8 @@ def _creation(tree: Tree, layout: Layout, curve: str, light_first: Index, search
     return creation(tree, *start, layout.grid, light_first, search=search)
 
 
-def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
+def row_of(name: str, cost: Cost, n: int) -> dict[str, float | str]:
+    """Return the row of a placement in the table of baselines."""
     return {"placement": name, **cost, "energy_per_vertex": cost["energy_hops"] / n}
 
 
@@ -353,7 +351,7 @@ def _baselines(
         if name != skip and time.monotonic() < until:
             position = orders.positions(tree, order, generator=search.generator())[stored.vertex]
             cost, _ = local_messaging(stored.parent, x[position], y[position], stored.grid)
-            rows.append(_row(name, cost, tree.n))
+            rows.append(row_of(name, cost, tree.n))
     return rows
 
 
@@ -412,80 +410,4 @@ def bound(
         provenance=provenance("spatial bound", options=options, source=source, search=search),
         extra={"vertices": tree.n, "grid": [chosen.width, chosen.height]},
         figures=views.of_bound(found),
-    )
-
-
-@verb(
-    CheckOptions,
-    TREES,
-    LAYOUTS,
-    reading=TreeOptions,
-    workload="The tree as the other verbs take it; None: the one of the layout itself.",
-    sizes=SIZES,
-    weights=WEIGHTS,
-)
-def check(
-    workload: Workload | None,
-    plan: LayoutLike,
-    *,
-    sizes: PerVertex = None,
-    weights: PerVertex = None,
-    **keywords: Unpack[CheckKeywords],
-) -> Result[Layout, BoundExtra]:
-    """Return what a replay of a layout finds: every violation, and the cost as recounted.
-
-    The status is ``invalid`` if a rule is broken.
-
-    Returns
-    -------
-    Result[Layout, BoundExtra]
-        The violations, and the cost as recounted.
-
-    Raises
-    ------
-    InputError
-        If the tree or the layout is none.
-
-    Examples
-    --------
-    >>> layout = plan([-1, 0, 1, 2]).plan
-    >>> check([-1, 0, 1, 2], layout).cost["energy_hops"]
-    3
-    >>> check([-1, 0, 1, 1], layout).check.violations[0].rule
-    'wrong-parent'
-    """
-    layout = plan
-    assert isinstance(layout, Layout)
-    if workload is None:
-        workload = Source(tree_from_parents(layout.parent, forest=True), "", "")
-    tree, options, search, source = asked(workload, TREES, CheckOptions, keywords)
-    extra: BoundExtra = {"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]}
-    if expect_machine(options, sizes, weights):
-        report, put = check_layout_on_machine(layout, tree, options, search, sizes, weights)
-    else:
-        report, put = check_layout(layout, tree), None
-    made = provenance("spatial check", options=options, source=source, search=search)
-    cost = report.cost
-    if not report.ok or cost is None:
-        return Result(KIND, Status.INVALID, check=report, provenance=made)
-    rows = [_row("given", cost, tree.n)]
-    if put is not None:
-        extra["machine"] = put.figures()
-        found = bounded(machine_bound(tree, put.load, put.fabric, extra["machine"]["per_processor"]), put.fabric)
-        figures = views.machine_figures(tree, put.fabric, put.place, rows, put.traffic.loads)
-    else:
-        found = energy_bound(tree, layout.grid)
-        _, loads = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
-        figures = views.layout_figures(tree, layout.x, layout.y, layout.grid, rows, loads)
-    status = Status.OPTIMAL if found.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
-    return Result(
-        KIND,
-        status,
-        cost=priced(cost, None if put is None else put.fabric),
-        bound=found,
-        check=report,
-        plan=layout,
-        provenance=made,
-        extra=extra,
-        figures=figures,
     )

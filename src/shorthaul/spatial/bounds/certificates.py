@@ -1,0 +1,53 @@
+"""Certificates of bounds on energy: the weights and shares from which a checker of its own finds the bound again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
+from shorthaul.spatial.bounds.star_kernels import best_stars
+from shorthaul.spatial.bounds.volume_kernels import balls_of_volume
+
+Index = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+#: Vertices of the largest tree whose bound gets a certificate: larger plans go to files of their own as well.
+MOST_CERTIFIED = 10**5
+
+
+def of_stars(starts: Index, kids: Index, sums: Counts, names: Index) -> dict[str, Any]:
+    """Return the vertices whose edge to their parent is in their own star; all other edges are in their parents'.
+
+    ``names`` are the vertices' numbers in the tree as given; the other arguments are those of the bound.
+    """
+    _, above = best_stars(starts, kids, sums)
+    return {"kind": "stars", "upward": names[above.astype(bool)].tolist()}
+
+
+def of_growth(starts: Index, kids: Index, sums: Counts, alternate: Counts, names: Index) -> dict[str, Any]:
+    """Return the roots, and the weights of what the vertices below one need, and of a long edge below it."""
+    own, longer = weights_of_growth(starts, kids, sums, alternate)
+    roots = names[kids[starts[len(kids)] : starts[len(kids) + 1]]].tolist()
+    return {"kind": "growth", "roots": roots, "sums": _weighed(names, own), "longer": _weighed(names, longer)}
+
+
+def of_volume(parent: Index, room: Counts, star: Counts, above: npt.NDArray[np.uint8], names: Index) -> dict[str, Any]:
+    """Return the roots, the balls as vertex, levels and weight, and how edges are shared out among stars."""
+    levels, weight = balls_of_volume(parent, room, star, above)
+    some = np.flatnonzero(weight > 0)
+    balls = zip(names[some].tolist(), levels[some].tolist(), weight[some].tolist(), strict=True)
+    return {
+        "kind": "volume",
+        "roots": names[parent < 0].tolist(),
+        "balls": [list(ball) for ball in balls],
+        "upward": names[above.astype(bool)].tolist(),
+    }
+
+
+def _weighed(names: Index, weight: npt.NDArray[np.float64]) -> Sequence[list[Any]]:
+    some = np.flatnonzero(weight > 0)
+    return [list(pair) for pair in zip(names[some].tolist(), weight[some].tolist(), strict=True)]

@@ -1,0 +1,186 @@
+"""Certificates of bounds on energy: true ones hold, others prove no more than layouts take, and errors name the place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.commands import shorthaul as command
+from tests.reference.falsified import changed_numbers, put
+from tests.reference.spatial_twins import random_forest
+from tests.samples import samples
+
+import shorthaul.spatial as engine
+from shorthaul.core.errors import InputError
+from shorthaul.spatial.bounds.energy import energy_bound
+from shorthaul.spatial.check.certificate import verify
+from shorthaul.spatial.check.rooted import Rooted
+from shorthaul.spatial.model import Grid, Tree, tree_from_parents
+from shorthaul.spatial.workloads import generators
+
+#: More than any bound proves.
+ANY = 10**9
+#: For each kind a tree and a grid whose bound it proves.
+PROVEN_BY = {
+    "edges": (generators.path(30), Grid(6, 5)),
+    "stars": (tree_from_parents([-1, *[0] * 12, *[1] * 12, *[2] * 12, *[3] * 12]), Grid(9, 9)),
+    "cuts": (generators.star(63), Grid(63, 1)),
+    "growth": (generators.star(40), Grid(7, 6)),
+    "volume": (generators.perfect_binary(255), Grid(16, 16)),
+}
+
+
+def proven(tree: Tree, grid: Grid, certificate: Mapping[str, Any]) -> float:
+    """Return what a certificate comes to, by stating far more; -1 if it is wrong."""
+    kind = certificate["kind"]
+    bound = {"of": "energy_hops", "value": ANY, "method": kind, "certificate": certificate}
+    violations, _ = verify(tree, bound, grid)
+    assert len(violations) == 1
+    return -1.0 if violations[0].available is None else violations[0].available
+
+
+@pytest.mark.parametrize("kind", PROVEN_BY)
+def test_each_argument_has_a_certificate(kind: str) -> None:
+    bound = energy_bound(*PROVEN_BY[kind])
+    assert (bound.method, bound.details["certificate"]["kind"]) == (kind, kind)
+    assert proven(*PROVEN_BY[kind], bound.details["certificate"]) == bound.value
+
+
+def test_true_certificates_hold() -> None:
+    rng = np.random.default_rng(5)
+    kinds = set()
+    for _ in samples(40):
+        degree = int(rng.integers(2, 7))
+        parent = [-1, *((v - 1) // int(rng.integers(2, degree + 1)) for v in range(1, int(rng.integers(2, 400))))]
+        names = rng.permutation(len(parent)).astype(np.int32)
+        shuffled = np.full(len(parent), -1, np.int32)
+        shuffled[names[1:]] = names[parent[1:]]
+        side = int(np.ceil(len(parent) ** 0.5))
+        grid = Grid(side, side) if rng.random() < 0.7 else Grid(4, -(-len(parent) // 4))
+        bound = energy_bound(tree_from_parents(parent), grid, names)
+        assert proven(tree_from_parents(shuffled), grid, bound.details["certificate"]) >= bound.value
+        kinds.add(bound.method)
+    assert {"growth", "volume"} <= kinds
+    forest = random_forest(np.random.default_rng(1), 60)
+    bound = energy_bound(forest, Grid(8, 8))
+    assert proven(forest, Grid(8, 8), bound.details["certificate"]) >= bound.value
+
+
+def test_no_certificate_proves_more_than_a_layout_takes() -> None:
+    rng = np.random.default_rng(2)
+    tight = 0
+    for _ in samples(6):
+        degree = int(rng.integers(3, 8))
+        tree = tree_from_parents([-1, *(min(v - 1, (v - 1) // degree + v % 2) for v in range(1, 20))])
+        energy = engine.plan(tree, grid="5x4", refine=0.02, baselines=False).cost["energy_hops"]
+        for turn in range(60):
+            rooted = Rooted(tree, [int(rng.integers(tree.n))])
+            some = [v for v in range(tree.n) if rooted.height[v] and rng.random() < 0.15]
+            upward = [v for v in range(tree.n) if rooted.parent[v] >= 0 and rng.random() < 0.3]
+            levels = [int(rng.integers(1, rooted.height[v] + 1)) for v in some]
+            balls = [[v, t, 1 / (2 * t - 1)] for v, t in zip(some, levels, strict=True)]
+            sums = [[v, 1 / int(rng.integers(1, rooted.size[v]))] for v in some]
+            below = {"roots": rooted.order[:1]}
+            certificates = (
+                {"kind": "volume", "balls": balls, "upward": upward, **below},
+                {"kind": "growth", "sums": sums, "longer": [[some[0], 1.0]] if some and turn % 2 else [], **below},
+            )
+            found = max(proven(tree, Grid(5, 4), certificate) for certificate in certificates)
+            assert found <= energy
+            tight += found > tree.n - 1
+    assert tight > 10
+
+
+@pytest.mark.parametrize("kind", ["stars", "growth", "volume"])
+def test_changed_certificates_prove_no_more(kind: str) -> None:
+    tree, grid = PROVEN_BY[kind]
+    bound = energy_bound(tree, grid)
+    certificate = bound.details["certificate"]
+    places = list(changed_numbers(certificate))
+    for place, other in [places[at] for at in range(0, len(places), max(1, len(places) // 25))]:
+        assert proven(tree, grid, put(certificate, place, other)) <= bound.value
+        for wrong in ("vertex", None, [], -1, True):
+            assert proven(tree, grid, put(certificate, place, wrong)) < bound.value
+    for key in {*certificate} - {"kind"}:
+        for wrong in ("all", None, [[]], [1.5], {"1": 1}):
+            assert proven(tree, grid, {**certificate, key: wrong}) == -1
+
+
+def test_the_command_verifies_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "bound.json"
+    document = engine.bound("star:n=40", grid="7x6").document()
+    document["bound"]["value"] += 1
+    path.write_text(json.dumps(document))
+    done = command("spatial", "check", "star:n=40", "--bound", str(path))
+    assert done.returncode == 1
+    assert "bound.value" in done.stdout + done.stderr
+    assert "growth verified: energy_hops" in done.stdout + done.stderr
+
+
+def test_plans_hold_the_certificate_in_the_numbers_of_the_input(tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(3), tmp_path / "plan.json"
+    names = rng.permutation(100)
+    parent = np.full(100, -1)
+    parent[names[1:]] = names[(np.arange(1, 100) - 1) // 3]
+    result = engine.plan(parent, refine=0)
+    path.write_text(json.dumps(result.document()))
+    checked = engine.check(parent, result.plan, bound=str(path))
+    assert checked.check.ok
+    assert checked.cost == result.cost
+    assert "verified" in checked.check.remarks[1]
+    document = json.loads(path.read_text())
+    document["bound"]["value"] = ANY
+    path.write_text(json.dumps(document))
+    found = engine.check(parent, result.plan, bound=str(path))
+    assert (found.status, found.check.violations[0].place) == ("invalid", "bound.value")
+
+
+def test_what_a_search_proved_is_taken_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    result = engine.plan(generators.perfect_binary(15), exact=True, grid="4x4", refine=0.02)
+    assert result.bound.method == "exact"
+    path.write_text(json.dumps(result.document()))
+    remarks = engine.check(generators.perfect_binary(15), bound=str(path)).check.remarks
+    assert "no certificate" in remarks[-1]
+
+
+@pytest.mark.parametrize(("per_processor", "kind"), [(3, "cuts"), (1, "stars")])
+def test_bounds_on_machines_are_verified(tmp_path: Path, per_processor: int, kind: str) -> None:
+    path, tree = tmp_path / "bound.json", generators.star(30)
+    given = {"machine": "wafer-750x994", "weights": [2] * 15 + [3] * 15}
+    tree = tree if kind == "stars" else generators.path(30)
+    result = engine.bound(tree, per_processor=per_processor, **given)
+    assert result.bound.method == kind
+    path.write_text(json.dumps(result.document()))
+    assert engine.check(tree, bound=str(path), **given).check.ok
+    assert not engine.check(tree, bound=str(path), machine="wafer-750x994").check.ok  # lighter messages
+    with pytest.raises(InputError, match="give machine wafer-750x994"):
+        engine.check(tree, bound=str(path))
+
+
+def test_wrong_documents_name_the_place(tmp_path: Path) -> None:
+    path, tree = tmp_path / "bound.json", generators.star(40)
+    document = engine.bound(tree).document()
+    bound = document["bound"]
+    for change, place in (
+        ({"bound": None}, "bound"),
+        ({"bound": {**bound, "certificate": None}}, "bound.certificate"),
+        ({"bound": {**bound, "certificate": {"kind": "luck"}}}, "bound.certificate.kind"),
+        ({"bound": {**bound, "of": "depth"}}, "bound.of"),
+        ({"bound": {**bound, "method": "stars"}}, "bound.method"),
+        ({"bound": {**bound, "value": True}}, "bound.value"),
+        ({"vertices": 41}, "vertices"),
+        ({"grid": [40]}, "grid"),
+        ({"provenance": {}}, "provenance.options.machine"),
+    ):
+        path.write_text(json.dumps({**document, **change}))
+        with pytest.raises(InputError, match=f"{path.name}: {place}"):
+            engine.check(tree, bound=str(path))
+    with pytest.raises(InputError, match="nothing to check"):
+        engine.check(tree)
+    with pytest.raises(InputError, match="no tree"):
+        engine.check(None)
