@@ -65,6 +65,18 @@ chain("ScatterElements", number([[2, 0, 2], [2, 3, -1]], np.int64), weight(2, 3)
 chain("ScatterND", number([[[3], [-1]], [[0], [1]]], np.int64), weight(2, 2, 3, 2), shape=(6, 3, 2))
 chain("ScatterND", number([[0, 3], [1, 1], [0, 3]], np.int64), weight(3, 3), shape=(2, 4, 3), reduction="max",
       named="ScatterND of places")  # fmt: skip
+chain("Scatter", number([[4, 1, 0]], np.int64), weight(1, 3), axis=1, shape=(1, 6), opset=10)
+chain("Compress", number([True, False, False, True, True], np.bool_), axis=1, shape=(2, 5, 3))
+chain("Compress", number([False, True, True], np.bool_), shape=(2, 2), named="Compress of all elements")
+chain("CumProd", places(-1), shape=(2, 3, 4), opset=26, exclusive=1, reverse=1)
+chain("TensorScatter", weight(2, 3, 2, 4), number([1, 3], np.int64), shape=(2, 3, 5, 4), opset=24)
+chain("TensorScatter", weight(2, 2, 3), number([4, 0], np.int64), shape=(2, 5, 3), opset=24, axis=1, mode="circular",
+      named="TensorScatter, circular")  # fmt: skip
+chain("TensorScatter", weight(2, 3, 1), shape=(2, 3, 4), opset=24, axis=-1, named="TensorScatter from the first place")
+chain("ReverseSequence", number([3, 0, 5], np.int64), shape=(5, 3, 2))
+chain("ReverseSequence", lambda net: net.constant([2, 1], np.int32), shape=(3, 2, 4), time_axis=2, batch_axis=1,
+      named="ReverseSequence along the last axis")  # fmt: skip
+chain("CenterCropPad", number([4, 9], np.int64), axes=[1, -1], shape=(2, 7, 6))
 chain("GridSample", lambda net: net.weight(2, 4, 3, 2), shape=(2, 3, 5, 6), opset=16)
 chain("Slice", opset=9, starts=[-2, 1], ends=[99, -1], axes=[-1, 1], named="Slice along negative axes, version 9")
 chain("MaxPool", kernel_shape=[3, 3], strides=[3, 3], pads=[1, 1, 1, 1], ceil_mode=1, shape=(1, 4, 5, 8),
@@ -114,6 +126,9 @@ chain("MatMul", lambda net: net.input(2, 1, 5, 4))
 chain("Gemm", weight(4, 6), weight(4), shape=(6, 7), transA=1, transB=1, alpha=0.5, beta=2.0)
 chain("Einsum", lambda net: net.input(5, 8), equation="nchw,wk->nhkc")
 chain("Einsum", equation="nchw->wn", named="Einsum of one")
+chain("Einsum", lambda net: net.input(6, 5, 4), equation="... h w, ... w k -> ... k h", named="Einsum of batches")
+chain("Einsum", lambda net: net.input(2, 1, 5, 3), equation="b...d,b...k", named="Einsum of batches, all kept",
+      shape=(2, 4, 5, 6))  # fmt: skip
 chain("MaxPool", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
 chain("MaxPool", kernel_shape=[2, 2], auto_pad="SAME_LOWER", named="MaxPool, same size")
 chain("AveragePool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])

@@ -16,6 +16,7 @@ from tests.tensor.networks.exported import EXPORTED
 from tests.tensor.networks.held_back import HELD_BACK
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
+from tests.tensor.networks.single_operators import SINGLE
 from tests.tensor.networks.small_networks import ARRAYS, SMALL, machine, read
 
 import shorthaul as surface
@@ -366,3 +367,10 @@ def test_dimensions_that_are_computed_from_others() -> None:
         network_from_onnx(data)
     with pytest.raises(InputError, match="has dimensions without a size"):
         network_from_onnx(data, {"past": 3, "new": 0})
+
+
+def test_operators_that_only_move_or_multiply_elements_have_tiles() -> None:
+    moving = ("TensorScatter", "ReverseSequence", "CumProd", "Compress", "Scatter", "Einsum of batches")
+    for name in (*moving, "CenterCropPad", "Compress of all elements", "TensorScatter, circular"):
+        network = network_from_onnx(SINGLE[name]().SerializeToString())
+        assert not any(item.barrier for item in network.operators), name

@@ -14,8 +14,10 @@ from tests.tensor.networks.onnx_writer import Net
 
 import shorthaul as surface
 from shorthaul.core.errors import InputError
+from shorthaul.tensor.networks.execution.arrays import inputs_of, outputs_of
 from shorthaul.tensor.networks.execution.verdict import TOLERANCE
 from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.translation.graph import graph_from_onnx
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 
@@ -148,3 +150,21 @@ def test_classifiers_as_scikit_learn_exports_them() -> None:
     said = "ai.onnx.ml.LinearRegressor, ai.onnx.ml.Scaler: executed by the reference of onnx here too"
     by_itself = executed["compared_with"].startswith("the reference")
     assert any(said in remark for remark in done.check.remarks) == by_itself
+
+
+def test_inputs_of_no_axes_are_arrays() -> None:
+    """A runtime takes no bare numbers."""
+    net = Net("scalars")
+    x, chosen = net.input(), net.input(kind=onnx.TensorProto.BOOL)
+    model = net.model(net.op("Where", chosen, net.op("Neg", x), x))
+    given = inputs_of(graph_from_onnx(model.SerializeToString(), {}), model, None, 0)
+    assert all(isinstance(array, np.ndarray) and array.shape == () for array in given.values())
+
+
+def test_cubic_interpolation_is_as_precise_as_its_reference() -> None:
+    """Weights of single precision would differ by more than what a plan may."""
+    net = Net("cubic", opset=13)
+    model = net.model(net.op("Resize", net.input(7), "", "", net.constant([21]), mode="cubic"))
+    (made,) = outputs_of(model, {"input0": np.eye(7)[1]})[0].values()
+    # (a + 2) t^3 - (a + 3) t^2 + 1 at distances of 1, 2/3, 1/3 and 0, with a = -0.75
+    assert made[1:5] == pytest.approx([0, 10 / 27, 21.5 / 27, 1], abs=1e-15)

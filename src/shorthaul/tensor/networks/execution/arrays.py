@@ -21,6 +21,7 @@ from onnx.reference.ops import (
     op_hardmax,
     op_log_softmax,
     op_loop,
+    op_resize,
     op_softmax,
 )
 
@@ -136,6 +137,16 @@ class DequantizeLinear(op_dequantize_linear._CommonDequantizeLinear):  # type: i
     op_domain = ""
 
 
+class Resize(op_resize.Resize):  # type: ignore[misc]
+    """Interpolation: the reference has the weights of a cubic one in single precision."""
+
+    op_domain = ""
+
+    def _run(self, *inputs: Any, cubic_coeff_a: Any = None, **other: Any) -> tuple[Array]:
+        steep = None if cubic_coeff_a is None else float(cubic_coeff_a)
+        return cast("tuple[Array]", super()._run(*inputs, cubic_coeff_a=steep, **other))
+
+
 class LogSoftmax(op_log_softmax.LogSoftmax):  # type: ignore[misc]
     """Logarithms of shares: the reference takes those of shares that are rounded to zero."""
 
@@ -162,6 +173,7 @@ _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 _OWN: Final = [
     *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
+    Resize,
     ZipMap,
     *map(_flattening, _ROWS),
 ]
@@ -288,7 +300,7 @@ def inputs_of(graph: Graph, model: Any, given: str | Path | None, seed: int) -> 
         is_quantised = dtype.itemsize == 1 and dtype.kind in "iu"
         most = rows.get(name, 128 if is_quantised else 2) - 1
         array = random_array(generator, shape, dtype, most) if dtype.kind in "iub" else generator.standard_normal(shape)
-        result[name] = array
+        result[name] = np.asarray(array)  # of no axes, too
     return result
 
 

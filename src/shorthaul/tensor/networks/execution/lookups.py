@@ -82,5 +82,5 @@ def rows_of(node: Node) -> str:
 LOOKUPS: Final[dict[str, Kind]] = {
     "Gather": Kind(gather),
     **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), Kind(taken)),
-    **dict.fromkeys(("ScatterElements", "ScatterND"), Kind(put)),
+    **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), Kind(put)),
 }

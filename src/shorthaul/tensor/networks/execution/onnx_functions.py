@@ -86,7 +86,8 @@ class _Writer:
         copy.functions.extend(functions)
         for output in copy.graph.output:
             kind = output.type.tensor_type
-            if output.name in graph.shapes and not kind.HasField("shape"):  # the checker of onnx asks for one
+            kind.elem_type = kind.elem_type or graph.types.get(output.name, 0)
+            if output.name in graph.shapes and not kind.HasField("shape"):  # the checker of onnx asks for it
                 kind.shape.SetInParent()
                 for size in graph.shapes[output.name]:
                     kind.shape.dim.add().dim_value = size

@@ -17,7 +17,7 @@ from shorthaul.tensor.networks.execution.arrays import evaluated
 from shorthaul.tensor.networks.execution.reading import Index, Reader, converted, mesh
 from shorthaul.tensor.networks.model import Operator
 from shorthaul.tensor.networks.translation.graph import Node
-from shorthaul.tensor.networks.translation.operators import weights_of
+from shorthaul.tensor.networks.translation.operators import CUMULATIVE, FLATTENED, weights_of
 
 Array = npt.NDArray[Any]
 #: First and last position of every dimension.
@@ -355,7 +355,7 @@ def rows(piece: Piece) -> Array:
             continue
         if piece.kind == "InstanceNormalization":
             values[name] = piece.take(number, mesh(places[1]))
-        elif piece.kind == "CumSum":
+        elif piece.kind in CUMULATIVE:
             values[name] = piece.constant(number)
         else:
             values[name] = cut(piece, number, places)
@@ -458,7 +458,7 @@ KINDS: Final[dict[str, Kind]] = {
     "Gemm": Kind(gemm, finish=finish_gemm),
     "MatMulNBits": Kind(packed_product, finish=finish_packed_product),
     "Einsum": Kind(einsum),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "CumSum"), Kind(rows)),
+    **dict.fromkeys((*FLATTENED, *CUMULATIVE, "LpNormalization"), Kind(rows)),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), Kind(rows)),
     "MeanVarianceNormalization": Kind(rows),
     "SimplifiedLayerNormalization": Kind(rows),

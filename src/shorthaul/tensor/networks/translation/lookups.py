@@ -102,5 +102,5 @@ def put(builder: Builder, node: Node) -> bool:
 LOOKUPS: Final[dict[str, Callable[[Builder, Node], bool]]] = {
     "Gather": gather,
     **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), taken),
-    **dict.fromkeys(("ScatterElements", "ScatterND"), put),
+    **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), put),
 }

@@ -34,6 +34,8 @@ _REDUCTIONS: Final = (
 #: Operators over one axis that were over all axes from one on, by default the second, up to a version of ONNX.
 FLATTENED: Final = ("Softmax", "LogSoftmax", "Hardmax")
 LAST_FLATTENED: Final = 12
+#: Operators of which a place along an axis adds up, or multiplies, those before it.
+CUMULATIVE: Final = ("CumSum", "CumProd")
 #: Operations per element of operators that pass over a row more than once.
 _PASSES: Final = {"Softmax": 4.0, "LogSoftmax": 4.0, "LayerNormalization": 6.0, "RMSNormalization": 4.0}
 
@@ -311,16 +313,16 @@ def rows(builder: Builder, node: Node) -> bool:
     is_flat = node.kind in FLATTENED and builder.graph.opsets.get("", LAST_FLATTENED + 1) <= LAST_FLATTENED
     default = 2 if node.kind == "InstanceNormalization" else 1 if is_flat else -1
     axis = int(node.attributes.get("axis", default)) % len(shape)
-    from_here = is_flat or node.kind not in {*FLATTENED, "LpNormalization", "CumSum"}
+    from_here = is_flat or node.kind not in {*FLATTENED, "LpNormalization", *CUMULATIVE}
     dims, axes = output_dims(builder, node)
     reads = builder.reads(node.inputs[0], axes)
     for name in node.inputs[1:]:
         if node.kind == "InstanceNormalization":
             reads += builder.reads(name, [axes[1]])
-        elif name and node.kind != "CumSum":
+        elif name and node.kind not in CUMULATIVE:
             reads += builder.broadcast(name, axes)
     uncut = axes[axis:] if from_here else [axes[axis]]
-    if node.kind == "CumSum":  # along an axis that an input names
+    if node.kind in CUMULATIVE:  # along an axis that an input names
         along = builder.graph.values.get(node.inputs[1])
         uncut = axes if along is None else [axes[int(along.ravel()[0]) % len(shape)]]
     elif node.kind == "MeanVarianceNormalization":
@@ -482,7 +484,7 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooling),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), pooling),
     **dict.fromkeys(_REDUCTIONS, reduction),
-    **dict.fromkeys((*FLATTENED, "LpNormalization", "CumSum"), rows),
+    **dict.fromkeys((*FLATTENED, *CUMULATIVE, "LpNormalization"), rows),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), rows),
     "MeanVarianceNormalization": rows,
     "SimplifiedLayerNormalization": rows,

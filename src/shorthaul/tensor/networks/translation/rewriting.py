@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
 _DOMAIN: Final = "com.microsoft"
 #: Places along an axis, at most, of which constants are written.
 _MOST_PLACES: Final = 2**24
-_INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState", "SwiGLU")
+_INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState", "CenterCropPad", "SwiGLU")
 _ACTIVATION: Final = {"Clip": ("min", "max"), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",)}
 
 
@@ -231,6 +232,74 @@ def _largest(writer: Writer) -> bool:
     return not values or bool(writer.add("GatherElements", source, at, output=values, axis=axis))
 
 
+def _by_letters(writer: Writer) -> bool:
+    """A sum of products whose axes have no letters in part: they get letters, from the last axis on."""
+    equation = writer.values["equation"].decode().replace(" ", "")
+    if "..." not in equation:
+        return False
+    left, arrow, right = equation.partition("->")
+    words = left.split(",")
+    ranks = [
+        len(writer.shapes[name]) - len(word.replace("...", "")) for name, word in zip(writer.inputs, words, strict=True)
+    ]
+    most = max(rank for rank, word in zip(ranks, words, strict=True) if "..." in word)
+    free = "".join(letter for letter in string.ascii_letters if letter not in equation)[:most]
+    if not arrow:
+        letters = left.replace(",", "").replace(".", "")
+        right = "..." + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    words = [word.replace("...", free[most - rank :]) for word, rank in zip(words, ranks, strict=True)]
+    whole = ",".join(words) + "->" + right.replace("...", free)
+    return bool(writer.add("Einsum", *writer.inputs, output=writer.outputs[0], equation=whole))
+
+
+def _written(writer: Writer) -> bool:
+    """A tensor with others in it from a place on that each sample names, beyond the end at the beginning again."""
+    cache, update, first = writer.inputs[0], writer.inputs[1], writer.input(2)
+    shape, new = writer.shapes[cache], writer.shapes[update]
+    axis = int(writer.values.get("axis", -2)) % len(shape)
+    behind = (1,) * (len(shape) - 1 - axis)
+    places = writer.constant(np.arange(new[axis]).reshape(-1, *behind))
+    if first:
+        begins = writer.add("Cast", first, to=writer.onnx.TensorProto.INT64)
+        places = writer.add("Add", writer.reshaped(begins, (shape[0], *(1,) * (len(shape) - 1))), places)
+    if writer.values.get("mode", b"linear") == b"circular":
+        places = writer.add("Mod", places, writer.constant(shape[axis]))
+    places = writer.add("Expand", places, writer.constant(new))
+    return bool(writer.add("ScatterElements", cache, places, update, output=writer.outputs[0], axis=axis))
+
+
+def _turned_back(writer: Writer) -> bool:
+    """Sequences whose first places, as many as each has, stand in the opposite order."""
+    source, lengths = writer.inputs
+    shape, along = writer.shapes[source], int(writer.values.get("time_axis", 0))
+    if writer.opset < _SINCE_PLACES_ARE_TAKEN:
+        return False
+
+    def spread(size: int, axis: int) -> Shape:
+        return tuple(size if at == axis else 1 for at in range(len(shape)))
+
+    by = int(writer.values.get("batch_axis", 1))
+    place = writer.constant(np.arange(shape[along]).reshape(spread(shape[along], along)))
+    many = writer.add("Cast", lengths, to=writer.onnx.TensorProto.INT64)
+    many = writer.reshaped(many, spread(shape[by], by))
+    last = writer.add("Sub", many, writer.constant(1))
+    at = writer.add("Where", writer.add("Less", place, many), writer.add("Sub", last, place), place)
+    at = writer.add("Expand", at, writer.constant(shape))
+    return bool(writer.add("GatherElements", source, at, output=writer.outputs[0], axis=along))
+
+
+def _kept(writer: Writer) -> bool:
+    """Places along an axis, or of all elements, that a constant names by truths."""
+    source, truths = writer.inputs
+    if truths not in writer.numbers:
+        return False
+    places = writer.constant(np.flatnonzero(writer.numbers[truths]))
+    if "axis" not in writer.values:
+        source = writer.reshaped(source, (-1,))
+    axis = int(writer.values.get("axis", 0))
+    return bool(writer.add("Gather", source, places, output=writer.outputs[0], axis=axis))
+
+
 def _chosen(writer: Writer) -> bool:
     """A choice that is the same everywhere, as masks that leave out nothing make."""
     condition = writer.numbers.get(writer.inputs[0])
@@ -258,9 +327,13 @@ _MOST_EXTREMES: Final = 16
 _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
     "Attention": attention.attention_of_onnx,
     "CastLike": _of_type,
+    "Compress": _kept,
     "DynamicQuantizeLinear": by_range,
+    "Einsum": _by_letters,
     "LinearAttention": linear_attention,
     "OneHot": _one_hot,
+    "ReverseSequence": _turned_back,
+    "TensorScatter": _written,
     "TopK": _largest,
     "Where": _chosen,
     "Pad": _without_margin,
@@ -387,7 +460,7 @@ def _embedded(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
 
 _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]]] = {
     **dict.fromkeys(("SimplifiedLayerNormalization", "BiasGelu", "FastGelu", "QuickGelu", "RotaryEmbedding"), _as_read),
-    **dict.fromkeys(("Gelu", "QLinearSigmoid", "QLinearLeakyRelu", "MoE", "QMoE"), _as_read),
+    **dict.fromkeys(("Gelu", "GroupNormalization", "QLinearSigmoid", "QLinearLeakyRelu", "MoE", "QMoE"), _as_read),
     "Loop": _looped,
     "Slice": _sliced,
     "MatMulNBits": _packed,
