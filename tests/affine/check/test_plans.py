@@ -65,8 +65,8 @@ def test_large_plans_replay_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(replays, "best_tiling", counted)
     monkeypatch.setattr(tuning, "REPLAYED_INSTANCES", 80_000)
     for text in ("M=4,N=4,K=4,S=9", "M=8,N=8,K=8,S=20"):
-        plan(kernel("matmul"), size=text)
-    plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17)
+        plan(kernel("matmul"), size=text, workers=1)  # what a test puts in place is not there in another process
+    plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17, workers=1)
     assert asked == [200, 80_000 // (8**3 + 3 * 8**2), 17]
 
 
@@ -212,7 +212,7 @@ def test_too_many_points_are_refused() -> None:
 
 
 def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"size": "M=12,N=12,K=12,S=40", "effort": 2}
+    options = {"size": "M=12,N=12,K=12,S=40", "effort": 2, "workers": 1}
     listed = plan(kernel("matmul"), **options)
     for module in ("integer_sets.points", "replay.cdag"):
         monkeypatch.setattr(f"shorthaul.affine.{module}.MOST_POINTS", 100)
@@ -228,7 +228,7 @@ def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest
 
 def test_what_takes_too_long_to_list_is_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "POINTS_PER_SECOND", 1e-6)
-    made = plan(kernel("matvec"), size="M=9,N=9,S=9", search=Search(time_limit=1000))
+    made = plan(kernel("matvec"), size="M=9,N=9,S=9", search=Search(time_limit=1000, workers=1))
     assert made.plan is None
     assert made.cost is not None
     assert made.bound is not None
@@ -244,7 +244,7 @@ def test_an_interrupt_while_the_bound_is_derived_still_ends_in_a_checked_plan(mo
         return derive(*arguments, **keywords)
 
     monkeypatch.setattr(tasks, "lower_bound", interrupted)
-    result = planning.plan(kernel("matmul"), size="M=6,N=6,K=6,S=16")
+    result = planning.plan(kernel("matmul"), size="M=6,N=6,K=6,S=16", search=Search(workers=1))
     assert result.provenance.interrupted
     assert result.check is not None
     assert result.check.ok
