@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 COMMANDS = (
+    ("pebble", "bound", "fft:n=64", "--budget", "256", "--effort", "6"),
     ("pebble", "sweep", "fft:n=16", "--points", "6", "--effort", "6"),
     ("pebble", "plan", "fft:n=16", "--budget", "160", "--restarts", "5", "--effort", "6"),
     ("affine", "bound", "cholesky", "--size", "N=200,S=256"),

@@ -16,6 +16,7 @@ from shorthaul.core.searching import tasks
 
 FRONT = {"generations": 2, "population": 6, "offspring": 3, "polish_effort": 0.0}
 CALLS: dict[str, Callable[..., Result[Any]]] = {
+    "pebble bound": lambda **how: shorthaul.pebble.bound("pyramid:n=30", budget=160, effort=0.3, **how),
     "pebble plan": lambda **how: shorthaul.pebble.plan("fft:n=8", budget=80, restarts=3, effort=0.2, **how),
     "pebble sweep": lambda **how: shorthaul.pebble.sweep("fft:n=4", points=4, effort=0.1, **how),
     "tensor plan": lambda **how: shorthaul.tensor.plan("transformer-block", restarts=3, effort=0.3, **how),

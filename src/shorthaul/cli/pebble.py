@@ -146,7 +146,7 @@ def run(workload: Input, read: GraphOptions, options: RunOptions, search: Search
 
 
 @verb(app, "bound")
-def bound(workload: Input, read: GraphOptions, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
+def bound(workload: Input, read: GraphOptions, options: BoundOptions, search: TaskSearchFlags, output: Answer) -> None:
     """Bound the traffic of every schedule within a fast memory from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import planning

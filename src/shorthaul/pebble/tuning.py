@@ -262,6 +262,14 @@ PACKING_S: Final = 0.2
 PARTS_PATIENCE: Final = 3.0
 PARTS_PATIENCE_EFFORT: Final = 1.5
 PARTS_EFFORT: Final = 10.0
+#: On graphs larger than those searched exhaustively: pools of parts that grow beside one another at most, the effort of
+#: each, and the share of the effort in which the parts to begin with are found.
+POOLS: Final = 4
+POOL_EFFORT: Final = 0.4
+BEGINNING_SHARE: Final = 0.8
+#: Effort of finding those, in parts of an equal share: cones, wavefronts of the whole, windows of odd and of even
+#: heights.
+BEGINNINGS: Final = (1.2, 0.7, 1.3, 0.8)
 #: What one part, the whole graph, the wavefronts of a part and of the whole, and the windows may take of what is left.
 PART_SHARE: Final = 0.04
 WHOLE_SHARE: Final = 0.15
@@ -290,6 +298,8 @@ ORIGIN_SHARE: Final = 0.5
 ORIGIN_ORDER_SHARE: Final = 0.2
 WAVEFRONTS_SHARE: Final = 0.5
 CROSSINGS_SHARE: Final = 0.6
+#: Where crossings are found beside moments, segments and the others: the share of both, divided by ``CROSSINGS_SHARE``.
+ARGUMENTS_SHARE: Final = 0.9
 GRIDS_SHARE: Final = 0.8
 TABLES_BOUND_SHARE: Final = 0.6
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound
 from shorthaul.core.files.columns import MOST_JSON_ENTRIES
 from shorthaul.core.search import Search
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import gathers, moments, part_packing, spectral, successors, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
@@ -177,26 +179,20 @@ def best_bound(
     proofs = dict(_PROOFS)
     if known is not None:
         values[known.method], proofs[known.method] = known.value, known.proof
-    grids, next_to, tables = histories.Found(0, ()), successors.Found(0), table_cuts.Found(0, ())
+    grids, tables = histories.Found(0, ()), table_cuts.Found(0, ())
     if not recompute:  # first: where there are any, they say most
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
         values["grids"] = least + grids.excess
         tables = table_cuts.excess(cdag, budget, search=search.part(tuning.TABLES_BOUND_SHARE))
         values["tables"] = least + tables.excess
-    segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
-    between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
+    argued = _tried_beside(replace(cdag, origin=None), budget, recompute, search)
+    segments, between, sums = argued.segments, argued.between, argued.sums
+    next_to, crossed, cuts = argued.next_to, argued.crossed, argued.cuts
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
-    cuts, sums, crossed = wavefront.Found(0, ()), gathers.Found(0, between.nodes), crossing.Found(0)
     if not recompute:
-        sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
-        values["gathers"] = least + sums.excess
-        next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
-        values["successors"] = least + next_to.excess
-        crossed = crossing.excess(cdag, budget, search=search.part(tuning.CROSSINGS_SHARE))
-        values["crossings"] = least + crossed.excess
-        cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
-        values["wavefront"] = least + cuts.excess
-        values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
+        values |= {"gathers": least + sums.excess, "successors": least + next_to.excess}
+        values |= {"crossings": least + crossed.excess, "wavefront": least + cuts.excess}
+        values["spectral"] = least + argued.spectral
     details: dict[str, Any] = {"bounds": values}
     in_shares: tuple[tuple[Piece, Fraction], ...] = ()
     if goal is None or max(values.values()) < goal:
@@ -216,6 +212,63 @@ def best_bound(
         cdag, [crossed.pieces, *whole, in_shares], int(values[method]) - least, method
     )
     return Bound("traffic", values[method], method, proofs[method], details)
+
+
+@dataclass(slots=True)
+class _Argued:
+    """What arguments about the whole graph prove; nothing those that are not tried."""
+
+    segments: bound_segments.Found = field(default_factory=lambda: bound_segments.Found(0, ()))
+    between: moments.Found = field(default_factory=lambda: moments.Found(0, np.empty(0, dtype=np.int64)))
+    sums: gathers.Found = field(default_factory=lambda: gathers.Found(0, np.empty(0, dtype=np.int64)))
+    next_to: successors.Found = field(default_factory=lambda: successors.Found(0))
+    crossed: crossing.Found = field(default_factory=lambda: crossing.Found(0))
+    cuts: wavefront.Found = field(default_factory=lambda: wavefront.Found(0, ()))
+    spectral: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """Arguments that are to be tried: those by paths that cross a moment, or all others, or both."""
+
+    cdag: Cdag
+    budget: int
+    recompute: bool
+    crossings: bool
+    others: bool
+
+
+def _tried(task: _Arguments, search: Search) -> _Argued:
+    """Return what arguments prove; each has its share of what those before it have left."""
+    cdag, budget, recompute, found = task.cdag, task.budget, task.recompute, _Argued()
+    if task.others:
+        part = search.part(tuning.SEGMENTS_SHARE)
+        found.segments = bound_segments.excess(cdag, budget, recompute=recompute, search=part)
+        part = search.part(tuning.MOMENTS_SHARE)
+        found.between = moments.excess(cdag, budget, recompute=recompute, search=part)
+    if task.others and not recompute:
+        found.sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
+        found.next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
+    if task.crossings:
+        part = search.part(tuning.CROSSINGS_SHARE if task.others else 1.0)
+        found.crossed = crossing.excess(cdag, budget, search=part)
+    if task.others and not recompute:
+        found.cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
+        found.spectral = spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
+    return found
+
+
+def _tried_beside(cdag: Cdag, budget: int, recompute: bool, search: Search) -> _Argued:
+    """Return what all arguments prove: on large graphs, crossings beside the others."""
+    if recompute or cdag.n <= tuning.MOST_FOR_EXACT:
+        return _tried(_Arguments(cdag, budget, recompute, not recompute, True), search)
+    tasks = [_Arguments(cdag, budget, False, crossings, not crossings) for crossings in (False, True)]
+    weights = [len(tasks) * (1 - tuning.CROSSINGS_SHARE), len(tasks) * tuning.CROSSINGS_SHARE]
+    part = search.part(tuning.ARGUMENTS_SHARE)
+    found = dict(run_tasks(_tried, tasks, search=part, weights=weights))
+    argued = found.get(0, _Argued())
+    argued.crossed = found.get(1, argued).crossed
+    return argued
 
 
 def exhausted(cdag: Cdag, first: Bound, value: int, *, proven_optimal: bool, recompute: bool) -> Bound:

@@ -1,18 +1,20 @@
 """Sums of bounds of parts: small parts searched exhaustively, larger ones by wavefronts, packed by a linear program.
 
 Parts grow from the prices of the linear program (column generation): a part whose bound exceeds what its nodes are
-worth raises the sum.
+worth raises the sum. On large graphs the parts to begin with, of several kinds, are found beside one another. Then
+pools grow beside one another, each from all of those and from a seed of its own, and their parts are packed together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.graphs.csr import Csr, component_of, layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import parts, wavefront
@@ -53,44 +55,121 @@ def excess(
     """
     if cdag.n > tuning.MOST_FOR_PARTS or int(cdag.weights.sum()) > LARGEST_TOTAL // tuning.LARGEST_PART:
         return Found(0, ())
-    return Pool(cdag, budget, recompute, search.part(1.0, unlimited=tuning.PARTS_EFFORT)).filled(goal, known)
+    search = search.part(1.0, unlimited=tuning.PARTS_EFFORT)
+    game = Game(replace(cdag, origin=None), budget, recompute, goal)
+    pool = Pool(game, search)
+    if pool.is_searched_whole():
+        return pool.found()
+    pool.know(known)
+    if cdag.n <= tuning.MOST_FOR_EXACT:
+        pool.begin()
+        pool.grow()
+        return pool.found()
+    begun = [_Task(game, number, len(_BEGINNINGS), kind) for number, kind in enumerate(_BEGINNINGS)]
+    pool.take(begun, search.part(tuning.BEGINNING_SHARE), tuning.BEGINNINGS)
+    if not search.expired() and not pool.is_enough():
+        pieces, pools = tuple(pool.pieces()), min(tuning.POOLS, 1 + int(search.left() / tuning.POOL_EFFORT))
+        pool.take([_Task(game, number, pools, known=pieces) for number in range(pools)], search)
+    return pool.found()
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A graph, the budget, whether values may be computed again, and a sum of bounds that is enough."""
+
+    cdag: Cdag
+    budget: int
+    recompute: bool
+    goal: int | None
+
+
+#: Parts to begin with, by what finds them: cones, wavefronts of the whole, windows of odd and of even heights.
+_BEGINNINGS = ("cones", "whole", "odd", "even")
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Parts to begin with of a kind, or a pool that is to grow from those known, one of so many tasks."""
+
+    game: Game
+    number: int
+    count: int
+    beginning: str | None = None
+    known: tuple[Piece, ...] = ()
+
+
+def _filled(task: _Task, search: Search) -> list[Piece]:
+    """Return the parts that a task adds to those it knows."""
+    pool = Pool(task.game, search, task.number, task.count)
+    pool.know(task.known)
+    if task.beginning is None:
+        pool.grow(tuning.PARTS_PATIENCE_EFFORT / task.count)
+    else:
+        pool.begin(task.beginning)
+    known = {frozenset(piece.nodes.tolist()) for piece in task.known}
+    return [piece for piece in pool.pieces() if frozenset(piece.nodes.tolist()) not in known]
 
 
 class Pool:
     """The parts tried so far, and the linear program over them."""
 
-    def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Search) -> None:
-        self._cdag, self._budget, self._recompute, self._search = cdag, budget, recompute, search
-        self._rng = search.generator()
-        self._largest = tuning.LARGEST_RECOMPUTED_PART if recompute else tuning.LARGEST_PART
+    def __init__(self, game: Game, search: Search, number: int = 0, scale: float = 1) -> None:
+        self._cdag, self._budget, self._recompute, self._goal = game.cdag, game.budget, game.recompute, game.goal
+        self._search = search
+        self._scale = scale  # of the shares that parts take
+        self._rng = np.random.default_rng((search.seed, number) if number else search.seed)
+        self._largest = tuning.LARGEST_RECOMPUTED_PART if self._recompute else tuning.LARGEST_PART
         self._values: dict[frozenset[int], int] = {}
         self._shown: dict[frozenset[int], Piece] = {}
         self._alike: dict[tuple[bytes, ...], tuple[int, wavefront.Front | None]] = {}
-        self._unit = int(np.gcd.reduce(cdag.weights))
-        sources, targets = cdag.edge_arrays()
-        self._sources, self._targets = sources, targets
+        self._unit = int(np.gcd.reduce(self._cdag.weights))
+        self._sources, self._targets = self._cdag.edge_arrays()
         self._near: dict[int, list[int]] = {}
         self._cone: dict[tuple[int, bool], frozenset[int]] = {}
+        self._best: Packing | None = None  # of those that growing parts were packed in
 
-    def filled(self, goal: int | None, known: Sequence[Piece]) -> Found:
-        """Return the best sum when the time is up, the goal is reached, or nothing has come for long."""
+    def know(self, pieces: Iterable[Piece]) -> None:
+        """Take what is known of some nodes."""
+        for piece in pieces:
+            key = frozenset(piece.nodes.tolist())
+            if piece.excess > self._values.get(key, 0):
+                self._values[key] = piece.excess
+                self._shown[key] = piece
+
+    def take(self, tasks: Sequence[_Task], search: Search, weights: Sequence[float] | None = None) -> None:
+        """Take the parts that tasks find, in their order."""
+        answers = dict(run_tasks(_filled, tasks, search=search, weights=weights))
+        for number in sorted(answers):
+            self.know(answers[number])
+
+    def pieces(self) -> list[Piece]:
+        """Return the parts that prove something."""
+        return [self._shown.get(part) or Piece(np.array(sorted(part)), self._values[part]) for part in self._chosen()]
+
+    def is_enough(self) -> bool:
+        """True if the parts so far reach the goal."""
+        total = self._packing().total
+        self._search.report(bound=self._cdag.algorithmic_bound() + total, what="parts")
+        return self._goal is not None and total >= self._goal
+
+    def begin(self, kind: str | None = None) -> None:
+        """Find parts to begin with, all or those of a kind."""
         n = self._cdag.n
-        is_small = n <= (tuning.SURE_RECOMPUTED_PART if self._recompute else self._largest)
-        if is_small and self._is_whole_searched():
-            return self._found(self._packing())
-        for piece in known:
-            self._know(piece)
-        if not self._recompute and n <= tuning.LARGEST_CUT_PART:
-            front = wavefront.turning(self._cdag, self._budget, search=self._search.part(tuning.TURNING_SHARE))
-            self._know(front.piece(self._cdag, np.arange(n)))
-        self._add_windows()
-        if n <= tuning.MOST_CONED and not self._recompute:
+        if kind in (None, "whole") and not self._recompute and n <= tuning.LARGEST_CUT_PART:
+            front = wavefront.turning(self._cdag, self._budget, search=self._part(tuning.TURNING_SHARE))
+            self.know([front.piece(self._cdag, np.arange(n))])
+        if kind in (None, "odd", "even"):
+            self._add_windows({None: (0, 1), "odd": (1,), "even": (0,)}[kind])
+        if kind in (None, "cones") and n <= tuning.MOST_CONED and not self._recompute:
             for number in range(tuning.CONES):
                 self._value(self._cones(up=number % 3 == 2, most=tuning.LARGEST_CONE), tuning.CONE_SHARE)
+
+    def grow(self, patience: float = tuning.PARTS_PATIENCE_EFFORT) -> None:
+        """Grow parts until the time is up, the goal is reached, or nothing has come for long."""
         packing = best = self._packing()
         size = tuning.FIRST_PART
         improved = self._search.spent()
-        while not self._search.expired() and (goal is None or best.total < goal):
+        while not self._search.expired() and (self._goal is None or best.total < self._goal):
             self._grow_batch(packing, size)
             packing = self._packing()
             if packing.total > best.total:
@@ -98,17 +177,27 @@ class Pool:
                 self._search.report(bound=self._cdag.algorithmic_bound() + best.total, what="parts")
             else:
                 size = min(self._largest, size + 2)
-            if self._search.spent() > tuning.PARTS_PATIENCE * improved + tuning.PARTS_PATIENCE_EFFORT:
+            if self._search.spent() > tuning.PARTS_PATIENCE * improved + patience:
                 break
-        packing = self._packing()
-        return self._found(packing if packing.total >= best.total else best)
+        self._best = best
 
-    def _know(self, piece: Piece) -> None:
-        """Take what is known of some nodes."""
-        key = frozenset(piece.nodes.tolist())
-        if piece.excess > self._values.get(key, 0):
-            self._values[key] = piece.excess
-            self._shown[key] = piece
+    def found(self) -> Found:
+        """Return the best sum."""
+        packing, best = self._packing(), self._best
+        if best is not None and best.total > packing.total:
+            packing = best
+        # Parts that came later have no shares.
+        chosen = [(part, share) for part, share in zip(self._chosen(), packing.shares, strict=False) if share]
+        return Found(
+            packing.total,
+            tuple((len(part), self._values[part], share / packing.whole) for part, share in chosen),
+            tuple((self._shown[part], Fraction(share, packing.whole)) for part, share in chosen if part in self._shown),
+        )
+
+    def is_searched_whole(self) -> bool:
+        """True if the whole graph is small, and searched now: no sum of parts exceeds its optimum."""
+        least = tuning.SURE_RECOMPUTED_PART if self._recompute else self._largest
+        return self._cdag.n <= least and self._is_whole_searched()
 
     def _is_whole_searched(self) -> bool:
         """Search the whole graph; True if its optimum is known then, which no sum of parts exceeds."""
@@ -129,14 +218,9 @@ class Pool:
         if moved and not self._recompute:
             self._shown[nodes] = exhausted(np.array(sorted(nodes), dtype=np.int64), moved)
 
-    def _found(self, packing: Packing) -> Found:
-        # Parts that came later have no shares.
-        chosen = [(part, share) for part, share in zip(self._chosen(), packing.shares, strict=False) if share]
-        return Found(
-            packing.total,
-            tuple((len(part), self._values[part], share / packing.whole) for part, share in chosen),
-            tuple((self._shown[part], Fraction(share, packing.whole)) for part, share in chosen if part in self._shown),
-        )
+    def _part(self, share: float) -> Search:
+        """Return the search of a part, with its share of what is left."""
+        return self._search.part(min(1.0, self._scale * share))
 
     def _chosen(self) -> list[frozenset[int]]:
         return [part for part, value in self._values.items() if value > 0]
@@ -177,33 +261,33 @@ class Pool:
             return 0
         key = (*_key(game.cdag), game.outside.tobytes())
         if key not in self._alike:
-            self._alike[key] = parts.excess_recomputing(game, self._budget, search=self._search.part(share)), None
+            self._alike[key] = parts.excess_recomputing(game, self._budget, search=self._part(share)), None
         return self._alike[key][0]
 
     def _bounded(self, part: Cdag, size: int, share: float) -> tuple[int, wavefront.Front | None]:
-        found = (
-            parts.excess(part, self._budget, search=self._search.part(share)) if size <= tuning.LARGEST_CONE else None
-        )
+        found = parts.excess(part, self._budget, search=self._part(share)) if size <= tuning.LARGEST_CONE else None
         if found is not None:
             return found, None
-        front = wavefront.turning(part, self._budget, search=self._search.part(tuning.CUT_SHARE))
+        front = wavefront.turning(part, self._budget, search=self._part(tuning.CUT_SHARE))
         return front.excess, front
 
-    def _add_windows(self) -> None:
+    def _add_windows(self, parities: Sequence[int]) -> None:
         """Add the connected pieces of a few consecutive layers, counted from the inputs or from the outputs."""
-        most = self._search.spent() + tuning.WINDOW_SHARE * self._search.left()
-        for pieces in self._windows():
+        most = self._search.spent() + min(1.0, self._scale * tuning.WINDOW_SHARE) * self._search.left()
+        for pieces in self._windows(parities):
             for nodes in pieces:
                 if self._search.spent() >= most or self._search.expired():
                     return
                 self._value(nodes)
 
-    def _windows(self) -> Iterator[list[frozenset[int]]]:
+    def _windows(self, parities: Sequence[int]) -> Iterator[list[frozenset[int]]]:
         cdag = self._cdag
         depth = layers(cdag.children, cdag.order)
         above = layers(cdag.parents, cdag.order[::-1])
         keys = [depth, int(above.max()) - above]
         for height in range(1, int(depth.max()) + 1):
+            if height % 2 not in parities:
+                continue
             fits = False
             for key in keys:
                 for start in range(int(key.max()) - height + 1):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from shorthaul.pebble.model import Cdag, IntArray
 
-#: Parts of a certificate, made when they are asked for.
+#: Parts of a certificate, made when they are asked for; it travels to other processes.
 Shown = Callable[[Cdag], list[dict[str, Any]]]
 
 
@@ -25,11 +26,11 @@ class Piece(NamedTuple):
 
 def exhausted(nodes: IntArray, moved: int) -> Piece:
     """Return what an exhaustive search of some nodes has proven."""
+    return Piece(nodes, moved, partial(_exhaustion, nodes, moved), len(nodes))
 
-    def shown(cdag: Cdag) -> list[dict[str, Any]]:
-        return [{"kind": "exhaustion", "nodes": names(cdag, nodes), "moved": moved}]
 
-    return Piece(nodes, moved, shown, len(nodes))
+def _exhaustion(nodes: IntArray, moved: int, cdag: Cdag) -> list[dict[str, Any]]:
+    return [{"kind": "exhaustion", "nodes": names(cdag, nodes), "moved": moved}]
 
 
 def names(cdag: Cdag, nodes: IntArray) -> list[int | str]:

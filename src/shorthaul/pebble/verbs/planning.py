@@ -16,7 +16,7 @@ from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskPlanSearchOptions
+from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
 from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import tuning, views
@@ -208,7 +208,7 @@ def _restarted(task: tuple[Cdag, PlanOptions, int, Plan | None], search: Search)
     return planned(_request(cdag, options, search), options.method)
 
 
-@verb(BoundOptions, CDAGS, PLANS)
+@verb(BoundOptions, CDAGS, PLANS, searching=TaskSearchOptions)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return the best lower bound on the traffic of any schedule within ``budget``, with its proof.
 

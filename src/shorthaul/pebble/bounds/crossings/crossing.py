@@ -67,12 +67,11 @@ class Found:
             return [piece for piece, _ in self.pieces]
         if any(share < 1 for _, share in self.pieces):
             return []
-
-        def shown(cdag: Cdag) -> list[dict[str, Any]]:
-            return [part for piece, _ in self.pieces if piece.shown is not None for part in piece.shown(cdag)]
-
         nodes = np.concatenate([piece.nodes for piece, _ in self.pieces])
-        return [Piece(nodes, self.excess, shown, len(nodes))]
+        return [Piece(nodes, self.excess, self._shown, len(nodes))]
+
+    def _shown(self, cdag: Cdag) -> list[dict[str, Any]]:
+        return [part for piece, _ in self.pieces if piece.shown is not None for part in piece.shown(cdag)]
 
 
 def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
