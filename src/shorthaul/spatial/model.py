@@ -43,7 +43,8 @@ class Labels:
 
 
 def _unquoted(name: str) -> str:
-    return name[1:-1].replace("''", "'") if name.startswith("'") else name.replace("_", " ")
+    quote = name[:1]
+    return name[1:-1].replace(2 * quote, quote) if quote in {"'", '"'} else name.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from shorthaul.spatial.model import Tree
 from shorthaul.spatial.workloads import generators
 
 BEAST = """#NEXUS
-[a comment; with = and 'a quote]
+[a comment; with = and 'a quote [and; another [one;] of these] in it']
 Begin taxa;
   Dimensions ntax=3;
   Taxlabels 'Pongo; abelii' Homo_sapiens Pan;

@@ -30,6 +30,13 @@ def test_newick_keeps_names_and_lengths() -> None:
     assert newick_from_tree(tree) == b"(('it''s':1e-2,b_c)x:2,d)root;\n"
 
 
+def test_newick_with_double_quotes_and_nested_comments() -> None:
+    tree = tree_from_newick("""("A, b":1,"say \"\"it's\"\"\":2,5"[a [nested [one]] (x;] )'say "no"';""")
+    assert tree.labels is not None
+    assert tree.labels.names() == ['say "no"', "A, b", 'say "it\'s"', '5"']
+    assert newick_from_tree(tree) == b"""("A, b":1,"say \"\"it's\"\"\":2,5")'say "no"';\n"""
+
+
 @pytest.mark.parametrize("text", ["a;", "(,);", "((,),(,));", "(a)b;", "((((a))));", "(a,b)", "(:1,:2):3;"])
 def test_newick_comes_back(text: str) -> None:
     tree = tree_from_newick(text)
@@ -92,6 +99,8 @@ def test_several_newick_trees_are_a_forest() -> None:
         ("(a b);", "two names", "offset 3"),
         ("(a,'b);", "quoted name is never closed", "offset 3"),
         ("(a,[b);", "comment is never closed", "offset 3"),
+        ("(a,[b[c]);", "comment is never closed", "offset 3"),
+        ('(a,"b);', "quoted name is never closed", "offset 3"),
         ("a,b;", "comma outside", "offset 1"),
         ("(a:,b);", "length is missing", "offset 3"),
         ("(a,b)(c);", "comma is missing", "offset 5"),

@@ -52,7 +52,7 @@ WRONG_TREES = {
     "unopened.nwk": (b"(a,b)\n);", ("line 2 column 1 (offset 6)", "never opened")),
     "no-length.nwk": (b"(a:,b:2);", ("offset 3", "a branch length is missing")),
     "bad-length.nwk": (b"(a:xx,b);", ("offset 3", "a branch length is missing", "xx,b")),
-    "blank.nwk": (b"(a b,c);", ("offset 3", "names with blanks in single quotes")),
+    "blank.nwk": (b"(a b,c);", ("offset 3", "names with blanks in quotes")),
     "bytes.nwk": (bytes(range(256)), ("bytes.nwk", "is not Newick")),
 }
 

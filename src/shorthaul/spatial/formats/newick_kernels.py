@@ -103,15 +103,19 @@ def _parse(reader: Reader, stop: cython.Py_ssize_t) -> cython.int:
 @cython.nogil
 @cython.exceptval(check=False)
 def _skip_comment(reader: Reader) -> cython.int:
-    """Pass over [...]."""
+    """Pass over [...], and what is nested in it."""
     i: cython.Py_ssize_t = reader.offset
-    size: cython.Py_ssize_t = reader.text.shape[0]
-    while i < size and reader.text[i] != 93:
+    depth: cython.Py_ssize_t = 0
+    while i < reader.text.shape[0]:
+        if reader.text[i] == 91:
+            depth += 1
+        elif reader.text[i] == 93:
+            depth -= 1
         i += 1
-    if i == size:
-        return COMMENT
-    reader.offset = i + 1
-    return FINE
+        if depth == 0:
+            reader.offset = i
+            return FINE
+    return COMMENT
 
 
 @cython.cfunc
@@ -208,10 +212,10 @@ def _read_name(reader: Reader, c: cython.uchar) -> cython.int:
     size: cython.Py_ssize_t = reader.text.shape[0]
     if reader.name[reader.current, 0] >= 0:
         return TWICE
-    if c == 39:  # ' quoted, '' inside is a quote
+    if c == 39 or c == 34:  # ' or ", which inside is written twice
         i += 1
-        while i < size and (reader.text[i] != 39 or (i + 1 < size and reader.text[i + 1] == 39)):
-            i += 2 if reader.text[i] == 39 else 1
+        while i < size and (reader.text[i] != c or (i + 1 < size and reader.text[i + 1] == c)):
+            i += 2 if reader.text[i] == c else 1
         if i >= size:
             return QUOTE
         i += 1

@@ -13,9 +13,11 @@ from shorthaul.core.search import Search
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.model import Tree
 
+#: A comment, in which others may be, these with others in turn.
+_COMMENT = rb"\[(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*\]"
 #: Comments, quoted words, and the signs that end something.
-_TOKENS = re.compile(rb"\[[^\]]*\]|'(?:[^']|'')*'|[;=]")
-_COMMENTS = re.compile(rb"\[[^\]]*\]")
+_TOKENS = re.compile(_COMMENT + rb"|'(?:[^']|'')*'|[;=]")
+_COMMENTS = re.compile(_COMMENT)
 _ENTRIES = re.compile(rb"('(?:[^']|'')*'|[^\s,']+)\s+('(?:[^']|'')*'|[^\s,']+)\s*(?:,|$)")
 _NOT_A_BREAK = re.compile(rb"[^\n]")
 
