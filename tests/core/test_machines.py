@@ -7,6 +7,7 @@ from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.files import bundled, load_machine_file, machine_file
+from shorthaul.core.machines.yaml_text import decode_yaml
 from shorthaul.core.machines.zigzag import machine_of_zigzag
 
 
@@ -80,3 +81,10 @@ def test_aliases_of_aliases_are_refused_before_they_are_written_out(first: str, 
     found = machine_file(few, "grid")
     assert found.grid is not None
     assert (found.grid.width, found.grid.height, found.source) == (2, 2, "few")
+
+
+def test_a_key_given_twice_is_refused() -> None:
+    assert decode_yaml("a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\n")["d"] == {"b": 3, "c": 2}
+    for text in ("name: one\nname: two\n", "levels: [{name: DRAM, name: SRAM}]"):
+        with pytest.raises(InputError, match="the key 'name' is given twice"):
+            decode_yaml(text)

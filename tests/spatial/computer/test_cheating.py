@@ -367,8 +367,9 @@ def test_machines_on_impossible_grids() -> None:
     for x, y in (([0, 2], [0, 0]), ([0, 0], [0, 0]), ([0, 1], [0]), ([-1, 0], [0, 0])):
         with pytest.raises(InputError):
             Machine(x, y, Grid(2, 1))
-    with pytest.raises(InputError, match="one value per node"):
-        Machine.on("2x1").load("value", [1, 2, 3])
+    for values in ([1, 2, 3], [1, [2, 3]]):
+        with pytest.raises(InputError, match="one value per node"):
+            Machine.on("2x1").load("value", values)
 
 
 def test_algorithms_use_nothing_but_the_public_machine() -> None:

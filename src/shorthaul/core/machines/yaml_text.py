@@ -23,7 +23,10 @@ def decode_yaml(text: str) -> Any:
         if "*" in text:
             with suppress(yaml.YAMLError):  # said in other words by what decodes it
                 _expect_few_repeated(text)
-        return yaml.load(text, Loader=_Loader)
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        _expect_keys_once(node)
+        return None if node is None else loader.construct_document(node)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         problem = " ".join(str(error).split())
         is_template = "{%" in text or "{{" in text
@@ -42,6 +45,27 @@ def _tagged(loader: Any, tag: str, node: Any) -> dict[Any, Any]:
 
 
 _Loader.add_multi_constructor("!", _tagged)
+
+
+def _expect_keys_once(top: Any) -> None:
+    """Raise an error at a key that its mapping already has: the loader would take the last one."""
+    ahead, seen = [top], set()
+    while ahead:
+        node = ahead.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))
+        if not isinstance(node, yaml.MappingNode):
+            ahead += node.value
+            continue
+        keys = set()
+        for key, value in node.value:
+            ahead += [key, value]
+            if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} is given twice", key.start_mark
+                )
+            keys.add((key.tag, key.value) if isinstance(key, yaml.ScalarNode) else id(key))
 
 
 def _expect_few_repeated(text: str) -> None:

@@ -273,7 +273,10 @@ class Machine:
         expect_memory(space, self._memory)
         if not isinstance(name, str):
             raise InputError("is no name", place="load", value=name, allowed="text")
-        data = np.array(values)
+        try:
+            data = np.array(values)
+        except ValueError:  # rows of several lengths
+            data = np.array(None)
         if data.ndim not in {1, 2} or len(data) != space.count or data.dtype.kind not in "biuf":
             raise InputError(
                 "does not have one value per node", place=name, value=f"shape {data.shape} of {data.dtype}",

@@ -151,7 +151,7 @@ def _from_text(data: bytes, file: Path, tree: Tree, words: int, search: Search |
 
 
 def rows_of_text(data: bytes, file: Path, search: Search | None) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the cells of every line but empty ones and remarks; commas, tabs, semicolons or blanks part them."""
+    """Yield the number and the cells of every line but empty ones and remarks; `,`, tabs, `;` or blanks part them."""
     for number, line in enumerate(decode_text(data, file=file).splitlines(), start=1):
         if number % tuning.LINES_AT_ONCE == 1:
             expect_time(search)
