@@ -17,7 +17,7 @@ from shorthaul.dataflow.bounds.period import maximum_cycle_ratio
 from shorthaul.dataflow.check.periodic import check_schedule
 from shorthaul.dataflow.graphs.multirate import expand
 from shorthaul.dataflow.graphs.periodic import least_period
-from shorthaul.dataflow.graphs.timing import bounded
+from shorthaul.dataflow.graphs.timing import bounded, timed
 from shorthaul.dataflow.model import SdfActor, SdfChannel, SdfGraph, phases
 
 
@@ -80,6 +80,21 @@ def test_the_replay_finds_a_firing_that_starts_too_early() -> None:
                 found, kept = found + (not ok), kept + ok
     assert found > 50
     assert kept > 50
+
+
+def test_a_hundred_million_firings_are_replayed_without_unrolling_them() -> None:
+    actors = tuple(SdfActor(name, {"t": time}) for name, time in (("a", 3), ("b", [2, 5]), ("c", 1)))
+    channels = (
+        SdfChannel("ab", "a", 9973, "b", [4000, 5967], 77, 1),
+        SdfChannel("bc", "b", [0, 9949], "c", 9941, 5, 1),
+    )
+    graph = timed(SdfGraph("primes", actors, channels), None, serial=True)
+    _, schedule = least_period(graph, Search())
+    assert sum(schedule.firings.values()) > 10**8
+    assert check_schedule(graph, schedule).ok
+    early = {**schedule.starts, "b": tuple(start - 1 for start in schedule.starts["b"])}
+    violation = check_schedule(graph, dataclasses.replace(schedule, starts=early)).violations[0]
+    assert (violation.place, violation.required) == ("channel ab", violation.available + 1)
 
 
 def keeps_every_token(graph: SdfGraph, schedule: dataflow.PeriodicSchedule) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, product
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
@@ -17,7 +18,8 @@ _MOST_VIOLATIONS = 100
 def check_schedule(graph: SdfGraph, schedule: PeriodicSchedule) -> CheckReport:
     """Replay one iteration of ``schedule`` on ``graph``, whose actors have one execution time each (or per phase).
 
-    Iterations are alike, so that a dependence kept in one is kept in all. Rounds are unrolled firing by firing.
+    Iterations are alike, so that a dependence kept in one is kept in all. Rounds are unrolled firing by firing; where
+    an iteration has more firings than there are pairs of firings of a round, these pairs are looked at instead.
     """
     violations: list[Violation] = []
     for actor in graph.actors:
@@ -69,11 +71,14 @@ def _late(graph: SdfGraph, schedule: PeriodicSchedule, channel: SdfChannel) -> l
     times = {actor.id: phases(next(iter(actor.times.values()))) for actor in graph.actors}
     writes, reads = schedule.firings[channel.source], schedule.firings[channel.target]
     produce, consume = phases(channel.production), phases(channel.consumption)
-    wrote = [*accumulate((produce[k % len(produce)] for k in range(writes)), initial=0)]
-    took = [*accumulate((consume[k % len(consume)] for k in range(reads)), initial=0)]
+    write_round = math.lcm(len(schedule.starts[channel.source]), len(produce), len(times[channel.source]))
+    read_round = math.lcm(len(schedule.starts[channel.target]), len(consume))
+    if write_round * read_round < writes + reads and writes % write_round == reads % read_round == 0:
+        wrote, took = _sums(produce, write_round), _sums(consume, read_round)
+        return _late_in_rounds(schedule, channel, times[channel.source], wrote, took)
+    wrote, took = _sums(produce, writes), _sums(consume, reads)
     if wrote[-1] != took[-1]:
-        message = f"an iteration writes {wrote[-1]} tokens and reads {took[-1]}"
-        return [Violation("balance", f"channel {channel.id}", message)]
+        return [_unbalanced(channel, wrote[-1], took[-1])]
     back = -channel.tokens // wrote[-1]  # the iteration that writes the first token read in iteration 0
     firing, token = back * writes, back * wrote[-1]
     found: list[Violation] = []
@@ -93,14 +98,52 @@ def _late(graph: SdfGraph, schedule: PeriodicSchedule, channel: SdfChannel) -> l
                 time = times[channel.source][here % len(times[channel.source])]
                 ends[here] = _start(schedule, channel.source, here) + time * schedule.denominator
             if amount and ends[here] > start:
-                found.append(
-                    Violation(
-                        "order", f"channel {channel.id}",
-                        f"firing {reader} of {channel.target} reads what firing {here} of {channel.source} has not"
-                        " written yet", ends[here], start,
-                    )
-                )  # fmt: skip
+                found.append(_early(channel, reader, here, ends[here], start))
                 break
             at += amount
             here += 1
     return found
+
+
+def _sums(rates: Sequence[int], firings: int) -> list[int]:
+    """Return how many tokens 0, 1, ... firings move."""
+    return [*accumulate((rates[k % len(rates)] for k in range(firings)), initial=0)]
+
+
+def _late_in_rounds(
+    schedule: PeriodicSchedule, channel: SdfChannel, times: Sequence[int], wrote: list[int], took: list[int]
+) -> list[Violation]:
+    """Return, for every pair of firings of a round, the reading that starts earliest before what it reads is written.
+
+    ``wrote`` and ``took`` count the tokens of a round of either actor. Round m reads tokens from m r on, and round n
+    writes them from n w on, behind the initial ones. Both take the same time per token, so that the time between two
+    firings depends on m r - n w alone, which may be any multiple of what r and w have in common.
+    """
+    written, read = wrote[-1], took[-1]
+    rounds = [schedule.firings[channel.source] // (len(wrote) - 1), schedule.firings[channel.target] // (len(took) - 1)]
+    if rounds[0] * written != rounds[1] * read:
+        return [_unbalanced(channel, rounds[0] * written, rounds[1] * read)]
+    common, found = math.gcd(written, read), []
+    for i, j in product(range(len(wrote) - 1), range(len(took) - 1)):
+        least = wrote[i] - took[j + 1] + 1 + channel.tokens
+        least += -least % common
+        if wrote[i] == wrote[i + 1] or took[j] == took[j + 1] or least >= wrote[i + 1] - took[j] + channel.tokens:
+            continue
+        whole = written // common
+        m = least // common * pow(read // common, -1, whole) % whole
+        n = (m * read - least) // written
+        firing, reader = n * (len(wrote) - 1) + i, m * (len(took) - 1) + j
+        end = _start(schedule, channel.source, firing) + times[i % len(times)] * schedule.denominator
+        if end > (start := _start(schedule, channel.target, reader)):
+            found.append(_early(channel, reader, firing, end, start))
+    return found
+
+
+def _early(channel: SdfChannel, reader: int, firing: int, end: int, start: int) -> Violation:
+    message = f"firing {reader} of {channel.target} reads what firing {firing} of {channel.source} has not written yet"
+    return Violation("order", f"channel {channel.id}", message, end, start)
+
+
+def _unbalanced(channel: SdfChannel, written: int, read: int) -> Violation:
+    message = f"an iteration writes {written} tokens and reads {read}"
+    return Violation("balance", f"channel {channel.id}", message)

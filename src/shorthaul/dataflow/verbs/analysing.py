@@ -119,7 +119,7 @@ def buffers(
     deadline = None if options.deadline is None else Fraction(options.deadline)
     part = search.part(1.0, unlimited=tuning.STORAGE_EFFORT)
     front = StorageFront(analysed, buffers_of(kept, members, in_bytes=options.unit == "bytes"), part, deadline)
-    with search:
+    with search, naming(source.name or None):
         points = [*front.points()]
     if not points:
         raise NoPlanError(
