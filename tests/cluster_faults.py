@@ -25,6 +25,7 @@ COMMANDS = (
     ("affine", "bound", "cholesky", "--size", "N=200,S=256"),
     ("affine", "plan", "gemm", "--size", "NI=40,NJ=40,NK=40,S=100"),
     ("affine", "sweep", "lu", "--size", "N=200", "--points", "6"),
+    ("tensor", "bound", "transformer-block:heads=16,layers=4", "--rules", "contest", "--effort", "6"),
     ("tensor", "plan", "transformer-block", "--restarts", "6", "--effort", "6"),
     ("tensor", "sweep", "example-5", "--points", "6", "--effort", "6"),
     ("dataflow", "bound", "multicamera", "--effort", "3"),

@@ -13,12 +13,14 @@ import pytest
 import shorthaul
 from shorthaul.core.result import Result
 from shorthaul.core.searching import tasks
+from tests.tensor.contest_family import contest_problem
 
 FRONT = {"generations": 2, "population": 6, "offspring": 3, "polish_effort": 0.0}
 CALLS: dict[str, Callable[..., Result[Any]]] = {
     "pebble bound": lambda **how: shorthaul.pebble.bound("pyramid:n=30", budget=160, effort=0.3, **how),
     "pebble plan": lambda **how: shorthaul.pebble.plan("fft:n=8", budget=80, restarts=3, effort=0.2, **how),
     "pebble sweep": lambda **how: shorthaul.pebble.sweep("fft:n=4", points=4, effort=0.1, **how),
+    "tensor bound": lambda **how: shorthaul.tensor.bound(contest_problem(8213), rules="contest", effort=1.5, **how),
     "tensor plan": lambda **how: shorthaul.tensor.plan("transformer-block", restarts=3, effort=0.3, **how),
     "tensor sweep": lambda **how: shorthaul.tensor.sweep("example-3", points=4, effort=0.3, **how),
     "affine bound": lambda **how: shorthaul.affine.bound("matvec", size="M=90,N=90,S=9", **how),

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, TextIO
 
 import typer
 
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, SweepSearchFlags, TaskPlanSearchFlags
+from shorthaul.cli.flags import (
+    Answer,
+    Listing,
+    Output,
+    SearchFlags,
+    SweepSearchFlags,
+    TaskPlanSearchFlags,
+    TaskSearchFlags,
+)
 from shorthaul.cli.verbs import group, verb
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
 
@@ -37,7 +45,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: RuleOptions, search: SearchFlags, output: Answer) -> None:
+def bound(workload: Input, options: RuleOptions, search: TaskSearchFlags, output: Answer) -> None:
     """Bound the latency of every schedule from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.tensor.verbs import planning

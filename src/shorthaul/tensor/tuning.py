@@ -73,6 +73,10 @@ EXHAUSTED_PER_EFFORT: Final = 3_000_000
 #: Nodes of the diagram of all groups above which there is no linear program, and groups in the making in one pricing.
 MOST_NODES: Final = 400_000
 MOST_LABELS: Final = 1_000_000
+#: The share of the effort in which the diagram may be built: where that takes more, too little is left for the program.
+BUILDING_SHARE: Final = 0.5
+#: Operators up to which the bound is left to one process: most have all their groups in some tenths of a second.
+PROVEN_ALONE: Final = 40
 #: The share of a plan's effort or time that its bound may take, and the effort of a bound where nothing limits it.
 BOUND_SHARE: Final = 0.5
 BOUND_EFFORT: Final = 20.0

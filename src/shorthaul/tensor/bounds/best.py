@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.tensor.bounds.columns import Program, column_program
 from shorthaul.tensor.bounds.parts import part_prices
+from shorthaul.tensor.bounds.prices import Prices
 from shorthaul.tensor.bounds.separation import ordered_prices
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
+from shorthaul.tensor.tuning import BUILDING_SHARE, PROVEN_ALONE
 
 #: The bounds by formula among the details of a bound, and the method of one that has a certificate.
 BY_FORMULA: Final = ("compute", "boundary_traffic", "streamed_operands", "products")
@@ -114,15 +118,61 @@ def prove(
             prices = prices if better is None or better.value < prices.value else better
     if prices is None:
         return Proof(bound, None)
-    if prices.value >= bound.value * (1 - TOLERANCE):  # of two alike, the one with a certificate
-        details = {**bound.details, "linear_program": prices.value, "certificate": prices.document()}
-        proof = certified_proof(prices.value, rules, is_cut=prices.parts is not None)
-        bound = Bound("latency", prices.value, CERTIFIED, proof, details)
+    bound = _larger(bound, prices, rules)
     if program is None or math.isinf(latency) or bound.is_met_by(latency) or search.expired():
         return Proof(bound, None, program)
     from shorthaul.tensor.bounds.integer import chosen_groups
 
     return Proof(bound, chosen_groups(program, search, latency), program)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A linear program whose prices are a bound: over all groups, or over those that fall into parts."""
+
+    problem: Problem
+    rules: Rules
+    is_whole: bool
+
+
+def prove_in_tasks(problem: Problem, rules: Rules, search: Search) -> Bound:
+    """Return the bound of :func:`prove` without a plan; parts begin before it is known that all groups are too many.
+
+    What they find is left out where all groups are few enough, so that it is the same however many tasks run at once.
+    """
+    if len(problem.operators) <= PROVEN_ALONE:
+        return prove(problem, rules, search).bound
+    bound = lower_bound(problem, rules, search)
+    if search.expired():
+        return bound
+    ways = [_Way(problem, rules, is_whole) for is_whole in (True, False)]
+    weights = [len(ways) * share for share in (1.0, 1 - BUILDING_SHARE)]
+    found = dict(run_tasks(_priced, ways, search=search, shares_time=False, weights=weights, enough=_is_whole))
+    best = [prices for number in sorted(found) if (prices := found[number]) is not None]
+    return _larger(bound, best[0], rules) if best else bound
+
+
+def _priced(way: _Way, search: Search) -> Prices | None:
+    if not way.is_whole:
+        return part_prices(way.problem, way.rules, search)
+    program = column_program(way.problem, way.rules, search)
+    if program is None:
+        return None
+    covers = formula_prices(way.problem, way.rules, search)
+    return program.solve(search.part(_PRICING), covers)
+
+
+def _is_whole(prices: Prices | None) -> bool:
+    return prices is not None and prices.parts is None
+
+
+def _larger(bound: Bound, prices: Prices, rules: Rules) -> Bound:
+    """Return the bound by prices if it is not less: of two alike, the one with a certificate."""
+    if prices.value < bound.value * (1 - TOLERANCE):
+        return bound
+    details = {**bound.details, "linear_program": prices.value, "certificate": prices.document()}
+    proof = certified_proof(prices.value, rules, is_cut=prices.parts is not None)
+    return Bound("latency", prices.value, CERTIFIED, proof, details)
 
 
 def formula_prices(problem: Problem, rules: Rules, search: Search) -> list[float]:

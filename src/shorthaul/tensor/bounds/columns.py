@@ -39,6 +39,7 @@ from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import (
+    BUILDING_SHARE,
     COLUMNS_PER_EFFORT,
     EXHAUSTED_PER_EFFORT,
     FOUND_PER_EFFORT,
@@ -68,8 +69,6 @@ _WIDTH_BY_BOX: Final = 32
 _INERTIA: Final = 0.5
 _INERTIA_LEFT: Final = 0.2
 _LEAST_INERTIA: Final = 0.01
-#: The share of the effort in which the diagram may be built: where that takes more, too little is left for the program.
-_BUILDING: Final = 0.5
 #: The share of the effort in which columns are generated, and the parts of the last prices that are proven in the rest,
 #: one after the other, where those themselves are not.
 _GENERATING: Final = 0.75
@@ -149,7 +148,7 @@ class Program:
     ) -> None:
         self.problem = problem
         self.rules = rules
-        self.diagram = Diagram(problem, rules, search.part(_BUILDING), MOST_NODES, later, cuts, order, ordering)
+        self.diagram = Diagram(problem, rules, search.part(BUILDING_SHARE), MOST_NODES, later, cuts, order, ordering)
         self.columns: dict[Column, float] = {}
         self._parts: dict[Column, float] = {}
         self.is_ordered = False  #: whether its solution breaks no row of an ordering that would be found

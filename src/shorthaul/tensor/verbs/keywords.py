@@ -20,6 +20,8 @@ class BoundKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     memory_limit: str | None
+    workers: int | None
+    cluster: str | None
     search: Search | None
     options: RuleOptions | None
 

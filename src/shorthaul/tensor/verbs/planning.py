@@ -12,10 +12,10 @@ from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskPlanSearchOptions
+from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor import tuning
-from shorthaul.tensor.bounds.best import lower_bound, prove
+from shorthaul.tensor.bounds.best import lower_bound, prove_in_tasks
 from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.formats.documents import RESULT_KIND
 from shorthaul.tensor.model import RULES, Problem
@@ -151,7 +151,7 @@ def with_latencies(found: Plan, replayed: Replay) -> Plan:
     return Plan(tuple(replace(mine, latency=seen.latency if seen else None) for mine, seen in pairs))
 
 
-@verb(RuleOptions, PROBLEMS, PLANS)
+@verb(RuleOptions, PROBLEMS, PLANS, searching=TaskSearchOptions)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan.
 
@@ -177,7 +177,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         return bound_network(problem, options, search, source)
     refuse_without(problem, options)
     with search:
-        found = prove(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT)).bound
+        found = prove_in_tasks(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT))
     return Result(
         kind=RESULT_KIND,
         status=None,
