@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shorthaul.affine import bound, check, code, plan, sweep
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InputError, NoPlanError
 
 MACHINE = """
 name: two levels
@@ -39,6 +39,18 @@ def test_a_memory_is_s_and_its_loads_are_priced(machine: str) -> None:
     assert written.extra["sizes"]["S"] == 8
     points = sweep("matvec", size="M=4,N=4", machine=machine, least=4, most=4, effort=0.3).extra["points"]
     assert points[0]["bound_s"] == points[0]["bound_bytes"] / 100
+
+
+def test_an_order_that_a_search_leaves_when_it_ends_early_is_priced(
+    machine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(*_: object) -> None:
+        raise NoPlanError("no plan found before the search ended")
+
+    monkeypatch.setattr("shorthaul.affine.verbs.planning.priced", ends)
+    made = plan("matvec", size="M=4,N=4", machine=machine, effort=0.3)
+    assert made.cost is not None
+    assert made.cost["loads_s"] == made.cost["loads_bytes"] / 100
 
 
 def test_an_order_too_long_to_be_listed_is_priced(machine: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shorthaul.bridges.graph_files import GraphOptions, cdag_source
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.pebble import bound, check, from_pairs, plan, run, sweep
 
 MACHINE = """
@@ -41,6 +41,18 @@ def test_a_memory_is_the_budget_and_its_traffic_is_priced(machine: str) -> None:
     narrow = check(TREE, result.plan, machine=machine, weight_bytes=5)
     assert narrow.check is not None
     assert narrow.check.violations[0].rule == "over-budget"
+
+
+def test_a_plan_that_a_search_leaves_when_it_ends_early_is_priced(
+    machine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(*_: object) -> None:
+        raise NoPlanError("no plan found before the search ended")
+
+    monkeypatch.setattr("shorthaul.pebble.verbs.planning.priced", ends)
+    made = plan(TREE, machine=machine, weight_bytes=4, effort=0.1)
+    assert made.cost is not None
+    assert made.cost["traffic_s"] == 4 * made.cost["traffic"] / 100
 
 
 def test_inner_memories_lie_over_the_next_outer_one(machine: str) -> None:

@@ -68,12 +68,17 @@ def priced(
         return result
     cost, bound = result.cost, result.bound
     if cost is not None:
-        cost = Cost(**{**cost, **memory.moved("loads", cost["loads_bytes"])})
+        cost = in_amounts(cost, memory)
     if bound is not None and (sizes[FAST_MEMORY] + 1) * min(_widths(program)) > memory.capacity_bytes:
         details = {**bound.details, **memory.moved("value", bound.details["value_bytes"])}
         bound = replace(bound, details=details)
     extra = cast("ExtraT", {**result.extra, "machine": memory.document()})
     return replace(result, cost=cost, bound=bound, extra=extra)
+
+
+def in_amounts(cost: Cost, memory: FastMemory) -> Cost:
+    """Return a cost with the seconds and joules of its loads."""
+    return Cost(**{**cost, **memory.moved("loads", cost["loads_bytes"])})
 
 
 def _widths(program: Program) -> set[int]:

@@ -28,7 +28,7 @@ from shorthaul.affine.verbs.certified import certified
 from shorthaul.affine.verbs.deriving import KIND, bound_of, dependences_in_time, drawn_data_flow, drawn_over_memory
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
 from shorthaul.affine.verbs.levels import all_met, level_bounds, level_rows, replayed_rows
-from shorthaul.affine.verbs.machines import memories, on_machine, priced, require_fit
+from shorthaul.affine.verbs.machines import in_amounts, memories, on_machine, priced, require_fit
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.affine.verbs.replays import Replays
 from shorthaul.affine.verbs.room import lack_of_room
@@ -58,7 +58,10 @@ def _of_journal(program: Program, plan: Plan, options: PlanOptions) -> CheckRepo
     found = {**plan.sizes, FAST_MEMORY: plan.fast_memory}
     if found != sizes or (plan.fast_memory, *plan.levels) != capacities:
         raise InputError("is a plan for other sizes", place="sizes", value=found, allowed=str(sizes))
-    return check_plan(program, plan)
+    report, memory = check_plan(program, plan), on_machine(options)
+    if memory is None or report.cost is None:
+        return report
+    return replace(report, cost=in_amounts(report.cost, memory))
 
 
 @verb(PlanOptions, PROGRAMS, PLANS, searching=TaskPlanSearchOptions, replay=_of_journal)

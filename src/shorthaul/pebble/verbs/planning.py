@@ -95,8 +95,9 @@ def cases() -> tuple[Case[Cdag], ...]:
 
 def _of_journal(cdag: Cdag, plan: Plan, options: PlanOptions) -> CheckReport:
     """Return what the checker says of the plan in a journal."""
-    settled, _ = on_machine(cdag, options)
-    return _replayed(_request(cdag, settled, Search()), plan)
+    settled, memory = on_machine(cdag, options)
+    report = _replayed(_request(cdag, settled, Search()), plan)
+    return report if memory is None or report.cost is None else replace(report, cost=memory.priced(report.cost))
 
 
 @verb(PlanOptions, CDAGS, PLANS, searching=TaskPlanSearchOptions, replay=_of_journal)
