@@ -7,6 +7,8 @@ from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.files import bundled, load_machine_file, machine_file
+from shorthaul.core.machines.memories import levels_of
+from shorthaul.core.machines.schema import LevelSection, MachineFile
 from shorthaul.core.machines.yaml_text import decode_yaml
 from shorthaul.core.machines.zigzag import machine_of_zigzag
 
@@ -44,6 +46,30 @@ def test_numbers_with_exponents_are_numbers() -> None:
     assert compute is not None
     assert (compute.clock_hz, compute.matrix.operations_per_cycle) == (1e9, {8: 2000.0})
     assert compute.vector.operations_per_cycle == {16: 15.0}
+
+
+def test_whole_numbers_may_have_points_and_exponents() -> None:
+    text = "{name: m, levels: [{name: a, bandwidth_bytes_per_s: 1}, {name: b, bandwidth_bytes_per_s: 1, capacity_bytes: %s}]}"
+    for written in ("2.0e3", "2e3", "2000.0"):
+        levels = machine_file(text % written).levels
+        assert levels is not None
+        assert levels[1].capacity_bytes == 2000
+    with pytest.raises(InputError, match=r"levels\[1\].capacity_bytes: expected"):
+        machine_file(text % "2000.5")
+
+
+def test_levels_that_contradict_are_refused() -> None:
+    def level(name: str, capacity: int) -> LevelSection:
+        return LevelSection(name, 1.0, capacity_bytes=capacity)
+
+    outermost = LevelSection("DRAM", 1.0)
+    for inner, problem in (
+        ([level("L1", 2), level("L1", 1)], "is the name of two levels"),
+        ([level("L1", 0)], "holds nothing"),
+        ([level("L2", 1), level("L1", 2)], "exceeds that of the level around"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            levels_of(MachineFile("m", levels=[outermost, *inner]))
 
 
 def test_the_command_lists_shows_and_checks() -> None:

@@ -30,6 +30,9 @@ _MOST_FAULTS = 30
 #: Numbers such as 1e9, which YAML 1.1 takes for text.
 _POWER_OF_TEN = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
+#: Whole numbers beyond it are not all told apart.
+_LARGEST_WHOLE = 2**53
+
 
 def bundled(*needed: str) -> list[str]:
     """Return the names of the machines that come with the package, of those with the sections ``needed``.
@@ -133,13 +136,15 @@ def section_from(value: dict[str, Any], kind: type[SectionT], needed: tuple[str,
 
 
 def _with_numbers(value: Any) -> Any:
-    """Return ``value`` with text that is a number with an exponent as that number."""
+    """Return ``value`` with text that is a number with an exponent as that number, and whole numbers as such."""
     if isinstance(value, dict):
         return {key: _with_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_with_numbers(item) for item in value]
-    is_number = isinstance(value, str) and _POWER_OF_TEN.fullmatch(value) is not None
-    return float(value) if is_number else value
+    if isinstance(value, str) and _POWER_OF_TEN.fullmatch(value) is not None:
+        value = float(value)
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WHOLE
+    return int(value) if is_whole else value
 
 
 def _told(place: str, problem: str, value: object) -> str:

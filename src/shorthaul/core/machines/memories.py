@@ -95,9 +95,14 @@ def levels_of(file: MachineFile) -> tuple[LevelSection, ...]:
         raise InputError("limits the outermost level", place="levels[0].capacity_bytes", cure=cure)
     capacity = None
     for number, level in enumerate(levels[1:], 1):
+        if any(level.name == other.name for other in levels[:number]):
+            cure = "give every level a name of its own"
+            raise InputError("is the name of two levels", place=f"levels[{number}].name", value=level.name, cure=cure)
         place = f"levels[{number}].capacity_bytes"
-        if level.capacity_bytes is None or level.capacity_bytes < 1:
+        if level.capacity_bytes is None:
             raise InputError("is missing", place=place, allowed="bytes, from 1")
+        if level.capacity_bytes < 1:
+            raise InputError("holds nothing", place=place, value=level.capacity_bytes, allowed="bytes, from 1")
         if capacity is not None and level.capacity_bytes > capacity:
             raise InputError("exceeds that of the level around", place=place, value=level.capacity_bytes)
         capacity = level.capacity_bytes
