@@ -128,7 +128,8 @@ class Net:
     def model(self, *outputs: str) -> Any:
         infos = [helper.make_empty_tensor_value_info(name) for name in outputs]
         graph = helper.make_graph(self.nodes, self.name, self.inputs, infos, self.weights)
-        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
+        others = sorted({"com.microsoft", *(node.domain for node in self.nodes)} - {""})
+        opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(domain, 1) for domain in others)]
         model = helper.make_model(graph, opset_imports=opsets)
         model.ir_version = 10
         return onnx.shape_inference.infer_shapes(model) if self.filled else model

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from onnx import TensorProto as T
+from onnx import helper, numpy_helper
 from tests.tensor.networks.onnx_writer import Net
 
 SINGLE: dict[str, Callable[[], Any]] = {}
@@ -176,6 +177,29 @@ def named(make: Callable[[], Any]) -> Callable[[], Any]:
 
 def integers(*shape: int) -> Callable[[Net], str]:
     return number(np.random.default_rng(0).integers(-100, 100, shape), np.int8)
+
+
+@named
+def flexible_attention() -> Any:
+    """Two heads of queries share keys; scores after their own place are left out, shares are halved."""
+    net, ends, each = Net("flexible attention", opset=25), [], (1, 2, 5, 5)
+    ahead = numpy_helper.from_array(np.triu(np.full((5, 5), -1e30, np.float32), 1), "ahead")
+    for kind, constant in (("Add", ahead), ("Mul", numpy_helper.from_array(np.float32(0.5), "half"))):
+        infos = [[helper.make_tensor_value_info(name, T.FLOAT, each)] for name in ("before", "after")]
+        ends.append(
+            helper.make_graph([helper.make_node(kind, ["before", constant.name], ["after"])], kind, *infos, [constant])
+        )
+    query, key = net.op("Relu", net.input(1, 2, 5, 4)), net.input(1, 1, 5, 4)
+    y = net.op(
+        "FlexAttention",
+        query,
+        key,
+        net.input(1, 1, 5, 3),
+        domain="ai.onnx.preview",
+        score_mod=ends[0],
+        prob_mod=ends[1],
+    )
+    return net.model(net.op("Exp", y))
 
 
 @named

@@ -65,6 +65,7 @@ ALWAYS = {
         "GatherND",
         "ScatterElements added",
         "TensorScatter, circular",
+        "flexible_attention",
         "ReverseSequence",
         "CumProd",
         "Compress",

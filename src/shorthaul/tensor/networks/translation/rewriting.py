@@ -28,6 +28,8 @@ def is_inlined(node: Any, shapes: Mapping[str, Shape]) -> bool:
     Its definition of ``AffineGrid`` does not hold for a single image, whose axis it squeezes away.
     """
     is_alone = node.op_type == "AffineGrid" and shapes.get(node.input[0], (1,))[:1] == (1,)
+    if node.domain == "ai.onnx.preview":
+        return bool(node.op_type == "FlexAttention")
     return node.domain in {"", "ai.onnx"} and node.op_type in _INLINED and not is_alone
 
 
