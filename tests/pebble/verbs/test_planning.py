@@ -29,7 +29,6 @@ from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 @pytest.mark.costly
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("recompute", [False, True])
 def test_auto_on_small_graphs_is_what_the_game_allows(seed: int, recompute: bool) -> None:
@@ -57,7 +56,6 @@ def test_every_named_method_plans_a_wavelet(method: str) -> None:
 
 
 @pytest.mark.costly
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "local-search", "beam"])
 def test_computing_again_helps_beyond_what_is_searched_exhaustively(
     method: str, monkeypatch: pytest.MonkeyPatch
