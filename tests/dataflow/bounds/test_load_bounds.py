@@ -12,6 +12,7 @@ import pytest
 from tests.commands import shorthaul_json
 from tests.dataflow.small import small_problem
 
+from shorthaul import dataflow
 from shorthaul.core.errors import ShorthaulError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.firings import busiest_crossbar
@@ -20,6 +21,7 @@ from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.bounds.period_at_cost import crossbars_together, supply_at
 from shorthaul.dataflow.bounds.prices import Demands
 from shorthaul.dataflow.exploration.decoders import decoder_for
+from shorthaul.dataflow.formats.schedules import front_table
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import (
@@ -226,3 +228,12 @@ def test_on_the_command_line() -> None:
     assert [cost for cost, _ in found] == [cost for cost, _ in quick]
     assert all(new >= old for (_, new), (_, old) in zip(found, quick, strict=True))
     assert found != quick
+
+
+def test_a_network_that_takes_no_time_has_a_period_of_one_tick() -> None:
+    actors = (Actor("p", {"x": 0}), Actor("q", {"x": 0}))
+    problem = Problem(Application("idle", actors, (Channel("c", "p", "q", 4, 0),)), small_problem(3).platform, None)
+    result = dataflow.plan(problem, effort=0.01)
+    assert [point.period for point in result.plan.front] == [1]
+    assert {period for _, period in result.extra["front_bound"]["period_at_core_cost"]} == {1}
+    assert front_table(result.plan.front, result.extra["front_bound"])[1][0][7] == 0.0  # its gap to the front's bound

@@ -44,7 +44,7 @@ def period_at_cost(
     for supply in supplies:
         prices.refine(supply)
     curve: list[tuple[float, int]] = []
-    low = max(known, int(ticks.min(axis=1).max()))
+    low = max(1, known, int(ticks.min(axis=1).max()))  # no period is shorter than a tick
     for supply in reversed(supplies):  # what holds at a cost holds below
         low = max(
             low, crossbars_together(application, platform, firing, supply.cost), _least(prices, ticks, supply, low)

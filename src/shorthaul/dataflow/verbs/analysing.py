@@ -115,7 +115,7 @@ def buffers(
     with naming(source.name or None):
         kept, members = merged(graph) if options.shared else (graph, {c.id: (c.id,) for c in graph.channels})
         analysed = timed(kept, options.core_type, serial=options.serial)
-        _refuse_endless(least_period(analysed, search)[0], options.deadline)
+        _refuse_endless(least_period(analysed, search)[0], options.deadline, is_serial=options.serial)
     deadline = None if options.deadline is None else Fraction(options.deadline)
     part = search.part(1.0, unlimited=tuning.STORAGE_EFFORT)
     front = StorageFront(analysed, buffers_of(kept, members, in_bytes=options.unit == "bytes"), part, deadline)
@@ -157,12 +157,13 @@ def _storage_point(point: Distribution) -> StoragePoint:
     return StoragePoint(point.size, str(point.period), point.capacities, limit, point.schedule)
 
 
-def _refuse_endless(cycle: CriticalCycle | None, deadline: int | None) -> None:
+def _refuse_endless(cycle: CriticalCycle | None, deadline: int | None, *, is_serial: bool) -> None:
     """Raise an error if more room always makes the graph faster, or never enough for the deadline."""
     if cycle is None and deadline is None:
+        limits = "some actor an execution time" if is_serial else "--serial, or channels of actors to themselves"
         raise InputError(
             "has no least period: only room in buffers limits it, so that the front never ends",
-            place="graph", cure="add --serial, or channels of actors to themselves, or a --deadline",
+            place="graph", cure=f"give {limits}, or a --deadline",
         )  # fmt: skip
     if cycle is not None and deadline is not None and cycle.ratio > deadline:
         least = math.ceil(cycle.ratio)
