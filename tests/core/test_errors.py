@@ -39,6 +39,8 @@ def test_none_is_a_value() -> None:
 )
 def test_errors_travel_between_processes(error: Exception) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    without_value = InputError("has no value")
+    assert str(pickle.loads(pickle.dumps(without_value))) == str(without_value) == "has no value"
 
 
 def test_values_are_cut_to_a_line() -> None:

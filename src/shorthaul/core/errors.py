@@ -32,6 +32,9 @@ class _Absent:
     def __repr__(self) -> str:
         return "<absent>"
 
+    def __reduce__(self) -> str:
+        return "ABSENT"  # an error of another process has this one too
+
 
 ABSENT: Final = _Absent()
 

@@ -45,7 +45,8 @@ def explored(
     if not all(ends):
         raise InputError(
             "latencies are not defined: all actors " + ("have inputs" if not ends[0] else "are read from"),
-            place="--latency" if most is None else "--max-latency", cure="leave the flag out",
+            place="--max-latency" if most is not None else "--latency" if options.latency else "--pick",
+            cure="leave the flag out",
         )  # fmt: skip
     if most is not None:
         limited = constrained(instance.application, instance.platform, constraints)

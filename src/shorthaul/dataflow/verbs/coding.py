@@ -71,7 +71,8 @@ def code(
     point = plan.front[options.point]
     report = check_point(application, machine, point)
     if report.violations:
-        raise InputError(f"the point breaks the rules: {report.violations[0]}", place=f"front[{options.point}]")
+        problem = f"the point breaks the rules: {report.violations[0]}"
+        raise InputError(problem, place=f"front[{options.point}]", cure="see dataflow check for all that is wrong")
     return Result(
         RESULT_KIND,
         Status.FEASIBLE,
