@@ -52,8 +52,8 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
         rng.integers(0, cores, (1, actors)),
     )
     able, fixed = np.tile(np.arange(cores), (actors, 1)), (rng.random(actors) < 0.1).astype(np.uint8)
-    flips, common, extra = (int(bit) for bit in rng.integers(0, 2, 3))
-    loads = held.Loads(mappings.Problem(instance), able, np.full(actors, cores), fixed, flips, common)
+    flips, common, exchanges, extra = (int(bit) for bit in rng.integers(0, 2, 4))
+    loads = held.Loads(mappings.Problem(instance), able, np.full(actors, cores), fixed, flips, common, exchanges)
     begun = annealing.begin(loads, start, 0, extra)
     found = annealing.anneal(loads, draws.Random(int(rng.integers(99))), 300, 2_000_000, 1 << 40, 0.2, 0.01, 0.1, 1.0)
     best = loads.best

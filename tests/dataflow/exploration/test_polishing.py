@@ -23,7 +23,7 @@ from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
 from shorthaul.dataflow.mapping.mapping_kernels import Problem as Arrays
-from shorthaul.dataflow.model import DECISIONS, Decisions
+from shorthaul.dataflow.model import DECISIONS, Decisions, Problem
 from shorthaul.dataflow.plan import covers
 from shorthaul.dataflow.verbs.planning import bound, plan
 from shorthaul.dataflow.workloads import generators
@@ -40,17 +40,17 @@ def loads_of(instance, decisions):
     return {name: sum(tasks.values()) for name, tasks in net.resource_loads().items()}
 
 
-def made(problem, flips=True):
+def made(problem, flips=True, exchanges=False):
     instance = build(problem.application, problem.platform)
     actors, cores = len(instance.tau), len(instance.core_tile)
     able, counts = np.tile(np.arange(cores), (actors, 1)), np.full(actors, cores)
-    return instance, Loads(Arrays(instance), able, counts, np.zeros(actors, np.uint8), flips, False)
+    return instance, Loads(Arrays(instance), able, counts, np.zeros(actors, np.uint8), flips, False, exchanges)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_what_annealing_finds_has_the_load_it_says(seed: int) -> None:
     problem = small_problem(seed, most_actors=8)
-    instance, at = made(problem)
+    instance, at = made(problem, exchanges=seed % 4 > 1)
     if not begin(at, genes(instance, problem.mapping), 0, 0):
         return
     found = anneal(at, Random(seed), 2000, 10**9, 1 << 60, 0.3, 0.01, 0.1, float(seed % 2))
@@ -64,6 +64,22 @@ def test_what_annealing_finds_has_the_load_it_says(seed: int) -> None:
     assert at.best_price == sum(
         round(1e6 * problem.platform.core_types[core.type].cost) for core in problem.platform.cores if core.id in used
     )
+
+
+def test_buffers_that_exchange_places_make_shorter_periods_where_memories_are_full() -> None:
+    """Buffers hold 271 MiB, all memories of cores and tiles 260."""
+    problem = Problem(generators.random_graph(50, seed=1), generators.platform24())
+    names = [actor.id for actor in problem.application.actors]
+    binding = {name: problem.platform.cores[number % 24].id for number, name in enumerate(names)}
+    away = {channel.id: "GLOBAL" for channel in problem.application.channels}
+    xi = dict.fromkeys(problem.application.multicasts, 1)
+    found = []
+    for exchanges in (False, True):
+        instance, at = made(problem, exchanges=exchanges)
+        assert begin(at, genes(instance, Decisions(binding, xi, away)), 0, 0)
+        found.append(anneal(at, Random(1), 40_000, 10**9, 1 << 60, 0.1, 0.0005, 0.1, 0.0))
+        assert max(loads_of(instance, decisions_of(instance, at.best, 0)).values()) == found[-1]
+    assert found[1] < 0.85 * found[0]
 
 
 @pytest.mark.costly

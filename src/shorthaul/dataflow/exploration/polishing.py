@@ -107,14 +107,15 @@ class _Polishing:
         self.least_tokens = dict(zip(names, least.tolist(), strict=True))
         #: Where channels need more tokens than the least for a schedule, trees with the least decide too little.
         self.is_decided_soon = bool((tokens == least).all())
-        self.loads = [_Loads(Loads(Problem(instance), able, counts, fixed, flips, common), frugal=False)]
+        size, near = int((least * instance.token_bytes).sum()), _near_memory(instance)
+        rules = able, counts, fixed, flips, common, size > tuning.EXCHANGED * near
+        self.loads = [_Loads(Loads(Problem(instance), *rules), frugal=False)]
         if (tokens != least).any() and options.capacity_rule != "atomic-firing":
             few = Problem(replace(instance, delay=tokens))
-            self.loads.append(_Loads(Loads(few, able, counts, fixed, flips, common), frugal=True))
-        size = int((least * instance.token_bytes).sum())
+            self.loads.append(_Loads(Loads(few, *rules), frugal=True))
         most_tasks, share = tuning.SCARCE
         #: Where few tokens have turns of their own, memories are soon full, and exact schedules take long.
-        self.is_open = len(self.loads) > 1 and tasks > most_tasks and size > share * _near_memory(instance)
+        self.is_open = len(self.loads) > 1 and tasks > most_tasks and size > share * near
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.atomic = options.capacity_rule == "atomic-firing"
