@@ -79,6 +79,8 @@ chain("ReverseSequence", lambda net: net.constant([2, 1], np.int32), shape=(3, 2
       named="ReverseSequence along the last axis")  # fmt: skip
 chain("CenterCropPad", number([4, 9], np.int64), axes=[1, -1], shape=(2, 7, 6))
 chain("GridSample", lambda net: net.weight(2, 4, 3, 2), shape=(2, 3, 5, 6), opset=16)
+chain("GridSample", lambda net: net.weight(2, 4, 3, 2), shape=(2, 3, 5, 6), opset=16, mode="bicubic", padding_mode="border",
+      named="GridSample, version 16")  # fmt: skip
 chain("Slice", opset=9, starts=[-2, 1], ends=[99, -1], axes=[-1, 1], named="Slice along negative axes, version 9")
 chain("MaxPool", kernel_shape=[3, 3], strides=[3, 3], pads=[1, 1, 1, 1], ceil_mode=1, shape=(1, 4, 5, 8),
       named="MaxPool with a last window behind")  # fmt: skip
@@ -105,6 +107,12 @@ chain("LogSoftmax", axis=2, shape=(2, 3, 4, 5), opset=9, named="LogSoftmax, flat
 chain("Hardmax", shape=(3, 4, 5), opset=12, named="Hardmax, flattened")
 chain("Hardmax", axis=2)
 chain("CumSum", places(2))
+chain("DFT", shape=(2, 5, 3, 1), opset=17, axis=1, named="DFT, version 17")
+chain("DFT", places(8), places(-2), shape=(3, 5, 2), opset=20)
+chain("DFT", "", places(1), shape=(2, 6, 3, 1), opset=20, onesided=1, named="DFT, one side")
+chain("DFT", shape=(3, 5, 2), opset=20, inverse=1, named="DFT, back")
+chain("STFT", places(3), weight(6), shape=(2, 20, 1), opset=17, onesided=1)
+chain("STFT", places(2), "", places(5), shape=(2, 16, 2), opset=17, onesided=0, named="STFT, both sides")
 chain("LayerNormalization", weight(7, 5), weight(7, 5), axis=2)
 chain("RMSNormalization", weight(5), axis=-1, opset=23)
 chain("InstanceNormalization", weight(6), weight(6))
@@ -164,6 +172,10 @@ for where in ("align_corners", "asymmetric", "pytorch_half_pixel"):
             named=f"Resize, {where}, {mode} {how}",
             **({"nearest_mode": how} if how else {}),
         )
+chain("Resize", "", number([0.5, 3]), axes=[1, 3], mode="linear", opset=18, named="Resize of some axes")
+for policy in ("not_larger", "not_smaller"):
+    chain("Resize", "", "", number([13, 8], np.int64), axes=[2, 3], keep_aspect_ratio_policy=policy, mode="linear", opset=18,
+          named=f"Resize, {policy}")  # fmt: skip
 chain("Upsample", number([1, 1, 2, 2]), opset=9)
 chain("Gather", lambda net: net.input(3, 4, kind=T.INT64), before="", axis=2)
 chain("Gather", number([[0, 3], [4, 1]], np.int64), axis=3, named="Gather of a made one")

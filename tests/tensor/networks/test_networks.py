@@ -371,6 +371,15 @@ def test_dimensions_that_are_computed_from_others() -> None:
 
 def test_operators_that_are_others_in_disguise_have_tiles() -> None:
     moving = ("TensorScatter", "ReverseSequence", "CumProd", "Compress", "Scatter", "Einsum of batches")
-    for name in (*moving, "flexible_attention", "CenterCropPad", "Compress of all elements", "TensorScatter, circular"):
+    for name in (
+        *moving,
+        "flexible_attention",
+        "CenterCropPad",
+        "DFT",
+        "STFT",
+        "Resize of some axes",
+        "Compress of all elements",
+        "TensorScatter, circular",
+    ):
         network = network_from_onnx(SINGLE[name]().SerializeToString())
         assert not any(item.barrier for item in network.operators), name

@@ -18,6 +18,7 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops import (
     op_batch_normalization,
     op_dequantize_linear,
+    op_grid_sample,
     op_hardmax,
     op_log_softmax,
     op_loop,
@@ -41,7 +42,7 @@ REFERENCE: Final = "the reference of onnx"
 AS_WRITTEN: Final = "in the model's own types"
 _FLOATS: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE}
 #: Operators whose integer input names rows of a table, and which input that is.
-_TABLES: Final = {"Gather": (1, 0), "GatherElements": (1, 0), "GatherND": (1, 0)}
+_TABLES: Final = {"Gather": (1, 0), "GatherElements": (1, 0), "GatherND": (1, 0), "RoiAlign": (2, 0)}
 
 
 class Erf(OpRun):  # type: ignore[misc]
@@ -147,6 +148,16 @@ class Resize(op_resize.Resize):  # type: ignore[misc]
         return cast("tuple[Array]", super()._run(*inputs, cubic_coeff_a=steep, **other))
 
 
+class GridSample(op_grid_sample.GridSample):  # type: ignore[misc]
+    """Samples of an image: the reference knows the ways of versions since 20 by their names alone."""
+
+    op_domain = ""
+
+    def _run(self, *inputs: Array, mode: str = "linear", **other: Any) -> tuple[Array]:
+        newer = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+        return cast("tuple[Array]", super()._run(*inputs, mode=newer, **other))
+
+
 class LogSoftmax(op_log_softmax.LogSoftmax):  # type: ignore[misc]
     """Logarithms of shares: the reference takes those of shares that are rounded to zero."""
 
@@ -173,6 +184,7 @@ _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 _OWN: Final = [
     *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
+    GridSample,
     Resize,
     ZipMap,
     *map(_flattening, _ROWS),

@@ -15,6 +15,8 @@ from shorthaul.tensor.networks.execution.lookups import LOOKUPS
 from shorthaul.tensor.networks.execution.operators import KINDS, Array, Kind, Piece, pointwise, rounded
 from shorthaul.tensor.networks.execution.reading import mesh
 from shorthaul.tensor.networks.translation.builder import margins
+from shorthaul.tensor.networks.translation.lookups import scales_of
+from shorthaul.tensor.networks.translation.operators import dft_axis
 
 Ints = npt.NDArray[np.int64]
 
@@ -267,12 +269,15 @@ def interpolated(piece: Piece) -> Array:
     shape, output = piece.shape(0), piece.reader.shape(piece.node.outputs[0])
     places, source = piece.written(), []
     matrices: list[npt.NDArray[np.float64] | None] = []
+    scales = scales_of(
+        piece.node, shape, output, {name: piece.constant(n) for n, name in enumerate(piece.node.inputs) if n and name}
+    )
     for axis, (size, wanted) in enumerate(zip(shape, output, strict=True)):
         if size == wanted:
             source.append(places[axis])
             matrices.append(None)
             continue
-        matrix = _weights(piece, size, wanted, places[axis], _scale(piece, axis, size, wanted))
+        matrix = _weights(piece, size, wanted, places[axis], float(scales[axis]))
         used = np.flatnonzero(matrix.any(0))
         source.append(np.arange(used[0], used[-1] + 1))
         matrices.append(matrix[:, used[0] : used[-1] + 1])
@@ -283,11 +288,23 @@ def interpolated(piece: Piece) -> Array:
     return found
 
 
-def _scale(piece: Piece, axis: int, size: int, wanted: int) -> float:
-    """Return how many places of the output lie on one of the source."""
-    number = 1 if piece.kind == "Upsample" else 2
-    scales = piece.node.attributes.get("scales") or (piece.constant(number).tolist() if piece.input(number) else None)
-    return float(scales[axis]) if scales else wanted / size
+def spectrum(piece: Piece) -> Array:
+    """Return Fourier transforms of whole rows, or of frames of a signal."""
+    places, shape = piece.written(), piece.shape(0)
+    if piece.kind == "STFT":
+        step, size, parts = int(piece.constant(1)), len(piece.along("w")), np.arange(shape[2])
+        first, last = int(places[1][0]) * step, int(places[1][-1]) * step + size
+        signal = piece.take(0, mesh(places[0], np.arange(first, last), parts))
+        window = piece.take(2, mesh(np.arange(size))) if piece.input(2) else 1.0
+        frames = np.lib.stride_tricks.sliding_window_view(signal, size, axis=1)[:, ::step]
+        numbers = frames[:, :, 0] + 1j * frames[:, :, 1] if shape[2] == 2 else frames[:, :, 0]
+        found = np.fft.fft(numbers * window)[:, :, : len(places[2])]
+        return np.stack([found.real, found.imag], -1)
+    axis = dft_axis(piece.node, piece.reader.graph.values, len(shape))
+    index = [*places[:-1], np.arange(shape[-1])]
+    index[axis] = np.arange(shape[axis])
+    values = {name: piece.constant(number) for number, name in enumerate(piece.node.inputs) if number and name}
+    return piece.by_reference({**values, piece.input(0): piece.take(0, mesh(*index))})
 
 
 def _weights(piece: Piece, size: int, wanted: int, places: Ints, scale: float) -> npt.NDArray[np.float64]:
@@ -338,6 +355,7 @@ _WINDOWED: Final[dict[str, Kind]] = {
     **dict.fromkeys(("Conv", "QLinearConv", "ConvInteger"), Kind(convolution, finish=finish_convolution)),
     "ConvTranspose": Kind(transposed, finish=finish_convolution),
     **{kind: Kind(pooling, np.maximum if "Max" in kind else np.add, finish_pooling) for kind in _POOLED},
+    **dict.fromkeys(("DFT", "STFT"), Kind(spectrum)),
     "LRN": Kind(neighbours),
     "Pad": Kind(margin),
     **dict.fromkeys(("Resize", "Upsample"), Kind(interpolated)),

@@ -1,14 +1,20 @@
-"""Operators that read places which numbers name: rows of tables, elements along an axis, samples of an image."""
+"""Operators that read places which numbers name: rows of tables, elements along an axis, samples of an image,
+places between those of the source.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shorthaul.tensor.networks.model import Index
 from shorthaul.tensor.networks.translation.builder import Builder, output_dims
-from shorthaul.tensor.networks.translation.graph import Node
+from shorthaul.tensor.networks.translation.graph import Node, Shape
 
 
 def gather(builder: Builder, node: Node) -> bool:
@@ -99,8 +105,73 @@ def put(builder: Builder, node: Node) -> bool:
     return True
 
 
+def resize(builder: Builder, node: Node) -> bool:
+    """Interpolation: each place from its neighbours in the source."""
+    shape, output = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
+    if len(shape) != len(output):
+        return False
+    if node.attributes.get("antialias", 0):
+        return False
+    scales = scales_of(node, shape, output, builder.graph.values)
+    default = "asymmetric" if node.kind == "Upsample" else "half_pixel"
+    where = str(node.attributes.get("coordinate_transformation_mode", default))
+    dims, axes = output_dims(builder, node)
+    mode = str(node.attributes.get("mode", "nearest"))
+    near = {"nearest": 1, "cubic": 4}.get(mode, 2)
+    how = str(node.attributes.get("nearest_mode", "floor" if node.kind == "Upsample" else "round_prefer_floor"))
+    reached, taps = [], []
+    for axis, (size, wanted) in enumerate(zip(shape, output, strict=True)):
+        if size == wanted:
+            reached.append(axes[axis])
+            continue
+        # The place in the source is (slope * x + offset) / divisor, rounded down, and as many further ones as are near.
+        scale = scales[axis]
+        slope, offset, divisor = 2 * scale.denominator, scale.denominator - scale.numerator, 2 * scale.numerator
+        if where == "align_corners" and wanted > 1:
+            slope, offset, divisor = 2 * (size - 1), 0, 2 * (wanted - 1)
+        elif where == "asymmetric":
+            offset = 0
+        elif wanted == 1 and where in {"align_corners", "pytorch_half_pixel"}:
+            slope, offset = 0, 0
+        elif where not in {"half_pixel", "pytorch_half_pixel"}:
+            return False
+        if mode == "nearest":
+            offset += {"floor": 0, "ceil": divisor - 1, "round_prefer_floor": divisor // 2 - 1}.get(how, divisor // 2)
+        first, last = offset // divisor, (slope * (wanted - 1) + offset) // divisor
+        # What lies beyond the border is the place at the border: as many more places as reach it are read.
+        before = 1 if near == 4 else max(0, last - size + 1) if near == 1 else 0
+        tap = dims.add("w", near if near > 1 else 1 + before + max(0, -first))
+        taps.append(tap)
+        terms = (*((d, slope) for d, _ in axes[axis].terms), *((d, divisor) for d, _ in tap.terms))
+        reached.append(Index(terms, offset - before * divisor, divisor))
+    builder.add(node, dims, builder.reads(node.inputs[0], reached), axes, whole=taps, padded=True)
+    return True
+
+
+def scales_of(
+    node: Node, shape: Shape, output: Shape, values: Mapping[str, NDArray[np.generic]]
+) -> tuple[Fraction, ...]:
+    """Return how many places of the output lie on one of the source, along every axis."""
+    number = 1 if node.kind == "Upsample" else 2
+    found = values.get(node.inputs[number]) if len(node.inputs) > number else None
+    given = node.attributes.get("scales") or (() if found is None else found.ravel().tolist())
+    axes = [int(axis) % len(shape) for axis in node.attributes.get("axes") or range(len(shape))]
+    scales = [Fraction(wanted, size) for wanted, size in zip(output, shape, strict=True)]
+    policy = str(node.attributes.get("keep_aspect_ratio_policy", "stretch"))
+    if given:
+        for axis, scale in zip(axes, given, strict=True):
+            scales[axis] = Fraction(float(scale))
+    elif policy != "stretch":  # of the sizes asked for, one is met, and the others are rounded
+        asked = values[node.inputs[3]].ravel().tolist()
+        each = [Fraction(int(size), shape[axis]) for axis, size in zip(axes, asked, strict=True)]
+        for axis in axes:
+            scales[axis] = min(each) if policy == "not_larger" else max(each)
+    return tuple(scales)
+
+
 LOOKUPS: Final[dict[str, Callable[[Builder, Node], bool]]] = {
     "Gather": gather,
     **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), taken),
+    **dict.fromkeys(("Resize", "Upsample"), resize),
     **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), put),
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from shorthaul.tensor.networks.model import Access, Index, Permute, Regroup
 from shorthaul.tensor.networks.translation.builder import Builder, Dims, margins, output_dims
@@ -331,6 +332,41 @@ def rows(builder: Builder, node: Node) -> bool:
     return True
 
 
+def spectrum(builder: Builder, node: Node) -> bool:
+    """Fourier transforms of whole rows, or of the frames of a signal."""
+    shape, output = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
+    axis = 2 if node.kind == "STFT" else dft_axis(node, builder.graph.values, len(shape))
+    numbers = [builder.graph.values.get(name) for name in node.inputs]
+    dims, axes = output_dims(builder, node)
+    parts = dims.add("r", shape[-1])
+    if node.kind == "STFT":
+        window, length = (*numbers, None, None)[2:4], node.inputs[2] if len(node.inputs) > 2 else ""
+        sizes = {int(window[1])} if window[1] is not None else set[int]()
+        sizes |= {builder.shape(length)[0]} if length else set()
+        if len(shape) != 3 or numbers[1] is None or len(sizes) != 1:
+            return False
+        (size,), step = sizes, int(numbers[1])
+        tap = dims.add("w", size)
+        frame = Index((*((dim, step) for dim, _ in axes[1].terms), *tap.terms))
+        reads = builder.reads(node.inputs[0], [axes[0], frame, parts]) + builder.reads(length, [tap] * bool(length))
+    else:
+        size, tap = shape[axis], dims.add("w", shape[axis])
+        index = [*axes[:-1], parts]
+        index[axis] = tap
+        reads = builder.reads(node.inputs[0], index)
+    rows = math.prod(output) / (output[axis] * output[-1])
+    work = 5.0 * rows * size * math.log2(max(size, 2)) / math.prod(dims.sizes)
+    builder.add(node, dims, reads, axes, work=work, whole=[axes[axis], axes[-1], parts, tap], padded=True)
+    return True
+
+
+def dft_axis(node: Node, values: Mapping[str, NDArray[Any]], rank: int) -> int:
+    """Return the axis that a transform is along; raises KeyError where an input tells it that is not known."""
+    named = len(node.inputs) > 2 and node.inputs[2]
+    axis = int(values[node.inputs[2]]) if named else int(node.attributes.get("axis", -2))
+    return axis % rank
+
+
 def group_normalisation(builder: Builder, node: Node) -> bool:
     """Normalisation of groups of channels."""
     shape = builder.shape(node.inputs[0])
@@ -359,58 +395,6 @@ def local_response(builder: Builder, node: Node) -> bool:
     around = Index((*axes[1].terms, *tap.terms), -((size - 1) // 2))
     builder.add(node, dims, builder.reads(node.inputs[0], [axes[0], around, *axes[2:]]), axes, whole=[tap], padded=True)
     return True
-
-
-def resize(builder: Builder, node: Node) -> bool:
-    """Interpolation: each place from its neighbours in the source."""
-    shape, output = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
-    if len(shape) != len(output):
-        return False
-    if node.attributes.get("antialias", 0) or node.attributes.get("axes"):
-        return False
-    default = "asymmetric" if node.kind == "Upsample" else "half_pixel"
-    where = str(node.attributes.get("coordinate_transformation_mode", default))
-    dims, axes = output_dims(builder, node)
-    mode = str(node.attributes.get("mode", "nearest"))
-    near = {"nearest": 1, "cubic": 4}.get(mode, 2)
-    how = str(node.attributes.get("nearest_mode", "floor" if node.kind == "Upsample" else "round_prefer_floor"))
-    reached, taps = [], []
-    for axis, (size, wanted) in enumerate(zip(shape, output, strict=True)):
-        if size == wanted:
-            reached.append(axes[axis])
-            continue
-        # The place in the source is (slope * x + offset) / divisor, rounded down, and as many further ones as are near.
-        scale = _scale(builder, node, axis, size, wanted)
-        slope, offset, divisor = 2 * scale.denominator, scale.denominator - scale.numerator, 2 * scale.numerator
-        if where == "align_corners" and wanted > 1:
-            slope, offset, divisor = 2 * (size - 1), 0, 2 * (wanted - 1)
-        elif where == "asymmetric":
-            offset = 0
-        elif wanted == 1 and where in {"align_corners", "pytorch_half_pixel"}:
-            slope, offset = 0, 0
-        elif where not in {"half_pixel", "pytorch_half_pixel"}:
-            return False
-        if mode == "nearest":
-            offset += {"floor": 0, "ceil": divisor - 1, "round_prefer_floor": divisor // 2 - 1}.get(how, divisor // 2)
-        first, last = offset // divisor, (slope * (wanted - 1) + offset) // divisor
-        # What lies beyond the border is the place at the border: as many more places as reach it are read.
-        before = 1 if near == 4 else max(0, last - size + 1) if near == 1 else 0
-        tap = dims.add("w", near if near > 1 else 1 + before + max(0, -first))
-        taps.append(tap)
-        terms = (*((d, slope) for d, _ in axes[axis].terms), *((d, divisor) for d, _ in tap.terms))
-        reached.append(Index(terms, offset - before * divisor, divisor))
-    builder.add(node, dims, builder.reads(node.inputs[0], reached), axes, whole=taps, padded=True)
-    return True
-
-
-def _scale(builder: Builder, node: Node, axis: int, size: int, wanted: int) -> Fraction:
-    """Return how many places of the output lie on one of the source."""
-    given = node.attributes.get("scales")
-    if given is None:
-        number = 1 if node.kind == "Upsample" else 2
-        found = builder.graph.values.get(node.inputs[number]) if len(node.inputs) > number else None
-        given = None if found is None or not found.size else found.ravel().tolist()
-    return Fraction(wanted, size) if given is None else Fraction(float(given[axis]))
 
 
 def pad(builder: Builder, node: Node) -> bool:
@@ -490,9 +474,9 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     "SimplifiedLayerNormalization": rows,
     "GroupNormalization": group_normalisation,
     "LRN": local_response,
-    **dict.fromkeys(("Resize", "Upsample"), resize),
     "Pad": pad,
     **LOOKUPS,
+    **dict.fromkeys(("DFT", "STFT"), spectrum),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent),
     **dict.fromkeys(("MoE", "QMoE"), experts),
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), turned),
