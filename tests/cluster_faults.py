@@ -29,6 +29,7 @@ COMMANDS = (
     ("tensor", "plan", "transformer-block", "--restarts", "6", "--effort", "6"),
     ("tensor", "sweep", "example-5", "--points", "6", "--effort", "6"),
     ("dataflow", "bound", "multicamera", "--effort", "3"),
+    ("dataflow", "buffers", "multicamera", "--serial", "--effort", "6"),
     ("dataflow", "plan", "sobel", "--generations", "60", "--restarts", "5", "--polish-effort", "1"),
     ("dataflow", "sweep", "sobel", "--generations", "40", "--seeds", "2"),
     ("spatial", "plan", "yule:n=3000", "--restarts", "5", "--refine", "4"),

@@ -27,6 +27,7 @@ CALLS: dict[str, Callable[..., Result[Any]]] = {
     "affine plan": lambda **how: shorthaul.affine.plan("matvec", size="M=9,N=9,S=9", evaluations=3, **how),
     "affine sweep": lambda **how: shorthaul.affine.sweep("matvec", size="M=90,N=90", points=3, **how),
     "dataflow bound": lambda **how: shorthaul.dataflow.bound("fig7", effort=0.5, **how),
+    "dataflow buffers": lambda **how: shorthaul.dataflow.buffers("sobel", serial=True, effort=0.01, **how),
     "dataflow plan": lambda **how: shorthaul.dataflow.plan("sobel", restarts=3, **FRONT, **how),
     "dataflow sweep": lambda **how: shorthaul.dataflow.sweep("fig7", generations=2, population=6, offspring=3, **how),
     "spatial plan": lambda **how: shorthaul.spatial.plan("yule:n=300", restarts=3, refine=0.05, **how),

@@ -171,7 +171,7 @@ def throughput(workload: Input, options: ThroughputOptions, output: Output) -> N
 
 
 @verb(app, "buffers")
-def buffers(workload: Input, options: BuffersOptions, search: SearchFlags, output: Output) -> None:
+def buffers(workload: Input, options: BuffersOptions, search: TaskSearchFlags, output: Output) -> None:
     """Find the least storage in all buffers for every period that it allows, and the capacity of each."""
     from shorthaul.cli.output import finish
     from shorthaul.dataflow.formats.schedules import save_storage

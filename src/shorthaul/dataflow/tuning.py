@@ -244,3 +244,5 @@ MOST_SUMS = 256
 
 #: Effort of the search for a front of storage against throughput where nothing limits it.
 STORAGE_EFFORT = 30.0
+#: The share of that search, and its effort at most, before it goes on in ranges of periods; their number.
+STORAGE_FIRST_SHARE, STORAGE_FIRST_EFFORT, STORAGE_RANGES = 0.25, 1.0, 4

@@ -15,11 +15,14 @@ from tests.reference.dataflow_self_timed import self_timed_period
 from shorthaul import dataflow
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.check.periodic import check_storage
 from shorthaul.dataflow.graphs.multirate import repetition_vector
-from shorthaul.dataflow.graphs.storage import StorageFront, buffers_of, merged
+from shorthaul.dataflow.graphs.periodic import least_period
+from shorthaul.dataflow.graphs.storage import StorageFront, buffers_of, merged, period_of
 from shorthaul.dataflow.graphs.timing import timed
 from shorthaul.dataflow.model import SdfActor, SdfChannel, SdfGraph, phases
+from shorthaul.dataflow.verbs.analysing import storage_front
 from shorthaul.graphs.csr import component_of
 
 
@@ -158,3 +161,32 @@ def test_what_has_no_front_is_refused() -> None:
         dataflow.buffers(chain(channels=chain().channels[:5]))
     with pytest.raises(NoPlanError, match="size of"):
         dataflow.buffers(chain(), effort=1e-6)
+
+
+def in_ranges(seeds: range, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Compare fronts found in ranges of periods with those found at once; return how many points ranges found."""
+    beyond = 0
+    for seed in seeds:
+        graph = small_graph(seed)
+        if graph is None:
+            continue
+        rooms = buffers_of(graph, {c.id: (c.id,) for c in graph.channels if ":" not in c.id})
+        whole = [(point.size, point.period) for point in StorageFront(graph, rooms, Search()).points()]
+        least = period_of(least_period(graph, Search())[0])
+        for effort in (1e-4, 3e-3):
+            monkeypatch.setattr(tuning, "STORAGE_FIRST_EFFORT", effort)
+            first = [*StorageFront(graph, rooms, Search(effort=effort)).points()]
+            found = storage_front(graph, rooms, least, Search(effort=30))
+            assert found.is_whole
+            assert [(point.size, point.period) for point in found.points] == whole, seed
+            beyond += len(whole) - len(first) if first else 0
+    return beyond
+
+
+def test_ranges_of_periods_have_the_points_of_the_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_ranges(range(20), monkeypatch) > 5
+
+
+@pytest.mark.slow
+def test_ranges_of_periods_have_the_points_of_many_fronts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_ranges(range(3000, 3400), monkeypatch) > 100

@@ -129,17 +129,27 @@ def _least(channel: SdfChannel) -> int:
     return written[0] + read[0] - step + channel.tokens % step
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Periods below one, until one is at most another, or all; with demands that are known."""
+
+    below: Fraction | None = None
+    until: Fraction | None = None
+    demands: tuple[Demand, ...] = ()
+
+
 class StorageFront:
     """The search for the Pareto front of total size against period, or for the least size of one period.
 
     ``least_size`` is proven: no smaller distribution than that is faster than the points found. Once the search
-    ``is_whole`` none is at all.
+    ``is_whole`` none is at all, down to the end of its ``periods``.
     """
 
     def __init__(
-        self, graph: SdfGraph, buffers: Sequence[SharedBuffer], search: Search, deadline: Fraction | None = None
-    ) -> None:
-        self.demands: list[Demand] = []
+        self, graph: SdfGraph, buffers: Sequence[SharedBuffer], search: Search, deadline: Fraction | None = None,
+        periods: Range = Range(),
+    ) -> None:  # fmt: skip
+        self.demands = [*periods.demands]
         self.is_whole = False
         self.least_size = 0
         self._graph, self._search, self._deadline = graph, search, deadline
@@ -147,7 +157,7 @@ class StorageFront:
         self._place = {buffer.id: place for place, buffer in enumerate(buffers)}
         self._of_room = {f"{c.id}{ROOM}": buffer.id for buffer in buffers for c in buffer.channels}
         self._analysis = Analysis(graph)
-        self._best: Fraction | None = None  # the least period so far
+        self._best, self._until = periods.below, periods.until  # the least period so far, and the one that is enough
 
     def points(self) -> Iterator[Distribution]:
         """Yield the points of the front by rising size; with a deadline, the first that keeps it.
@@ -162,6 +172,9 @@ class StorageFront:
             self.least_size, state = heapq.heappop(queue)
             if found is not None and self.least_size > found.size:
                 yield found
+                if self._until is not None and found.period <= self._until:
+                    self.is_whole = True
+                    return
                 found = None
             unmet = self._unmet(state)
             least = self._size(state) + self._still(state, unmet)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Unpack
 
 from shorthaul.core.amounts import Bound, Cost
@@ -13,13 +16,24 @@ from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.check.periodic import check_schedule, check_storage
 from shorthaul.dataflow.formats.documents import RESULT_KIND
 from shorthaul.dataflow.formats.schedules import storage_table
 from shorthaul.dataflow.graphs.periodic import CriticalCycle, least_period, shown
-from shorthaul.dataflow.graphs.storage import Distribution, StorageFront, buffers_of, merged
+from shorthaul.dataflow.graphs.storage import (
+    Demand,
+    Distribution,
+    Range,
+    SharedBuffer,
+    StorageFront,
+    buffers_of,
+    merged,
+    period_of,
+)
 from shorthaul.dataflow.graphs.timing import bounded, timed
 from shorthaul.dataflow.loading import naming
 from shorthaul.dataflow.model import SdfGraph
@@ -79,7 +93,7 @@ def throughput(
     )
 
 
-@verb(BuffersOptions, GRAPHS, STORAGE_PLANS)
+@verb(BuffersOptions, GRAPHS, STORAGE_PLANS, searching=TaskSearchOptions)
 def buffers(
     workload: Graph,
     **keywords: Unpack[BuffersKeywords],
@@ -115,12 +129,14 @@ def buffers(
     with naming(source.name or None):
         kept, members = merged(graph) if options.shared else (graph, {c.id: (c.id,) for c in graph.channels})
         analysed = timed(kept, options.core_type, serial=options.serial)
-        _refuse_endless(least_period(analysed, search)[0], options.deadline, is_serial=options.serial)
+        cycle = least_period(analysed, search)[0]
+        _refuse_endless(cycle, options.deadline, is_serial=options.serial)
     deadline = None if options.deadline is None else Fraction(options.deadline)
     part = search.part(1.0, unlimited=tuning.STORAGE_EFFORT)
-    front = StorageFront(analysed, buffers_of(kept, members, in_bytes=options.unit == "bytes"), part, deadline)
+    rooms = buffers_of(kept, members, in_bytes=options.unit == "bytes")
     with search, naming(source.name or None):
-        points = [*front.points()]
+        front = storage_front(analysed, rooms, period_of(cycle), part, deadline)
+    points = front.points
     if not points:
         raise NoPlanError(
             f"no capacities were found in time; they have a size of {front.least_size} {options.unit} or more"
@@ -150,6 +166,60 @@ def buffers(
         },
         figures=storage_figures(analysed, plan),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Points by rising size, the demands that prove them, and how far they are proven as of :class:`StorageFront`."""
+
+    points: tuple[Distribution, ...]
+    demands: tuple[Demand, ...]
+    is_whole: bool
+    least_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    graph: SdfGraph
+    buffers: tuple[SharedBuffer, ...]
+    deadline: Fraction | None
+    periods: Range = Range()
+
+
+def _searched(task: _Task, search: Search) -> Front:
+    front = StorageFront(task.graph, task.buffers, search, task.deadline, task.periods)
+    points = tuple(front.points())
+    return Front(points, tuple(front.demands[len(task.periods.demands) :]), front.is_whole, front.least_size)
+
+
+def storage_front(
+    graph: SdfGraph, buffers: Sequence[SharedBuffer], least: Fraction, search: Search, deadline: Fraction | None = None
+) -> Front:
+    """Return the front, or with a deadline the first point that keeps it; ``least`` is the period with all the room.
+
+    What takes long is done in tasks: of the periods that are left, one stretch each. Every one gives points of the
+    front, so that there are some of all periods where it cannot be found as a whole.
+    """
+    task = _Task(graph, tuple(buffers), deadline)
+    if deadline is not None:
+        return _searched(task, search)
+    first = _searched(task, search.part(tuning.STORAGE_FIRST_SHARE).within(tuning.STORAGE_FIRST_EFFORT))
+    if first.is_whole or search.expired():
+        return first
+    ends: list[Fraction | None] = [None]
+    if first.points:
+        slow, count = first.points[-1].period, tuning.STORAGE_RANGES
+        ends = [slow + (least - slow) * number / count for number in range(count)]
+    tasks = [replace(task, periods=Range(*pair, first.demands)) for pair in pairwise([*ends, None])]
+    found = dict(run_tasks(_searched, tasks, search=search))
+    ranges = [found.get(number, replace(first, points=(), demands=())) for number in range(len(tasks))]
+    points = list[Distribution]()
+    for point in sorted((p for part in (first, *ranges) for p in part.points), key=lambda p: (p.size, p.period)):
+        if not points or point.period < points[-1].period:
+            points.append(point)
+    demands = tuple(demand for part in (first, *ranges) for demand in part.demands)
+    left = [part.least_size for part in ranges if not part.is_whole]
+    return Front(tuple(points), demands, not left, min(left, default=ranges[-1].least_size))
 
 
 def _storage_point(point: Distribution) -> StoragePoint:

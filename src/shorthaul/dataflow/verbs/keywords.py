@@ -49,6 +49,8 @@ class BuffersKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     memory_limit: str | None
+    workers: int | None
+    cluster: str | None
     search: Search | None
     options: BuffersOptions | None
 
