@@ -347,6 +347,37 @@ def test_sizes_under_either_name() -> None:
         read_dot("digraph { a [size=0]; a -> b }")
 
 
+def test_defaults_and_real_numbers_of_graphml() -> None:
+    keys = (
+        '<key id="w" for="node" attr.name="weight" attr.type="double"><default>2</default></key>'
+        '<key id="i" for="node" attr.name="input" attr.type="string"/>'
+    )
+    text = (
+        f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{keys}<graph edgedefault="directed"><node id="a"/>'
+        '<node id="c"><data key="i">False</data></node><node id="b"><data key="w">5.0</data></node>'
+        '<edge source="a" target="b"/><edge source="c" target="b"/></graph></graphml>'
+    )
+    cdag = load_cdag("a.graphml", text.encode())
+    assert dict(zip(cdag.ids, cdag.weights.tolist(), strict=True)) == {"a": 2, "c": 2, "b": 5}
+    assert [cdag.ids[node] for node in cdag.constants()] == ["c"]
+    assert read_dot("digraph { a [weight=3.0]; a -> b }").weights.tolist() == [3, 1]
+    for old, new, message in (("5.0", "5.5", "positive integer"), ("False", "no", "is no truth value")):
+        with pytest.raises(InputError, match=message):
+            load_cdag("a.graphml", text.replace(old, new).encode())
+
+
+@pytest.mark.parametrize("weight", [2**46 + 1, 2**63])
+def test_sizes_that_are_too_large_say_how_large_they_may_be(weight: int) -> None:
+    document = {"nodes": [{"id": 0, "weight": weight}, {"id": 1, "weight": 1}], "edges": [[0, 1]]}
+    for read in (
+        lambda: cdag_from_document({"kind": "shorthaul/cdag", "version": 1, **document}),
+        lambda: read_dot(f"digraph {{ a [weight={weight}]; a -> b }}"),
+    ):
+        with pytest.raises(InputError) as error:
+            read()
+        assert error.value.allowed == f"integers from 1 to {2**46}"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -168,3 +168,11 @@ def test_the_command_writes_plans_of_others(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert not tmp_path.joinpath("bad.c").exists()
     assert "violation" in done.stdout + done.stderr
+
+
+def test_numbers_and_texts_that_look_alike_stay_apart() -> None:
+    cdag = build([1, 2, 1], [0, 1], [2, 2], ids=[7, "7", "x"])
+    rows = list(csv.DictReader(io.StringIO(code(cdag, budget=4, format="csv").extra["code"])))
+    assert {row["node"]: row["size"] for row in rows} == {"7": "1", '"7"': "2", '"x"': "1"}
+    again = read_dot(code(cdag, budget=4, format="dot").extra["code"])
+    assert (again.n, again.edges, sorted(again.weights.tolist())) == (3, 2, [1, 1, 2])

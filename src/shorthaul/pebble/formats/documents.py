@@ -33,7 +33,7 @@ from shorthaul.pebble.formats.dot import read_dot
 from shorthaul.pebble.formats.graphs import cost_from, from_dependencies, inputs_of, read_hyperdag
 from shorthaul.pebble.formats.matrices import read_matrix_market
 from shorthaul.pebble.formats.networks import READERS, from_node_link, read_network
-from shorthaul.pebble.model import Cdag, NodeId, build
+from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, NodeId, build
 from shorthaul.pebble.plan import Move, Plan
 
 CDAG_KIND = "shorthaul/cdag"
@@ -207,9 +207,10 @@ def _list(fields: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _weight(value: Any, place: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**62:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST_TOTAL:
+        allowed = f"integers from 1 to {LARGEST_TOTAL}"
         raise InputError(
-            "must be a positive integer", place=place, value=value, allowed="integers from 1", cure="scale the sizes"
+            "must be a positive integer", place=place, value=value, allowed=allowed, cure="scale the sizes"
         )
     return value
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.formats.graphs import MOST_ENTRIES, inputs_of
-from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, build
 
 _TOKEN = re.compile(
     r'"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<name>[A-Za-z_\x80-\uffff][\w\x80-\uffff]*|-?(?:\d+(?:\.\d*)?|\.\d+)(?![\w.]))'
@@ -79,11 +79,12 @@ def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
 def _number(key: str, least: str, name: str, graph: _Graph, file: str | Path | None) -> int:
     """Return the number that an attribute gives, ``least`` where it is missing; it may not be below that."""
     size = graph.nodes[name].get(key, least)
-    if not re.fullmatch(r"\d{1,18}", size) or int(size) < int(least):
+    whole = re.fullmatch(r"(\d+)(?:\.0*)?", size)  # some tools write all numbers as real ones
+    if whole is None or not int(least) <= int(whole[1][:30]) <= LARGEST_TOTAL:
         place = f"line {graph.lines[name]}: {key} of {name}"
         what = "must be an integer from 0" if key == "compute" else "must be a positive integer"
-        raise InputError(what, file=file, place=place, value=size, allowed=f"integers from {least}")
-    return int(size)
+        raise InputError(what, file=file, place=place, value=size, allowed=f"integers from {least} to {LARGEST_TOTAL}")
+    return int(whole[1])
 
 
 def _is_input(name: str, graph: _Graph, file: str | Path | None) -> bool:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
-from shorthaul.pebble.model import BoolArray, Cdag, build
+from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag, build
 
 IntArray = npt.NDArray[np.int64]
 
@@ -134,10 +134,9 @@ def _size(size: int, line: tuple[int, str], file: str | Path | None) -> int:
 
 def cost_from(value: Any, place: str) -> int:
     """Return what computing a node costs; raises :class:`InputError` if ``value`` is no integer from 0."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
-        raise InputError(
-            "must be an integer from 0", place=place, value=value, allowed="integers from 0", cure="scale the costs"
-        )
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_TOTAL:
+        allowed = f"integers from 0 to {LARGEST_TOTAL}"
+        raise InputError("must be an integer from 0", place=place, value=value, allowed=allowed, cure="scale the costs")
     return value
 
 
@@ -154,8 +153,16 @@ def from_networkx(graph: Any) -> Cdag:
     for start, stop in graph.edges():
         dependencies[stop].append(start)
     weights, compute = _sizes(graph), _attribute(graph, "compute", 0)
-    constants = {node for node, item in graph.nodes(data=True) if not item.get("input", True)}
+    constants = {node for node, given in _attribute(graph, "input", 1).items() if not _is_input(given, node)}
     return _from_lists(dependencies, weights, compute, constants, str(graph.name))
+
+
+def _is_input(given: Any, node: Any) -> bool:
+    """Return whether an attribute says that a node is an input; raises :class:`InputError`."""
+    found = {"true": True, "false": False, "1": True, "0": False}.get(str(given).lower())
+    if found is None:
+        raise InputError("is no truth value", place=f"input of {node}", value=given, allowed="true, false")
+    return found
 
 
 def _sizes(graph: Any) -> dict[Any, Any]:
@@ -171,9 +178,15 @@ def _sizes(graph: Any) -> dict[Any, Any]:
 
 
 def _attribute(graph: Any, key: str, default: int | None) -> dict[Any, Any]:
-    """Return an attribute of all nodes; scalars of NumPy as numbers of Python."""
+    """Return an attribute of all nodes; scalars of NumPy as numbers of Python, whole real numbers as integers.
+
+    Some libraries write all numbers as real ones.
+    """
     values = {node: data.get(key, default) for node, data in graph.nodes.items()}
-    return {node: value.item() if hasattr(value, "item") else value for node, value in values.items()}
+    plain = {node: value.item() if hasattr(value, "item") else value for node, value in values.items()}
+    return {
+        node: int(value) if isinstance(value, float) and value.is_integer() else value for node, value in plain.items()
+    }
 
 
 @public
@@ -260,7 +273,8 @@ def _from_lists(
         if key not in number:
             raise InputError("names a node that does not exist", place="weights", value=key)
         if isinstance(weight, bool) or not isinstance(weight, int) or weight < 1:
-            raise InputError("must be a positive integer", place=f"weight of {key}", value=weight)
+            allowed = f"integers from 1 to {LARGEST_TOTAL}"
+            raise InputError("must be a positive integer", place=f"weight of {key}", value=weight, allowed=allowed)
         sizes[number[key]] = weight
     costs = [0] * len(number)
     for key, cost in (compute or {}).items():

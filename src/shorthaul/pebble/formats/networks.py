@@ -13,7 +13,7 @@ from shorthaul.pebble.model import Cdag
 
 #: Suffixes of files that networkx reads, and how it reads their text.
 READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
-    ".graphml": lambda nx, text: nx.read_graphml(io.BytesIO(text.encode())),
+    ".graphml": lambda nx, text: _with_defaults(nx.read_graphml(io.BytesIO(text.encode()))),
     ".gml": lambda nx, text: nx.parse_gml(text, label="label" if "label" in text else "id"),
     ".edgelist": lambda nx, text: nx.parse_edgelist(_edges(text), create_using=nx.DiGraph, data=False),
     ".edges": lambda nx, text: nx.parse_edgelist(_edges(text), create_using=nx.DiGraph, data=False),
@@ -29,6 +29,14 @@ def read_network(text: str, suffix: str, *, file: str | Path | None = None) -> C
     ('a', 'c', 'b')
     """
     return _converted(lambda nx: READERS[suffix](nx, text), file)
+
+
+def _with_defaults(graph: Any) -> Any:
+    """Return the graph, its nodes with the defaults of attributes that they do not have: networkx keeps those apart."""
+    for key, value in graph.graph.get("node_default", {}).items():
+        for data in graph.nodes.values():
+            data.setdefault(key, value)
+    return graph
 
 
 def _edges(text: str) -> list[str]:

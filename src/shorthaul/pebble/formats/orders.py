@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, replace
 
 from shorthaul.core.document import json_text
@@ -29,6 +30,18 @@ class Step:
     stored: int | None
     until: int | None
     then: str
+
+
+def _names(cdag: Cdag) -> list[str]:
+    """Return the names of all nodes as text: as JSON has them where a number and a text look alike.
+
+    >>> from shorthaul.pebble.model import build
+    >>> _names(build([1, 1], [0], [1], ids=[7, "7"])), _names(build([1, 1], [0], [1], ids=[7, "8"]))
+    (['7', '"7"'], ['7', '8'])
+    """
+    ids = [cdag.id_of(node) for node in range(cdag.n)]
+    names = [str(name) for name in ids]
+    return names if len(set(names)) == cdag.n else [json.dumps(name, ensure_ascii=False) for name in ids]
 
 
 COLUMNS = ("move", "node", "do", "size", "stored", "until", "then")
@@ -83,7 +96,9 @@ def order_json(cdag: Cdag, plan: Plan, budget: int) -> str:
 
 def order_csv(cdag: Cdag, plan: Plan) -> str:
     """Return the steps as CSV, its columns named in the first line."""
-    return csv_of(COLUMNS, ([getattr(step, name) for name in COLUMNS] for step in steps_of(cdag, plan)))
+    names = {cdag.id_of(node): name for node, name in enumerate(_names(cdag))}
+    steps = (replace(step, node=names[step.node]) for step in steps_of(cdag, plan))
+    return csv_of(COLUMNS, ([getattr(step, name) for name in COLUMNS] for step in steps))
 
 
 def order_dot(cdag: Cdag, plan: Plan) -> str:
@@ -98,7 +113,7 @@ def order_dot(cdag: Cdag, plan: Plan) -> str:
     origins = dict.fromkeys(cdag.inputs().tolist(), ", input=true")
     origins |= dict.fromkeys(cdag.constants().tolist(), ", input=false")
     size, cost = cdag.weights.tolist(), cdag.compute.tolist()
-    names = [quoted(str(cdag.id_of(node))) for node in range(cdag.n)]
+    names = [quoted(name) for name in _names(cdag)]
     lines = [f"digraph {quoted(cdag.name)} {{"]
     for node, name in enumerate(names):
         met = steps.get(cdag.id_of(node), [])
