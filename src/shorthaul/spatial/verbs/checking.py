@@ -69,6 +69,7 @@ def check(
 
     Examples
     --------
+    >>> from shorthaul.spatial import plan
     >>> layout = plan([-1, 0, 1, 2]).plan
     >>> check([-1, 0, 1, 2], layout).cost["energy_hops"]
     3
