@@ -10,7 +10,7 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.packing_lp import Packing
-from shorthaul.pebble.bounds.part_packing import Pool
+from shorthaul.pebble.bounds.part_packing import Game, Pool
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.states.pattern_database_kernels import Patterns
 from shorthaul.pebble.states.pattern_databases import NO_PATTERNS, PartTable, assembled, table_of
@@ -41,7 +41,7 @@ class Tables(Pool):
     """
 
     def __init__(self, cdag: Cdag, budget: int, *, search: Search) -> None:
-        super().__init__(cdag, budget, False, search)
+        super().__init__(Game(cdag, budget, recompute=False, goal=None), search)
         self._largest = tuning.LARGEST_PATTERN
         self._tables: dict[frozenset[int], PartTable] = {}
         self._size = 0
@@ -67,7 +67,7 @@ class Tables(Pool):
         """
         self._search = search
         if self._size == 0:
-            self._add_windows()
+            self._add_windows((0, 1))
             self._size = tuning.FIRST_PATTERN
         packing = self._packing()
         best = packing if self._best is None or packing.total > self._best.total else self._best
