@@ -140,7 +140,11 @@ def fit(value: Any, kind: Any, place: str) -> Any:
         return _fit_mapping(value, inner[0], inner[1], place)
     if origin is tuple and isinstance(value, Sequence) and not isinstance(value, str | bytes):
         if len(inner) == 2 and inner[1] is ...:
-            fitted = tuple(fit(item, inner[0], f"{place}[{number}]") for number, item in enumerate(value))
+            plain = inner[0]
+            fitted = tuple(
+                item if type(item) is plain else fit(item, plain, f"{place}[{number}]")
+                for number, item in enumerate(value)
+            )
             return value if isinstance(value, tuple) and all(map(_same, value, fitted)) else fitted
         if len(inner) == len(value):
             return tuple(
@@ -181,8 +185,9 @@ def _fit_one(value: Any, kinds: Sequence[Any], whole: Any, place: str) -> Any:
 
 def _fit_mapping(value: Mapping[Any, Any], key: Any, item: Any, place: str) -> Mapping[Any, Any]:
     for name in value:
-        fit(name, key, f"a key of {place}")
-    fitted = {name: fit(own, item, f"{place}[{name!r}]") for name, own in value.items()}
+        if type(name) is not key:
+            fit(name, key, f"a key of {place}")
+    fitted = {name: own if type(own) is item else fit(own, item, f"{place}[{name!r}]") for name, own in value.items()}
     return value if all(fitted[name] is own for name, own in value.items()) else fitted
 
 
