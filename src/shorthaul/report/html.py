@@ -145,13 +145,13 @@ def _page() -> jinja2.Template:
 
 
 @functools.cache
-def _script_of_plotly() -> Markup:
+def _script_of_plotly() -> str:
     try:
         packed = files("shorthaul.report").joinpath("data", "plotly.min.js.gz").read_bytes()
     except OSError:
         cure = "install it again; in a checkout: make kernels"
         raise InputError("this installation lacks the script that pages draw with", cure=cure) from None
-    return Markup(gzip.decompress(packed).decode())
+    return gzip.decompress(packed).decode()
 
 
 def expect_results(documents: Sequence[Any], *, names: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,18 +124,24 @@ def preprocess(text: str, *, file: Path | None = None) -> Preprocessed:
     Raises :class:`InputError` with line and column for wrong directives and macro calls.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    state = _State()
-    state.read(_BUILT_IN, keep=False)
-    state.read("".join(f"#define {name} {value}\n" for name, value in _NUMBERS.items()), keep=False)
+    state = _State(_built_in())
     state.read(text, keep=True, folder=None if file is None else file.parent)
     return state.finish(text.count("\n") + 1)
+
+
+@cache
+def _built_in() -> Mapping[str, Macro]:
+    """Return the macros that every file begins with, read once."""
+    state = _State({})
+    state.read(_BUILT_IN + "".join(f"#define {name} {value}\n" for name, value in _NUMBERS.items()), keep=False)
+    return state.macros
 
 
 class _State:
     """Macros seen so far, and the tokens kept."""
 
-    def __init__(self) -> None:
-        self.macros: dict[str, Macro] = {}
+    def __init__(self, macros: Mapping[str, Macro]) -> None:
+        self.macros = dict(macros)
         self.kept: list[Token] = []
         self.bounds: set[str] = set()
         self.seen: set[Path] = set()
