@@ -80,14 +80,28 @@ class Cells:
                 rows = [row if other == at else (*row[:loop], 0, *row[loop + 1 :]) for other, row in enumerate(rows)]
         return tuple(rows)
 
+    @cached_property
+    def _terms(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """The loops that are left in every subscript, with their factors."""
+        return tuple(tuple((at, abs(factor)) for at, factor in enumerate(row) if factor) for row in self._apart)
+
+    @cached_property
+    def _is_product(self) -> bool:
+        """True if there are as many cells as values of the loops that are left: no subscript has two of them."""
+        return not any(self.spread) and all(
+            len(row) < 2 and all(factor == 1 for _, factor in row) for row in self._terms
+        )
+
     def count(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray | int:
         """Return F: the most cells held in a box of these edges."""
         if self.own:
             within = zip(edges, self.own, strict=True)
             edges = [np.minimum(np.asarray(edge), most) for edge, most in within]
+        if self._is_product and self.band is None:
+            return prod(edges[at] for row in self._terms for at, _ in row)
         sides = [
-            sum((abs(factor) * (edges[at] - 1) for at, factor in enumerate(row) if factor), 1 + spread)
-            for row, spread in zip(self._apart, self.spread, strict=True)
+            sum((factor * (edges[at] - 1) for at, factor in row), 1 + spread)
+            for row, spread in zip(self._terms, self.spread, strict=True)
         ]
         total: FloatArray | int = prod(sides)
         if self.band is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -185,8 +186,10 @@ class BoxSearch:
         for number, (level, edges) in enumerate(zip(self.levels, self._edges(boxes), strict=True)):
             outer = () if number else self.outer
             room = 1.0 + sum(item.count(edges) for item in self.cells)
-            share = (1 + self.slack.rows * self._short(edges)) / (1 + self.slack.strips * self._has_strips(edges))
-            loads = (visits * self._visited(within, edges, outer)[0] - first) * share
+            loads = visits * self._visited(within, edges, outer)[0] - first
+            if self.slack != NO_SLACK:
+                share = (1 + self.slack.rows * self._short(edges)) / (1 + self.slack.strips * self._has_strips(edges))
+                loads *= share
             total = np.where(room <= level.capacity, total + level.weight * loads, np.inf)
             for at in (*outer, *self.tiled):
                 visits = visits * np.ceil(within[at] / edges[at])
@@ -214,7 +217,7 @@ class BoxSearch:
         """
         count = len(edges[0])
         turns = {at: np.ceil(within[at] / edges[at]) for at in (*outer, *self.tiled)}
-        outside = np.prod([turns[at] for at in outer], axis=0) if outer else np.ones(count)
+        outside = np.ones(count) * prod(turns[at] for at in outer)
         paid = self._paid(within, edges)
         best: dict[frozenset[int], tuple[FloatArray, IntArray]] = {
             frozenset(): (np.zeros(count), np.zeros(0, np.int64))
@@ -222,9 +225,7 @@ class BoxSearch:
         for size in range(1, len(self.tiled) + 1):
             for members in combinations(self.tiled, size):
                 inside = frozenset(members)
-                others = outside * np.prod(
-                    [turns[at] for at in self.tiled if at not in inside] or [np.ones(count)], axis=0
-                )
+                others = outside * prod(turns[at] for at in self.tiled if at not in inside)
                 options = [
                     best[inside - {at}][0]
                     + others
