@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.samples import ALL
+
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a command, before NumPy is imported
 settings.register_profile("any machine", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -19,7 +21,7 @@ gc.disable()  # nothing is garbage while modules are imported
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep one case of each costly test, drawn by their names, unless all are asked for."""
-    if os.environ.get("SHORTHAUL_THOROUGH") or os.environ.get("SHORTHAUL_CASES") == "all":
+    if ALL:
         return
     cases = defaultdict(list)
     for item in items:
@@ -33,7 +35,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Keep what importing has made out of every later collection of garbage, and collect seldom: a tenth of the time."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)
     gc.enable()

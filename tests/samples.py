@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+#: True if all cases of costly tests are tried, and searches of commands in the documentation get what pages say.
+ALL = bool(os.environ.get("SHORTHAUL_THOROUGH")) or os.environ.get("SHORTHAUL_CASES") == "all"
 #: The default run takes the first case of so many.
 SHARE = 1 if os.environ.get("SHORTHAUL_THOROUGH") else 8
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from shorthaul.cli.app import command
 from tests.commands import shorthaul
+from tests.samples import ALL
 
 ROOT = Path(__file__).parents[1]
 TASKS = sorted(path for path in ROOT.joinpath("docs", "tasks").glob("*.md") if path.stem != "index")
@@ -23,6 +25,8 @@ NOTEBOOKS = sorted(ROOT.joinpath("docs", "notebook").glob("*.md"))
 HEADINGS = ["Problem", "Model", "Call", "Answer", "Method", "Limits"]
 PLACE = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
 ENGINES = {"tensor", "pebble", "affine", "dataflow", "spatial"}
+#: What a search whose answer no page shows is given at most by default.
+EFFORT = 0.3
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -35,6 +39,19 @@ def with_files(page: Path, folder: Path) -> None:
         folder.joinpath("examples").symlink_to(ROOT / "examples")
     for name, text in re.findall(r'^```\w+ title="([^"/]+)"\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE):
         folder.joinpath(name).write_text(text)
+
+
+def with_less_effort(words: list[str]) -> list[str]:
+    """Return a command that searches less than it says, unless all is asked for: the same code, options and files."""
+    if ALL or words[0] not in ENGINES or len(words) < 2:
+        return words
+    verb = command(words[0]).commands[words[1]]
+    if all("--effort" not in option.opts for option in verb.params):
+        return words
+    if "--effort" in words:
+        at = words.index("--effort") + 1
+        return [*words[:at], str(min(float(words[at]), EFFORT)), *words[at + 1 :]]
+    return [*words, "--effort", str(EFFORT)]
 
 
 def run_python(page: Path) -> None:
@@ -52,8 +69,9 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             line, *answer = part.splitlines()
             if line.startswith("shorthaul"):
-                command, _, comment = line.partition("  # exit ")
-                done = shorthaul(*shlex.split(command)[1:], cwd=tmp_path)
+                shown, _, comment = line.partition("  # exit ")
+                words = shlex.split(shown)[1:]
+                done = shorthaul(*(words if answer else with_less_effort(words)), cwd=tmp_path)
                 assert done.returncode == int(comment or 0), f"{line}\n{done.stderr}"
                 if answer:  # a page may leave the answer out, but not show another one
                     printed = [row.split() for row in done.stdout.splitlines() if not row.startswith("time")]

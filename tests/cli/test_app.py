@@ -134,17 +134,19 @@ def test_a_terminal_without_the_signs_of_a_table_gets_their_numbers() -> None:
     assert "tr\\xe9e.nwk: no such file" in refused.stderr
 
 
-@pytest.mark.parametrize("given", [None, "2"])
-def test_linear_algebra_takes_one_thread_if_nothing_else_is_asked_for(given: str | None) -> None:
-    script = """if True:
+@pytest.mark.parametrize(
+    ("given", "command"), [(None, ["pebble", "bound", "fft:n=8,word=1", "--budget", "8"]), ("2", ["spatial", "cases"])]
+)
+def test_linear_algebra_takes_one_thread_if_nothing_else_is_asked_for(given: str | None, command: list[str]) -> None:
+    script = f"""if True:
         import os, sys
         from shorthaul.cli.main import main
-        sys.argv[1:] = ["pebble", "bound", "fft:n=8,word=1", "--budget", "8"]
+        sys.argv[1:] = {command}
         try:
             main()
         finally:
             from threadpoolctl import threadpool_info
-            kept = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+            kept = {{pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}}
             print(os.environ["OPENBLAS_NUM_THREADS"], *kept, file=sys.stderr)
     """
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -95,12 +96,17 @@ def _mutate_at(root: Any, random: Random) -> None:
         holder[key] = copy.deepcopy(random.choice(VALUES))
 
 
+@functools.lru_cache(32)
+def _arrays(data: bytes) -> Mapping[str, Any]:
+    with np.load(io.BytesIO(data)) as archive:
+        return {name: archive[name] for name in archive}
+
+
 def mutate_archive(data: bytes, random: Random) -> bytes:
     """Change type, shape and values of arrays of an ``.npz`` file, or drop and rename them; now and then its bytes."""
     if random.random() < 0.3:
         return mutate_bytes(data, random)
-    with np.load(io.BytesIO(data)) as archive:
-        arrays = {name: archive[name] for name in archive}
+    arrays = dict(_arrays(data))
     name = random.choice(list(arrays))
     kind = random.randrange(8)
     if kind == 0:

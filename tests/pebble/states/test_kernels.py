@@ -184,9 +184,9 @@ def between_moments(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 def crossings(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    cdag = stencil(n=12, t=8, word=1) if rng.integers(2) else fft(n=32, word=1)
+    cdag = stencil(n=9, t=6, word=1) if rng.integers(2) else fft(n=16, word=1)
     with form_of(kernels):
-        found = crossing.excess(cdag, cdag.least_budget() + int(rng.integers(0, 5)), search=Search(effort=0.008))
+        found = crossing.excess(cdag, cdag.least_budget() + int(rng.integers(0, 5)), search=Search(effort=0.004))
         return found.excess, [(piece.nodes, share) for piece, share in found.pieces]
 
 
