@@ -146,6 +146,10 @@ def test_what_a_search_proved_is_taken_as_it_is(tmp_path: Path) -> None:
     path.write_text(json.dumps(result.document()))
     remarks = engine.check(generators.perfect_binary(15), bound=str(path)).check.remarks
     assert "no certificate" in remarks[-1]
+    path.write_text(json.dumps({**result.document(), "bound": {**result.bound.document(), "value": 17}}))
+    found = engine.check(generators.perfect_binary(15), result.plan, bound=str(path)).check.violations
+    assert "layout takes less" in found[0].message
+    assert engine.check(generators.perfect_binary(15), bound=str(path)).check.ok
 
 
 @pytest.mark.parametrize(("per_processor", "kind"), [(3, "cuts"), (1, "stars")])

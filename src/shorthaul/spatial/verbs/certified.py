@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shorthaul.core.check import CheckReport
+from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import load_bound
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.check.certificate import Room, verify
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree
 
 
-def certified(path: str, kind: str, tree: Tree, machine: tuple[Fabric, Load] | None) -> CheckReport:
+def certified(
+    path: str, kind: str, tree: Tree, machine: tuple[Fabric, Load] | None, known: tuple[float, Grid | int] | None
+) -> CheckReport:
     """Return what is wrong with the bound in the result document at ``path``, and in ``remarks`` what was verified.
 
-    ``machine`` is the one that the check is for, and what the tree puts on it. Raises :class:`InputError` if there is
+    ``machine`` is the one that the check is for, and what the tree puts on it; ``known`` is the energy of a layout, and
+    its grid, or how many vertices are on a processor. Raises :class:`InputError` if there is
     no such document, it is of another tree or machine, or holds no certificate.
     """
     document, bound = load_bound(path, kind)
@@ -31,9 +34,17 @@ def certified(path: str, kind: str, tree: Tree, machine: tuple[Fabric, Load] | N
             where = Room(*machine, _most(bound.get("per_processor")))
             told = f"{machine[0].name}, up to {where.most:,} vertices on a processor"
         violations, remarks = verify(tree, bound, where)
+        if known is not None and known[0] < bound["value"] and _holds_for(known[1], where):
+            message = "the layout takes less than the bound"
+            violations.append(Violation("certificate", "bound.value", message, bound["value"], known[0]))
     except InputError as error:
         raise error.in_file(path) from None
     return CheckReport(tuple(violations), None, (f"the bound is on layouts on {told}", *remarks))
+
+
+def _holds_for(used: Grid | int, where: Grid | Room) -> bool:
+    """Return whether a layout on this grid, or with so many vertices on a processor, is one that the bound is on."""
+    return used <= where.most if isinstance(where, Room) and isinstance(used, int) else used == where
 
 
 def _expect_machine(document: Mapping[str, Any], *, with_machine: bool) -> None:

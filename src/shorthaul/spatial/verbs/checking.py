@@ -15,7 +15,7 @@ from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound, machine_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.layout.cost import local_messaging
-from shorthaul.spatial.model import tree_from_parents
+from shorthaul.spatial.model import Grid, tree_from_parents
 from shorthaul.spatial.options import CheckOptions, TreeOptions
 from shorthaul.spatial.plan import BoundExtra, Layout
 from shorthaul.spatial.verbs.certified import certified
@@ -86,20 +86,24 @@ def check(
     if layout is None and options.bound is None:
         raise InputError("there is nothing to check", place="LAYOUT", cure="give a layout, a bound, or both")
     is_on_machine = expect_machine(options, sizes, weights)
-    verified = CheckReport()
+    report, put = CheckReport(), None
+    if layout is not None and is_on_machine:
+        report, put = check_layout_on_machine(layout, tree, options, search, sizes, weights)
+    elif layout is not None:
+        report = check_layout(layout, tree)
     if options.bound is not None:
         machine = machine_and_load(tree, options, search, sizes, weights) if is_on_machine else None
-        verified = certified(options.bound, KIND, tree, machine)
+        known: tuple[float, Grid | int] | None = None
+        if layout is not None and report.cost is not None:
+            used = layout.grid if put is None else put.figures()["per_processor"]
+            known = report.cost["energy_hops"], used
+        verified = certified(options.bound, KIND, tree, machine, known)
+        violations = (*report.violations, *verified.violations)
+        report = replace(report, violations=violations, remarks=(*report.remarks, *verified.remarks))
     made = provenance("spatial check", options=options, source=source, search=search)
     if layout is None:
-        return Result(KIND, None if verified.ok else Status.INVALID, check=verified, provenance=made)
+        return Result(KIND, None if report.ok else Status.INVALID, check=report, provenance=made)
     extra: BoundExtra = {"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]}
-    if is_on_machine:
-        report, put = check_layout_on_machine(layout, tree, options, search, sizes, weights)
-    else:
-        report, put = check_layout(layout, tree), None
-    violations = (*report.violations, *verified.violations)
-    report = replace(report, violations=violations, remarks=(*report.remarks, *verified.remarks))
     cost = report.cost
     if not report.ok or cost is None:
         return Result(KIND, Status.INVALID, check=report, provenance=made)
