@@ -89,6 +89,42 @@ EQUAL = {
     ),
     "pointer to one": ("for (int i = 0; i < n; i++) *c += A[i][0];", "for (int i = 0; i < n; i++) c[0] += A[i][0];"),
     "pointers": ("for (int i = 0; i < n; i++) *(*(A + i) + 1) = *(c + i);", "for (int i = 0; i < n; i++) A[i][1] = c[i];"),
+    "while": (
+        "int i = 0, j; while (i < n) { j = i; while (j-- > 0) A[i][j] = c[j]; d[i] = 0; i += 1; }",
+        "for (int i = 0; i < n; i++) { for (int j = i - 1; j >= 0; j--) A[i][j] = c[j]; d[i] = 0; }",
+    ),
+    "do": (
+        "int i = 0; do { int j = n; do { A[i][j - 1] = 0; } while (--j > 0); i = i + 1; } while (i < n);",
+        "for (int i = 0; i < n; i++) for (int j = n; j > 0; j--) A[i][j - 1] = 0;",
+    ),
+    "do, once at least": (
+        "int i = 2; do c[i] = d[i]; while (i++ < n - 4);",
+        "for (int i = 2; i <= max(2, n - 4); i++) c[i] = d[i];",
+    ),
+    "two counters": (
+        "int i, j; for (i = 0, j = n - 1; i < j; i++, j--) { c[i] += d[j]; } for (i = j = 1; i < n; j += 3, i += 2) c[i] = d[j - 1];",
+        "for (int i = 0; i < n - 1 - i; i++) c[i] += d[n - 1 - i]; for (int i = 1; i < n; i += 2) c[i] = d[3 * ((i - 1) / 2)];",
+    ),
+    "counters of a body": (
+        "int k = 0; double s = 0; for (int i = n - 1; i >= 0; i--) { c[k] = d[i]; s += 1; k++; }",
+        "double s = 0; for (int i = n - 1; i >= 0; i--) { c[n - 1 - i] = d[i]; s += 1; }",
+    ),
+    "set twice": (
+        "int i, j; for (i = 0, j = 0; i < n; i++) { for (j = i; j < n; j++) A[i][j] = 0; }",
+        "for (int i = 0; i < n; i++) for (int j = i; j < n; j++) A[i][j] = 0;",
+    ),
+    "packed triangle": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) c[i * (i + 1) / 2 + j] = d[((i + 1) * i >> 1) + i];",
+        "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) A[i][j] = B[i][i];",
+    ),
+    "packed without its diagonal": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) c[j + i * (i - 1) / 2] = 0;",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) A[i - 1][j] = 0;",
+    ),
+    "packed rows that become shorter": (
+        "for (int i = 0; i < n; i++) for (int j = i; j < n; j++) c[i * n - i * (i - 1) / 2 + j - i] = d[(2 * n - i - 1) * i / 2 + n - 1];",
+        "for (int i = 0; i < n; i++) for (int j = i; j < n; j++) A[n - i][j - i] = B[n - i][n - 1 - i];",
+    ),
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.accesses import Access
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer, not_affine
+from shorthaul.affine.frontend.packed import triangles_of
 from shorthaul.core.errors import InputError
 
 Monomial = tuple[str, ...]
@@ -39,7 +40,10 @@ def subscripts_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.P
         try:  # a macro's number may still make it affine
             return {id(access): _plain(access, names) for access, names in uses}
         except InputError:
-            raise error from None
+            triangles = triangles_of(uses)
+            if triangles is None:
+                raise error from None
+            return triangles
 
 
 def _plain(access: Access, names: Names) -> tuple[isl.PwAff, ...]:

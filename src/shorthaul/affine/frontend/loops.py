@@ -11,7 +11,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import constant
-from shorthaul.affine.frontend.expressions import Names, affine, bound_set, c_text, condition, variable
+from shorthaul.affine.frontend.expressions import Names, affine, bound_set, c_text, condition, integer, variable
 from shorthaul.core.errors import InputError
 
 #: Levels of loops: reading so many takes half a second, eight times what half as many take.
@@ -58,10 +58,11 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     if node.cond is None:
         cure = "write the limit: for (i = start; i < end; i++)"
         raise InputError("the loop has no condition", place=str(names.place(node)), value=_header(node), cure=cure)
-    end = _ordered(node.cond, name, step)
+    tested = _tested(node.cond, name, first, known, params)
+    end = _ordered(tested, name, step)
     holds = condition(end, known)
     result = reached.intersect(holds)
-    if end is not node.cond and not names.assume_none(params.intersect(_passed(end, first, names))):
+    if end is not tested and not names.assume_none(params.intersect(_passed(end, first, names))):
         raise _never_ends(node, names)
     if not _is_plain(end, name, step):
         result = result.subtract(_from_failure_on(reached.subtract(holds), internal, step))
@@ -70,6 +71,20 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     value, done = iterator.scale_val(sign), iterator.sub(first).scale_val(sign)
     count = value if abs(step) == 1 else done.scale_down_val(isl.Val(abs(step))).floor()
     return Iterator(name, internal, value, count), result.coalesce()
+
+
+def _tested(end: Any, name: str, first: isl.PwAff, names: Names, params: isl.Set) -> Any:
+    """Return ``i == start || rest``, the condition of a do loop, as its rest if that holds at the start."""
+    if not (isinstance(end, c_ast.BinaryOp) and end.op == "||" and isinstance(end.left, c_ast.BinaryOp)):
+        return end
+    if end.left.op != "==" or not _is_name(end.left.left, name):
+        return end
+    if not affine(end.left.right, names).is_equal(first):
+        return end
+    holds = condition(end.right, replace(names, iterators={**names.iterators, name: first}))
+    for parameter in names.parameters:
+        params = params.intersect(variable(parameter).ge_set(integer(1)))
+    return end.right if params.is_subset(holds) else end
 
 
 def _apart(node: Any) -> Any:

@@ -11,10 +11,11 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
-from shorthaul.affine.frontend.inlining import inlined
-from shorthaul.affine.frontend.pointers import without_pointers
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
-from shorthaul.affine.frontend.structures import Structures, flattened, structures_in
+from shorthaul.affine.frontend.rewriting.counting import with_one_counter
+from shorthaul.affine.frontend.rewriting.inlining import inlined
+from shorthaul.affine.frontend.rewriting.pointers import without_pointers
+from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, structures_in
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError, unknown_name
 
@@ -86,7 +87,8 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     definition.body = inlined(definition.body, written, declarations)
     find = _region if "#pragma scop" in chosen.text else _whole
     body, constants = find(definition.body, declarations, chosen.name)
-    body = tuple(flattened(c_ast.Compound(without_pointers(body)), declarations, structures).block_items)
+    plain = c_ast.Compound(without_pointers(with_one_counter(body)))
+    body = tuple(flattened(plain, declarations, structures).block_items)
     return Region(chosen.name, body, declarations, constants, done)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pycparser import c_ast
@@ -25,7 +25,7 @@ def without_pointers(items: Sequence[Any]) -> list[Any]:
         if isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.PtrDecl) and item.init is not None:
             rest = list(items[at + 1 :])
             array, first = _place(item.init)
-            names = {item.name, *(node.name for node in _nodes([item.init]) if isinstance(node, c_ast.ID))}
+            names = {item.name, *(node.name for node in nodes([item.init]) if isinstance(node, c_ast.ID))}
             if array is not None and not names & {*_changed(rest)}:
                 return [*result, *without_pointers([_written(one, item.name, array, first) for one in rest])]
         result.append(_inside(item))
@@ -67,13 +67,13 @@ def _plus(first: Any, more: Any) -> Any:
 
 def _written(node: Any, name: str, array: Any, first: Any) -> Any:
     """Return ``node`` with elements of the array in place of those behind the pointer ``name``."""
-    if isinstance(node, c_ast.ArrayRef) and _is_name(node.name, name):
+    if isinstance(node, c_ast.ArrayRef) and is_name(node.name, name):
         inner = _written(node.subscript, name, array, first)
         return c_ast.ArrayRef(copy.deepcopy(array), _plus(copy.deepcopy(first), inner), node.coord)
-    if isinstance(node, c_ast.UnaryOp) and node.op == "*" and _is_name(node.expr, name):
+    if isinstance(node, c_ast.UnaryOp) and node.op == "*" and is_name(node.expr, name):
         zero = c_ast.Constant("int", "0", node.coord)
         return c_ast.ArrayRef(copy.deepcopy(array), _plus(copy.deepcopy(first), zero), node.coord)
-    if _is_name(node, name):
+    if is_name(node, name):
         whole = array if first is None else c_ast.BinaryOp("+", array, first, node.coord)
         return copy.deepcopy(whole)
     for place, child in node.children():
@@ -86,13 +86,14 @@ def _written(node: Any, name: str, array: Any, first: Any) -> Any:
     return node
 
 
-def _is_name(node: Any, name: str) -> bool:
+def is_name(node: Any, name: str) -> bool:
+    """True if ``node`` is the identifier ``name``."""
     return isinstance(node, c_ast.ID) and node.name == name
 
 
 def _changed(items: Sequence[Any]) -> Iterator[str]:
     """Yield the names that are declared, assigned, counted or pointed at."""
-    for node in _nodes(items):
+    for node in nodes(items):
         if isinstance(node, c_ast.Decl) and node.name:
             yield node.name
         target = node.lvalue if isinstance(node, c_ast.Assignment) else None
@@ -102,7 +103,8 @@ def _changed(items: Sequence[Any]) -> Iterator[str]:
             yield target.name
 
 
-def _nodes(items: Sequence[Any]) -> Iterator[Any]:
+def nodes(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield the nodes of syntax trees, each before those inside of it."""
     for item in items:
         yield item
-        yield from _nodes([child for _, child in item.children()])
+        yield from nodes([child for _, child in item.children()])

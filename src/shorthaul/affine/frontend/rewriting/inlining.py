@@ -10,7 +10,7 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import PURE, ROUNDED
-from shorthaul.affine.frontend.structures import rewritten
+from shorthaul.affine.frontend.rewriting.structures import rewritten
 from shorthaul.core.errors import InputError
 
 _VALUES = (c_ast.BinaryOp, c_ast.TernaryOp, c_ast.Cast, c_ast.Constant, c_ast.ID, c_ast.FuncCall, c_ast.ExprList)
