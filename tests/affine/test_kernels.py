@@ -10,6 +10,8 @@ from tests.samples import samples
 from tests.twins import Case, assert_agree
 
 from shorthaul.affine.check.loads_kernels import least_loads
+from shorthaul.affine.replay.cdag import ConcreteCdag
+from shorthaul.affine.replay.listing import listed_order
 from shorthaul.graphs.csr import from_arrays
 from shorthaul.graphs.replay import belady_loads
 
@@ -51,10 +53,66 @@ def counted(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return kernels.least_loads(order, starts, operands, capacity, weights, totals), totals
 
 
+def listed(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    order, starts, operands, _ = graph(rng, 40)
+    inputs, nodes = int(order[0]), len(starts) - 1
+    users = from_arrays(nodes, operands, np.repeat(np.arange(nodes), np.diff(starts)))
+    edges = kernels.Edges(starts, operands, users.starts, users.targets, inputs)
+    capacity, found = int(np.diff(starts).max()) + int(rng.integers(1, 6)), np.empty_like(order)
+    kernels.listed(kernels.Listing(edges), capacity, int(rng.integers(1, 50)), int(rng.integers(0, 3)), found)
+    return found
+
+
 CASES: list[tuple[str, Case]] = [
+    ("shorthaul.affine.replay.tiling_kernels", listed),
     ("shorthaul.affine.replay.tiling_kernels", tiled),
     ("shorthaul.affine.check.loads_kernels", counted),
 ]
+
+
+def obvious_list(
+    order: IntArray, starts: IntArray, operands: IntArray, capacity: int, window: int, weight: int
+) -> list[int]:
+    """List scheduling by definition: everything is looked up anew for every operation."""
+    reads = {v: set(operands[starts[v] : starts[v + 1]].tolist()) for v in order.tolist()}
+    waiting, held, found = order.tolist(), set[int](), []
+    while waiting:
+        ready = [v for v in waiting[:window] if not reads[v] & {*waiting}]
+
+        def asks(v: int, held: set[int] = held) -> int:
+            ends = sum(not any(u in reads[w] for w in waiting if w != v) for u in reads[v])
+            return weight * len(reads[v] - held) - ends
+
+        v = min(ready, key=asks)
+        found.append(v)
+        held |= reads[v]
+        while len(held) >= capacity:
+            held.remove(
+                max(
+                    held - reads[v],
+                    key=lambda u: next(at for at, w in enumerate(order) if w in waiting and u in reads[w]),
+                )
+            )
+        waiting.remove(v)
+        held = {u for u in held | {v} if any(u in reads[w] for w in waiting)}
+    return found
+
+
+def test_list_scheduling_takes_what_asks_for_least_room() -> None:
+    rng = np.random.default_rng(5)
+    for _ in samples(60):
+        order, starts, operands, _ = graph(rng, 30)
+        inputs, nodes = int(order[0]), len(starts) - 1
+        cdag = ConcreteCdag(
+            inputs, starts, operands, ("S",), (1,), np.zeros(nodes, np.int64), starts[1:, None], starts[1:]
+        )
+        capacity, window, weight = (
+            int(np.diff(starts).max()) + int(rng.integers(1, 6)),
+            int(rng.integers(1, 9)),
+            int(rng.integers(1, 3)),
+        )
+        found = listed_order(cdag, order, capacity, window, weight).tolist()
+        assert found == obvious_list(order, starts, operands, capacity, window, weight)
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)

@@ -66,6 +66,12 @@ REPLAYED_INSTANCES = 8_000_000
 LEAST_REPLAYS, MOST_REPLAYS = 8, 200
 #: Instances replayed per effort.
 REPLAYED_PER_EFFORT = 1_000_000
+#: List scheduling of plans of at most so many instances: how many operations that are left it looks at, the words that
+#: a load weighs where an operand that nothing else reads weighs one, and its effort beside that of the search.
+LARGEST_LISTED = 50_000
+LISTING_WINDOWS = (8, 32, 128, 1_000)
+LISTING_WEIGHTS = (1, 2)
+LISTING_EFFORT = 0.5
 #: What is kept back of a time limit for checking a plan, in instances per second, and for its formulas, in seconds.
 CHECKED_PER_SECOND = 200_000
 REPORT_SECONDS = 0.4

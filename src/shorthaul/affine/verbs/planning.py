@@ -180,9 +180,10 @@ def _found(replays: Replays, options: PlanOptions, flow: DataFlow) -> tuple[Prov
     tiled = [tasks.add(Tiled(derived, sizes, capacities, words, most, 1 / left), share) for left, words in lefts]
     tasks.run()
     ordered = tasks.ordered(ordering)
-    offers = [offer for offer in (ordered.best, *tasks.tiled(tiled), replays.best) if offer is not None]
-    best = min(offers, key=lambda offer: offer.value)  # of orders alike a derived one
-    return tasks.proven(proof), ordered, replays.plan_of(best.order, best.how)
+    proven = tasks.proven(proof)
+    offers = [offer for offer in (ordered.best, *tasks.tiled(tiled)) if offer is not None]
+    best = replays.improve(offers, proven.bound.value if len(capacities) == 1 else 0)
+    return proven, ordered, replays.plan_of(best.order, best.how)
 
 
 def _unlisted(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import IntArray, Plan
 from shorthaul.affine.replay.cdag import ConcreteCdag
+from shorthaul.affine.replay.listing import listed_order
 from shorthaul.affine.replay.tile_order import best_origin, tiled_order
 from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.core.search import Search
@@ -66,12 +69,16 @@ class Replays:
 
         ``known`` holds its loads into a memory, if they are known.
         """
-        every = {words: self.loads(order, words) for words in self.capacities if words not in (known or {})}
-        loads = [*every.values(), *(known or {}).values()]
-        value = float(loads[0]) if len(loads) == 1 else statistics.geometric_mean(max(1, count) for count in loads)
+        value = self._value(order, known or {})
         if self.best is None or value < self.best.value:
             self.best = Offer(value, order, how)
             self.search.keep(value, lambda: self.plan_of(order, how))
+
+    def _value(self, order: IntArray, known: Mapping[int, int] = MappingProxyType({})) -> float:
+        """Return what an order costs."""
+        every = {words: self.loads(order, words) for words in self.capacities if words not in known}
+        loads = [*every.values(), *known.values()]
+        return float(loads[0]) if len(loads) == 1 else statistics.geometric_mean(max(1, count) for count in loads)
 
     def evaluations(self, asked: int | None) -> int:
         """Return how many tiled orders are replayed for each memory at most."""
@@ -110,6 +117,36 @@ class Replays:
 
         with suppress(OutOfEffortError):
             best_tiling(space, words, search, evaluations=evaluations, floor=self._floor, keep=keep)
+
+    def improve(self, others: Iterable[Offer], floor: float) -> Offer:
+        """Return the best order of all, ``others`` too, and of those that list scheduling makes of it.
+
+        Orders that are made of the program order count as well. It goes on with what is better, down to ``floor``
+        loads; larger orders are left as they are.
+        """
+        assert self.best is not None
+        self.best = found = min((*others, self.best), key=lambda offer: offer.value)  # of orders alike a derived one
+        search = self.search.beside(tuning.LISTING_EFFORT)
+        for base, how in ((found.order, found.how), (self.cdag.program_order, "program order")):
+            if self.cdag.n <= tuning.LARGEST_LISTED:
+                self._listed(base, f"list scheduling of: {how}", floor, search)
+        return self.best
+
+    def _listed(self, base: IntArray, how: str, floor: float, search: Search) -> None:
+        """Offer what list scheduling makes of one order, and of what it has made, while that is better."""
+        better = True
+        least = self._value(base)
+        while better:
+            better, given = False, base
+            for words, window, weight in product(self.capacities, tuning.LISTING_WINDOWS, tuning.LISTING_WEIGHTS):
+                if self.best is None or self.best.value <= floor or search.expired():
+                    return
+                order = listed_order(self.cdag, given, words, window, weight)
+                value = self._value(order)
+                search.spend(2 * self.cdag.n / tuning.REPLAYED_PER_EFFORT)
+                if value < least:
+                    least, base, better = value, order, True
+                    self.offer(order, how)
 
     def order_of(self, plan: Plan) -> IntArray:
         """Return the computed vertices in the order of a plan of all of them."""

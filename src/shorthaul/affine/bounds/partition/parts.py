@@ -181,16 +181,22 @@ def sets_of(union: isl.UnionSet) -> list[isl.Set]:
 
 
 def thickness(points: isl.Set) -> int:
-    """Return the dimension of the affine hull of the thickest piece of a set, parameters being fixed; -1 if empty."""
+    """Return the dimension of the affine hull of the thickest piece of a set, parameters being fixed; -1 if empty.
+
+    >>> thickness(isl.Set("{ [t, i] : i = 1 and t mod 2 = 0 }"))
+    1
+    """
     best = -1
     for basic in points.get_basic_sets():
         if basic.is_empty():
             continue
         equalities = []
         for constraint in basic.affine_hull().get_constraints():
-            if constraint.is_equality():
+            divisions = range(constraint.dim(isl.dim_type.div))
+            if constraint.is_equality() and all(
+                constraint.get_coefficient_val(isl.dim_type.div, at).is_zero() for at in divisions
+            ):  # a remainder alone leaves all dimensions
                 row = [constraint.get_coefficient_val(_SET, at).to_python() for at in range(points.dim(_SET))]
-                if not constraint.get_aff().dim(isl.dim_type.div):
-                    equalities.append(row)
+                equalities.append(row)
         best = max(best, points.dim(_SET) - len(span(equalities)))
     return best
