@@ -133,6 +133,8 @@ MOST_CONES = 6
 MOST_ARGUMENTS = 12
 #: Sets of paths evaluated for one statement.
 MOST_PATH_SETS = 40
+#: Coordinates of few values of which every choice is tried; of more, those of the fewest values.
+MOST_CHOSEN = 3
 #: Places of a neighbourhood; of larger ones only differences along one coordinate are tried as edges.
 MOST_NEIGHBOURS = 12
 #: Pairs of chains.
@@ -223,6 +225,8 @@ MOST_BRANCHES = 64
 LARGEST_SHORT_FORM = 1_000
 #: Rounds of one search for boxes at given sizes.
 MOST_BOX_ROUNDS = 12
+#: Loops of which every choice is left whole, to begin with what is held for all of a phase; of more, up to two.
+WIDEST_WHOLE = 6
 #: Edges to both sides of the present one that are tried with exact counts.
 MOST_EDGES_NEAR = 4
 #: Ratio of the steps along which tiles around others march that are compared.

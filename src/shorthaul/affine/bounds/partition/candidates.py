@@ -28,6 +28,7 @@ from shorthaul.affine.tuning import (
     COMPARED_ARGUMENTS,
     LEAST_GAIN,
     MOST_ARGUMENTS,
+    MOST_CHOSEN,
     MOST_FORMULA_PIECES,
     MOST_PATH_SETS,
     PARTITION_OPERATIONS,
@@ -148,10 +149,29 @@ def _of_statement(
     yield from _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
     known: set[tuple[int, ...]] = set()
     for item in where:
-        limit = few_values(domain, item.small, item.sizes(flow.program.parameters))
-        if limit is not None and len(limit.coordinates) < dimensions and limit.coordinates not in known:
-            known.add(limit.coordinates)
-            yield from _of_paths(flow, statement, usable, limit, where, symmetric=False)
+        sizes = item.sizes(flow.program.parameters)
+        alone = [few_values(domain, item.small, sizes, (at,)) for at in range(dimensions)]
+        for chosen in _choices({at: found.typical for at, found in enumerate(alone) if found is not None}):
+            limit = few_values(domain, item.small, sizes, chosen)
+            if limit is not None and len(chosen) < dimensions and chosen not in known:
+                known.add(chosen)
+                yield from _of_paths(flow, statement, usable, limit, where, symmetric=False)
+
+
+def _choices(values: Mapping[int, float]) -> Iterator[tuple[int, ...]]:
+    """Yield choices of coordinates by their numbers of values: those over which nothing is reused only cost a factor.
+
+    Of many these are the ones with the fewest values.
+
+    >>> list(_choices({1: 16, 4: 3})), list(_choices({0: 8, 1: 64, 2: 56, 5: 3, 6: 3}))[:2]
+    ([(1, 4), (1,), (4,)], [(5,), (5, 6)])
+    """
+    if len(values) <= MOST_CHOSEN:
+        for size in range(len(values), 0, -1):
+            yield from itertools.combinations(sorted(values), size)
+        return
+    ascending = sorted(values, key=lambda at: values[at])
+    yield from (tuple(sorted(ascending[:size])) for size in range(1, len(values) + 1))
 
 
 def _of_paths(

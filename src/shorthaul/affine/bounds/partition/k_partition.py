@@ -29,7 +29,7 @@ cuts, |B| <= S + T, and |P| <= U(S + T) + S + T.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -305,15 +305,18 @@ def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -
     return sources, spill if spare is None else spill.subtract(spare)
 
 
-def few_values(domain: isl.Set, small: Sequence[str], sizes: Mapping[str, int]) -> Limit | None:
+def few_values(
+    domain: isl.Set, small: Sequence[str], sizes: Mapping[str, int], among: Collection[int] | None = None
+) -> Limit | None:
     """Return the coordinates that take a number of values that is constant, or depends on ``small`` parameters only.
 
-    None if there are none. ``sizes`` are those at which arguments are compared.
+    None if there are none. ``sizes`` are those at which arguments are compared. Coordinates not ``among`` some do not
+    count.
     """
     width = domain.dim(_SET)
     found = []
     points, typical = sympy.Integer(1), 1
-    for at in range(width):
+    for at in range(width) if among is None else sorted(among):
         alone = domain.project_out(_SET, at + 1, width - at - 1).project_out(_SET, 0, at)
         for other in reversed(range(alone.dim(isl.dim_type.param))):
             if alone.get_dim_name(isl.dim_type.param, other) not in small:
