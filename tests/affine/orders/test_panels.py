@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from itertools import combinations
 
+import islpy as isl
 import numpy as np
 import pytest
 import sympy
@@ -20,6 +21,7 @@ from shorthaul.affine.orders.panel_policy import Cut, PanelStep
 from shorthaul.affine.orders.panels import Panels, panels
 from shorthaul.affine.orders.placement import loops
 from shorthaul.affine.orders.triangle_blocks import blocks, largest_gap, zone_size
+from shorthaul.affine.orders.triangles import row_ranges
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.orders.upper_report import upper_document
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
@@ -217,3 +219,10 @@ def test_the_formula_of_panels_is_what_their_parts_add_up_to(name: str) -> None:
         assert counted <= by_formula * (1 + 1e-12)
         slack = 1.5 if plan.blocks is not None and plan.chosen.along is not None else 1 + 1e-12
         assert by_formula <= counted * slack
+
+
+@pytest.mark.parametrize(("other", "has_ranges"), [("r", True), ("n", False)])
+def test_rows_without_an_end_in_common_have_no_blocks(other: str, has_ranges: bool) -> None:
+    """As in W^T W beside W^T V: isl's hull of rows up to r and of rows up to n has no end."""
+    lines = isl.Set(f"[r, n] -> {{ [a, b, i] : 0 <= a < r and 0 <= b < {other} and 0 <= i < n }}")
+    assert (row_ranges(lines, Panels((0, 1))) is not None) == has_ranges

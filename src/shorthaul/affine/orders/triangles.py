@@ -128,7 +128,7 @@ def triangles(
             uses.append(item)
     if not rows:
         return None
-    found_rows = _row_ranges(lines, chosen)
+    found_rows = row_ranges(lines, chosen)
     if found_rows is None:
         return None
     extent, ranges = found_rows
@@ -202,10 +202,11 @@ def _where(width: int, condition: str) -> isl.Set:
     return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{names}] : {condition} }}")
 
 
-def _row_ranges(lines: isl.Set, chosen: Panels) -> tuple[isl.Set, isl.Map] | None:
+def row_ranges(lines: isl.Set, chosen: Panels) -> tuple[isl.Set, isl.Map] | None:
     """Return all rows, and k -> the rows that a panel with k may have, without holes; k is 0 without panels.
 
-    None if a row of another step of the panel could lie outside of that range.
+    None if a row of another step of the panel could lie outside of that range, or if the range has no end, as where
+    one end of the lines is below a parameter and the other below another one.
     """
     width = lines.dim(_SET)
     names = ", ".join(f"y{at}" for at in range(width))
@@ -224,7 +225,7 @@ def _row_ranges(lines: isl.Set, chosen: Panels) -> tuple[isl.Set, isl.Map] | Non
         "{ [k, x, r] -> [[l] -> [r]] : (x > k and x > l) or (x < k and x < l) }",
     )
     steps = ranges.domain().product(ranges.range()).unwrap()
-    if not both.apply(others).unwrap().intersect(steps).is_subset(ranges):
+    if not ranges.wrap().is_bounded() or not both.apply(others).unwrap().intersect(steps).is_subset(ranges):
         return None
     extent = without_holes(both.project_out(_SET, 0, 2).coalesce())
     return extent, ranges

@@ -194,6 +194,32 @@ def test_a_convolution_is_held() -> None:
     assert "boxes of" in orders_text(here)
 
 
+WHOLE = {
+    "a small matrix stays for all of a phase": (
+        "for (int i = 0; i < 48; i++) for (int q = 0; q < n; q++) for (int r = 0; r < n; r++) for (int t = 0; t < n; t++)",
+        "for (int p = 0; p < 64; p++) x[i][q][r][t] += C[p][i] * e[p][q][r][t];",
+        (64, 4_096),
+        64**4 + 48 * 64 + 48 * 64**3,
+    ),
+    "the centre of a window is in the window": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int r = 0; r < 5; r++) for (int c = 0; c < 5; c++)",
+        "s += e[0][0][i + r][j + c] * e[0][0][i + 2][j + 2];",
+        (30, 180),
+        34 * 34 + 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_held_whole(name: str) -> None:
+    loops, body, (n, words), most = WHOLE[name]
+    arrays = "double C[n][n], double x[n][n][n][n], double e[n][n][n + 4][n + 4], double s"
+    program = program_from_text(f"void f(int n, {arrays}) {{\n#pragma scop\n{loops} {body}\n#pragma endscop\n}}")
+    found = Boxes(flow_dependences(program), {"n": n, "S": words}, ()).of(["S0"])
+    assert found is not None
+    assert found.loads({"n": n}, words) <= most
+
+
 def test_of_every_second_element_only_those_read_are_held() -> None:
     """A 1x1 convolution with stride 2 loads no more than one without, on a smaller image; the filter has extent 1."""
     found = []

@@ -154,6 +154,7 @@ def _spilled(
             number
             for number, item in enumerate(made.cells)
             if (item.is_injective or item.loops.isdisjoint(made.box.loops))
+            and not any(other.among and other.name == item.name for other in made.cells)
             and item.count(made.spans) > LEAST_SPILLED * words
         )
         made = replace(made, spilled=tuple(Spilled(number, *grouping.uses(number)) for number in settled))

@@ -36,7 +36,8 @@ class Cells:
     with the factors ``behind`` are read only after these groups have computed them. Subscripts are within ``bounds``,
     where these are known. Accesses that fill no box are within one of the edges ``own``, and cells within a ``band``,
     where every loop is in one subscript alone. Values computed here that are read in the group stay within one value of
-    the loops ``inside``; ``elsewhere`` is the number of cells of which others are read too.
+    the loops ``inside``; ``elsewhere`` is the number of cells of which others are read too. Where boxes have all of the
+    loops ``among``, as those over a window whose centre is read, another group has all cells: none are counted here.
     """
 
     array: str
@@ -54,6 +55,7 @@ class Cells:
     band: Band | None = None
     inside: frozenset[int] = frozenset()
     elsewhere: int = 0
+    among: tuple[tuple[int, int], ...] = ()  #: with how many values each has
 
     @property
     def name(self) -> str:
@@ -108,7 +110,38 @@ class Cells:
             x, y = self.band.subscripts
             others = prod(side for at, side in enumerate(sides) if at not in (x, y))
             total = others * self.band.most(*(np.asarray(sides[at], np.float64) for at in (x, y)))
-        return np.minimum(total, prod(edges[at] for at in self.loops)) if self.is_injective else total
+        if self.is_injective:
+            total = np.minimum(total, prod(edges[at] for at in self.loops))
+        return total * self._counts(edges) if self.among else total
+
+    def _counts(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray:
+        """Return 0 where boxes have all of the loops ``among``, 1 elsewhere."""
+        whole = [np.asarray(edges[at]) >= extent for at, extent in self.among]
+        return 1.0 - np.all(np.stack(np.broadcast_arrays(*whole)), axis=0)
+
+    def among_those_of(self, other: Cells, first: Sequence[int], extents: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """Return the loops of which boxes have to have all so that ``other`` has the cells of this group; () if none.
+
+        Coordinates begin at ``first``. Each of these loops moves one subscript of the other group by 1.
+        """
+        extra = sorted(other.loops - self.loops)
+        alike = (self.name, self.lattice, self.fresh, self.is_cut) == (
+            other.name,
+            other.lattice,
+            other.fresh,
+            other.is_cut,
+        )
+        if not extra or not alike or self.fresh or self.is_cut or not self.loops <= other.loops or not other.fill_boxes:
+            return ()
+        for mine, row, least, low, spread, wide in zip(
+            self.factors, other.factors, self.least, other.least, self.spread, other.spread, strict=True
+        ):
+            if any(factor != row[at] for at, factor in enumerate(mine) if at not in extra):
+                return ()
+            ends = [(row[at] * first[at], row[at] * (first[at] + extents[at] - 1)) for at in extra]
+            if least < low + sum(map(min, ends)) or least + spread > low + wide + sum(map(max, ends)):
+                return ()
+        return tuple((at, extents[at]) for at in extra)
 
     def first(self, extents: Sequence[int]) -> int:
         """Return how many of the cells counted in all boxes need no load, where these are cut from ``extents``.

@@ -174,7 +174,12 @@ class Grouping:
         pairs = [(item, group) for item, group in found if item is not None]
         self._lines = tuple((*group.lines, *(group.writes if item.fresh else ())) for item, group in pairs)
         self._readers = tuple(group.readers for _, group in pairs)
-        return tuple(item for item, _ in pairs)
+        return tuple(self._among(item, [other for other, _ in pairs]) for item, _ in pairs)
+
+    def _among(self, cells: Cells, others: Sequence[Cells]) -> Cells:
+        """Return cells with the loops of which boxes have to have all so that another group has these cells."""
+        found = (cells.among_those_of(other, self.first, self.extents) for other in others)
+        return replace(cells, among=next(filter(None, found), ()))
 
     def _one_value_each(self, box: isl.Set) -> None:
         """Let elements stand for values from before a step, where every element has one in a step.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shorthaul.affine import effort
 from shorthaul.affine.orders.boxes.cells import Cells, FloatArray
-from shorthaul.affine.tuning import MOST_BOX_ROUNDS, NO_SLACK, STRIP, Slack
+from shorthaul.affine.tuning import MOST_BOX_ROUNDS, NO_SLACK, STRIP, WIDEST_WHOLE, Slack
 
 IntArray = npt.NDArray[np.int64]
 
@@ -83,22 +83,55 @@ class BoxSearch:
         cut = any(item.is_cut for item in self.cells)
         above = (1,) * len(self.tiled) * (len(self.levels) - 1)
         for start in (*self._starts(), *((*edges, *above) for edges in further)):
-            here, value = start, float(self._values(np.array([start]))[0])
+            value = float(self._values(np.array([start]))[0])
             if cut and not self.small and value < float("inf"):
                 result[start] = Found(value, start, tuple(self._loops(start)), len(self.outer))
-            for _ in range(MOST_BOX_ROUNDS):
-                effort.step()
-                near = self._neighbours(here)
-                values = self._values(near)
-                at = int(values.argmin())
-                if not values[at] < value:
-                    break
-                here, value = tuple(near[at].tolist()), float(values[at])
-            if self.small and value < float("inf"):
-                here = self._smaller(here, value)
-            if value < float("inf") and here not in result:
-                result[here] = Found(value, here, tuple(self._loops(here)), len(self.outer))
+            self._descend(start, value, result)
+        whole, value = self._with_whole_loops()
+        if value < min((found.value for found in result.values()), default=float("inf")):
+            self._descend(whole, value, result)
         return list(result.values())
+
+    def _descend(self, here: tuple[int, ...], value: float, result: dict[tuple[int, ...], Found]) -> None:
+        """Add the boxes to which better neighbours lead from those ``here``, which load so much."""
+        for _ in range(MOST_BOX_ROUNDS):
+            effort.step()
+            near = self._neighbours(here)
+            values = self._values(near)
+            at = int(values.argmin())
+            if not values[at] < value:
+                break
+            here, value = tuple(near[at].tolist()), float(values[at])
+        if self.small and value < float("inf"):
+            here = self._smaller(here, value)
+        if value < float("inf") and here not in result:
+            result[here] = Found(value, here, tuple(self._loops(here)), len(self.outer))
+
+    def _with_whole_loops(self) -> tuple[tuple[int, ...], float]:
+        """Return the best boxes, and what they load, in which some loops are not cut and the others about equally.
+
+        What is held there for all of a phase, as a small matrix, is far from boxes with edges about equal.
+        """
+        own, above = self.choices[: len(self.tiled)], (1,) * (len(self.choices) - len(self.tiled))
+        widest = len(own) if len(own) <= WIDEST_WHOLE else 2
+        tried = dict.fromkeys(
+            (
+                *(
+                    options[-1] if at in members else max(value for value in options if value <= 2.0 ** (step / 2))
+                    for at, options in enumerate(own)
+                ),
+                *above,
+            )
+            for size in range(1, min(widest, len(own) - 1) + 1)
+            for members in combinations(range(len(own)), size)
+            for step in range(2 * max(self.extents).bit_length() + 1)
+        )
+        if not tried:
+            return (), float("inf")
+        effort.step()
+        values = self._values(np.array(list(tried), np.int64))
+        at = int(values.argmin())
+        return list(tried)[at], float(values[at])
 
     def _smaller(self, here: tuple[int, ...], value: float) -> tuple[int, ...]:
         """Return boxes that load no more than ``value`` and hold less than those ``here``, while there are some."""
