@@ -34,6 +34,7 @@ PROGRAMS = {
     "sums of rows and columns": (
         "E[i][j] = E[i][j - 1] + s[i - 1] * H[i][j];F[i][j] = F[i - 1][j] + t[j - 1];H[i][j] = E[i][j] * F[i][j];"
     ),
+    "one value": "H[i][j] = fmax(H[i - 1][j - 1] + s[i - 1] * t[j - 1], fmax(H[i - 1][j], H[i][j - 1]));",
     "one side": "E[i][j] = E[i][j - 1] + t[j - 1]; H[i][j] = E[i][j] + H[i - 1][j] * s[i - 1];",
 }
 
@@ -52,7 +53,7 @@ def test_weights() -> None:
 
 @pytest.mark.costly
 @pytest.mark.parametrize(("name", "m", "n"), quick(
-    [(name, m, n) for name in PROGRAMS for m in (12, 30) for n in (20, 30)], [("gaps", 12, 20)]
+    [(name, m, n) for name in PROGRAMS for m in (12, 30) for n in (20, 30)], [("gaps", 12, 20), ("one value", 12, 20)]
 ))  # fmt: skip
 def test_no_order_in_strips_beats_it(name: str, m: int, n: int) -> None:
     """Strips of rows or of columns, straight or along diagonals."""
@@ -65,7 +66,9 @@ def test_no_order_in_strips_beats_it(name: str, m: int, n: int) -> None:
     orders += [computed[np.lexsort((owner, i, j, i // wide))] for wide in (2, 3, 5, m)]
     orders += [computed[np.lexsort((owner, i, i + j, i // wide))] for wide in (2, 3, 5)]
     active = 0
-    for capacity in (7, 9, 12):
+    for capacity in (5, 7, 9, 12):
+        if capacity <= np.diff(cdag.starts).max():
+            continue
         sizes = {"M": m, "N": n, "S": capacity}
         least = min(int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum()) for order in orders)
         for item in lines(flow):
@@ -80,16 +83,36 @@ SIZES = {"M": 900, "N": 700, "S": 100}
 
 
 @cache
-def written() -> str:
-    found = lower_bound(program("gaps"), flow=(flow := flow_dependences(program("gaps"))), sizes=SIZES)
-    return json.dumps(as_bound(program("gaps"), found, SIZES, flow).document())
+def written(name: str = "gaps") -> str:
+    found = lower_bound(program(name), flow=(flow := flow_dependences(program(name))), sizes=SIZES)
+    return json.dumps(as_bound(program(name), found, SIZES, flow).document())
 
 
 @pytest.mark.slow
-def test_the_certificate_is_verified() -> None:
-    document = json.loads(written())
+@pytest.mark.parametrize("name", ["gaps", "one value"])
+def test_the_certificate_is_verified(name: str) -> None:
+    document = json.loads(written(name))
     assert document["certificate"]["parts"][-1]["kind"] == "lines"
-    assert not verify(program("gaps"), document, SIZES)[0]
+    assert not verify(program(name), document, SIZES)[0]
+
+
+def test_one_value_in_a_cell_costs_each_row_and_each_column_two_words() -> None:
+    (found,) = lines(flow_dependences(program("one value")))
+    assert found.weight == 16
+    assert found.square is not None
+    assert found.square.steps == ((0, 1), (1, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("key", "value"), [
+    ("steps", [[0, 1], [0, 2]]), ("steps", [[0, 1], [1, 1]]), ("steps", [[0, 1], [2, 0]]), ("reads", ["{ }", "{ }", "{ }"]),
+    ("reads", ["[M, N] -> { S0[i, j] -> S0[i - 1, j - 1] : 1 <= i <= M and 1 <= j <= N }"] * 3), ("square", None),
+])  # fmt: skip
+def test_a_changed_square_is_found(key: str, value: object) -> None:
+    document = json.loads(written("one value"))
+    part = document["certificate"]["parts"][-1]
+    (part if key in part else part["square"])[key] = value
+    assert verify(program("one value"), document, SIZES)[0]
 
 
 @pytest.mark.costly

@@ -4,12 +4,15 @@ A cell (i, j) of an alignment with gaps reads values that were carried along its
 a statement of its own (E[i][j] = max(E[i][j - 1], ...)). So for every row that a segment touches a word of E comes from
 before, as one of the row's letter, for every column one of F and one of its letter, for every diagonal one of H. With
 w families of lines in two dimensions, none with more than half of them in one direction, K >= w sqrt(|P|) in place of
-what the families of one statement's own paths give. Made for given sizes.
+what the families of one statement's own paths give. A statement that reads its own values at p - u, p - v and
+p - u - v, as alignments without gaps do, needs at least one of them for every line along u and another one for every
+line along v. Made for given sizes.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +28,7 @@ from shorthaul.affine.integer_sets.counting import card, count_formula, most_for
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
-from shorthaul.affine.proofs.lemmas import LINES, SEGMENTS
+from shorthaul.affine.proofs.lemmas import LINES, SEGMENTS, SQUARES
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text
@@ -68,27 +71,55 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Square:
+    """Own values that instances read ``steps`` u and v away, and both: ``reads`` lead from an instance to each."""
+
+    steps: tuple[tuple[int, ...], tuple[int, ...]]
+    reads: tuple[isl.UnionMap, ...]
+
+    @property
+    def vertices(self) -> isl.UnionSet:
+        """All that is read."""
+        return united(item.range() for item in self.reads)
+
+    def directions(self, plane: tuple[int, int]) -> list[tuple[int, int]]:
+        """Return those of the lines that cost a value each."""
+        return [max((step[plane[0]], step[plane[1]]), (-step[plane[0]], -step[plane[1]])) for step in self.steps]
+
+    def of(self, domain: isl.UnionSet) -> Square:
+        """Return what some instances read."""
+        return Square(self.steps, tuple(item.intersect_domain(domain) for item in self.reads))
+
+
+@dataclass(frozen=True, slots=True)
 class Lines:
-    """The argument: instances, the two loops of the plane, and families with vertices of their own."""
+    """The argument: instances, the two loops of the plane, families with vertices of their own, a square or none."""
 
     domain: isl.Set
     plane: tuple[int, int]
     families: tuple[Line, ...]
+    square: Square | None = None
 
     @property
     def weight(self) -> sympy.Rational:
         """The number w such that a segment computes at most (K / w)^2 instances, squared."""
-        return squared_weight([item.direction for item in self.families])
+        return squared_weight(_directions(self.families, self.square, self.plane))
 
     @property
     def sources(self) -> isl.UnionSet:
-        """The ends of all paths."""
-        return united(item.sources for item in self.families)
+        """The ends of all paths, and what is read in the square of other places."""
+        own = [] if self.square is None else [self.square.vertices.subtract(as_union(self.domain))]
+        return united([*(item.sources for item in self.families), *own])
 
     @property
     def spill(self) -> isl.UnionSet:
         """The vertices whose loads are counted."""
-        return united(item.vertices for item in self.families)
+        own = [] if self.square is None else [self.square.vertices]
+        return united([*(item.vertices for item in self.families), *own])
+
+
+def _directions(families: Sequence[Line], square: Square | None, plane: tuple[int, int]) -> list[tuple[int, int]]:
+    return [*(item.direction for item in families), *(() if square is None else square.directions(plane))]
 
 
 def squared_weight(directions: Sequence[tuple[int, int]]) -> sympy.Rational:
@@ -106,7 +137,8 @@ def lines(flow: DataFlow) -> Iterator[Lines]:
     for statement in flow.program.statements:
         width = statement.domain.dim(_SET)
         others = [item for item in flow.into(statement.name) if item.source not in {None, statement.name}]
-        if width < 2 or not any(_carried(flow, str(item.source)) for item in others):
+        reads_others = any(_carried(flow, str(item.source)) for item in others)
+        if width < 2 or not (reads_others or len(_own_steps(flow, statement.name)) > 2):
             continue
         for plane in itertools.combinations(range(width), 2):
             try:
@@ -124,33 +156,88 @@ def _carried(flow: DataFlow, name: str) -> list[str]:
     return [item.reference.tag for item in own if item.relation.deltas().is_singleton()]
 
 
+def _own_steps(flow: DataFlow, name: str) -> dict[tuple[int, ...], str]:
+    """Return how far away a statement reads its own values, with the reference that does."""
+    found = {}
+    for item in flow.into(name):
+        steps = item.relation.deltas() if item.source == name else None
+        if steps is not None and steps.is_singleton():
+            point = steps.sample_point()
+            found[tuple(point.get_coordinate_val(_SET, at).to_python() for at in range(steps.dim(_SET)))] = (
+                item.reference.tag
+            )
+    return found
+
+
+def _square(flow: DataFlow, name: str, plane: tuple[int, int]) -> Square | None:
+    """Return own values at two steps in a plane and at their sum, if every place has a value of its own."""
+    own = _own_steps(flow, name)
+    for u, v in itertools.combinations(sorted(own), 2):
+        both = tuple(a + b for a, b in zip(u, v, strict=True))
+        flat = all(not (u[at] or v[at]) for at in range(len(u)) if at not in plane)
+        if both not in own or not flat or u[plane[0]] * v[plane[1]] == u[plane[1]] * v[plane[0]]:
+            continue
+        reads = tuple(with_starts(flow, name, own[item]) for item in (u, v, both))
+        made = Square((u, v), reads)
+        domain = isl.UnionSet.from_set(flow.program.by_name[name].domain)
+        for item in reads:
+            domain = domain.intersect(item.domain())
+        places = placed_reads(name, (u, v, both), made.of(domain).reads)
+        is_one = places.is_single_valued() and places.is_injective()
+        if is_one and places.intersect_domain(domain).is_subset(domain.identity()) and _are_directions(made, plane):
+            return made.of(domain)
+    return None
+
+
+def _are_directions(square: Square, plane: tuple[int, int]) -> bool:
+    return all(math.gcd(*item) == 1 for item in square.directions(plane))
+
+
+def placed_reads(name: str, steps: Sequence[tuple[int, ...]], reads: Sequence[isl.UnionMap]) -> isl.UnionMap:
+    """Return place -> value for what is read so many steps away; places are written as those of the statement."""
+    found = isl.UnionMap("{ }")
+    for step_, item in zip(steps, reads, strict=True):
+        x = [f"x{at}" for at in range(len(step_))]
+        moved = [f"{one} - {far}" for one, far in zip(x, step_, strict=True)]
+        place = isl.UnionMap(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(moved)}] }}")
+        found = found.union(place.reverse().apply_range(item))
+    return found
+
+
 def _of_plane(flow: DataFlow, name: str, plane: tuple[int, int]) -> Lines | None:
     domain = flow.program.by_name[name].domain
+    square = _square(flow, name, plane)
     found = [*_through(flow, name, plane), *_broadcasts(flow, name, plane)][:MOST_LINE_FAMILIES]
-    best: tuple[sympy.Rational, int, tuple[Line, ...]] | None = None
+    best: tuple[sympy.Rational, int, tuple[Line, ...], Square | None] | None = None
+    beside = [square is not None and item.vertices.intersect(square.vertices).is_empty() for item in found]
     apart = {
         (a, b)
         for a, b in itertools.combinations(range(len(found)), 2)
         if found[a].vertices.intersect(found[b].vertices).is_empty()
     }
-    for size in range(2, len(found) + 1):
+    for size in range(0 if square else 2, len(found) + 1):
         for chosen in itertools.combinations(range(len(found)), size):
             step()
             families = tuple(found[at] for at in chosen)
             if not all(pair in apart for pair in itertools.combinations(chosen, 2)):
                 continue
-            if any(not item.is_own for item in families) and len({item.direction for item in families}) > 1:
-                rated = squared_weight([item.direction for item in families]), -size, families
+            with_it = square if all(beside[at] for at in chosen) else None
+            directions = _directions(families, with_it, plane)
+            if (with_it or any(not item.is_own for item in families)) and len(set(directions)) > 1:
+                rated = squared_weight(directions), -size, families, with_it
                 best = rated if best is None or rated[:2] > best[:2] else best
     if best is None:
         return None
-    families = best[2]
-    for item in families:
-        common = [one for one in sets_of(item.first.domain()) if one.get_tuple_name() == name]
+    _, _, families, square = best
+    firsts = [item.first for item in families]
+    for first in firsts if square is None else [*firsts, *square.reads]:
+        common = [one for one in sets_of(first.domain()) if one.get_tuple_name() == name]
         domain = domain.intersect(common[0]) if common else domain
     if thickness(domain) < domain.dim(_SET):
         return None
-    return Lines(domain.coalesce(), plane, tuple(item.of(as_union(domain)) for item in families))
+    whole = as_union(domain)
+    square = None if square is None else square.of(whole)
+    return Lines(domain.coalesce(), plane, tuple(item.of(whole) for item in families), square)
 
 
 def _broadcasts(flow: DataFlow, name: str, plane: tuple[int, int]) -> Iterator[Line]:
@@ -243,6 +330,10 @@ def sub_bound(item: Lines, flow: DataFlow, sizes: Mapping[str, int]) -> SubBound
         f"Lines along {one.direction} of ({', '.join(iterators)}), {one.text}: {set_text(one.vertices, program)}"
         for one in item.families
     ]
+    if item.square is not None:
+        far = " and ".join(f"({', '.join(map(str, one))})" for one in item.square.steps)
+        own = f"a value for every line along {far} (lemma on squares): {set_text(item.square.vertices, program)}"
+        every.append(f"Own values {far} away and both, of which every place has one: {own}")
     steps = (
         f"D: {set_text(item.domain, program)}",
         *every,
@@ -260,7 +351,7 @@ def sub_bound(item: Lines, flow: DataFlow, sizes: Mapping[str, int]) -> SubBound
         set_text(item.spill, program),
         {"|D|": size, "K": K, "T": T, "U": U, "sources": sources},
         steps,
-        (SEGMENTS, LINES),
+        (SEGMENTS, LINES, *(() if item.square is None else (SQUARES,))),
         certificate={
             "kind": "lines",
             "statements": [name],
@@ -275,6 +366,9 @@ def sub_bound(item: Lines, flow: DataFlow, sizes: Mapping[str, int]) -> SubBound
                 }
                 for one in item.families
             ],
+            "square": None
+            if item.square is None
+            else {"steps": list(map(list, item.square.steps)), "reads": list(map(str, item.square.reads))},
             "events": str(T),
             "instances_count": str(size),
             "sources_count": str(sources),

@@ -184,6 +184,21 @@ w_q)^(s_q). With s_q = 2 w_q / w it is (K / w)^2. If more than half are of one d
 w_q / (w - m), and it is K^2 / (4 m (w - m)).""",
 )
 
+SQUARES = Lemma(
+    "squares",
+    """\
+Let instances have places in a plane, or in planes beside one another, and let every p in D read the values of the
+places p - u, p - v and p - u - v, for two vectors of the plane that are no multiples of one another. Let different
+places have different values, that of an instance's place its own, and those of places of no instance in D be sources.
+If a stretch with r events computes the instances P of D, with a lines along u and b lines along v, then among these
+values are at least a + b that were in fast memory when it began, or that are loaded or are sources computed in it.
+In the lemma on lines in a plane they count as a family along u and one along v.""",
+    """\
+Let Q be P with the places p - u. On every line along u the last place of P in the direction of -u adds one, so Q has
+at least a more. Let R be Q with the places q - v: as many more as Q has lines along v, b at least. R without P, a + b
+places or more, are places whose values are read by P; the stretch does not compute them as instances of D.""",
+)
+
 SYMMETRIC = Lemma(
     "symmetric Loomis-Whitney",
     """\

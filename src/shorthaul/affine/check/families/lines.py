@@ -28,12 +28,34 @@ class Family:
 
 
 @dataclass(frozen=True)
+class Square:
+    """Steps u and v, and what instances read at u, at v and at u + v."""
+
+    steps: tuple[tuple[int, ...], ...]
+    reads: tuple[isl.UnionMap, ...]
+
+    @property
+    def vertices(self) -> isl.UnionSet:
+        """All that is read."""
+        found = isl.UnionSet("{ }")
+        for item in self.reads:
+            found = found.union(item.range())
+        return found
+
+    @property
+    def distances(self) -> list[tuple[int, ...]]:
+        """How far away each of the three values is."""
+        return [*self.steps, tuple(a + b for a, b in zip(*self.steps, strict=True))]
+
+
+@dataclass(frozen=True)
 class Lines:
     """The certificate, read."""
 
     domain: isl.Set
     plane: tuple[int, int]
     families: tuple[Family, ...]
+    square: Square | None
     spill: isl.UnionSet
     given: Mapping[str, Any]
 
@@ -48,12 +70,20 @@ class Lines:
         found = isl.UnionSet("{ }")
         for item in self.families:
             found = found.union(item.along.range().subtract(item.onward.domain()))
-        return found
+        return found if self.square is None else found.union(self.square.vertices.subtract(self.points))
+
+    @property
+    def directions(self) -> list[tuple[int, int]]:
+        """Those of all families, with lines along v and along -v alike."""
+        found = [item.direction for item in self.families]
+        steps = () if self.square is None else self.square.steps
+        found += [(step[self.plane[0]], step[self.plane[1]]) for step in steps]
+        return [max((a, b), (-a, -b)) for a, b in found]
 
     @property
     def weight(self) -> Fraction:
         """The number w such that a segment computes at most K^2 / w instances."""
-        directions = [item.direction for item in self.families]
+        directions = self.directions
         number = len(directions)
         most = max([Fraction(number, 2), *(Fraction(directions.count(one)) for one in directions)])
         return 4 * most * (number - most)
@@ -74,9 +104,25 @@ def lines_of(given: Mapping[str, Any], reads: Reads) -> Lines:
         families.append(Family((across, down), first, onward, along))
     if domain.get_tuple_name() != name or not domain.is_subset(reads.domains[name]):
         raise InputError(f"has instances that {name} has not", place="domain")
-    if len(families) < 2 or one == other or not {one, other} <= set(range(domain.dim(isl.dim_type.set))):
+    square = None
+    if given["square"] is not None:
+        steps = tuple(tuple(map(int, step)) for step in given["square"]["steps"])
+        square = Square(steps, tuple(isl.UnionMap(str(item)) for item in given["square"]["reads"]))
+        width = domain.dim(isl.dim_type.set)
+        if [len(step) for step in steps] != [width, width] or len(square.reads) != 3:
+            raise InputError("is no square of two steps and three reads", place="square")
+        outside = any(step[at] for step in steps for at in range(width) if at not in (one, other))
+        if outside or any(gcd(step[one], step[other]) != 1 for step in steps):
+            raise InputError("has steps that lead out of the plane, or over lines", place="square")
+        if steps[0][one] * steps[1][other] == steps[0][other] * steps[1][one]:
+            raise InputError("has steps along one line", place="square")
+    if (
+        len(families) + 2 * (square is not None) < 2
+        or one == other
+        or not {one, other} <= set(range(domain.dim(isl.dim_type.set)))
+    ):
         raise InputError("has no lines in a plane of two loops", place="part")
-    made = Lines(domain, (one, other), tuple(families), isl.UnionSet(str(given["spill"])), given)
+    made = Lines(domain, (one, other), tuple(families), square, isl.UnionSet(str(given["spill"])), given)
     if made.weight <= 0:
         raise InputError("has lines of one direction only", place="families")
     return made
@@ -100,8 +146,30 @@ def wrong_lines(item: Lines, reads: Reads) -> Iterator[str]:
     for a, b in itertools.combinations(item.families, 2):
         if not a.along.range().intersect(b.along.range()).is_empty():
             yield "two families have common vertices"
+    if item.square is not None:
+        yield from _wrong_square(item, item.square, every, reads)
+        every = every.union(item.square.vertices)
     if not item.spill.is_equal(every):
         yield "the may-spill set is not that of the vertices of the paths"
+
+
+def _wrong_square(item: Lines, square: Square, others: isl.UnionSet, reads: Reads) -> Iterator[str]:
+    """Yield where values of places are not read by all instances, or are no values of one place each."""
+    places = isl.UnionMap("{ }")
+    name = item.domain.get_tuple_name()
+    for read, distance in zip(square.reads, square.distances, strict=True):
+        if not read.domain().is_equal(item.points) or not read.is_subset(reads.all):
+            yield "square: an instance does not read a value of it"
+        loops = [f"x{at}" for at in range(len(distance))]
+        there = ", ".join(f"{loop} - ({far})" for loop, far in zip(loops, distance, strict=True))
+        place = isl.UnionMap(f"{{ {name}[{', '.join(loops)}] -> {name}[{there}] }}")
+        places = places.union(place.intersect_domain(item.points).reverse().apply_range(read))
+    if not places.is_single_valued() or not places.is_injective():
+        yield "square: a place has two values, or two places have one"
+    if not places.intersect_domain(item.points).is_subset(item.points.identity()):
+        yield "square: the value of an instance's place is not its own"
+    if not square.vertices.intersect(others).is_empty():
+        yield "square: its vertices are on paths of a family"
 
 
 def _classes(item: Lines, direction: tuple[int, int]) -> isl.UnionMap:
