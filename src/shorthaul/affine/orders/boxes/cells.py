@@ -99,7 +99,7 @@ class Cells:
         if self.own:
             within = zip(edges, self.own, strict=True)
             edges = [np.minimum(np.asarray(edge), most) for edge, most in within]
-        if self._is_product and self.band is None:
+        if self._is_product and self.band is None and not self.among:
             return prod(edges[at] for row in self._terms for at, _ in row)
         sides = [
             sum((factor * (edges[at] - 1) for at, factor in row), 1 + spread)
