@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from tests.commands import shorthaul
 
+from shorthaul.bridges.conversion import convert
+
 
 def test_dot_becomes_a_cdag_document(tmp_path: Path) -> None:
     tmp_path.joinpath("g.dot").write_text("digraph { a -> c; b -> c; }")
@@ -38,6 +40,28 @@ def test_newick_there_and_back(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     with np.load(tmp_path / "tree.npz") as first, np.load(tmp_path / "again.npz") as again:
         assert first["parent"].tolist() == again["parent"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "newick"),
+    [
+        ("t.nex", "#NEXUS\nbegin trees;\ntranslate 1 ape, 2 man;\ntree t = (1:2,2:1)r;\nend;\n", "(ape:2,man:1)r;"),
+        ("t.csv", "name,parent\nr,\nape,r\nman,r\n", "('ape','man')'r';"),
+        ("t.json", "[-1, 0, 0]", "(1,2)0;"),
+        ("t.txt", "-1\n0\n0\n", "(1,2)0;"),
+    ],
+)
+def test_every_kind_of_tree_becomes_newick(tmp_path: Path, name: str, text: str, newick: str) -> None:
+    tmp_path.joinpath(name).write_text(text)
+    convert(tmp_path / name, tmp_path / "t.nwk")
+    assert tmp_path.joinpath("t.nwk").read_text().strip() == newick
+
+
+def test_an_edge_list_becomes_a_cdag_document(tmp_path: Path) -> None:
+    pytest.importorskip("networkx")
+    tmp_path.joinpath("g.edgelist").write_text("a c\nb c\n")
+    convert(tmp_path / "g.edgelist", tmp_path / "g.json")
+    assert json.loads(tmp_path.joinpath("g.json").read_text())["edges"] == [["a", "c"], ["b", "c"]]
 
 
 def test_a_forest_there_and_back(tmp_path: Path) -> None:

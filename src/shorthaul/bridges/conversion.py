@@ -191,7 +191,22 @@ def _machine(source: Path, data: bytes, target: Path) -> None:
 
 _ONNX = "operator graph: an ONNX model to a problem of the tensor engine"
 _NETWORK = "operator graph: an ONNX model or a problem of the tensor engine to a streaming network"
-_TREES = (".nwk", ".newick", ".tree", ".npz", ".npy", ".parents")
+_TREES = (
+    ".nwk",
+    ".newick",
+    ".tree",
+    ".tre",
+    ".nex",
+    ".nexus",
+    ".npz",
+    ".npy",
+    ".parents",
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".json",
+)
+_MODELS = (".joblib", ".pkl", ".pickle")
 
 CONVERSIONS = (
     Conversion(
@@ -202,10 +217,15 @@ CONVERSIONS = (
     ),
     Conversion("streaming network: SDF3 to an application document", (".xml",), (".json",), _from_sdf3),
     Conversion("streaming network: an application document to SDF3", (".json",), (".xml",), _to_sdf3),
-    Conversion("tree: Newick, NumPy or a list of parents", _TREES, (".nwk", ".newick", ".npy", ".npz"), _tree),
     Conversion(
-        "computation DAG: HyperDAG, DOT, MatrixMarket or dependencies to a CDAG document",
-        (".hdag", ".txt", ".dot", ".gv", ".mtx", ".json"),
+        "tree: Newick, NEXUS, NumPy, a table or list of parents, a model of scikit-learn",
+        (*_TREES, *_MODELS),
+        (".nwk", ".newick", ".npy", ".npz"),
+        _tree,
+    ),
+    Conversion(
+        "computation DAG: HyperDAG, DOT, GraphML, GML, MatrixMarket, edges or dependencies to a CDAG document",
+        (".hdag", ".txt", ".dot", ".gv", ".mtx", ".graphml", ".gml", ".edgelist", ".edges", ".json"),
         (".json",),
         _cdag,
     ),

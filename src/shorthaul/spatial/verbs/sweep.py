@@ -59,11 +59,15 @@ _SEVERAL = _Several(list, TREES.cases, TREES.load, TREES.accepted, TREES.convert
 
 
 def _grown(text: object, sizes: str) -> list[Source[Tree]]:
-    """Return the built-in tree that ``text`` names at each of the sizes; none if it names a file or fixes n itself."""
-    if not isinstance(text, str):
-        return []
-    name, _, given = text.partition(":")
+    """Return the built-in tree that ``text`` names at each of the sizes; none if it names a file or fixes n itself.
+
+    Raises :class:`InputError` then if sizes are asked for.
+    """
+    name, _, given = text.partition(":") if isinstance(text, str) else ("", "", "")
     if name not in {case.name for case in TREES.cases} or "n=" in given.replace(" ", ""):
+        if sizes != SweepOptions().sizes:
+            cure = "leave it out, or name a built-in tree without n, as in yule"
+            raise InputError("is for trees that can be made at any size", place="--sizes", value=sizes, cure=cure)
         return []
     extra = f",{given}" if given else ""
     return [TREES.source(f"{name}:n={size}{extra}") for size in sizes_from_text(sizes)]
