@@ -23,7 +23,7 @@ CASES = [
 ]
 
 
-def _model(rule: str, heads: int, places: int, *, scalar: bool, with_state: bool) -> Any:
+def _model(rule: str, heads: int, places: int, *, scalar: bool, with_state: bool, piece: int = 3) -> Any:
     shapes = {
         "query": (BATCH, places, heads * SIZE),
         "key": (BATCH, places, PAIRS * SIZE),
@@ -41,7 +41,7 @@ def _model(rule: str, heads: int, places: int, *, scalar: bool, with_state: bool
         *["rate"] * ("delta" in rule),
     }
     names = [name if name in used else "" for name in shapes]
-    words = {"q_num_heads": heads, "kv_num_heads": PAIRS, "update_rule": rule, "chunk_size": 3}
+    words = {"q_num_heads": heads, "kv_num_heads": PAIRS, "update_rule": rule, "chunk_size": piece}
     node = helper.make_node("LinearAttention", names, ["made", "after"], **words)
     inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes[name]) for name in names if name]
     made = {"made": (BATCH, places, heads * WIDTH), "after": shapes["state"]}
@@ -69,12 +69,15 @@ def test_every_rule_is_executed_as_the_reference(
     assert done.extra["run"]["largest_error"] < 1e-6
 
 
-def test_strong_decays_end_in_zero(tmp_path: Path) -> None:
-    """What is forgotten within a piece is no number beyond all: decays of some 400 a place, three places a piece."""
-    model, rng = _model("gated_delta", 2, 5, scalar=True, with_state=True), np.random.default_rng(5)
+@pytest.mark.costly
+@pytest.mark.parametrize(("heads", "places", "piece", "scalar"), [(2, 5, 3, True), (4, 12, 12, False)])
+def test_strong_decays_end_in_zero(heads: int, places: int, piece: int, scalar: bool, tmp_path: Path) -> None:
+    """What is forgotten within a piece is no number beyond all: decays of some 400 a place, in two blocks of six."""
+    model = _model("gated_delta", heads, places, scalar=scalar, with_state=True, piece=piece)
+    rng = np.random.default_rng(5)
     drawn = {item.name: [dim.dim_value for dim in item.type.tensor_type.shape.dim] for item in model.graph.input}
     drawn = {name: rng.standard_normal(shape) for name, shape in drawn.items()}
-    drawn["decay"] = -400.0 * np.abs(drawn["decay"])
+    drawn["decay"] = -400.0 * np.abs(drawn["decay"]) * (rng.random(drawn["decay"].shape) < 0.5)
     np.savez(tmp_path / "drawn.npz", **drawn)
     plan = tensor.plan(model, machine="phone-npu", effort=0.1).plan
     done = tensor.run(model, plan, machine="phone-npu", inputs=tmp_path / "drawn.npz")

@@ -15,6 +15,9 @@ from shorthaul.tensor.networks.translation.writing import Writer
 _PLACES: Final = 64
 _MOST_PIECES: Final = 32
 _MOST_LONG_PIECES: Final = 16
+#: A feature that decays alone keeps exp(this) of itself at least from one place to the next, 2 10^-9: half a piece of
+#: such places is exp(640), within what double precision holds.
+_LEAST_DECAY: Final = -20.0
 
 
 def linear_attention(writer: Writer) -> bool:
@@ -66,8 +69,9 @@ class _Pieces:
     """Pieces of places, one after the other; a key has ``size`` features, a value ``width``, a decay ``decayed``.
 
     With the decays of a piece added up to G, a key counts exp(G of the query's place - G of its own) for a query: one
-    number for each pair of places, or, with a decay per feature, queries times exp(G) and keys times exp(-G). What is
-    written to the state solves a triangular system (rules ``delta``), or is the values.
+    number for each pair of places, or, with a decay per feature, queries times exp(G - M) and keys over it, where M is
+    the G of the place in the middle. What is written to the state solves a triangular system (rules ``delta``), or is
+    the values.
     """
 
     writer: Writer
@@ -83,8 +87,10 @@ class _Pieces:
         writer = self.writer
         query, key, written, decay, rate = piece
         query = self._with_pairs(query, places, self.size, self.heads // self.pairs)
-        asking, forward, backward, kept, between, grown = query, key, key, key, "", ""
+        asking, forward, backward, kept, between, grown, centred = query, key, key, key, "", "", ""
         if decay:
+            if self.decayed > 1:
+                decay = writer.add("Max", decay, writer.number(_LEAST_DECAY))
             total = writer.add("MatMul", self._lower(places, 0), decay)
             grown = writer.add("Exp", total)
             forward = writer.add("Mul", key, grown)
@@ -92,14 +98,17 @@ class _Pieces:
             if self.decayed == 1:
                 between, kept = self._between(key, total, places)
             else:
-                query, backward = asking, writer.add("Div", key, grown)
+                middle = writer.part(total, 2, places // 2, places // 2 + 1)
+                centred = writer.add("Exp", writer.add("Sub", total, middle))
+                query = writer.add("Mul", query, self._with_pairs(centred, places, self.decayed, 1))
+                backward = kept = writer.add("Div", key, centred)
         turned = self._turned(backward)
         if rate:
             if state:
                 written = writer.add("Sub", written, writer.add("MatMul", forward, state))
             written = writer.add("Mul", written, rate)
             if places > 1:
-                pairs = writer.add("MatMul", key if between else forward, turned)
+                pairs = writer.add("MatMul", writer.add("Mul", key, centred) if centred else key, turned)
                 pairs = writer.add("Mul", writer.add("Mul", pairs, between) if between else pairs, rate)
                 written = self._solved(writer.add("Mul", pairs, self._lower(places, -1)), written, places)
         scores = writer.add("MatMul", query, self._with_pairs(turned, self.size, places, 1))
@@ -113,7 +122,7 @@ class _Pieces:
             output = writer.add("Add", output, before)
         return (
             writer.reshaped(output, (self.batch, self.heads, places, self.width)),
-            self._after(kept if between else backward, written, state, grown, places),
+            self._after(kept, written, state, (grown, centred), places),
         )
 
     def _between(self, key: str, total: str, places: int) -> tuple[str, str]:
@@ -126,15 +135,16 @@ class _Pieces:
         left = writer.add("Sub", writer.part(total, 2, places - 1, places), total)
         return writer.add("Exp", most), writer.add("Mul", key, writer.add("Exp", left))
 
-    def _after(self, kept: str, written: str, state: str, grown: str, places: int) -> str:
-        """Return the state after a piece; ``kept`` are keys as they decay, with a decay per feature over exp(G)."""
+    def _after(self, kept: str, written: str, state: str, grown: tuple[str, str], places: int) -> str:
+        """Return the state after a piece; ``kept`` are keys as they decay until its last place, or, if ``grown`` has
+        two parts, over the second of them.
+        """
         writer = self.writer
+        last = [self._turned(writer.part(name, 2, places - 1, places)) if name else "" for name in grown]
         after = writer.add("MatMul", self._turned(kept), written)
-        last = self._turned(writer.part(grown, 2, places - 1, places)) if grown else ""
-        if self.decayed == 1:
-            return writer.add("Add", writer.add("Mul", state, last), after) if state else after
-        after = writer.add("Add", state, after) if state else after
-        return writer.add("Mul", after, last) if grown else after
+        after = writer.add("Mul", after, last[1]) if last[1] else after
+        state = writer.add("Mul", state, last[0]) if state and last[0] else state
+        return writer.add("Add", state, after) if state else after
 
     def _turned(self, name: str) -> str:
         return self.writer.add("Transpose", name, perm=[0, 1, 3, 2])
