@@ -26,7 +26,7 @@ MORE: dict[str, list[dict[str, object]]] = {
     "affine sweep": [{"balance": 4.0, "unit": "bytes"}],
     "dataflow bound": [{"mapping": None}],
     "spatial plan": [{"create": True}],
-    "spatial sweep": [{"sizes": [8, 16]}],
+    "spatial sweep": [{"treefix": False}],
     "spatial treefix": [{"count_links": True}],
     "tensor sweep": [{"over": "bandwidth", "points": 2}],
 }

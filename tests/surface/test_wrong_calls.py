@@ -30,7 +30,7 @@ KEYWORDS: dict[str, dict[str, object]] = {
     "dataflow run": {"generations": 1},
     "dataflow sweep": {"generations": 1, "population": 4},
     "spatial lca": {"queries": [[0, 1]]},
-    "spatial sweep": {"sizes": [8]},
+    "spatial sweep": {"orders": "bfs"},
 }
 
 
