@@ -38,9 +38,10 @@ WINDOW_EFFORT: Final = 1.0
 EFFORT_PER_SOLVER_TIME: Final = 4.5
 
 #: Moves in which the order of the diagram of all groups is annealed, per operator, and visits of operators and tensors
-#: in all of them at most; visits per effort.
+#: in all of them at most, and the share of the effort; visits per effort.
 ORDERING_MOVES_PER_OPERATOR: Final = 2_000
 ORDERING_VISITS: Final = 20_000_000
+ORDERING_SHARE: Final = 0.05
 ORDERING_VISITS_PER_EFFORT: Final = 200_000_000
 #: Arcs of the diagram of all groups per effort (20 to 27 us each), and constraints of an integer program (19 us).
 ARCS_PER_EFFORT: Final = 42_000
@@ -48,23 +49,24 @@ CONSTRAINTS_PER_EFFORT: Final = 50_000
 #: Potentials followed along an arc per effort, where groups in the making are judged box by box.
 COMPLETIONS_PER_EFFORT: Final = 500_000_000
 #: Groups in the making that pricing meets per effort (1.5 us each), boxes that they are judged in where they are
-#: (40 ns), layers walked through (0.3 ms), profiles worked out (60 us), groups found (15 us), and operators of those
-#: whose latency is looked for (10 us).
+#: (40 ns), layers walked through (0.3 ms), profiles whose costs are worked out (60 us), profiles made (15 us), groups
+#: found (15 us), and operators of those whose latency is looked for (10 us).
 LABELS_PER_EFFORT: Final = 600_000.0
 BOXES_OF_LABELS_PER_EFFORT: Final = 25_000_000.0
 LAYERS_PER_EFFORT: Final = 3_000
 PROFILES_PER_EFFORT: Final = 16_000
+GROWN_PER_EFFORT: Final = 60_000
 FOUND_PER_EFFORT: Final = 60_000
 PROFILED_PER_EFFORT: Final = 100_000
 #: Pivots of the linear program times the root of its rows per effort (62 us a pivot at 1,200 rows, 140 at 11,000),
-#: entries read where it is solved (0.2 us), profiles of parts worked out (0.3 ms), and columns made (50 us).
+#: entries read where it is solved (0.2 us), profiles of parts worked out (0.12 ms), columns made (50 us).
 PIVOTS_PER_EFFORT: Final = 600_000
 ENTRIES_PER_EFFORT: Final = 5_000_000
-PARTS_PER_EFFORT: Final = 4_000
+PARTS_PER_EFFORT: Final = 8_000
 COLUMNS_PER_EFFORT: Final = 20_000
 #: Effort that the program of all parts of one operator takes at least: by operator, and by the square of their number
-#: (0.5 s of processor time at 80 operators, 2 s at 152, 15 to 36 of effort at 2,000).
-PARTS_EFFORT_PER_OPERATOR: Final = 0.005
+#: (0.1 of effort at 80 operators of the contest's kind, 0.2 at 152; 2.9 at 400 random ones, 8.6 at 800).
+PARTS_EFFORT_PER_OPERATOR: Final = 0.001
 PARTS_EFFORT_PER_SQUARE: Final = 5e-6
 #: Groups asked whether they support a set of deeds, per effort (0.35 us each).
 SUPPORTS_PER_EFFORT: Final = 3_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from tests.commands import shorthaul_json
@@ -15,13 +16,16 @@ import shorthaul
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds import columns
-from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.bounds.best import lower_bound, prove
 from shorthaul.tensor.bounds.columns import Program
-from shorthaul.tensor.bounds.groups.regions import Link, cut_links, links_of, sharing
+from shorthaul.tensor.bounds.fronts import fronts, narrow_order
+from shorthaul.tensor.bounds.groups import diagram
+from shorthaul.tensor.bounds.groups.regions import Link, Sharing, cut_links, links_of, sharing
 from shorthaul.tensor.bounds.parts import part_prices
 from shorthaul.tensor.check.certificate import certificate_of, verify
+from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.formats.documents import save_problem
-from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Machine
 from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
@@ -89,6 +93,17 @@ def test_a_graph_too_wide_gets_a_bound_by_parts(monkeypatch, tmp_path):
     assert document["bound"]["value"] == pytest.approx(found.bound.value)
 
 
+def test_little_effort_is_not_lost_on_a_diagram_that_is_far_too_wide():
+    problem = contest_problem(8717)
+    found = prove(problem, CONTEST, Search(effort=0.4))
+    assert found.program is None
+    assert found.bound.details["certificate"]["cuts"]
+    assert found.bound.value > 1.2 * lower_bound(problem, CONTEST).value
+    order = narrow_order(problem, Search())
+    assert fronts(problem, order) > 1e9
+    assert fronts(problem, [*reversed(problem.topological_order)]) >= fronts(problem, order)
+
+
 def test_regions_are_small_and_matmuls_are_cut_from_matmuls():
     problem = contest_problem(5)
     operators = problem.operators
@@ -100,14 +115,39 @@ def test_regions_are_small_and_matmuls_are_cut_from_matmuls():
     assert any(operators[i].is_matmul and operators[problem.producer[t]].is_matmul for i, t in every)
 
 
+def weights_taken_twice():
+    """Products that take two weights twice each: as all of one is there in every step, its parts are loaded once."""
+    graph = GraphBuilder()
+    wide, tall = graph.tensor(1, 13), graph.tensor(13, 1)
+    first = made = graph.pointwise((graph.tensor(13, 1), graph.tensor(13, 1)), 0)
+    for weights, cost in ((wide, 0), (tall, 3), (wide, 3), (tall, 0)):
+        made = graph.matmul(made, weights, cost)
+    graph.pointwise((made, first), 1)
+    return replace(graph.problem(55, 0.7), machine=Machine(55, 0.7, 9, 2))
+
+
+def test_what_others_hold_whole_is_not_streamed(monkeypatch):
+    problem = weights_taken_twice()
+    every = frozenset((link.operator, link.tensor) for link in links_of(problem, CONTEST))
+    prices = in_parts(problem, CONTEST, every)
+    assert 80 < prices.value <= latency(problem, CONTEST)
+    assert accepts(problem, CONTEST, prices)
+    monkeypatch.setattr(
+        diagram, "sharing", lambda *whole: {k: v._replace(beside=()) for k, v in sharing(*whole).items()}
+    )
+    forgetful = in_parts(problem, CONTEST, every)
+    assert forgetful.value > 1.3 * latency(problem, CONTEST)
+    assert not accepts(problem, CONTEST, forgetful)
+
+
 def test_operators_that_hang_together_through_the_maker_alone_share_nothing():
     graph = GraphBuilder()
     made = graph.pointwise((graph.tensor(128, 128),), 100)
     left, right = (graph.pointwise((made,), 100) for _ in range(2))
     problem = graph.problem(60_000, 10)
-    assert sharing(problem, CONTEST)[1, made] == 1
+    assert sharing(problem, CONTEST)[1, made] == Sharing(1, ())
     graph.pointwise((left, right), 100)
-    assert sharing(graph.problem(60_000, 10), CONTEST)[1, made] == 2
+    assert sharing(graph.problem(60_000, 10), CONTEST)[1, made] == Sharing(2, ((TILE, TILE),))
     assert Link(1, made, 0) in links_of(problem, CONTEST)
 
 

@@ -14,7 +14,7 @@ from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
-from shorthaul.tensor.model import CONTEST, RULES, SPEC
+from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.driver import improve
@@ -90,6 +90,20 @@ def in_written_order(problem, plan):
     return Plan(tuple(subgraphs))
 
 
+def squares():
+    """Nine operators on 2 x 2 matrices, of which fast memory holds two: what is made twice decides."""
+    graph = GraphBuilder()
+    first = graph.tensor(2, 2)
+    made = graph.matmul(graph.matmul(first, first, 0), first, 1)
+    tensor = graph.matmul(made, made, 40)
+    before = graph.matmul(tensor, graph.tensor(2, 2), 200)
+    tensor = graph.matmul(before, graph.tensor(2, 2), 200)
+    both = graph.pointwise((tensor, before), 1)
+    last = graph.pointwise((graph.matmul(both, both, 200), tensor), 1)
+    graph.matmul(last, made, 0)
+    return replace(graph.problem(10, 0.7), machine=Machine(10, 0.7, 5, 3))
+
+
 @pytest.mark.parametrize("effort", [0.1, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_freer_rules_are_never_dearer(effort):
     """A plan of the contest is one of `spec`: so are its groups, and the search finds nothing worse.
@@ -116,6 +130,13 @@ def test_freer_rules_are_never_dearer(effort):
         assert found.cost["latency"] <= most
         compared += 1
     assert compared >= 8
+
+
+def test_graphs_without_windows_are_searched_under_the_contests_rules_too():
+    problem = squares()
+    capped, freer = (improve(problem, rules, Search(effort=0.3, workers=1)) for rules in (CONTEST, SPEC))
+    latency = replay(problem, in_written_order(problem, capped), SPEC).cost["latency"]
+    assert replay(problem, freer, SPEC).cost["latency"] <= latency
 
 
 @pytest.mark.slow

@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from shorthaul.core.amounts import TOLERANCE, Bound
-from shorthaul.core.search import Search
+from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.core.searching.tasks import run_tasks
-from shorthaul.tensor.bounds.columns import Program, column_program
-from shorthaul.tensor.bounds.parts import part_prices
+from shorthaul.tensor.bounds.columns import Program, column_program, has_columns, is_too_wide
+from shorthaul.tensor.bounds.fronts import narrow_order
+from shorthaul.tensor.bounds.parts import part_prices, parts_effort
 from shorthaul.tensor.bounds.prices import Prices
 from shorthaul.tensor.bounds.separation import ordered_prices
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
@@ -26,6 +27,12 @@ BY_FORMULA: Final = ("compute", "boundary_traffic", "streamed_operands", "produc
 CERTIFIED: Final = "linear program over subgraphs"
 #: The share of the effort in which the linear program is solved, before the integer program.
 _PRICING: Final = 0.85
+#: Where that leaves a gap above this, with more operators than these, parts of groups are priced, too. So many times
+#: what they take at least is kept for them, unless that is more than this share of the effort.
+_FEW: Final = 20
+_NEAR: Final = 0.02
+_KEPT: Final = 1.5
+_MOST_KEPT: Final = 0.4
 
 
 def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) -> Bound:
@@ -102,20 +109,28 @@ def prove(
         bound = lower_bound(problem, rules, search)
         if bound.is_met_by(latency) or search.expired():
             return Proof(bound, None)
-        program = column_program(problem, rules, search)
+        order = narrow_order(problem, search) if has_columns(problem, rules) else None
+        program = column_program(problem, rules, search, order=order)
     else:
+        order = None
         bound, _, program = earlier
     if bound.is_met_by(latency):
         return Proof(bound, None)
     if program is None:
-        prices = part_prices(problem, rules, search, plan)
+        prices = part_prices(problem, rules, search, plan, order)
     else:
         covers = formula_prices(problem, rules, search) if earlier is None else []
-        pricing = search.part(_PRICING)
+        may_fall_apart = order is not None and len(problem.operators) > _FEW
+        kept = 0.0 if not may_fall_apart else _KEPT * parts_effort(problem) / max(search.left(), LEAST_PART)
+        pricing = search.part(_PRICING if kept > _MOST_KEPT else min(_PRICING, 1 - kept))
         prices = program.solve(pricing, covers, plan)
         if not math.isinf(latency):
             program, better = ordered_prices(program, pricing, latency)
             prices = prices if better is None or better.value < prices.value else better
+        is_open = max(prices.value, bound.value) < (1 - _NEAR) * latency
+        if may_fall_apart and is_open and not program.is_proven():
+            of_parts = part_prices(problem, rules, search.part(_PRICING), plan, order)
+            prices = prices if of_parts is None or of_parts.value < prices.value else of_parts
     if prices is None:
         return Proof(bound, None)
     bound = _larger(bound, prices, rules)
@@ -132,7 +147,15 @@ class _Way:
 
     problem: Problem
     rules: Rules
+    order: list[int]
     is_whole: bool
+
+
+class _Priced(NamedTuple):
+    """What a linear program proves, and whether no other one proves more."""
+
+    prices: Prices | None
+    is_best: bool = False
 
 
 def prove_in_tasks(problem: Problem, rules: Rules, search: Search) -> Bound:
@@ -143,27 +166,34 @@ def prove_in_tasks(problem: Problem, rules: Rules, search: Search) -> Bound:
     if len(problem.operators) <= PROVEN_ALONE:
         return prove(problem, rules, search).bound
     bound = lower_bound(problem, rules, search)
-    if search.expired():
+    if search.expired() or not has_columns(problem, rules):
         return bound
-    ways = [_Way(problem, rules, is_whole) for is_whole in (True, False)]
-    weights = [len(ways) * share for share in (1.0, 1 - BUILDING_SHARE)]
-    found = dict(run_tasks(_priced, ways, search=search, shares_time=False, weights=weights, enough=_is_whole))
-    best = [prices for number in sorted(found) if (prices := found[number]) is not None]
-    return _larger(bound, best[0], rules) if best else bound
+    order = narrow_order(problem, search)
+    if is_too_wide(problem, order, search):
+        best = part_prices(problem, rules, search, order=order)
+    else:
+        ways = [_Way(problem, rules, order, is_whole) for is_whole in (True, False)]
+        weights = [len(ways) * share for share in (1.0, 1 - BUILDING_SHARE)]
+        found = dict(run_tasks(_priced, ways, search=search, shares_time=False, weights=weights, enough=_is_best))
+        taken = [found[0]] if 0 in found and found[0].is_best else [found[number] for number in sorted(found)]
+        some = [priced.prices for priced in taken if priced.prices is not None]
+        best = max(some, key=lambda prices: prices.value, default=None)
+    return bound if best is None else _larger(bound, best, rules)
 
 
-def _priced(way: _Way, search: Search) -> Prices | None:
+def _priced(way: _Way, search: Search) -> _Priced:
     if not way.is_whole:
-        return part_prices(way.problem, way.rules, search)
-    program = column_program(way.problem, way.rules, search)
+        return _Priced(part_prices(way.problem, way.rules, search, order=way.order))
+    program = column_program(way.problem, way.rules, search, order=way.order)
     if program is None:
-        return None
+        return _Priced(None)
     covers = formula_prices(way.problem, way.rules, search)
-    return program.solve(search.part(_PRICING), covers)
+    prices = program.solve(search.part(_PRICING), covers)
+    return _Priced(prices, program.is_proven())
 
 
-def _is_whole(prices: Prices | None) -> bool:
-    return prices is not None and prices.parts is None
+def _is_best(priced: _Priced) -> bool:
+    return priced.is_best
 
 
 def _larger(bound: Bound, prices: Prices, rules: Rules) -> Bound:

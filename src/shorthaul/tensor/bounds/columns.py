@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.fronts import fronts, narrow_order
 from shorthaul.tensor.bounds.groups.cutting import Links
 from shorthaul.tensor.bounds.groups.diagram import Diagram
 from shorthaul.tensor.bounds.groups.ordering import UNORDERED, Ordering
@@ -39,6 +40,7 @@ from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import (
+    ARCS_PER_EFFORT,
     BUILDING_SHARE,
     COLUMNS_PER_EFFORT,
     EXHAUSTED_PER_EFFORT,
@@ -69,6 +71,8 @@ _WIDTH_BY_BOX: Final = 32
 _INERTIA: Final = 0.5
 _INERTIA_LEFT: Final = 0.2
 _LEAST_INERTIA: Final = 0.01
+#: Fronts, as many times as a diagram may have nodes, above which none is begun (measured: 0.04 to 5 nodes a front).
+_TOO_WIDE: Final = 30
 #: The share of the effort in which columns are generated, and the parts of the last prices that are proven in the rest,
 #: one after the other, where those themselves are not.
 _GENERATING: Final = 0.75
@@ -92,13 +96,29 @@ def has_columns(problem: Problem, rules: Rules) -> bool:
 
 
 def column_program(
-    problem: Problem, rules: Rules, search: Search, later: frozenset[int] = frozenset()
+    problem: Problem,
+    rules: Rules,
+    search: Search,
+    later: frozenset[int] = frozenset(),
+    order: list[int] | None = None,
 ) -> Program | None:
-    """Return the linear program, None under rules that it does not apply to or if the graph has too many groups."""
+    """Return the linear program, None under rules that it does not apply to or if the graph has too many groups.
+
+    What is far too wide for its diagram, with the effort there is, is not begun. ``order`` is one of narrow fronts.
+    """
     if not has_columns(problem, rules):
         return None
-    program = Program(problem, rules, search, later)
+    order = narrow_order(problem, search) if order is None else order
+    if is_too_wide(problem, order, search):
+        return None
+    program = Program(problem, rules, search, later, order=order)
     return program if program.diagram.is_complete else None
+
+
+def is_too_wide(problem: Problem, order: list[int], search: Search) -> bool:
+    """True if there are far too many groups for a diagram of this order, with the effort that is left."""
+    nodes = min(MOST_NODES, ARCS_PER_EFFORT * BUILDING_SHARE * search.left())
+    return fronts(problem, order) > _TOO_WIDE * nodes
 
 
 def column_prices(
@@ -164,6 +184,7 @@ class Program:
         self._centre[rows.prices :] = _FIRST_WEIGHT
         if self.diagram.is_complete:
             self.pricing = Pricing(self.diagram)
+            search.spend(self.pricing.made())
             self._begin(search)
 
     def _begin(self, search: Search) -> None:
@@ -182,10 +203,12 @@ class Program:
 
     def enter_parts(self, search: Search) -> None:
         """Enter all parts of one operator, and begin with the prices of these."""
+        before = self.pricing.made()
         for column, traffic in self.pricing.parts():
             self.enter(column, traffic)
             search.spend(1 / COLUMNS_PER_EFFORT)
-        self._use(self._master)
+        search.spend(self.pricing.made() - before)
+        self._use(self._master, search)
         solved = self._master.solve(search)
         if solved is not None:
             self._centre = solved[1]
@@ -252,9 +275,9 @@ class Program:
         while is_proof and self._radii:
             classes = alike_rows(self.problem, self.diagram.rows, self.diagram.later, self._radii.pop(0))
             if classes.max(initial=0) < _MOST_CLASSES * len(classes):
-                self._use(Master(self.diagram.rows.asked, classes))
+                self._use(Master(self.diagram.rows.asked, classes), search)
                 self._close(most.part(_ALIKE), is_proof=True)
-        self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)))
+        self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)), search)
         last = self._close(most, is_proof=is_proof)
         is_by_box = self.pricing.is_small
         for scale in _SCALES if is_proof else ():  # lower prices favour fewer groups
@@ -266,9 +289,10 @@ class Program:
                 self._prove(point, ratio)
         return self._prices(self._best)
 
-    def _use(self, master: Master) -> None:
+    def _use(self, master: Master, search: Search) -> None:
         """Go on with a program over other classes of rows."""
         self._master = master
+        search.spend((len(self.columns) + len(self._parts)) / COLUMNS_PER_EFFORT)
         for column, latency in (self.columns | self._parts).items():
             master.enter(column.rows, column.signs, latency)
         dear = self._dear()
@@ -352,7 +376,7 @@ class Program:
         plan may turn out better than its columns, as others of its groups may keep more; hence a little is to spare.
         """
         if self._master.classes != self.diagram.rows.number:
-            self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)))
+            self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)), search)
         solved = self._master.solve(search)
         if solved is None:
             return []

@@ -60,6 +60,7 @@ class ByBox:
         self._traffic = of_parts[:, TRAFFIC : TRAFFIC + 2].sum(axis=1)
         tables[self._parts, :HELD] = 0.0
         self._boxes = tables.shape[2]
+        self._judge: BoxJudge | None = None  # the last one, whose tables are written over
         self._potentials = 2 * (_ROOMS + 1) * len(_WEIGHTS)
         self._at_once = min(self._boxes, max(1, _MOST_POTENTIALS // (diagram.nodes * self._potentials)))
         stops = [starts.start for starts in diagram.starts]
@@ -92,7 +93,10 @@ class ByBox:
             boxes = min(self._at_once, self._boxes - first)
             completion_kernels.prepare(self._made, gains, END, first, boxes)
             search.spend(boxes * self._potentials * len(self._diagram.source) / COMPLETIONS_PER_EFFORT)
-            yield BoxJudge(self._made, self._grow, boxes)
+            if self._judge is None or self._judge.boxes != boxes:
+                self._judge = BoxJudge(self._made, self._grow, boxes)
+            self._judge.forget_all()
+            yield self._judge
 
 
 class BoxJudge:
@@ -103,6 +107,7 @@ class BoxJudge:
     ) -> None:
         self._made = made
         self._grow = grow
+        self.boxes = boxes
         self.at_once = 512
         self.labels_per_effort = BOXES_OF_LABELS_PER_EFFORT / boxes
         self._tables = np.zeros((1, ROWS, boxes))  # the first one is that of a group with nothing in it
@@ -124,6 +129,10 @@ class BoxJudge:
         more = max(known, least)
         self._tables = np.concatenate([self._tables, np.empty((more, *self._tables.shape[1:]))])
         self._free = np.concatenate([self._free, np.arange(known, known + more)])
+
+    def forget_all(self) -> None:
+        """Take the tables of all states for others."""
+        self._free = np.arange(1, len(self._tables))
 
     def forget(self, states: Integers) -> None:
         """Take the tables of these states for others."""

@@ -16,7 +16,12 @@ from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds import front_kernels
 from shorthaul.tensor.model import Problem
-from shorthaul.tensor.tuning import ORDERING_MOVES_PER_OPERATOR, ORDERING_VISITS, ORDERING_VISITS_PER_EFFORT
+from shorthaul.tensor.tuning import (
+    ORDERING_MOVES_PER_OPERATOR,
+    ORDERING_SHARE,
+    ORDERING_VISITS,
+    ORDERING_VISITS_PER_EFFORT,
+)
 
 Integers = NDArray[np.int64]
 
@@ -40,10 +45,24 @@ def narrow_order(problem: Problem, search: Search) -> list[int]:
         order,
     )
     visits = len(problem.operators) + len(problem.tensors)  # of a move
-    moves = min(ORDERING_MOVES_PER_OPERATOR * len(problem.operators), ORDERING_VISITS // visits)
+    most = min(ORDERING_VISITS, ORDERING_SHARE * search.left() * ORDERING_VISITS_PER_EFFORT)
+    moves = min(ORDERING_MOVES_PER_OPERATOR * len(problem.operators), int(most) // visits)
     front_kernels.anneal(made, Random(0), moves)
     search.spend(moves * visits / ORDERING_VISITS_PER_EFFORT)
     return [int(index) for index in order]
+
+
+def fronts(problem: Problem, order: list[int]) -> float:
+    """Return about how many ways there are to get the tensors that are open, at all operators of an order together."""
+    place = {index: number for number, index in enumerate(order)}
+    change = np.zeros(len(order) + 1)
+    for tensor, users in enumerate(problem.consumers):
+        if users:
+            source = problem.producer[tensor]
+            places = [place[user] for user in users]
+            change[min(places)] += math.log(_WAYS[source is not None])
+            change[max(places) if source is None else place[source]] -= math.log(_WAYS[source is not None])
+    return float(np.exp(np.cumsum(change)[:-1]).sum())
 
 
 def _rows(lists: list[list[int]]) -> tuple[Integers, Integers]:

@@ -17,13 +17,22 @@ from shorthaul.tensor.tuning import PARTS_EFFORT_PER_OPERATOR, PARTS_EFFORT_PER_
 _ROUNDS: Final = ((1, 0.7), (3, 0.5), (8, 0.5), (16, 1.0))
 
 
-def part_prices(problem: Problem, rules: Rules, search: Search, plan: Plan | None = None) -> Prices | None:
-    """Return the best prices that are proven within ``search``, None if there are none, or too little is left."""
+def parts_effort(problem: Problem) -> float:
+    """Return the effort that the program of all parts of one operator takes at least."""
     count = len(problem.operators)
-    needed = PARTS_EFFORT_PER_OPERATOR * count + PARTS_EFFORT_PER_SQUARE * count**2
-    if not has_columns(problem, rules) or min(search.left(), search.remaining_s()) < needed:
+    return PARTS_EFFORT_PER_OPERATOR * count + PARTS_EFFORT_PER_SQUARE * count**2
+
+
+def part_prices(
+    problem: Problem, rules: Rules, search: Search, plan: Plan | None = None, order: list[int] | None = None
+) -> Prices | None:
+    """Return the best prices that are proven within ``search``, None if there are none, or too little is left.
+
+    ``order`` is one of narrow fronts, if it is known.
+    """
+    if not has_columns(problem, rules) or min(search.left(), search.remaining_s()) < parts_effort(problem):
         return None
-    order = narrow_order(problem, search)
+    order = narrow_order(problem, search) if order is None else order
     best: Prices | None = None
     earlier: Program | None = None
     for most, share in _ROUNDS:

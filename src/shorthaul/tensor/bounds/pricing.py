@@ -26,7 +26,13 @@ from shorthaul.tensor.bounds.groups.pieces import HELD, TIME, TRAFFIC, mix
 from shorthaul.tensor.bounds.groups.rows import Rows
 from shorthaul.tensor.bounds.walking import Found, Judge, Judged, Walk
 from shorthaul.tensor.model import Problem
-from shorthaul.tensor.tuning import LABELS_PER_EFFORT, LAYERS_PER_EFFORT, PARTS_PER_EFFORT, PROFILES_PER_EFFORT
+from shorthaul.tensor.tuning import (
+    GROWN_PER_EFFORT,
+    LABELS_PER_EFFORT,
+    LAYERS_PER_EFFORT,
+    PARTS_PER_EFFORT,
+    PROFILES_PER_EFFORT,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -111,11 +117,11 @@ class _ByWeight:
     def judge(self, profile: Integers, state: Integers, arc: Integers, total: Floats) -> Judged:
         """Judge groups with an arc added, before their profiles are worked out and after."""
         pricing = self._pricing
-        hope = total + (self._after[arc] - pricing.costs_of[profile]).min(axis=1)
+        hope = total + (self._after[arc] - pricing.costs_of(profile)).min(axis=1)
         kept = np.flatnonzero(hope > pricing.nothing)
         arc = arc[kept]
         grown = pricing.grow(profile[kept], arc)
-        hope = total[kept] + (self._potential[pricing.diagram.target[arc]] - pricing.costs_of[grown]).min(axis=1)
+        hope = total[kept] + (self._potential[pricing.diagram.target[arc]] - pricing.costs_of(grown)).min(axis=1)
         has_hope = hope > pricing.nothing
         kept = kept[has_hope]
         return Judged(kept, grown[has_hope], hope[has_hope], state[kept])
@@ -145,7 +151,8 @@ class Pricing:
         self._means, self._mean_of = Means(), dict[int, int]()  # of profiles of parts, and the numbers of these there
         self._arc_means, self._arc_of_means = Means(), np.zeros(len(diagram.source), np.int64)
         self.costs = self._costs_of_arcs()
-        self.costs_of = np.empty((1, len(self._mix)))  # by profile, what its arcs cost at each weight
+        self._costs_of = np.full((1, len(self._mix)), np.nan)  # by profile and weight, where they were asked for
+        self._costed = 0  # profiles whose costs were
         self._outputs: list[Outputs] = []
         self.labels = 0  #: groups in the making met so far
         self.nothing = 0.0  #: groups that may gain no more are given up
@@ -179,7 +186,7 @@ class Pricing:
             self._weights = weights
             of_parts = np.flatnonzero(self._arc_of_means >= 0)
             self.costs[of_parts] = self._arc_means.least(weights)[self._arc_of_means[of_parts], None]
-            self.costs_of[[*self._mean_of]] = self._means.least(weights)[:, None]
+            self._costs_of[[*self._mean_of]] = self._means.least(weights)[:, None]
         total = np.concatenate([[0.0], np.cumsum(duals[diagram.row] * diagram.sign)])
         gains: Floats = total[diagram.row_end[1:]] - total[diagram.row_end[:-1]]
         return gains
@@ -232,23 +239,34 @@ class Pricing:
 
     def _run(self, walk: Walk, gains: Floats, judge: Judge, search: Search, most: int) -> None:
         """Walk to the end, or until the effort is spent."""
-        known, of_parts = len(self._profiles), len(self._mean_of)
+        known = self.made()
         for labels in walk.run(self._begin, gains, judge, search, most):
-            new = len(self._profiles) - known, len(self._mean_of) - of_parts
-            search.spend(1 / LAYERS_PER_EFFORT + labels / judge.labels_per_effort)
-            search.spend(new[0] / PROFILES_PER_EFFORT + new[1] / PARTS_PER_EFFORT)
-            known, of_parts = len(self._profiles), len(self._mean_of)
+            search.spend(1 / LAYERS_PER_EFFORT + labels / judge.labels_per_effort + self.made() - known)
+            known = self.made()
         self.labels += walk.labels
+
+    def made(self) -> float:
+        """Return the effort that all profiles so far took, and what the arcs cost."""
+        costed = (self._costed - len(self._mean_of) + self._arcs_costed) / PROFILES_PER_EFFORT
+        return costed + len(self._mean_of) / PARTS_PER_EFFORT + len(self._profiles) / GROWN_PER_EFFORT
 
     def ranked(self, found: list[Found]) -> list[Found]:
         """Return groups in the order of what they take at least, as a part of their worth."""
         worth = np.array([item.worth for item in found])
-        least = self.costs_of[[item.profile for item in found]].max(axis=1) if found else worth
+        least = self.costs_of(np.array([item.profile for item in found], dtype=np.int64)).max(axis=1)
         return [found[place] for place in np.argsort(least / worth, kind="stable").tolist()]
 
     def least(self, profile: int) -> float:
         """Return what a group of this profile takes at least."""
-        return float(self.costs_of[profile].max())
+        return float(self.costs_of(np.array([profile])).max())
+
+    def costs_of(self, profile: Integers) -> Floats:
+        """Return for each weight what groups of these profiles cost at least."""
+        for number in np.unique(profile[np.isnan(self._costs_of[profile, 0])]).tolist():
+            self._costs_of[number] = self._least_costs(number)
+            self._costed += 1
+        costs: Floats = self._costs_of[profile]
+        return costs
 
     def grow(self, profile: Integers, arc: Integers) -> Integers:
         """Return profiles with what arcs add."""
@@ -271,16 +289,17 @@ class Pricing:
             self._profiles.append(profile)
             self._outputs.append(outputs)
             if number == len(self.held):
-                self.held, self.alike, self.costs_of = (
-                    np.concatenate([known, np.empty_like(known)]) for known in (self.held, self.alike, self.costs_of)
+                self.held, self.alike, self._costs_of = (
+                    np.concatenate([known, np.empty_like(known)]) for known in (self.held, self.alike, self._costs_of)
                 )
-            self.costs_of[number] = self._least_costs(outputs, number, profile)
+                self._costs_of[number:] = np.nan
             self.held[number] = profile.held
             self.alike[number] = self._number.setdefault((outputs, replace(profile, held=-1)), number)
         return number
 
-    def _least_costs(self, outputs: Outputs, number: int, profile: _Profile) -> Floats:
+    def _least_costs(self, number: int) -> Floats:
         """Return for each weight what a profile costs at least, infinite where no granularity is left."""
+        outputs, profile = self._outputs[number], self._profiles[number]
         amounts = Addition((), *(getattr(profile, name) for name in Addition._fields[1:]))
         table = self.diagram.table_of(amounts, outputs, profile.pieces)
         table = table[:, (table[HELD:].max(axis=0) <= self.capacity) & np.isfinite(table[TIME])]
@@ -309,6 +328,7 @@ class Pricing:
                 if outputs.is_part:
                     mean = self._arc_means.add(self._shapes[outputs.shape], *_times(table))
                 known[number, outputs] = self._least(table), mean
+        self._arcs_costed = len(known)
         every = [known[pair] for pair in zip(self._addition.tolist(), diagram.outputs, strict=True)]
         self._arc_of_means = np.array([mean for _, mean in every], dtype=np.int64)
         costs = np.array([cost for cost, _ in every]).reshape(-1, len(self._mix))
@@ -340,6 +360,7 @@ class Pricing:
             if not arcs:
                 continue
             profiles = self.grow(np.array([start for _, start in arcs]), np.array([arc for arc, _ in arcs]))
+            self.costs_of(profiles)
             for (arc, _), profile in zip(arcs, profiles.tolist(), strict=True):
                 for compute, traffic in self._means.points(self._mean_of[profile]):
                     column = self._column([arc], diagram.outputs[arc])

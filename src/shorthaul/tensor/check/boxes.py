@@ -58,16 +58,20 @@ class Boxes:
         high = np.array([[end for _, end in box] for box in every], dtype=np.int64)
         self.low: tuple[Integers, ...] = tuple(low.T)
         self.high: tuple[Integers, ...] = tuple(high.T)
-        self._tables: dict[tuple[Tensor, str, tuple[Slice, ...]], Floats] = {}
+        self._tables: dict[tuple[Tensor, str, tuple[Slice, ...], tuple[Slice, ...]], Floats] = {}
 
-    def table(self, shape: Tensor, kind: str, slices: tuple[Slice, ...]) -> Floats:
-        """Return the table of a piece, slices to ``load`` or to ``work`` out, with outputs of this shape."""
-        found = self._tables.get((shape, kind, slices))
+    def table(self, shape: Tensor, kind: str, slices: tuple[Slice, ...], beside: tuple[Slice, ...] = ()) -> Floats:
+        """Return the table of a piece, slices to ``load`` or to ``work`` out, with outputs of this shape.
+
+        ``beside`` are slices of the same tensor that others may ask for at the same time.
+        """
+        key = shape, kind, slices, beside
+        found = self._tables.get(key)
         if found is None:
-            found = self._tables[shape, kind, slices] = self._made(shape, kind, slices)
+            found = self._tables[key] = self._made(*key)
         return found
 
-    def _made(self, shape: Tensor, kind: str, slices: tuple[Slice, ...]) -> Floats:
+    def _made(self, shape: Tensor, kind: str, slices: tuple[Slice, ...], beside: tuple[Slice, ...]) -> Floats:
         longest = max(item.length for item in slices)
         loads, works = ((slices,), ()) if kind == "load" else ((), (slices,))
         item = Column(shape.height, shape.width, longest, 1, (0, 0), loads, works, 0, 0)
@@ -78,7 +82,7 @@ class Boxes:
             self._divide(table[TIME:TRAFFIC], slices, (largest.count * np.max(times, axis=0)).sum(axis=(0, 1)))
             return table
         size = slices[0].height * slices[0].width
-        passing = (largest.count * largest.passing(slices)).sum(axis=(0, 1))
+        passing = (largest.count * largest.passing(slices, beside)).sum(axis=(0, 1))
         self._divide(table[TRAFFIC:HELD], slices, np.maximum(passing, size))
         smallest = Steps(self.problem, item, *self.low)
         for slice_ in slices:  # each by itself: others may be the same by chance

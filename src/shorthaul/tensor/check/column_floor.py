@@ -302,16 +302,22 @@ class Steps:
         outline: Floats = np.maximum((self.count * tiles).sum(axis=(0, 1)), traffic / self.machine.bandwidth)
         return outline
 
-    def passing(self, group: tuple[Slice, ...]) -> Floats:
-        """Return by class of tile how much of a tensor a tile loads at least, in several steps."""
+    def passing(self, group: tuple[Slice, ...], beside: tuple[Slice, ...] = ()) -> Floats:
+        """Return by class of tile how much of a tensor a tile loads at least, in several steps.
+
+        Others may ask for slices ``beside`` the group's: the whole tensor, if it fits, or the same ones by chance.
+        """
         whole = np.zeros(len(self.k), dtype=np.bool_)
-        for slice_ in group:
+        fits = group[0].height * group[0].width <= self.machine.capacity
+        for slice_ in (*group, *(beside if fits else ())):
             whole |= np.logical_and(*[code == WHOLE for code in self.codes(slice_)])
         most = np.zeros((2, 2, len(self.k)))
         for slice_ in group:
             if STEP in {slice_.rows, slice_.columns}:
                 rows, columns = self.along(slice_)
-                less = 2 * (self.tall * columns if slice_.rows == STEP else rows * self.wide) * (len(group) > 1)
+                less = 2 * (self.tall * columns if slice_.rows == STEP else rows * self.wide)
+                tiles = any((other.rows if slice_.rows == STEP else other.columns) == TILE for other in beside)
+                less = less * (tiles or len(group) > 1)
                 passes = (self.steps_of(slice_) > 1) & ~whole
                 most = np.maximum(most, np.where(passes, rows * columns - less, 0))
         return most

@@ -38,7 +38,7 @@ _FURTHER_ROUNDS: Final = ((0.3, 0.06, 3e-5, False), (0.5, 0.24, 3e-5, True), (0.
 _FIRST_ROUND: Final = (0.03, 3e-5)
 #: The share of what is left that goes into annealings, where windows are solved afterwards.
 _ANNEALING: Final = 0.6
-#: The share of the effort that is spent under the contest's rules, where others hold and they have windows to solve.
+#: The share of the effort that is spent under the contest's rules, where others hold.
 _CAPPED: Final = 0.7
 #: Kept back for checking the plan and writing it: seconds at least, multiples of what pricing every operator alone took
 #: (measured: 2.7 at 2,000 operators), and the most of a time limit.
@@ -178,7 +178,7 @@ def _improved(begun: Begun, search: Search, restarts: int, bound: Bound) -> Begu
     search.report(best=best.latency, bound=bound.value)
     if len(problem.operators) == 1 or bound.is_met_by(best.latency) or search.expired():
         return begun
-    if begun.capped is not None and _has_windows(problem, CONTEST):
+    if begun.capped is not None:
         part = search.part(_CAPPED, unlimited=_default_effort(len(problem.operators))).aside()
         begun = begun.with_groups(_improved(begun.capped, part, restarts, bound).best.sequence)
         schedules, _, best, _ = begun

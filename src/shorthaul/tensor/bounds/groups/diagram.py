@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.groups.compaction import END, NOWHERE, Addition, Arcs, Choice, compacted
-from shorthaul.tensor.bounds.groups.cutting import BEGUN, PART, WHOLE, Giving, Links, Outputs, Takings
+from shorthaul.tensor.bounds.groups.cutting import BEGUN, PART, Giving, Links, Outputs, Takings
 from shorthaul.tensor.bounds.groups.joining import CUT, LOADED, MADE, RESIDENT, Joining, Open
 from shorthaul.tensor.bounds.groups.ordering import (
     RETAINED,
@@ -32,7 +32,7 @@ from shorthaul.tensor.bounds.groups.ordering import (
     Tracker,
 )
 from shorthaul.tensor.bounds.groups.pieces import HELD, TIME, TRAFFIC, Boxes, Demand, Load, Work
-from shorthaul.tensor.bounds.groups.regions import is_a_prologue, may_be_made, sharing
+from shorthaul.tensor.bounds.groups.regions import Sharing, is_a_prologue, may_be_made, sharing
 from shorthaul.tensor.bounds.groups.rows import Rows
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, NO_REDUCTION, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules, Tensor
@@ -44,6 +44,9 @@ Integers = NDArray[np.int64]
 
 #: Nodes between two looks at effort and deadline.
 _NODES_AT_ONCE: Final = 256
+_NOTHING: Final = Addition()
+_NO_DEMANDS: Final = frozenset[Demand]()
+_ALONE: Final = Sharing(1, ())
 
 
 class _Asked(NamedTuple):
@@ -96,6 +99,7 @@ class Diagram:
         self.rows = Rows(problem, later, ordering)
         order = narrow_order(problem, search) if order is None else order
         self.ordering, self.decided = ordering, order
+        self._is_ordered = bool(ordering.supports or ordering.successions)
         self.order = [index for index in order if index not in later]
         self.boxes = Boxes(problem.machine)
         self._numbers: dict[Work | Load, int] = {}
@@ -183,7 +187,7 @@ class Diagram:
                 outputs = arcs.outputs_of[node]
                 mine = front.pop(output, None)
                 if mine is None or mine.way != MADE:
-                    self._add(node, place, outputs, front, None)
+                    self._add(node, place, outputs, dict(front), None)
                 if mine is None or mine.way == MADE:
                     self._include(node, place, outputs, front, mine)
             begin = len(arcs.target)
@@ -247,10 +251,11 @@ class Diagram:
             held = joined.more.held
             for each, way in zip(asked, ways, strict=True):
                 tensor = each.tensor
-                share = 1 / self._sharing[index, tensor] if outputs.is_part else 1.0
+                sharing = self._sharing[index, tensor] if outputs.is_part else _ALONE
+                share = 1 / sharing.number
                 if way != LOADED:
                     served.append(rows.link[index, tensor])
-                if way in (LOADED, RESIDENT):
+                if self._is_ordered and way in (LOADED, RESIDENT):
                     needs.add(Deed(STORED if way == LOADED else RETAINED, tensor))
                 if way in (MADE, CUT):
                     left, right = max(left, each.prologues[0]), max(right, each.prologues[1])
@@ -261,24 +266,24 @@ class Diagram:
                     taken.append((rows.hand_over[tensor], share))
                     held += share * problem.tensors[tensor].size
                 elif way == LOADED and outputs.is_part:
-                    pieces.append(self._load(tensor, each.loaded, share))
+                    pieces.append(self._load(tensor, each.loaded, sharing))
                 if way == MADE or not outputs.is_part:
                     self._ask(front, each, way, joined.part)
-            more = joined.more._replace(pieces=tuple(pieces), held=held, left_prologue=left, right_prologue=right)
-            grown = joined._replace(
-                front=front,
-                outputs=joined.outputs._replace(kind=kind),
-                choice=joined.choice._replace(resident=tuple(resident)),
-                served=served,
-                taken=taken,
-                more=more,
-                deeds=joined.deeds._replace(needs=frozenset(needs)),
+            grown = _Joined(
+                front,
+                Outputs(outputs.shape, kind),
+                Choice(index, tuple(resident), joined.choice.is_retained),
+                served,
+                taken,
+                Addition(tuple(pieces), joined.more.stored, held, joined.more.k_limit, left, right),
+                joined.part,
+                GroupDeeds(joined.deeds.does, frozenset(needs)),
             )
             self._add(node, place, outputs, front, grown)
 
-    def _load(self, tensor: int, demands: frozenset[Demand], share: float = 1.0) -> int:
+    def _load(self, tensor: int, demands: frozenset[Demand], sharing: Sharing = _ALONE) -> int:
         slices = tuple(sorted((d.rows, d.columns, d.sink) for d in demands))
-        return self._piece(Load(self.problem.tensors[tensor], slices, share))
+        return self._piece(Load(self.problem.tensors[tensor], slices, 1 / sharing.number, sharing.beside))
 
     def _ways(self, index: int, asked: _Asked, joined: _Joined) -> Sequence[int]:
         """Return how an operator that joins may get a tensor."""
@@ -310,7 +315,7 @@ class Diagram:
         if old is not None and old.part != part:
             for item in list(front.values()):
                 if item.part == old.part:
-                    front[item.tensor] = item._replace(part=part)
+                    front[item.tensor] = Open(item.tensor, item.way, item.demands, part)
         front[tensor] = Open(tensor, MADE, demands, part)
 
     def _asked(self, index: int, demands: frozenset[Demand]) -> tuple[list[_Asked], int]:
@@ -391,7 +396,10 @@ class Diagram:
         return number
 
     def _add(self, node: int, place: int, outputs: Outputs, front: dict[int, Open], joined: _Joined | None) -> None:
-        """Add an arc, unless some part of the group is one that nothing can connect to the rest any more."""
+        """Add an arc, unless some part of the group is one that nothing can connect to the rest any more.
+
+        ``front`` may be changed.
+        """
         waiting: dict[int, list[int]] = {}
         for tensor, way, _, of in front.values():
             if way == MADE:
@@ -404,7 +412,6 @@ class Diagram:
         if not waiting and after.kind == BEGUN:
             return  # it is no part of another group
         pieces = [] if joined is None else list(joined.more.pieces)
-        front = dict(front)
         for tensor in self._closing[place] if waiting else list(front):
             item = front.get(tensor)
             if item is None or item.way == MADE:
@@ -414,7 +421,7 @@ class Diagram:
             if self.problem.producer[tensor] is None or self.problem.tensors[tensor] != outputs.shape:
                 del front[tensor]
             else:  # its producer cannot join any more, until it is decided
-                front[tensor] = item._replace(demands=frozenset())
+                front[tensor] = Open(tensor, item.way, _NO_DEMANDS, item.part)
         marks: Marks = () if node == NOWHERE else self._marks[node]
         changed: list[tuple[int, float]] = []
         if joined is not None:
@@ -422,13 +429,13 @@ class Diagram:
         target = self._node(place, after, front, marks) if waiting else END
         if target == NOWHERE:
             return
-        more = (Addition() if joined is None else joined.more)._replace(pieces=tuple(sorted(pieces)))
+        more = Addition(tuple(sorted(pieces)), *(_NOTHING if joined is None else joined.more)[1:])
         served = [] if joined is None else joined.served
         taken = [] if joined is None else joined.taken
         self._arcs.add(
             node,
             target,
-            outputs._replace(kind=PART if outputs.is_part else WHOLE),
+            Outputs(outputs.shape, PART) if outputs.kind == BEGUN else outputs,
             more,
             () if joined is None else (joined.choice,),
             [*served, *(row for row, _ in taken), *(row for row, _ in changed)],

@@ -67,11 +67,15 @@ class Work(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The slices (rows, columns, sink) of one tensor that are loaded, and which share of that counts."""
+    """The slices (rows, columns, sink) of one tensor that are loaded, and which share of that counts.
+
+    ``beside`` is what others may ask of it (rows, columns) in the same group, where they are not among the slices.
+    """
 
     tensor: Tensor
     slices: tuple[tuple[int, int, int], ...]
     share: float = 1.0
+    beside: tuple[tuple[int, int], ...] = ()
 
 
 class Boxes:
@@ -164,19 +168,24 @@ class Boxes:
 
     def _traffic(self, load: Load, shape: Tensor) -> Floats:
         """Return the fewest elements loaded: the tensor once, or in every tile what passes by in several steps."""
-        tensor, slices, _ = load
+        tensor, slices, _, beside = load
         least = np.full(len(self.w[0]), float(tensor.size))
         whole = np.zeros(len(self.w[0]), dtype=np.bool_)
         for rows, columns, sink in slices:
             whole |= self._may_be_full(rows, shape.height, sink, self.h) & self._may_be_full(
                 columns, shape.width, sink, self.w
             )
+        for rows, columns in beside if tensor.size <= self.machine.capacity else ():
+            # A step that has all of the tensor, whoever asked for it, leaves nothing to load for the next one.
+            whole |= self._may_be_full(rows, shape.height, tensor.height, self.h) & self._may_be_full(
+                columns, shape.width, tensor.width, self.w
+            )
         down, across = self._down(shape), self._across(shape)
         for rows, columns, sink in slices:
             if STEP not in (rows, columns):
                 continue
             # Of the parts that pass by in every tile, two may be there by chance, as other slices.
-            chances = 2 * (len(slices) > 1)
+            chances = 2 * (len(slices) > 1 or any(code[columns == STEP] == TILE for code in beside))
             if rows == STEP:
                 rest = sink - chances * np.minimum(self.h[1], shape.height)
                 extent = shape.width * down if columns == TILE else tensor.width * down * across

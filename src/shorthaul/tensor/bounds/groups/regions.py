@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from shorthaul.tensor.cost_model.profile import FULL, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules
 
 #: Where an order of operators that hang together is cut, at this part of it from either end.
@@ -19,22 +20,50 @@ class Link(NamedTuple):
     source: int
 
 
-def sharing(problem: Problem, rules: Rules) -> dict[tuple[int, int], int]:
-    """Return by operator and tensor how many operators may be in one group that loads the tensor for them.
+class Sharing(NamedTuple):
+    """How many operators may be in one group that loads a tensor, and what rows and columns of others may follow."""
+
+    number: int
+    beside: tuple[tuple[int, int], ...]
+
+
+def sharing(problem: Problem, rules: Rules) -> dict[tuple[int, int], Sharing]:
+    """Return by operator and tensor who may be in one group that loads the tensor for them.
 
     Who makes the tensor is not in that group; so operators that hang together through it alone are in different ones.
     """
+    codes = _codes(problem, rules)
     around: list[list[tuple[int, int]]] = [[] for _ in problem.operators]
     for index, tensor, source in links_of(problem, rules):
         around[index].append((source, tensor))
         around[source].append((index, tensor))
-    found: dict[tuple[int, int], int] = {}
+    found: dict[tuple[int, int], Sharing] = {}
     for tensor, users in enumerate(problem.consumers):
         for user in users:
             if (user, tensor) not in found:
                 near = _reached(around, user, problem.producer[tensor])
                 together = [other for other in users if other in near]
-                found.update({(other, tensor): len(together) for other in together})
+                for index in together:
+                    others = [codes[other, tensor] for other in together if other != index]
+                    found[index, tensor] = Sharing(len(together), tuple(sorted(set().union(*others))))
+    return found
+
+
+def _codes(problem: Problem, rules: Rules) -> dict[tuple[int, int], set[tuple[int, int]]]:
+    """Return by operator and tensor what the rows and columns of slices may follow that it asks for in some group."""
+    outputs = [{(TILE, TILE)} for _ in problem.operators]
+    found: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for index in reversed(problem.topological_order):
+        operator = problem.operators[index]
+        for rows, columns in outputs[index]:
+            reduction = STEP if (rows, columns) == (TILE, TILE) else FULL
+            for place, tensor in enumerate(operator.inputs):
+                code = ((rows, reduction), (reduction, columns))[place] if operator.is_matmul else (rows, columns)
+                found.setdefault((index, tensor), set()).add(code)
+        for tensor in dict.fromkeys(operator.inputs):
+            source = problem.producer[tensor]
+            if source is not None and may_be_made(problem, rules, index, tensor):
+                outputs[source] |= found[index, tensor]
     return found
 
 

@@ -8,14 +8,15 @@ with it. Who takes slices over a cut pays their price, and who makes them gets i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import TIME, TRAFFIC
+from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Slice
 from shorthaul.tensor.model import Problem, Tensor
 
 Floats = NDArray[np.float64]
@@ -42,6 +43,16 @@ class Parts:
 NO_PARTS: Final = Parts()
 
 
+class Share(NamedTuple):
+    """Which part of what a group loads of a tensor counts for one taker, and what others may ask for beside it."""
+
+    part: float = 1.0
+    beside: tuple[Slice, ...] = ()
+
+
+ALL: Final = Share()
+
+
 class Takings:
     """What parts are found to take over cuts, and how many operators share what a group loads."""
 
@@ -50,9 +61,9 @@ class Takings:
         self._found: dict[tuple[int, Tensor], dict[tuple[int, frozenset[Demand]], float]] = {}
         self._sharing = _sharing(problem, may_be_made) if parts.cuts else {}
 
-    def share(self, index: int, tensor: int) -> float:
+    def share(self, index: int, tensor: int) -> Share:
         """Return the share of what a group loads of a tensor that counts for one of its takers."""
-        return 1 / self._sharing[index, tensor]
+        return self._sharing[index, tensor]
 
     def taken(self, index: int, tensor: int, shape: Tensor, demands: frozenset[Demand]) -> float:
         """Return what a part pays for slices made by another one, and take note of them."""
@@ -86,11 +97,12 @@ class Takings:
         return means
 
 
-def _sharing(problem: Problem, may_be_made: Callable[[int, int], bool]) -> dict[tuple[int, int], int]:
-    """Return by operator and tensor how many of its takers may be in one group that does not make it.
+def _sharing(problem: Problem, may_be_made: Callable[[int, int], bool]) -> dict[tuple[int, int], Share]:
+    """Return by operator and tensor the share of a taker, as many as may be in one group that does not make it.
 
     They hang together through tensors made by others than its maker.
     """
+    asked = _asked(problem, may_be_made)
     beside: list[set[int]] = [set() for _ in problem.operators]
     for tensor, takers in enumerate(problem.consumers):
         maker = problem.producer[tensor]
@@ -105,5 +117,41 @@ def _sharing(problem: Problem, may_be_made: Callable[[int, int], bool]) -> dict[
             while edge and len(takers) > 1:
                 edge = set().union(*(beside[each] for each in edge)) - near - {problem.producer[tensor]}
                 near |= edge
-            found[taker, tensor] = len(near & set(takers))
+            near &= set(takers)
+            found[taker, tensor] = Share(1 / len(near), _slices(problem.tensors[tensor], asked, tensor, near - {taker}))
+    return found
+
+
+def _slices(
+    shape: Tensor, asked: Mapping[tuple[int, int], set[tuple[int, int]]], tensor: int, takers: Iterable[int]
+) -> tuple[Slice, ...]:
+    """Return all slices that takers of a tensor may ask for."""
+    found = set().union(*(asked[taker, tensor] for taker in takers))
+    lengths = {STEP: (shape.height, shape.width)}
+    return tuple(
+        Slice(
+            rows, columns, max(lengths.get(rows, (0,))[0], lengths.get(columns, (0, 0))[-1]), shape.height, shape.width
+        )
+        for rows, columns in sorted(found)
+    )
+
+
+def _asked(problem: Problem, may_be_made: Callable[[int, int], bool]) -> dict[tuple[int, int], set[tuple[int, int]]]:
+    """Return by operator and tensor what rows and columns may follow of the slices that it asks for in some group."""
+    found: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    pending = [(index, TILE, TILE) for index in range(len(problem.operators))]
+    while pending:
+        index, rows, columns = pending.pop()
+        operator = problem.operators[index]
+        needs = [(tensor, rows, columns) for tensor in operator.inputs]
+        if operator.is_matmul:
+            inner = STEP if rows == columns == TILE else WHOLE
+            needs = [(operator.inputs[0], rows, inner), (operator.inputs[1], inner, columns)]
+        for tensor, *follows in needs:
+            known = found.setdefault((index, tensor), set())
+            maker = problem.producer[tensor]
+            if tuple(follows) not in known:
+                known.add((follows[0], follows[1]))
+                if maker is not None and may_be_made(index, tensor):
+                    pending.append((maker, follows[0], follows[1]))
     return found

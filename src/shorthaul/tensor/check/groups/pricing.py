@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shorthaul.tensor.check.boxes import HELD, ROWS, TRAFFIC, Boxes, weighed
 from shorthaul.tensor.check.groups.deciding import takers_first
 from shorthaul.tensor.check.groups.history import NO_TURNS, Histories, History, Turns
-from shorthaul.tensor.check.groups.parts import NO_PARTS, Demand, Parts, Takings, TooManyError
+from shorthaul.tensor.check.groups.parts import ALL, NO_PARTS, Demand, Parts, Share, Takings, TooManyError
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column, Slice
 from shorthaul.tensor.model import Problem, Rules, Tensor
 
@@ -82,7 +82,7 @@ class _Piece(NamedTuple):
 
     kind: str
     slices: tuple[Slice, ...]
-    share: float
+    share: Share
 
 
 class Asks(NamedTuple):
@@ -259,7 +259,7 @@ class Groups:
 
     def _table(self, shape: Tensor, number: int) -> Floats:
         piece = self.pieces[number]
-        return self.boxes.table(shape, piece.kind, piece.slices) * piece.share
+        return self.boxes.table(shape, piece.kind, piece.slices, piece.share.beside) * piece.share.part
 
     def _least(self, state: State, asks: Asks) -> list[float]:
         """Return for each weight what a group in the making takes at least."""
@@ -352,12 +352,12 @@ class Groups:
         state, gain = state._replace(history=history), gain + more
         for tensor, way in ways.items():
             before = grown.get(tensor)
-            share = self._takings.share(index, tensor) if state.is_part else 1.0
+            share = self._takings.share(index, tensor) if state.is_part else ALL
             if way != _LOADED:
                 gain += self.prices.link.get((index, tensor), 0.0)
             if way == _RESIDENT and before is None:
-                gain -= share * self.prices.hand_over.get(tensor, 0.0)
-                asks = asks._replace(held=asks.held + share * self.problem.tensors[tensor].size)
+                gain -= share.part * self.prices.hand_over.get(tensor, 0.0)
+                asks = asks._replace(held=asks.held + share.part * self.problem.tensors[tensor].size)
                 words = (*words, f"r{tensor}")
             if way in (_MADE, _CUT) and self._is_prologue(index, tensor):
                 left, right = self.problem.operators[index].inputs
@@ -412,7 +412,7 @@ class Groups:
             after = state._replace(waits=tuple(sorted(left)), history=self._histories.recent(state.history, place))
         yield step._replace(asks=step.asks._replace(pieces=tuple(sorted(pieces))), state=after)
 
-    def _load(self, tensor: int, demands: Iterable[Demand], share: float = 1.0) -> int:
+    def _load(self, tensor: int, demands: Iterable[Demand], share: Share = ALL) -> int:
         """Return the number of the piece of slices that are loaded."""
         height, width = self.problem.tensors[tensor].height, self.problem.tensors[tensor].width
         distinct = sorted({item[:3] for item in demands})
@@ -476,7 +476,7 @@ class Groups:
             length = length or self.problem.reduction(index)
         return Slice(rows, columns, length, shape.height, shape.width, operator.base_cost, marking, part)
 
-    def _number(self, kind: str, slices: tuple[Slice, ...], share: float = 1.0) -> int:
+    def _number(self, kind: str, slices: tuple[Slice, ...], share: Share = ALL) -> int:
         piece = _Piece(kind, slices, share)
         number = self._numbers.setdefault(piece, len(self.pieces))
         if number == len(self.pieces):
