@@ -37,6 +37,12 @@ def test_newick_with_double_quotes_and_nested_comments() -> None:
     assert newick_from_tree(tree) == b"""("A, b":1,"say \"\"it's\"\"\":2,5")'say "no"';\n"""
 
 
+def test_networks_in_extended_newick_are_refused() -> None:
+    with pytest.raises(InputError, match="several parents"):
+        tree_from_newick("((a,(b)y#H1)c,(y#H1,d)e)f;")
+    assert tree_from_newick("((a#1,(b)#H1)c,(a#1,d)e)f;").n == 8
+
+
 @pytest.mark.parametrize("text", ["a;", "(,);", "((,),(,));", "(a)b;", "((((a))));", "(a,b)", "(:1,:2):3;"])
 def test_newick_comes_back(text: str) -> None:
     tree = tree_from_newick(text)

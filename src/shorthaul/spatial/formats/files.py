@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,9 @@ from shorthaul.spatial.plan import Layout, VertexTable
 
 #: A text file with one of these is Newick, whatever its suffix.
 _NEWICK_SIGNS = frozenset(b"();")
+
+#: What the name of a vertex ends with that occurs once below each of its parents.
+_HYBRID = re.compile(r"#(?:H|LGT|R)\d+$")
 
 _PROBLEMS = {
     problems.UNOPENED: ("a parenthesis is closed that was never opened", "as many '(' as ')'"),
@@ -154,7 +159,19 @@ def tree_from_newick(data: bytes | str, *, forest: bool = False, search: Search 
         found = raw[offset : offset + 30].decode("utf-8", "replace") or "the end of the file"
         place = f"line {line} column {column} (offset {offset})"
         raise InputError(f"is not Newick: {what}", place=place, value=found, allowed=allowed)
-    return tree_from_parents(parent[:n].copy(), forest=forest, labels=Labels(text, name[:n], length[:n]))
+    labels = Labels(text, name[:n], length[:n])
+    if b"#" in raw:
+        _refuse_networks(labels)
+    return tree_from_parents(parent[:n].copy(), forest=forest, labels=labels)
+
+
+def _refuse_networks(labels: Labels) -> None:
+    """Raise an error for extended Newick (Cardona, Rossello, Valiente 2008), in which a vertex has several parents."""
+    tags = Counter(found[0] for found in map(_HYBRID.search, labels.names()) if found)
+    twice = [tag for tag, count in tags.items() if count > 1]
+    if twice:
+        allowed = "a tree: every vertex once"
+        raise InputError("is a network: a vertex has several parents", value=twice[0], allowed=allowed)
 
 
 @public

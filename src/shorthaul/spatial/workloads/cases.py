@@ -17,8 +17,18 @@ CASES: Final[tuple[Case[Tree], ...]] = (
     Case("star", "a root with n - 1 leaves", generators.star, {"n": _N}),
     Case("caterpillar", "a path with a leaf at every vertex", generators.caterpillar, {"n": _N}),
     Case("perfect-binary", "perfect binary, at most n vertices", generators.perfect_binary, {"n": _N}),
-    Case("yule", "a Yule tree: random leaves split in two", generators.yule, {"n": _N, "seed": _SEED}),
-    Case("uniform-binary", "a uniformly random binary tree", generators.uniform_binary, {"n": _N, "seed": _SEED}),
+    Case(
+        "yule",
+        "a Yule tree: random leaves split in two; odd, at most n vertices",
+        generators.yule,
+        {"n": _N, "seed": _SEED},
+    ),
+    Case(
+        "uniform-binary",
+        "a uniformly random binary tree; odd, at most n vertices",
+        generators.uniform_binary,
+        {"n": _N, "seed": _SEED},
+    ),
     Case("random-recursive", "vertices under earlier ones", generators.random_recursive, {"n": _N, "seed": _SEED}),
     Case(
         "preferential-attachment",
