@@ -215,11 +215,13 @@ MOST_SHARED: Final = 30_000
 EIGENVALUE_RATE: Final = 6e9
 MOST_FOR_EIGENVALUES: Final = 1500
 #: Entries of tables of segments per effort, and what every table costs beside that; nodes of a graph in which sums of
-#: products are looked for, and what every family of terms costs beside that.
-SEGMENT_RATE: Final = 1e8
-SEGMENT_EFFORT: Final = 2e-4
-PRODUCTS_RATE: Final = 2e5
-FAMILY_EFFORT: Final = 3e-3
+#: products are looked for, terms of a family of them, and what every family costs beside that. Measured on 3mm,
+#: doitgen, gramschmidt, attention and covariance at sizes of 14.
+SEGMENT_RATE: Final = 5e8
+SEGMENT_EFFORT: Final = 6e-5
+PRODUCTS_RATE: Final = 1.2e6
+TERMS_RATE: Final = 6e5
+FAMILY_EFFORT: Final = 2e-3
 #: Terms unlike the others are left out of sums of products if so much of what these bring is kept: C kernels at sizes
 #: of 12, where squares and what sums begin with are a twentieth to a seventh of all terms.
 WORTH_KEPT: Final = 0.7
@@ -278,7 +280,7 @@ TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
 #: What moments, segments, wavefronts and eigenvalues, and successors take of the time for bounds.
 MOMENTS_SHARE: Final = 0.4
-SEGMENTS_SHARE: Final = 0.6
+SEGMENTS_SHARE: Final = 0.8
 SUCCESSORS_SHARE: Final = 0.3
 #: Pairs of computations that are priced as one right after the other: per effort, in all (120 MB), and by values of
 #: at most so many readers, in rooms of at most so many sizes. How prices calm down, and the rounds. On 14 C

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
             return
         if len(np.unique(operands[chosen])) == 2 * len(chosen):
             continue
-        search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.PRODUCTS_RATE)
+        search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.TERMS_RATE)
         one, best = None, 0.0
         for kept in _alike(operands[chosen], total[terms[chosen]]):
             found = _oriented(cdag, terms[chosen[kept]], operands[chosen[kept]], (total, into, same), members[label])
@@ -189,14 +190,19 @@ def _oriented(
     one word of it may serve as both: then each counts with half its weight. ``links`` are, by node, the last partial
     sum, the next one, and the first node of the same readers.
     """
-    total, _, _ = links
+    total, _, same = links
     sums = np.unique(total[terms], return_inverse=True)[1]
     classes = _classes_of_operands(operands, sums)
     sided = _by_sides(operands, classes)
     coloured = _by_colours(sided)
     best: tuple[float, Contraction | None] = 0.0, None
+    heaviest = np.bincount(same, cdag.weights, cdag.n)[operands].max()
+    most = len(terms) * float(heaviest)  # all of them, told apart
     for pairs in (sided, sided[:, ::-1], coloured, coloured[:, ::-1]):
-        for boxes in (_boxes_of_classes(pairs, sums, classes), _boxes_of_sets(pairs, sums)):
+        for boxes_of in (partial(_boxes_of_classes, classes=classes), _boxes_of_sets):
+            if best[0] >= most:
+                return best[1]
+            boxes = boxes_of(pairs, sums)
             if len(boxes.terms):
                 found = _contraction(cdag, terms[boxes.terms], pairs[boxes.terms], boxes, links, accumulators)
                 best = max(best, (found.worth(), found), key=lambda item: item[0])
@@ -230,14 +236,28 @@ def _is_symmetric(pairs: IntArray, k: IntArray) -> bool:
     """True if no two terms have the same operands, in any order, and every operand has one k."""
     ordered = np.sort(pairs, axis=1)
     with_k = np.column_stack([pairs.ravel(), np.repeat(k, 2)])
-    return len(np.unique(ordered, axis=0)) == len(pairs) and len(np.unique(with_k, axis=0)) == len(np.unique(pairs))
+    is_told = len(np.unique(_keys(ordered))) == len(pairs)
+    return is_told and len(np.unique(_keys(with_k))) == len(np.unique(pairs))
+
+
+def _keys(rows: IntArray) -> IntArray:
+    """Return a number for each row of numbers from 0, equal for equal rows, that sorts as the rows do."""
+    keys, size = rows[:, 0], int(rows[:, 0].max()) + 1
+    for column in rows.T[1:]:
+        width = int(column.max()) + 1
+        if size * width >= 2**62:
+            names, keys = np.unique(keys, return_inverse=True)
+            size = len(names)
+        keys, size = keys * width + column, size * width
+    return keys
 
 
 def _classes_of_operands(operands: IntArray, sums: IntArray) -> IntArray:
     """Return a number for each node that is an operand, equal for those that go into the same two sums and more."""
-    pairs = np.unique(np.stack([operands.ravel(), np.repeat(sums, 2)], axis=1), axis=0)
+    width = int(sums.max()) + 1
+    pairs = np.column_stack(np.divmod(np.unique(operands.ravel() * width + np.repeat(sums, 2)), width))
     same = np.flatnonzero(np.diff(pairs[:, 0]) == 0)
-    _, keys = np.unique(pairs[same, 1] * (int(sums.max()) + 1) + pairs[same + 1, 1], return_inverse=True)
+    _, keys = np.unique(pairs[same, 1] * width + pairs[same + 1, 1], return_inverse=True)
     n = int(operands.max()) + 1
     return component_of(n + len(same), pairs[same, 0], n + keys)[:n]
 
@@ -300,7 +320,7 @@ def _boxes_of_classes(pairs: IntArray, sums: IntArray, classes: IntArray) -> _Bo
     n = int(pairs.max()) + 1
     k = component_of(2 * n, left, n + right)[left]
     rows = np.stack([i[usual], j[usual], k], axis=1)
-    _, first = np.unique(rows, axis=0, return_index=True)
+    _, first = np.unique(_keys(rows), return_index=True)
     first.sort()
     return _Boxes(usual[first], rows[first], 1)
 
@@ -316,10 +336,10 @@ def _boxes_of_sets(pairs: IntArray, sums: IntArray) -> _Boxes:
     j = component_of(rights + results, right, rights + sums)[right]
     i, k = _by_neighbours(sums, left)[sums], _by_neighbours(right, left)[right]
     rows = np.stack([i, j, k], axis=1)
-    if len(np.unique(rows, axis=0)) < len(rows):
+    if len(np.unique(_keys(rows))) < len(rows):
         return _Boxes(np.empty(0, dtype=np.int64), np.empty((0, 3), dtype=np.int64), 1)
-    faces = np.unique(np.stack([left, i, k], axis=1), axis=0)
-    return _Boxes(np.arange(len(pairs)), rows, int(np.bincount(faces[:, 0]).max()))
+    _, faces = np.unique(_keys(np.stack([left, i, k], axis=1)), return_index=True)
+    return _Boxes(np.arange(len(pairs)), rows, int(np.bincount(left[faces]).max()))
 
 
 def _usual(values: IntArray, keys: IntArray) -> IntArray:
@@ -335,7 +355,8 @@ def _usual(values: IntArray, keys: IntArray) -> IntArray:
 
 def _by_neighbours(ends: IntArray, others: IntArray) -> IntArray:
     """Return a number for each end, equal for those that meet the same set of others, shape (ends,)."""
-    pairs = np.unique(np.stack([ends, others], axis=1), axis=0)
-    groups = np.split(pairs[:, 1], np.flatnonzero(np.diff(pairs[:, 0])) + 1)
+    width = int(others.max()) + 1
+    first, second = np.divmod(np.unique(ends * width + others), width)
+    groups = np.split(second, np.flatnonzero(np.diff(first)) + 1)
     numbers: dict[bytes, int] = {}
     return np.array([numbers.setdefault(group.tobytes(), len(numbers)) for group in groups], dtype=np.int64)
