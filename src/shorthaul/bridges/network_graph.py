@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from shorthaul.core.errors import InputError
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.tensor.networks.model import Network
 
@@ -15,8 +14,7 @@ def cdag_of_network(network: Network) -> Cdag:
     """Return the CDAG of a network: tensors weigh their bytes, computing one costs the operations of its operators.
 
     Views are no nodes. Weights and inputs of the model are inputs. Of an operator with several results the first one
-    costs all operations. What leads to no result of the model is left out. Raises :class:`InputError` for a result that
-    is read again: it could not be an output.
+    costs all operations. What leads to no result of the model is left out.
     """
     parents: dict[int, dict[int, None]] = {}
     cost = [0.0] * len(network.tensors)
@@ -34,19 +32,13 @@ def cdag_of_network(network: Network) -> Cdag:
         waiting += fresh
     kept = sorted(needed)
     edges = [(parent, number) for number in kept for parent in parents.get(number, ())]
-    for parent, _ in edges:
-        if network.tensors[parent].is_output:
-            raise InputError(
-                "is a result of the model and read in it too, which this game does not know",
-                place=f"tensor {network.tensors[parent].name}",
-                cure="leave it out of the model's outputs",
-            )
     index = {number: at for at, number in enumerate(kept)}
     return build(
         [max(network.tensors[number].bytes, 1) for number in kept],
         [index[start] for start, _ in edges],
         [index[stop] for _, stop in edges],
         given=np.array([network.tensors[number].role != "made" for number in kept]),
+        kept=np.array([network.tensors[number].is_output for number in kept]),
         compute=[math.ceil(cost[number]) for number in kept],
         ids=[network.tensors[number].name for number in kept],
         name=network.name,

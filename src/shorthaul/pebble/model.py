@@ -136,10 +136,10 @@ class Cdag:
     where every edge goes from a lower to a higher index. ``ids`` are the names of the nodes in documents, None where
     they are the indices. ``given`` (shape (n,)) tells which nodes are inputs: they have no parents and start in slow
     memory.
-    Other nodes without parents are constants, computed from nothing. Outputs have no children and must end in slow
-    memory. ``compute`` (shape (n,), int64 from 0) is what computing each node costs, once each time. ``origin`` is what
-    the graph was made from, if that has a bound and an order of its own. ``weight_bytes`` are the bytes of a weight of
-    1, None where that is not known.
+    Other nodes without parents are constants, computed from nothing. Outputs must end in slow memory: the nodes without
+    children, and those of ``kept`` (shape (n,); None: there are none), which others read too. ``compute`` (shape (n,),
+    int64 from 0) is what computing each node costs, once each time. ``origin`` is what the graph was made from, if that
+    has a bound and an order of its own. ``weight_bytes`` are the bytes of a weight of 1, None where that is not known.
 
     Made by :func:`build`, which checks it.
     """
@@ -154,6 +154,7 @@ class Cdag:
     name: str = ""
     origin: Origin | None = None
     weight_bytes: float | None = None
+    kept: BoolArray | None = None
 
     @property
     def n(self) -> int:
@@ -170,8 +171,13 @@ class Cdag:
         return self.given
 
     def is_output(self) -> BoolArray:
-        """True where a node has no children, shape (n,)."""
-        return np.asarray(self.children.degrees() == 0)
+        """True where a node has to end in slow memory: it has no children or is kept, shape (n,)."""
+        ends = np.asarray(self.children.degrees() == 0)
+        return ends if self.kept is None else ends | self.kept
+
+    def unkept(self) -> Cdag:
+        """Return the graph in which only nodes without children are outputs."""
+        return self if self.kept is None else replace(self, kept=None)
 
     def inputs(self) -> IntArray:
         """The inputs, ascending."""
@@ -182,7 +188,7 @@ class Cdag:
         return np.flatnonzero((self.parents.degrees() == 0) & ~self.given)
 
     def outputs(self) -> IntArray:
-        """The nodes without children, ascending."""
+        """The outputs, ascending."""
         return np.flatnonzero(self.is_output())
 
     def needs(self) -> IntArray:
@@ -229,6 +235,7 @@ def build(
     targets: npt.ArrayLike,
     *,
     given: BoolArray | None = None,
+    kept: BoolArray | None = None,
     compute: npt.ArrayLike | None = None,
     ids: Sequence[NodeId] | None = None,
     name: str = "",
@@ -247,6 +254,8 @@ def build(
         Where each edge ends.
     given : BoolArray | None
         Which nodes are inputs, shape (n,); others without parents are computed from nothing. None: all without parents.
+    kept : BoolArray | None
+        Which nodes are outputs though others read them, shape (n,). None: only nodes without children are outputs.
     compute : npt.ArrayLike | None
         What computing each node costs, shape (n,), integers from 0. None: nothing.
     ids : Sequence[NodeId] | None
@@ -263,7 +272,7 @@ def build(
     ------
     InputError
         If there is no node, a weight is no positive integer, an edge leads to no node, there is a cycle, or an input
-        has parents or is read by nothing.
+        has parents or no reader.
 
     Examples
     --------
@@ -274,7 +283,7 @@ def build(
     names = None if ids is None else tuple(ids)
     sizes = _weights(weights, names)
     n = len(sizes)
-    for place, entries in (("ids", names), ("given", given)):
+    for place, entries in (("ids", names), ("given", given), ("kept", kept)):
         if entries is not None and np.shape(entries) != (n,):
             raise InputError("does not have one entry per node", place=place, value=entries, allowed=f"{n} entries")
     start, stop, parents = _edges(sources, targets, n)
@@ -298,7 +307,15 @@ def build(
             value=_listed(isolated.tolist(), names),
             cure="drop it, or give it an edge",
         )
-    return Cdag(sizes, parents, children, order, starts, _costs(compute, names, n), names, name)
+    costs, read = _costs(compute, names, n), _read(kept, starts, children)
+    return Cdag(sizes, parents, children, order, starts, costs, names, name, kept=read)
+
+
+def _read(kept: BoolArray | None, given: BoolArray, children: Csr) -> BoolArray | None:
+    """Return which of the outputs are computed and read, None if there are none."""
+    read = np.zeros(len(given), dtype=np.bool_) if kept is None else np.asarray(kept, dtype=np.bool_)
+    read = read & ~given & (children.degrees() > 0)
+    return read if read.any() else None
 
 
 @public

@@ -62,6 +62,30 @@ class Plan:
         return int(weights[self.nodes[self.kinds <= Move.STORE]].sum())
 
 
+def with_stores(plan: Plan, nodes: IntArray, targets: IntArray) -> Plan:
+    """Return a plan that stores some nodes as soon as they are complete, where it does not store them later anyway.
+
+    ``targets`` are those of all edges, for plans with accumulations.
+
+    >>> list(with_stores(plan_of([(2, 0), (3, 0)]), np.array([0]), np.zeros(0, np.int64)))
+    [(<Move.COMPUTE: 2>, 0), (<Move.STORE: 1>, 0), (<Move.DELETE: 3>, 0)]
+    """
+    begun = as_computed(plan, targets)
+    wanted = np.isin(begun.nodes, nodes)
+    made: dict[int, int] = {}
+    for at in np.flatnonzero(wanted & ((begun.kinds == Move.COMPUTE) | (begun.kinds == Move.STORE))).tolist():
+        node = int(begun.nodes[at])
+        if begun.kinds[at] == Move.STORE:
+            made.pop(node, None)
+        elif plan.kinds[at] == Move.ACCUMULATE or node not in made:
+            made[node] = at
+    places = [at + 1 for at in made.values()]
+    for number, (node, at) in enumerate(zip(made, places, strict=True)):  # in place, an operand leaves first
+        if at < len(plan) and plan.kinds[at] == Move.DELETE and plan.nodes[at] != node:
+            places[number] += 1
+    return Plan(np.insert(plan.kinds, places, Move.STORE), np.insert(plan.nodes, places, list(made)))
+
+
 def as_computed(plan: Plan, targets: IntArray) -> Plan:
     """Return a plan whose accumulations are computations of their values; ``targets`` are those of all edges."""
     nodes = plan.nodes.copy()

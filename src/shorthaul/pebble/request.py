@@ -30,8 +30,8 @@ class Request:
 
     @property
     def is_usual(self) -> bool:
-        """True for the paper's game, in which only the traffic counts."""
-        return self.terms.is_usual and not self.cdag.compute.any()
+        """True for the paper's game, in which only the traffic counts and no output is read."""
+        return self.terms.is_usual and self.cdag.kept is None and not self.cdag.compute.any()
 
     def paid(self, plan: Plan) -> int:
         """Return what ``plan`` pays: in the usual game its traffic."""

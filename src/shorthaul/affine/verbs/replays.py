@@ -110,12 +110,12 @@ class Replays:
 
     def tile(self, words: int, evaluations: int, search: Search) -> None:
         """Replay tiled orders of the concrete instances, for one memory."""
-        space = tile_space(self.program, self.sizes, self.cdag)
-
-        def keep(tiling: Tiling, loads: int) -> None:
-            self.offer(space.order(tiling), space.describe(tiling), {words: loads})
-
         with suppress(OutOfEffortError):
+            space = tile_space(self.program, self.sizes, self.cdag)
+
+            def keep(tiling: Tiling, loads: int) -> None:
+                self.offer(space.order(tiling), space.describe(tiling), {words: loads})
+
             best_tiling(space, words, search, evaluations=evaluations, floor=self._floor, keep=keep)
 
     def improve(self, others: Iterable[Offer], floor: float) -> Offer:

@@ -85,7 +85,7 @@ def verify(
     allowed = ("traffic", "total") if terms.offloads else ("total",)
     if of not in allowed:
         raise InputError("is not verified in this game", place="bound.of", value=of, allowed=" or ".join(allowed))
-    shares = _Shares(Game(cdag, budget + (terms.slack(cdag) if terms.in_place else 0), recompute))
+    shares = _Shares(Game(cdag.unkept(), budget + (terms.slack(cdag) if terms.in_place else 0), recompute))
     violations: list[Violation] = []
     remarks: list[str] = []
     is_certain, has_base = True, False
@@ -130,7 +130,8 @@ def _kind_of(part: object, *, recompute: bool, terms: Terms) -> str:
 def _prices(cdag: Cdag, terms: Terms, *, is_total: bool) -> tuple[int, int]:
     """Return what every plan pays, and twice what a unit of traffic beyond that costs at least.
 
-    Of that traffic half are loads at least: what is stored beyond the outputs is loaded.
+    Of that traffic half are loads at least: what is stored beyond the outputs is loaded. Stores of outputs that are
+    read are paid already, so of such graphs only the loads count.
     """
     if not is_total:
         terms, compute = Terms(), 0
@@ -140,8 +141,8 @@ def _prices(cdag: Cdag, terms: Terms, *, is_total: bool) -> tuple[int, int]:
             compute += int(cdag.compute[cdag.given].sum())
     load, store = terms.load or 0, terms.store or 0
     loaded = sum(cdag.weights[cdag.given].tolist())
-    stored = sum(cdag.weights[cdag.children.degrees() == 0].tolist())
-    return compute + load * loaded + store * stored, load + min(load, store)
+    stored = sum(cdag.weights[cdag.is_output()].tolist())
+    return compute + load * loaded + store * stored, load + (min(load, store) if cdag.kept is None else 0)
 
 
 class _Shares:

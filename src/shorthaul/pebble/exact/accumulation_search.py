@@ -145,7 +145,8 @@ class _Rules:
                 for node in (source, target):
                     if node >= 0 and not self._uses[node] & ~after:
                         held &= ~(1 << node)
-                yield _Event(leaving, number, target), price, (held, after, stored & ~own)
+                written = stored | own if complete and self._store is not None else stored & ~own
+                yield _Event(leaving, number, target), price, (held, after, written)
         for node, weight in enumerate(self._weights):
             if red >> node & 1 or not self._uses[node] & ~done or not (self._given[node] or self._makes[node] & done):
                 continue
@@ -197,6 +198,7 @@ class _Rules:
             stored.discard(target)
             if self._outputs[target] and not self._makes[target] & ~done and self._store is not None:
                 moves.append((Move.STORE, target))
+                stored.add(target)
             for node in (source, target):
                 if node >= 0 and not self._uses[node] & ~done:
                     moves.append((Move.DELETE, node))

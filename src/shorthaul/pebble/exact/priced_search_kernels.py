@@ -13,6 +13,8 @@ from cython.cimports.shorthaul.core.compiled.bits import bit, complement, highes
 
 #: No plan leads on from here.
 _NEVER = cython.declare(cython.longlong, 1 << 62)
+#: Sets of values that leave for one that comes, at most: with more a search ends as one without room for positions.
+_MOST_LEFT = cython.declare(cython.longlong, 1 << 20)
 
 
 @cython.final
@@ -23,6 +25,7 @@ class Rules:
     weights: cython.const_longlong[::1]
     compute: cython.const_longlong[::1]
     parents: cython.const_ulonglong[::1]
+    readers: cython.ulonglong[::1]
     given: cython.ulonglong
     outputs: cython.ulonglong
     budget: cython.longlong
@@ -49,6 +52,12 @@ class Rules:
         self.weights = weights
         self.compute = compute
         self.parents = parents
+        self.readers = np.zeros(weights.shape[0], np.uint64)
+        for node in range(weights.shape[0]):
+            rest: cython.ulonglong = parents[node]
+            while rest:
+                self.readers[lowest(rest)] |= bit(node)
+                rest &= rest - 1
         self.given = given
         self.outputs = outputs
         self.budget = budget
@@ -88,6 +97,7 @@ class Positions:
     work = cython.declare(cython.longlong, visibility="readonly")
     chosen: cython.longlong[::1]
     candidates: cython.longlong[::1]
+    suffix: cython.longlong[::1]
 
     def __init__(self, rules: Rules, room: cython.longlong, limit: cython.longlong) -> None:
         n = rules.weights.shape[0]
@@ -112,6 +122,7 @@ class Positions:
         self.work = 0
         self.chosen = np.zeros(n + 1, np.int64)
         self.candidates = np.zeros(n + 1, np.int64)
+        self.suffix = np.zeros(n + 1, np.int64)
         _reach(self, rules, 0, 0, 0, 0, -1, -1)
 
 
@@ -293,7 +304,7 @@ def _enter(
         done |= own
     cost: cython.longlong = p.cost[row] + price
     if missing <= 0:
-        _reach(p, r, red | own, done, paid, cost, row, 2 * node + is_load)
+        _reach(p, r, _still_read(r, red | own, done), done, paid, cost, row, 2 * node + is_load)
         return
     if r.in_place:
         rest = stays
@@ -301,7 +312,8 @@ def _enter(
             other = lowest(rest)
             rest &= rest - 1
             if r.weights[other] >= r.weights[node]:
-                _reach(p, r, (red | own) ^ bit(other), done, paid, cost, row, 2 * node + is_load)
+                left = _still_read(r, (red | own) ^ bit(other), done)
+                _reach(p, r, left, done, paid, cost, row, 2 * node + is_load)
     count: cython.longlong = 0
     free: cython.longlong = 0
     rest = red & complement(stays)
@@ -317,7 +329,24 @@ def _enter(
         count += 1
     if free < missing:
         return
+    p.suffix[count] = 0
+    for at in range(count - 1, -1, -1):
+        p.suffix[at] = p.suffix[at + 1] + r.weights[p.candidates[at]]
     _leave(p, r, row, red | own, done, paid, cost, 2 * node + is_load, missing, count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _still_read(r: Rules, red: cython.ulonglong, done: cython.ulonglong) -> cython.ulonglong:
+    """Return what of the fast memory is read later; with recomputation that may be anything."""
+    rest: cython.ulonglong = 0 if r.recompute else red
+    while rest:
+        node = lowest(rest)
+        rest &= rest - 1
+        if not r.readers[node] & complement(done):
+            red ^= bit(node)
+    return red
 
 
 @cython.cfunc
@@ -343,12 +372,13 @@ def _leave(
     depth: cython.longlong = 0
     freed: cython.longlong = 0
     index: cython.longlong = 0
-    while True:
-        if index < count:
+    last: cython.longlong = p.work + _MOST_LEFT
+    while not p.is_full:
+        p.is_full = p.work > last
+        if index < count and freed + p.suffix[index] >= missing:
             node = p.candidates[index]
             if freed + r.weights[node] >= missing:
-                p.work += 1
-                _reach(p, r, red ^ bit(node), done, paid, cost, row, event)
+                _reach(p, r, _still_read(r, red ^ bit(node), done), done, paid, cost, row, event)
                 index += 1  # the next one alone may do as well
             else:
                 p.chosen[depth] = index
@@ -378,6 +408,8 @@ def _expand(p: Positions, r: Rules, row: cython.longlong) -> cython.void:
     for node in range(r.weights.shape[0]):
         own = bit(node)
         if red & own:
+            continue
+        if not r.recompute and (r.given | done) & own and not r.readers[node] & complement(done):
             continue
         if r.given & own:
             _enter(p, r, row, node, 1, r.load * r.weights[node])

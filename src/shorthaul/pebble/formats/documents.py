@@ -41,6 +41,7 @@ PLAN_KIND = "shorthaul/pebble-plan"
 #: What an input may hold.
 _DOCUMENTS = f"a document of kind '{CDAG_KIND}', or an object from each node to the list of what it is computed from"
 _CONTENTS = f"{_DOCUMENTS}, HyperDAG text, DOT, or MatrixMarket"
+_NODE_KEYS = {"id", "weight", "compute", "input", "output"}
 _NAMES = ("load", "store", "compute", "delete", "accumulate")
 
 
@@ -123,10 +124,11 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
     weights: list[int] = []
     compute: list[int] = []
     given: dict[int, bool] = {}
+    kept: dict[int, bool] = {}
     for i, node in enumerate(nodes):
         place = f"nodes[{i}]"
-        if not isinstance(node, dict) or not set(node) <= {"id", "weight", "compute", "input"} or "id" not in node:
-            allowed = '{"id": ..., "weight": ..., "compute": ..., "input": ...}'
+        if not isinstance(node, dict) or not set(node) <= _NODE_KEYS or "id" not in node:
+            allowed = '{"id": ..., "weight": ..., "compute": ..., "input": ..., "output": ...}'
             raise InputError("is no node", place=place, value=node, allowed=allowed)
         key = node["id"]
         if not _is_id(key):
@@ -136,12 +138,8 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
         number[key] = i
         weights.append(_weight(node.get("weight", 1), f"{place}.weight"))
         compute.append(cost_from(node.get("compute", 0), f"{place}.compute"))
-        if "input" in node:
-            if not isinstance(node["input"], bool):
-                raise InputError(
-                    "is no truth value", place=f"{place}.input", value=node["input"], allowed="true, false"
-                )
-            given[i] = node["input"]
+        _flag(node, "input", place, given, i)
+        _flag(node, "output", place, kept, i)
     starts, stops = [], []
     for i, edge in enumerate(edges):
         if not isinstance(edge, list) or len(edge) != 2:
@@ -156,7 +154,17 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
     inputs = inputs_of(len(weights), stops, given)
     title = str(fields.get("name", name))
     sizes, costs = np.array(weights, dtype=np.int64), np.array(compute, dtype=np.int64)
-    return build(sizes, starts, stops, given=inputs, compute=costs, ids=ids, name=title)
+    outputs = np.array([kept.get(i, False) for i in range(len(weights))], dtype=np.bool_)
+    return build(sizes, starts, stops, given=inputs, kept=outputs, compute=costs, ids=ids, name=title)
+
+
+def _flag(node: Mapping[str, Any], key: str, place: str, flags: dict[int, bool], number: int) -> None:
+    """Note whether a node is an input, say, if that is said of it."""
+    if key not in node:
+        return
+    if not isinstance(node[key], bool):
+        raise InputError("is no truth value", place=f"{place}.{key}", value=node[key], allowed="true, false")
+    flags[number] = node[key]
 
 
 def _expect_cdag(document: Any) -> Any:
@@ -218,7 +226,7 @@ def _weight(value: Any, place: str) -> int:
 def cdag_document(cdag: Cdag) -> dict[str, Any]:
     """Return ``cdag`` as a ``shorthaul/cdag`` document; a node computed from nothing has ``"input": false``.
 
-    A node that costs something to compute has ``"compute"``.
+    A node that costs something to compute has ``"compute"``, an output that others read has ``"output": true``.
     """
     sources, targets = cdag.edge_arrays()
     names = [cdag.id_of(node) for node in range(cdag.n)]
@@ -227,6 +235,8 @@ def cdag_document(cdag: Cdag) -> dict[str, Any]:
     ]
     for constant in cdag.constants().tolist():
         nodes[constant]["input"] = False
+    for node in () if cdag.kept is None else np.flatnonzero(cdag.kept).tolist():
+        nodes[node]["output"] = True
     for node in np.flatnonzero(cdag.compute).tolist():
         nodes[node]["compute"] = int(cdag.compute[node])
     return {

@@ -47,9 +47,9 @@ def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
     """Return the CDAG of a DOT digraph; a node's attribute ``weight``, or ``size``, is its size, else it is 1.
 
     The attribute ``compute`` is what computing it costs, 0 where it has none. A node that nothing leads to and that has
-    ``input=false`` is computed from nothing. Edges from and to subgraphs stand for all pairs; ``node [...]`` gives the
-    nodes after it attributes; ports and other attributes are ignored. Raises :class:`InputError` with the line of
-    whatever cannot be read.
+    ``input=false`` is computed from nothing, one that has ``output=true`` is an output though others read it. Edges
+    from and to subgraphs stand for all pairs; ``node [...]`` gives the nodes after it attributes; ports and other
+    attributes are ignored. Raises :class:`InputError` with the line of whatever cannot be read.
 
     >>> read_dot("digraph { a [weight=2]; a -> b -> c; a -> c }").ids
     ('a', 'b', 'c')
@@ -64,12 +64,14 @@ def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
         for name, found in graph.nodes.items()
     ]
     compute = [_number("compute", "0", name, graph, file) for name in graph.nodes]
-    given = {number[name]: _is_input(name, graph, file) for name, found in graph.nodes.items() if "input" in found}
+    given = {number[name]: _flag("input", name, graph, file) for name, found in graph.nodes.items() if "input" in found}
+    kept = ["output" in found and _flag("output", name, graph, file) for name, found in graph.nodes.items()]
     return build(
         np.array(weights, dtype=np.int64),
         starts,
         stops,
         given=inputs_of(len(number), stops, given),
+        kept=np.array(kept, dtype=np.bool_),
         compute=np.array(compute, dtype=np.int64),
         ids=list(number),
         name="" if file is None else str(file),
@@ -87,10 +89,10 @@ def _number(key: str, least: str, name: str, graph: _Graph, file: str | Path | N
     return int(whole[1])
 
 
-def _is_input(name: str, graph: _Graph, file: str | Path | None) -> bool:
-    word = graph.nodes[name]["input"].lower()
+def _flag(key: str, name: str, graph: _Graph, file: str | Path | None) -> bool:
+    word = graph.nodes[name][key].lower()
     if word not in {"true", "false"}:
-        place = f"line {graph.lines[name]}: input of {name}"
+        place = f"line {graph.lines[name]}: {key} of {name}"
         raise InputError("is no truth value", file=file, place=place, value=word, allowed="true, false")
     return word == "true"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +144,8 @@ def from_networkx(graph: Any) -> Cdag:
     """Return the CDAG of a ``networkx.DiGraph``; a node's attribute ``weight``, or ``size``, is its size, else it is 1.
 
     The attribute ``compute`` is what computing it costs, 0 where it has none. A node without predecessors whose
-    attribute ``input`` is False is computed from nothing. Raises :class:`InputError` for an undirected graph, for
+    attribute ``input`` is False is computed from nothing, one whose attribute ``output`` is True is an output though
+    others read it. Raises :class:`InputError` for an undirected graph, for
     weights that are no positive integers and for costs that are no integers from 0.
     """
     if not graph.is_directed():
@@ -153,15 +154,16 @@ def from_networkx(graph: Any) -> Cdag:
     for start, stop in graph.edges():
         dependencies[stop].append(start)
     weights, compute = _sizes(graph), _attribute(graph, "compute", 0)
-    constants = {node for node, given in _attribute(graph, "input", 1).items() if not _is_input(given, node)}
-    return _from_lists(dependencies, weights, compute, constants, str(graph.name))
+    constants = {node for node, given in _attribute(graph, "input", 1).items() if not _flag("input", given, node)}
+    kept = {node for node, found in _attribute(graph, "output", 0).items() if _flag("output", found, node)}
+    return _from_lists(dependencies, weights, compute, constants, str(graph.name), kept)
 
 
-def _is_input(given: Any, node: Any) -> bool:
-    """Return whether an attribute says that a node is an input; raises :class:`InputError`."""
+def _flag(key: str, given: Any, node: Any) -> bool:
+    """Return whether an attribute says that a node is an input, say; raises :class:`InputError`."""
     found = {"true": True, "false": False, "1": True, "0": False}.get(str(given).lower())
     if found is None:
-        raise InputError("is no truth value", place=f"input of {node}", value=given, allowed="true, false")
+        raise InputError("is no truth value", place=f"{key} of {node}", value=given, allowed="true, false")
     return found
 
 
@@ -257,6 +259,7 @@ def _from_lists(
     compute: Mapping[Any, Any] | None,
     constants: set[Any],
     name: str,
+    kept: Set[Any] = frozenset(),
 ) -> Cdag:
     number: dict[Any, int] = {key: i for i, key in enumerate(tasks)}
     starts: list[int] = []
@@ -283,7 +286,8 @@ def _from_lists(
         costs[number[key]] = cost_from(cost, f"compute of {key}")
     ids = [key if isinstance(key, int | str) and not isinstance(key, bool) else str(key) for key in number]
     given = inputs_of(len(number), stops, {number[key]: False for key in constants})
-    return build(sizes, starts, stops, given=given, compute=costs, ids=ids, name=name)
+    outputs = np.array([key in kept for key in number], dtype=np.bool_)
+    return build(sizes, starts, stops, given=given, kept=outputs, compute=costs, ids=ids, name=name)
 
 
 def _holds_names(value: Any) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 
+import numpy as np
+
 from shorthaul.core.document import json_text
 from shorthaul.core.drawing.exports import csv_of, quoted
 from shorthaul.pebble.model import Cdag, NodeId
@@ -112,6 +114,8 @@ def order_dot(cdag: Cdag, plan: Plan) -> str:
         steps.setdefault(step.node, []).append(step)
     origins = dict.fromkeys(cdag.inputs().tolist(), ", input=true")
     origins |= dict.fromkeys(cdag.constants().tolist(), ", input=false")
+    for node in () if cdag.kept is None else np.flatnonzero(cdag.kept).tolist():
+        origins[node] = f"{origins.get(node, '')}, output=true"
     size, cost = cdag.weights.tolist(), cdag.compute.tolist()
     names = [quoted(name) for name in _names(cdag)]
     lines = [f"digraph {quoted(cdag.name)} {{"]

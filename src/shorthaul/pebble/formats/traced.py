@@ -27,7 +27,7 @@ def from_traced(traced: Any) -> Cdag:
 
     Sizes are those of ``meta``: ``val``, as ``torch.export`` leaves them, or ``tensor_meta`` of a shape propagation.
     Placeholders and attributes are inputs; what leads to no result is left out, and so are results that are inputs.
-    Computing costs nothing. Raises :class:`InputError` for a value without a size, and for a result that is read again.
+    Computing costs nothing. Raises :class:`InputError` for a value without a size.
     """
     nodes = list(getattr(traced, "graph", traced).nodes)
     results = {one for node in nodes if node.op == "output" for one in node.all_input_nodes if one.op not in _GIVEN}
@@ -38,18 +38,12 @@ def from_traced(traced: Any) -> Cdag:
     kept = [node for node in nodes if node in needed]
     index = {node: at for at, node in enumerate(kept)}
     edges = [(index[read], index[node]) for node in kept for read in node.all_input_nodes]
-    for start, _ in edges:
-        if kept[start] in results:
-            raise InputError(
-                "is a result of the graph and read in it too, which this game does not know",
-                place=f"node {kept[start].name}",
-                cure="leave it out of the graph's outputs",
-            )
     cdag = build(
         [_bytes(node) for node in kept],
         [start for start, _ in edges],
         [stop for _, stop in edges],
         given=np.array([node.op in _GIVEN for node in kept], dtype=np.bool_),
+        kept=np.array([node in results for node in kept], dtype=np.bool_),
         ids=[node.name for node in kept],
     )
     return replace(cdag, weight_bytes=1.0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.exact import accumulation, accumulation_search
 from shorthaul.pebble.local_search.sequences import Game
+from shorthaul.pebble.plan import with_stores
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy.priced import METHODS, computing_of, trivial_bound
 
@@ -36,6 +39,9 @@ def find_partial_plan(request: Request, method: str) -> Found:
     if method != "exact":
         share = search.part(0.5 if method == "auto" and is_small else 1.0)
         best = accumulation.improve(game, search=share.priced(1, computing), goal=int(bound.value) - computing)
+        if best is not None and game.cdag.kept is not None and game.terms.store is not None:
+            plan = with_stores(best[0], np.flatnonzero(game.cdag.kept), game.cdag.edge_arrays()[1])
+            best = plan, request.paid(plan) - computing
         if best is not None:
             plan, paid = best
             request.search.keep(paid + computing, lambda: plan)

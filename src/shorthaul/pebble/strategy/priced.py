@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
@@ -12,7 +14,7 @@ from shorthaul.pebble.bounds import stages
 from shorthaul.pebble.exact import priced_search
 from shorthaul.pebble.local_search import sequences
 from shorthaul.pebble.local_search.sequences import Events, Game
-from shorthaul.pebble.model import Terms
+from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move
 from shorthaul.pebble.request import Found, Request
@@ -21,6 +23,8 @@ from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 
 #: The methods that know prices.
 METHODS = ("auto", "local-search", "exact")
+#: Of outputs that are read, too.
+_KEPT = " The stores of outputs that are read count once."
 #: More than any plan pays.
 _ANY_PRICE = 2**61
 
@@ -36,6 +40,10 @@ def find_priced_plan(request: Request, method: str) -> Found:
         search = request.search.priced(request.terms.load or 0, computing_of(request))
         found = find_plan(replace(request, terms=Terms(), search=search), method)
         return replace(found, bound=_of_traffic(request, found.bound))
+    if _computes_once(request):
+        search = request.search.priced(1, computing_of(request))
+        found = find_priced_plan(replace(request, cdag=_free_of_cost(request.cdag), search=search), method)
+        return replace(found, bound=_with_computing(request, found.bound))
     if method not in METHODS:
         raise InputError(
             "knows the usual prices only",
@@ -130,6 +138,8 @@ def priced_bound(request: Request) -> Bound:
     """Return the best lower bound on what a plan pays."""
     if _is_traffic(request):
         return _of_traffic(request, lower_bound(replace(request, terms=Terms())))
+    if _computes_once(request):
+        return _with_computing(request, priced_bound(replace(request, cdag=_free_of_cost(request.cdag))))
     terms, search = request.terms, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
     best = _moved(trivial_bound(request), request, search.part(0.3))
@@ -143,17 +153,18 @@ def priced_bound(request: Request) -> Bound:
 
 def _moved(known: Bound, request: Request, search: Search) -> Bound:
     """Return the bound that follows from the one on the traffic if it is higher than the one known."""
-    terms, cdag = request.terms, request.cdag
+    terms, cdag = request.terms, request.cdag.unkept()
     if terms.load is None or terms.store is None:
         return known
     budget = request.budget + terms.slack(cdag)
-    usual = lower_bound(replace(request, terms=Terms(), budget=budget, search=search.aside()))
+    usual = lower_bound(replace(request, cdag=cdag, terms=Terms(), budget=budget, search=search.aside()))
     beyond = int(usual.value) - cdag.algorithmic_bound()
-    price = 2 * terms.load if terms.load <= terms.store else terms.load + terms.store
-    value = terms.least(cdag) + -(-price * beyond // 2)
+    is_kept = request.cdag.kept is not None
+    price = terms.load if is_kept else terms.load + min(terms.load, terms.store)
+    value = terms.least(request.cdag) + -(-price * beyond // 2)
     proof = (
         f"{usual.proof} So at least {beyond} is moved beside inputs and outputs; and a value that is stored is loaded, "
-        f"so at least half of that is loads.{_larger(terms)}"
+        f"so at least half of that is loads.{_KEPT if is_kept else ''}{_larger(terms)}"
     )
     if value <= known.value:
         return known
@@ -186,9 +197,26 @@ def _exhausted(done: priced_search.Outcome) -> Bound:
 
 def _is_traffic(request: Request) -> bool:
     """True if only the traffic matters: a plan pays the same for computing whatever it does."""
-    terms = request.terms
-    may_repeat = request.recompute and bool(request.cdag.compute.any())
-    return terms.offloads and terms.load == terms.store and not (terms.in_order or terms.in_place or may_repeat)
+    terms, cdag = request.terms, request.cdag
+    may_repeat = request.recompute and bool(cdag.compute.any())
+    is_other = terms.in_order or terms.in_place or may_repeat or cdag.kept is not None
+    return terms.offloads and terms.load == terms.store and not is_other
+
+
+def _computes_once(request: Request) -> bool:
+    """True if plans pay for computing, but all the same: it would only hide what they differ in."""
+    return not request.recompute and bool(request.cdag.compute.any())
+
+
+def _free_of_cost(cdag: Cdag) -> Cdag:
+    return replace(cdag, compute=np.zeros(cdag.n, dtype=np.int64))
+
+
+def _with_computing(request: Request, bound: Bound) -> Bound:
+    """Return a bound where computing is free as one where it is paid for, once for each value."""
+    compute = computing_of(request)
+    proof = f"{bound.proof} Computing every value once costs {compute}."
+    return replace(bound, value=bound.value + compute, proof=proof)
 
 
 def _start(game: Game, search: Search) -> Events:
@@ -197,7 +225,7 @@ def _start(game: Game, search: Search) -> Events:
     if game.terms.in_order:
         plan = belady.replay_order(game.cdag, budget, game.cdag.order)
     else:
-        plan = find_plan(Request(game.cdag, budget, False, search.aside()), "auto").plan
+        plan = find_plan(Request(game.cdag.unkept(), budget, False, search.aside()), "auto").plan
     if game.terms.in_place and game.terms.offloads:
         return in_place.replayed(game, plan.nodes[plan.kinds == Move.COMPUTE])
     return sequences.events_of(game, plan)

@@ -12,7 +12,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
-from shorthaul.core.figure import OfPoint, by_point
+from shorthaul.core.figure import Figure, OfPoint, by_point
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, SweepSearchOptions, TaskSearchOptions
@@ -23,7 +23,7 @@ from shorthaul.pebble.exact import least_memory, least_memory_in_place
 from shorthaul.pebble.model import Cdag, Terms, require_budget
 from shorthaul.pebble.options import GIVEN, MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
-from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint, plan_of
+from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint, plan_of, with_stores
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
@@ -104,7 +104,8 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     >>> memory(dwt(n=256, d=8, word=1)).cost["budget"]
     10
     """
-    cdag, options, search, source = asked(workload, CDAGS, MemoryOptions, keywords)
+    whole, options, search, source = asked(workload, CDAGS, MemoryOptions, keywords)
+    cdag = whole.unkept()  # a value that does not come back is stored at any moment
     keep_back(cdag, search)
     terms = Terms(in_order=options.order == GIVEN, in_place=options.in_place)
     with search:
@@ -117,8 +118,11 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
         if terms.in_place and not terms.in_order:
             budget, found, best = _in_place(cdag, found, best, options, search)
         few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired() and terms.is_usual
-        points = _curve(cdag, budget, options, search) if few else []
-    report = checked(Request(cdag, budget, options.recompute, search, terms), found.plan)
+        few = few and (whole.kept is None or options.method == "auto")
+        points = _curve(whole, budget, options, search) if few else []
+    kept = np.flatnonzero(whole.is_output() & ~cdag.is_output())
+    found = replace(found, plan=with_stores(found.plan, kept, cdag.edge_arrays()[1]))
+    report = checked(Request(whole, budget, options.recompute, search, terms), found.plan)
     estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
     return Result(
         kind=KIND,
@@ -130,14 +134,14 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
         provenance=provenance("pebble memory", options=options, source=source, search=search),
         extra={
             "method": found.method,
-            "problem": problem_document(cdag, budget),
+            "problem": problem_document(whole, budget),
             "sram": {"source": sram.SOURCE, "estimates": [_estimate(one) for one in estimates]},
             "points": [point.document() for point in points],
         },
         figures=(
-            *views.of_points([(p.budget, p.traffic, p.bound, p.baselines) for p in points]),
+            *_figures_of(points),
             views.of_sram(estimates),
-            *views.of_plan(cdag, found.plan, budget, in_place=terms.in_place),
+            *views.of_plan(whole, found.plan, budget, in_place=terms.in_place),
         ),
     )
 
@@ -358,7 +362,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     keep_back(cdag, search)
     with search:
         if options.budgets is None:
-            budgets = _spread(int(terms.needs(seen).max()), _enough(seen), options.points)
+            budgets = _spread(int(terms.needs(seen).max()), _enough(seen.unkept()), options.points)
         request = Request(cdag, budgets[-1], options.recompute, search, terms)
         points = _points(request, budgets, options.method)
         shown = by_point(
@@ -373,9 +377,14 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         check=CheckReport(details={"plans": len(points)}),
         provenance=provenance("pebble sweep", options=options, source=source, search=search),
         extra={"points": [point.document(memory) for point in points], "problem": problem_document(cdag, None)},
-        figures=(*views.of_points([(p.budget, p.paid, p.bound, p.baselines) for p in points], points[0].of), *shown),
+        figures=(*_figures_of(points), *shown),
     )
     return priced(result, memory)
+
+
+def _figures_of(points: Sequence[Point]) -> tuple[Figure, ...]:
+    of = points[0].of if points else "traffic"
+    return views.of_points([(p.budget, p.paid, p.bound, p.baselines) for p in points], of)
 
 
 def _figures(request: Request, point: Point) -> tuple[OfPoint, ...]:
