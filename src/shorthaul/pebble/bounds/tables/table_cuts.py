@@ -35,7 +35,7 @@ in it, and x + 2 sqrt(q - x) is 2 sqrt(q) at least if q is 4 or more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -45,6 +45,7 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.grids import isoperimetry
 from shorthaul.pebble.bounds.piece import Piece, names
+from shorthaul.pebble.bounds.tables import lanes
 from shorthaul.pebble.bounds.tables.table_search import Table, tables
 from shorthaul.pebble.model import BoolArray, Cdag
 
@@ -69,6 +70,8 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     pieces = []
     for table in tables(cdag, search=search):
         tried = [table] if not len(table.letters) else [table, table.without_letters()]
+        if table.axes == 2 and len(table.links):
+            tried += [replace(one, has_lanes=True) for one in tried]
         cuts = [_cut(cdag, one, budget, search) for one in tried]
         moved, one = max((cut.moved, -index) for index, cut in enumerate(cuts))
         if moved > 0:
@@ -99,6 +102,7 @@ def shown(table: Table, cut: Cut, cdag: Cdag) -> list[dict[str, Any]]:
             "links": [names(cdag, pair) for pair in table.links],
             "letters": [[*line, value] for line, value in letters],
             "helpers": [names(cdag, pair) for pair in table.helpers],
+            **({"lanes": True} if table.has_lanes else {}),
         }
     ]
 
@@ -109,7 +113,9 @@ def _cut(cdag: Cdag, table: Table, budget: int, search: Search) -> Cut:
     total, least = int(counted.sum()), int(cdag.weights[table.moved].min())
     ends = cdag.weights[table.nodes[~counted | cdag.is_output()[table.nodes]]]
     known = int(ends.sum()) + int(cdag.weights[table.letters[:, 2]].sum())
-    lost = _lost(cdag, table)
+    without = _without_letters(cdag, table, counted)
+    lost, is_helped = lanes.lost(cdag, table) if table.has_lanes else (_lost(cdag, table), False)
+    lost += without
     best = Cut(0, 1, 1)
     for unit, most in ((1, total),) if table.axes == 2 else tuning.GRID_CLASSES:
         sizes = unit * np.arange(4 if len(table.helpers) else 1, most + 1)
@@ -118,7 +124,9 @@ def _cut(cdag: Cdag, table: Table, budget: int, search: Search) -> Cut:
         if len(sizes) == 0 or effort > search.left():
             break
         search.spend(effort)
-        if table.axes == 2:
+        if table.has_lanes:
+            read = lanes.least_ends(sizes, has_letters=len(table.letters) > 0, is_helped=is_helped)
+        elif table.axes == 2:
             read = np.ceil(np.sqrt(12 * sizes - 3) - _ROUNDING)
             read += np.ceil(2 * np.sqrt(sizes) - _ROUNDING) * (len(table.letters) > 0)
         else:
@@ -167,7 +175,7 @@ def _lost(cdag: Cdag, table: Table) -> int:
         lost += int(counted.sum()) - int(is_there.sum())
         is_left &= is_there
     lost += int((counted & ~is_left & ~cdag.is_output()[table.nodes]).sum())
-    return lost + _without_letters(cdag, table, counted)
+    return lost
 
 
 def _without_letters(cdag: Cdag, table: Table, counted: BoolArray) -> int:

@@ -34,7 +34,8 @@ class Table:
     ``links`` (shape (links, 2)) are nodes that read a node of the table, or another link of it, beside what is in no
     table, and which node that is: to read them is to read it. ``letters`` (shape (letters, 3)): an axis, a place along
     it, and a value that nodes of that place read; of tables with two axes only. ``helpers`` (shape (helpers, 2)) are
-    nodes that read letters for a node of the table, and that node.
+    nodes that read letters for a node of the table, and that node. ``has_lanes``: the links are counted as values of
+    lanes (:mod:`lanes`).
     """
 
     nodes: IntArray
@@ -42,6 +43,7 @@ class Table:
     links: IntArray
     letters: IntArray
     helpers: IntArray
+    has_lanes: bool = False
 
     @property
     def axes(self) -> int:

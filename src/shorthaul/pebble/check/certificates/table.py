@@ -7,6 +7,10 @@ off for each step before a node where it reads no place, and for each node but o
 read. ``letters`` (an axis, a place along it, a value) are read by the nodes of that place, themselves or by way of one
 of ``helpers``, pairs of a node and the one in the table that reads it; one is taken off for each node and axis where
 they are not. Why the numbers below hold stands in ``bounds/tables/table_cuts.py``.
+
+With ``lanes`` the links are values of lanes, one along each axis, and places are read across too: of what a segment
+reads and leaves on its lanes and across, one is taken off for each time a node does not read what comes before it, or
+is not read so (``bounds/tables/lanes.py``).
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from shorthaul.pebble.model import IntArray
 #: Steps of one part at most, as of iterations over grids, and up to how many segments sizes of levels are told apart.
 _MOST_STEPS, _FURTHER = 4_000_000_000, 4
 _LARGEST = 2**40
+_ROUNDING = 1e-6
 Place = tuple[int, ...]
 
 
@@ -45,14 +50,20 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     if not total:
         raise WrongError("nodes: none is computed")
     segment = whole(part, "segment", 4 if helpers else 1, total)
-    lost = sum(
-        _lost(game, place, where, owner, is_output=bool(is_output[node]))
-        for place, node in where.items()
-        if not given[node]
-    )
+    if part.get("lanes", False) is True:
+        if len(places[0]) != 2:
+            raise WrongError("lanes are those of two axes")
+        lost = _lost_on_lanes(game, where, owner, helpers)
+        ends = _ends_on_lanes(game, segment, set(owner), helpers, has_letters=bool(letters))
+    else:
+        lost = sum(
+            _lost(game, place, where, owner, is_output=bool(is_output[node]))
+            for place, node in where.items()
+            if not given[node]
+        )
+        ends = _ends(part, len(places[0]), segment, has_letters=bool(letters))
     if letters:
         lost += _without_letters(game, {node: place for place, node in where.items()}, letters, helpers)
-    ends = _ends(part, len(places[0]), segment, has_letters=bool(letters))
     count = total // segment
     moved = count * ends - 2 * (game.budget // least) * (count - 1) - lost
     known = int(weights[nodes[given[nodes] | is_output[nodes]]].sum()) + int(weights[list(letters.values())].sum())
@@ -119,6 +130,57 @@ def _lost(game: Game, place: Place, where: Mapping[Place, int], owner: Mapping[i
     afters = [tuple(at + by for at, by in zip(place, step, strict=True)) for step in steps]
     is_left = is_output or all(are_read(place, after) for after in afters)
     return sum(not are_read(before, place) for before in befores) + (not is_left)
+
+
+def _lost_on_lanes(
+    game: Game, where: Mapping[Place, int], owner: Mapping[int, int], helpers: list[tuple[int, int]]
+) -> int:
+    """Return how often a computed place reads nothing on a lane or across, or is not read so."""
+    operands, given = game.operands(), game.cdag.given
+    helps = dict(helpers)
+
+    def value(place: Place, step: Place) -> int | None:
+        """Return the link of a lane by which a place reads the one a step before it."""
+        node, before = where.get(place), where.get((place[0] - step[0], place[1] - step[1]))
+        if node is None or before is None:
+            return None
+        found = (link for link in operands[node] if link != before and owner.get(link) == before)
+        return min((link for link in found if before in operands[link]), default=None)
+
+    def goes_on(place: Place, step: Place) -> bool:
+        own, last = value(place, step), value((place[0] - step[0], place[1] - step[1]), step)
+        return own is not None and last is not None and last in operands[own]
+
+    def reads_across(place: Place, step: Place) -> bool:
+        node, before = where.get(place), where.get((place[0] - step[0], place[1] - step[1]))
+        if node is None or before is None:
+            return False
+        by = [u for u in operands[node] if helps.get(u) == node or (owner.get(u) == before and u not in lanes)]
+        return before in operands[node] or any(before in operands[u] for u in by)
+
+    axes = (1, 0), (0, 1)
+    lanes = {value(place, step) for place in where for step in axes}
+    ways = (*((step, goes_on) for step in axes), ((1, 1), reads_across))
+    return sum(
+        not is_read((place[0] + by * step[0], place[1] + by * step[1]), step)
+        for place, node in where.items()
+        if not given[node]
+        for step, is_read in ways
+        for by in (0, 1)
+    )
+
+
+def _ends_on_lanes(
+    game: Game, segment: int, table: set[int], helpers: list[tuple[int, int]], *, has_letters: bool
+) -> int:
+    """Return how many values a segment reads and leaves at least on lanes and across, letters too."""
+    if has_letters and any(table.intersection(game.operands()[helper]) for helper, _ in helpers):
+        fewest = segment + 2 + 2 * math.sqrt(segment - 1)
+        for across in range(1, 4 * math.isqrt(segment) + 5):
+            met = 2 * (2 * segment - 0.5) / across + 3 * across
+            fewest = min(fewest, met + 2 * math.sqrt(max(0, segment - across)))
+        return math.ceil(fewest - _ROUNDING)
+    return min(math.isqrt(48 * segment - 13) + 1, segment + 2) + has_letters * (math.isqrt(4 * segment - 1) + 1)
 
 
 def _without_letters(
