@@ -44,12 +44,14 @@ def least_ends(sizes: IntArray, *, has_letters: bool, is_helped: bool) -> FloatA
     """
     if not (has_letters and is_helped):
         lines: FloatArray = np.minimum(np.ceil(2 * np.sqrt(12 * sizes - 3) - _ROUNDING), sizes + 2)
-        return lines + np.ceil(2 * np.sqrt(sizes) - _ROUNDING) * has_letters
+        lines += np.ceil(2 * np.sqrt(sizes) - _ROUNDING) * has_letters
+        return lines
     best: FloatArray = sizes + 2 + 2 * np.sqrt(sizes - 1)
     for diagonals in range(1, 4 * math.isqrt(int(sizes.max())) + 5):
         met = (2 * sizes - 0.5) / diagonals + 1.5 * diagonals
         best = np.minimum(best, 2 * met + 2 * np.sqrt(np.maximum(0, sizes - diagonals)))
-    return np.ceil(best - _ROUNDING)
+    ends: FloatArray = np.ceil(best - _ROUNDING)
+    return ends
 
 
 def lost(cdag: Cdag, table: Table) -> tuple[int, bool]:

@@ -130,8 +130,8 @@ def _cut(cdag: Cdag, table: Table, budget: int, search: Search) -> Cut:
             read = np.ceil(np.sqrt(12 * sizes - 3) - _ROUNDING)
             read += np.ceil(2 * np.sqrt(sizes) - _ROUNDING) * (len(table.letters) > 0)
         else:
-            read = isoperimetry.least_ends(_space(2 * unit * most), unit, most, is_open=(False, False))[1:]
-            read = read[: len(sizes)]
+            both = isoperimetry.least_ends(_space(2 * unit * most), unit, most, is_open=(False, False))
+            read = both[1 : len(sizes) + 1].astype(np.float64)
         count = total // sizes
         values = (count * read - 2 * (budget // least) * (count - 1)).astype(np.int64)
         first = int(values.argmax())
