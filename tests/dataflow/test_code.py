@@ -160,7 +160,12 @@ def test_sobel_under_a_thread_sanitizer(tmp_path: Path) -> None:
     (folder / "actors.c").write_text(mine)
     done = shorthaul("dataflow", "code", small, str(plan), "-o", str(folder))
     assert "kept" in done.stderr
+    assert "lacks" not in done.stderr
     assert (folder / "actors.c").read_text() == mine
+    (folder / "actors.c").write_text(mine.replace("fire_gray", "fire_grey"))
+    done = shorthaul("dataflow", "code", small, str(plan), "-o", str(folder))
+    assert "it lacks fire_gray: write them" in done.stderr
+    (folder / "actors.c").write_text(mine)
     done = shorthaul("dataflow", "code", small, str(plan), "-o", str(plan))
     assert done.returncode == 2
     assert "front.json: is no folder" in done.stderr

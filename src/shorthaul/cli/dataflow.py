@@ -140,6 +140,7 @@ def code(
     from shorthaul.cli.output import finish
     from shorthaul.core.document import write_text
     from shorthaul.core.errors import InputError
+    from shorthaul.dataflow.c_code.files import lacking
     from shorthaul.dataflow.verbs.coding import code as write
 
     source = _case(workload)
@@ -154,6 +155,9 @@ def code(
         if not kept or folder / name != yours:
             write_text(folder / name, text)
     print(f"{'kept' if kept else 'write your functions into'} {yours}; make -C {folder} check", file=sys.stderr)
+    missing = lacking(result.extra["files"], yours.read_text(encoding="utf-8", errors="replace"))
+    if missing:
+        print(f"it lacks {', '.join(missing)}: write them, or move it away for stand-ins", file=sys.stderr)
     finish(result, output)
 
 

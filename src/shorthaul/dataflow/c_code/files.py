@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 from importlib import resources
 
@@ -14,6 +15,8 @@ from shorthaul.dataflow.plan import Point
 
 #: The file of the user's functions: written once.
 ACTORS = "actors.c"
+#: The file that declares them.
+_HEADER = "actors.h"
 #: The same as a shared library, which ``run`` takes.
 _LIBRARY = "actors.so"
 _FIXED = ("main.c", "ring.c", "ring.h", "stand_in.h")
@@ -22,6 +25,12 @@ _FIXED = ("main.c", "ring.c", "ring.h", "stand_in.h")
 def c_files(application: Application, net: MappedNetwork, point: Point) -> dict[str, str]:
     """Return the files by name. Raises :class:`InputError` if the point does not say in which order actors fire."""
     return _Files(application, net, point).files()
+
+
+def lacking(files: Mapping[str, str], yours: str) -> list[str]:
+    """Return the functions that the header among ``files`` declares and the text of your file does not name."""
+    declared = re.findall(r"^void (\w+)\(", files[_HEADER], re.MULTILINE)
+    return [name for name in declared if not re.search(rf"\b{name}\b", yours)]
 
 
 class _Files:
@@ -42,7 +51,7 @@ class _Files:
         folder = resources.files("shorthaul.dataflow.c_code").joinpath("data")
         return {
             "Makefile": self._makefile(),
-            "actors.h": self._header(),
+            _HEADER: self._header(),
             ACTORS: self._stubs(),
             "network.h": self._declarations(),
             "network.c": self._network(),
