@@ -50,7 +50,7 @@ def test_every_tiled_order_respects_the_dependences(case: object) -> None:
 
 
 def test_tiles_pay() -> None:
-    made = plan(kernel("matmul"), size="M=16,N=16,K=16,S=40")
+    made = plan(kernel("matmul"), size="M=16,N=16,K=16,S=40", effort=0.5)
     assert made.cost is not None
     assert made.cost["loads_words"] < made.extra["program_order_loads_words"] / 2
 
@@ -65,8 +65,9 @@ def test_large_plans_replay_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(replays, "best_tiling", counted)
     monkeypatch.setattr(tuning, "REPLAYED_INSTANCES", 80_000)
     for text in ("M=4,N=4,K=4,S=9", "M=8,N=8,K=8,S=20"):
-        plan(kernel("matmul"), size=text, workers=1)  # what a test puts in place is not there in another process
-    plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17, workers=1)
+        # what a test puts in place is not there in another process
+        plan(kernel("matmul"), size=text, workers=1, effort=0.5)
+    plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17, workers=1, effort=0.5)
     assert asked == [200, 80_000 // (8**3 + 3 * 8**2), 17]
 
 
@@ -85,7 +86,7 @@ def test_an_operation_that_does_not_fit() -> None:
 
 @pytest.fixture(scope="module")
 def small() -> Plan:
-    made = plan(kernel("trisolv"), size="N=4,S=5").plan
+    made = plan(kernel("trisolv"), size="N=4,S=5", effort=0.5).plan
     assert made is not None
     return made
 

@@ -56,9 +56,9 @@ def test_hypervolume_never_falls() -> None:
 
 def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
     file = tmp_path / "journal"
-    plan(generators.sobel4(), generations=15, journal=file, polish_effort=0)
+    plan(generators.sobel4(), generations=8, journal=file, polish_effort=0)
     resumed, straight = (
-        plan(generators.sobel4(), generations=40, resume=resume, polish_effort=0.2) for resume in (file, None)
+        plan(generators.sobel4(), generations=20, resume=resume, polish_effort=0.1) for resume in (file, None)
     )
     assert documents(resumed) == documents(straight)
     assert resumed.plan.hypervolume == straight.plan.hypervolume
@@ -119,7 +119,7 @@ def test_memory_too_small_is_proven_infeasible() -> None:
 
 
 def test_sweep_compares_the_strategies() -> None:
-    options = {"generations": 4, "population": 20, "seeds": 2}
+    options = {"generations": 2, "population": 10, "seeds": 2}
     result = sweep(generators.sobel(), search=Search(workers=2), **options)
     rows = result.extra["runs"]
     assert [(row["strategy"], row["seed"]) for row in rows] == [
@@ -196,10 +196,10 @@ def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) 
     file = tmp_path / "journal"
     options = {"decoder": "modulo", "solver_effort": 0.05, "population": 8, "offspring": 4}
 
-    stopped = plan(generators.sobel(), generations=15, search=Search(effort=0.3, journal=file), **options)
-    assert 0 < stopped.extra["generations"] < 15
-    resumed = plan(generators.sobel(), generations=15, resume=file, **options)
-    straight = plan(generators.sobel(), generations=15, **options)
+    stopped = plan(generators.sobel(), generations=8, search=Search(effort=0.15, journal=file), **options)
+    assert 0 < stopped.extra["generations"] < 8
+    resumed = plan(generators.sobel(), generations=8, resume=file, **options)
+    straight = plan(generators.sobel(), generations=8, **options)
     assert documents(resumed) == documents(straight)
 
 
@@ -217,10 +217,10 @@ def test_a_search_stopped_in_its_first_generation_answers_with_what_was_decoded(
 
 def test_polishing_adds_volume_and_counts_its_work() -> None:
     """Whatever else the machine does, on one process or several: the same points, none lost but to better ones."""
-    options = {"generations": 30, "population": 30}
+    options = {"generations": 15, "population": 20}
     rough = plan(generators.sobel4(), polish_effort=0, search=Search(seed=2, workers=1), **options)
     fronts = [
-        plan(generators.sobel4(), polish_effort=0.5, search=Search(seed=2, workers=workers), **options)
+        plan(generators.sobel4(), polish_effort=0.2, search=Search(seed=2, workers=workers), **options)
         for workers in (1, 2)
     ]
     assert documents(fronts[0]) == documents(fronts[1])
@@ -251,10 +251,10 @@ def test_the_same_effort_gives_the_same_answer_on_any_number_of_threads() -> Non
 def test_polishing_keeps_to_the_number_of_points_and_the_effort() -> None:
     few = plan(generators.sobel4(), generations=40, population=30, front=4, polish_effort=0.3, search=Search(seed=1))
     assert len(few.plan.front) <= 4
-    search = Search(seed=1, effort=0.5)
+    search = Search(seed=1, effort=0.25)
     stopped = plan(generators.sobel4(), generations=10**6, polish_effort=10**5, search=search)
     assert stopped.check.ok
-    assert search.spent() < 0.75
+    assert search.spent() < 0.375
     assert stopped.extra["hypervolume"]["of_front"] >= stopped.plan.hypervolume[-1] - 1e-6
 
 

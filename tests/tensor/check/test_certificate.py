@@ -161,7 +161,7 @@ def test_what_is_only_stated(monkeypatch):
 def test_no_execution_is_below_the_floor():
     """Whatever granularity and order a random plan has, the replay sees no subgraph below its floor there."""
     seen = 0
-    for seed in range(150):
+    for seed in range(75):
         rng = np.random.default_rng(seed)
         problem = random_problem(rng, operators=5)
         plan = random_plan(rng, problem, CONTEST_LOOSE)
@@ -177,7 +177,7 @@ def test_no_execution_is_below_the_floor():
             assert steps.floor()[0][0] <= found.latency * (1 + 1e-9)
             assert steps.outline()[0] <= found.latency * (1 + 1e-9)
             seen += 1
-    assert seen > 90
+    assert seen > 45
 
 
 def small():
