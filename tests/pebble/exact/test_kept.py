@@ -87,6 +87,13 @@ def test_an_output_that_is_read_is_stored_and_not_loaded_for_that() -> None:
     assert [point["status"] for point in sweep(CHAIN, budgets="3,4", effort=0.1).extra["points"]] == ["optimal"] * 2
 
 
+def test_a_constant_that_is_an_output_and_read_is_computed_once() -> None:
+    given, kept = (np.arange(4) == node for node in (0, 2))
+    cdag = build([3, 1, 1, 2], [0, 2, 0], [1, 3, 3], given=given, kept=kept)
+    result = plan(cdag, budget=5, effort=0.1, partial=True)
+    assert (result.cost["total"], result.status.value) == (3 + 1 + 1 + 2, "optimal")
+
+
 @pytest.mark.parametrize("in_place", [False, True])
 def test_least_memory_stores_them_at_once(in_place: bool) -> None:
     wide = build([2, 2, 1, 1], [0, 0, 1, 2], [1, 2, 3, 3], kept=np.array([False, True, True, False]))

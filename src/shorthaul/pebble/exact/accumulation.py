@@ -79,7 +79,7 @@ def _alone(game: Game) -> list[tuple[int, int]]:
     """Return the moves of values that are computed from nothing and read by nobody."""
     kinds = [Move.COMPUTE, Move.STORE, Move.DELETE] if game.terms.store is not None else [Move.COMPUTE, Move.DELETE]
     cdag = game.cdag
-    alone = np.flatnonzero((cdag.parents.degrees() == 0) & cdag.is_output()).tolist()
+    alone = np.flatnonzero((cdag.parents.degrees() == 0) & (cdag.children.degrees() == 0)).tolist()
     return [(kind, node) for node in alone for kind in kinds]
 
 
