@@ -44,6 +44,26 @@ def test_names_are_translated_and_comments_passed_over() -> None:
     assert newick_from_tree(tree) == b"((Homo_sapiens:0.5,Pan:1.5):1,'Pongo; abelii':3)root;\n"
 
 
+def test_numbers_of_taxa_stand_for_their_labels() -> None:
+    text = BEAST.replace(BEAST[BEAST.index("  Translate") : BEAST.index("tree STATE")], "")
+    tree = read(text)
+    assert tree.labels is not None
+    assert tree.labels.names() == ["root", "", "Homo sapiens", "Pan", "Pongo; abelii"]
+    assert read(text.replace("Pan;", "12;")).labels.names() == [
+        "root",
+        "",
+        "2",
+        "3",
+        "1",
+    ]  # labels are numbers themselves
+
+
+def test_numbers_of_inner_vertices_are_support_where_leaves_have_them() -> None:
+    tree = read("#NEXUS\nbegin trees;\ntranslate 1 ape, 2 man, 3 ancestor;\ntree t = ((1,2)2,x)3;\nend;\n")
+    assert tree.labels is not None
+    assert tree.labels.names() == ["ancestor", "2", "ape", "man", "x"]
+
+
 def test_several_trees_are_a_forest() -> None:
     text = BEAST.replace("End;\n", "utree * other = (1,(3,2));\nENDBLOCK;\n")
     assert read(text, forest=True).roots().tolist() == [0, 5]

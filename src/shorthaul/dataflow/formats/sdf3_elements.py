@@ -44,9 +44,10 @@ def only(parent: ET.Element, tag: str, place: str) -> ET.Element:
     """Return the one element of this tag; raises :class:`InputError` if there is none, or several."""
     found = parent.findall(tag)
     if not found:
+        other = f"; the type of a file is one of {', '.join(TYPES)}" if parent.tag == "applicationGraph" else ""
         raise InputError(
             f"has no element {tag}", place=place, value=", ".join(child.tag for child in parent) or ABSENT,
-            allowed=f"one <{tag}>", cure=f"add it; the type of a file is one of {', '.join(TYPES)}",
+            allowed=f"one <{tag}>", cure=f"add it{other}",
         )  # fmt: skip
     if len(found) > 1:
         raise InputError(

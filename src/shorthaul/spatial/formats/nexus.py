@@ -19,6 +19,7 @@ _COMMENT = rb"\[(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*\]"
 _TOKENS = re.compile(_COMMENT + rb"|'(?:[^']|'')*'|[;=]")
 _COMMENTS = re.compile(_COMMENT)
 _ENTRIES = re.compile(rb"('(?:[^']|'')*'|[^\s,']+)\s+('(?:[^']|'')*'|[^\s,']+)\s*(?:,|$)")
+_LABELS = re.compile(rb"'(?:[^']|'')*'|[^\s']+")
 _NOT_A_BREAK = re.compile(rb"[^\n]")
 
 
@@ -35,6 +36,7 @@ def newick_of_nexus(data: bytes, search: Search | None = None) -> tuple[bytes, d
     """
     pieces: list[bytes] = []
     names: dict[bytes, bytes] = {}
+    numbered: dict[bytes, bytes] = {}
     blocks: list[str] = []
     block, at = b"", 0
     for begin, middle, end in _commands(data):
@@ -46,16 +48,25 @@ def newick_of_nexus(data: bytes, search: Search | None = None) -> tuple[bytes, d
             blocks.append(block.decode("utf-8", "replace"))
         elif first in {b"END;", b"ENDBLOCK;", b"END", b"ENDBLOCK"}:
             block = b""
+        elif block == b"TAXA" and first == b"TAXLABELS":
+            labels = _LABELS.findall(_told(data[begin:end], first))
+            numbered = {b"%d" % number: label for number, label in enumerate(labels, 1)}
         elif block == b"TREES" and first == b"TRANSLATE":
-            entries = _COMMENTS.sub(b" ", data[begin : end - 1]).strip()[len(b"TRANSLATE") :]
-            names |= dict(_ENTRIES.findall(entries))
+            names |= dict(_ENTRIES.findall(_told(data[begin:end], first)))
         elif block == b"TREES" and first in {b"TREE", b"UTREE"} and middle > begin:
             pieces += [_NOT_A_BREAK.sub(b" ", data[at:middle]), data[middle:end]]
             at = end
     if not pieces:
         found = f"blocks {', '.join(blocks)}" if blocks else "no block"
         raise InputError("holds no tree", value=found, allowed="a block TREES with commands as in: tree one = (a,b)c;")
+    if not any(label.isdigit() for label in numbered.values()):  # a taxon may stand for its number, if it is none
+        names = numbered | names
     return b"".join([*pieces, _NOT_A_BREAK.sub(b" ", data[at:])]), names
+
+
+def _told(command: bytes, word: bytes) -> bytes:
+    """Return what a command says after its first word, without comments."""
+    return _COMMENTS.sub(b" ", command[:-1]).strip()[len(word) :]
 
 
 def _commands(data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -71,14 +82,20 @@ def _commands(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def renamed(tree: Tree, names: dict[bytes, bytes]) -> Tree:
-    """Return the tree with its labels replaced as ``names`` have them."""
+    """Return the tree with its labels replaced as ``names`` have them.
+
+    A number at an inner vertex that a leaf has too says how well the vertex is supported: it stays.
+    """
     if tree.labels is None or not names:
         return tree
     text, spans = tree.labels.text.tobytes(), tree.labels.name.copy()
     ends = len(text) + np.cumsum([len(name) for name in names.values()])
     where = dict(zip(names, zip(ends - [len(name) for name in names.values()], ends, strict=True), strict=True))
-    for v, (begin, end) in enumerate(spans.tolist()):
-        if (found := where.get(text[begin:end])) is not None:
+    given = [text[begin:end] for begin, end in spans.tolist()]
+    is_leaf = (tree.degrees() == 0).tolist()
+    of_leaves = {name for name, leaf in zip(given, is_leaf, strict=True) if leaf}
+    for v, name in enumerate(given):
+        if (found := where.get(name)) is not None and (is_leaf[v] or name not in of_leaves):
             spans[v] = found
     longer = np.frombuffer(text + b"".join(names.values()), np.uint8)
     return replace(tree, labels=replace(tree.labels, text=longer, name=spans))
