@@ -34,6 +34,7 @@ from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 from shorthaul.tensor.networks.translation.network import network_from_onnx
+from shorthaul.tensor.verbs.network_search import planned
 
 
 @pytest.mark.costly
@@ -383,3 +384,19 @@ def test_operators_that_are_others_in_disguise_have_tiles() -> None:
     ):
         network = network_from_onnx(SINGLE[name]().SerializeToString())
         assert not any(item.barrier for item in network.operators), name
+
+
+def test_rows_that_no_memory_holds_pass_as_a_whole() -> None:
+    """Nothing cuts them: the place of an extreme, sums so far, and the largest few, which would pass again and again."""
+    on = machine(3000)
+    for kind, inputs, outputs in (("ArgMax", (), 1), ("CumSum", (1,), 1), ("TopK", ([3],), 2)):
+        for size, whole in ((1000, True), (20, False)):
+            net = Net(kind)
+            along = {"axis": 1} if kind == "ArgMax" else {}
+            made = net.op(
+                kind, net.op("Relu", net.input(2, size)), *map(net.constant, inputs), outputs=outputs, **along
+            )
+            model = net.model(*([made] if outputs == 1 else made)).SerializeToString()
+            network = network_from_onnx(model, most_row_bytes=on.most_row_bytes())
+            assert any(item.barrier for item in network.operators) == whole, (kind, size)
+            assert not planned(network, on, Search(effort=0.05))[1].violations

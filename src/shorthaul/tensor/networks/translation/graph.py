@@ -257,7 +257,7 @@ class _Reader:
             else:
                 try:
                     made = unrolled(self.onnx, node, name, known, opset)
-                    written = rewritten(self.onnx, node, name, known, opset)
+                    written = rewritten(self.onnx, node, name, known, opset, self.long_rows.most_bytes)
                     written = written or taken_apart(self.onnx, node, name, known, before, opset, self.long_rows)
                 except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):  # its translation tells
                     made = written = None

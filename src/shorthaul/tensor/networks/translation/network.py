@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from typing import Final
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.boxes import box_of, full
 from shorthaul.tensor.networks.loops import shapes_of
-from shorthaul.tensor.networks.model import Expand, Network, Origin, Permute, Regroup, Stride
+from shorthaul.tensor.networks.model import Access, Expand, Network, Origin, Permute, Regroup, Stride
 from shorthaul.tensor.networks.translation.agreement import expect_signature
 from shorthaul.tensor.networks.translation.builder import Builder, chained
 from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
@@ -54,8 +54,11 @@ def translated(
     sizes = {} if dims is None else dict(dims)
     origin = Origin(data if file is None else file, sizes, most_row_bytes)
     made = _translated(data, origin, frozenset(), frozenset())
-    long, spread = _long_softmax(made.network.whole or made.network, most_row_bytes), _spread_views(made)
-    return _translated(data, origin, long, spread) if long or spread else made
+    long, alone = (
+        _long_softmax(made.network.whole or made.network, most_row_bytes),
+        _spread_views(made) | _too_long(made),
+    )
+    return _translated(data, origin, long, alone) if long or alone else made
 
 
 def _spread_views(made: Translation) -> frozenset[str]:
@@ -76,19 +79,38 @@ def _spread_views(made: Translation) -> frozenset[str]:
             tensor = network.tensors[access.tensor]
             is_turned = any(isinstance(step, Permute) for step in access.steps)
             if is_turned and tensor.role == "made" and tensor.elements * tensor.bits > 8 * most:
-                least = []
-                for shape in shapes_of(network, (number,)):
-                    cut = {dim for _, dim in (*shape.sink, *shape.inner)}
-                    dims = [full(1 if dim in cut else size) for dim, size in enumerate(item.dims)]
-                    touched = (
-                        math.prod(int(span.lengths()[0]) for span in box_of(each, dims))
-                        * network.tensors[each.tensor].bits
-                        for each in (access, item.writes[0])
-                    )
-                    least.append(sum(touched))
-                if min(least) > 8 * most:
+                least = _least_bits(network, number, (access, item.writes[0]))
+                if least > 8 * most:
                     found |= {name for name in map(turned, node.inputs) if name}
     return frozenset(found)
+
+
+def _too_long(made: Translation) -> frozenset[str]:
+    """Return what operators make that need rows whole of more than ``most_row_bytes``, even one at a time.
+
+    All that is known of these is that everything passes. Softmax may be cut by who adds up over it.
+    """
+    network, found = made.network, set[str]()
+    most = network.origin.most_row_bytes if network.origin else math.inf
+    for number, (item, node) in enumerate(zip(network.operators, made.nodes, strict=True)):
+        if item.whole and item.kind != "Softmax":
+            least = _least_bits(network, number, (*item.reads, *item.writes))
+            found |= set(node.outputs) if least > 8 * most else set()
+    return frozenset(found)
+
+
+def _least_bits(network: Network, number: int, accesses: Sequence[Access]) -> float:
+    """Return the bits that accesses of an operator reach with the least tiles of its loops."""
+    item, least = network.operators[number], []
+    for shape in shapes_of(network, (number,)):
+        cut = {dim for _, dim in (*shape.sink, *shape.inner)}
+        dims = [full(1 if dim in cut else size) for dim, size in enumerate(item.dims)]
+        reached = (
+            math.prod(int(span.lengths()[0]) for span in box_of(each, dims)) * network.tensors[each.tensor].bits
+            for each in accesses
+        )
+        least.append(sum(reached))
+    return min(least)
 
 
 def _long_softmax(network: Network, most_row_bytes: float) -> frozenset[str]:

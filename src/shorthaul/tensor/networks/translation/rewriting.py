@@ -33,12 +33,19 @@ def is_inlined(node: Any, shapes: Mapping[str, Shape]) -> bool:
     return node.domain in {"", "ai.onnx"} and node.op_type in _INLINED and not is_alone
 
 
-def rewritten(onnx: Any, node: Any, name: str, known: Known, opset: int) -> Writer | None:
-    """Return nodes of ONNX that compute what ``node`` does and their constants; None where nothing is known of it."""
+def rewritten(
+    onnx: Any, node: Any, name: str, known: Known, opset: int, most_row_bytes: float = math.inf
+) -> Writer | None:
+    """Return nodes of ONNX that compute what ``node`` does and their constants; None where nothing is known of it.
+
+    What would pass over its rows again and again stays as it is where they have more than ``most_row_bytes``, read and
+    written.
+    """
     rewrite = {_DOMAIN: _REWRITTEN, "": _PLAINER, "ai.onnx": _PLAINER}.get(node.domain, {}).get(node.op_type)
     if rewrite is None or any(max(known[0].get(one, ()), default=0) > _MOST_PLACES for one in node.input):
         return None
     writer = Writer(onnx, node, name, known, opset)
+    writer.most_row_bytes = most_row_bytes
     return writer if rewrite(writer) else None
 
 
@@ -215,7 +222,8 @@ def _largest(writer: Writer) -> bool:
     if count is None or not shape or kind is None or writer.opset < _SINCE_PLACES_ARE_TAKEN:
         return False
     axis, many = int(writer.values.get("axis", -1)) % len(shape), int(np.asarray(count).ravel()[0])
-    if not 0 < many <= min(_MOST_EXTREMES, shape[axis]):
+    width = np.dtype(writer.onnx.helper.tensor_dtype_to_np_dtype(kind)).itemsize
+    if not 0 < many <= min(_MOST_EXTREMES, shape[axis]) or 2 * width * shape[axis] > writer.most_row_bytes:
         return False
     left = source
     if kind not in {kinds.FLOAT, kinds.DOUBLE}:

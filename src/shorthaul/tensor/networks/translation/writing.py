@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ class Writer:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.remarks: list[str] = []
+        #: What a row may take, read and written, over which several operators pass.
+        self.most_row_bytes = math.inf
 
     def input(self, number: int) -> str:
         """Return the name of an input, empty where it is left out."""
