@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.affine.derived import flow_of, kernel, quick, upper_of
 from tests.commands import shorthaul as command
+from tests.samples import ALL
 
 import shorthaul
 from shorthaul.affine.c_code.legal import legal_order
@@ -34,7 +35,7 @@ SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
 
 
 def made(program: Program | str, size: str) -> CodeExtra:
-    return shorthaul.affine.code(program, size=size, effort=2).extra
+    return shorthaul.affine.code(program, size=size, effort=2 if ALL else 1.2).extra
 
 
 def sizes_of(name: str, least: int, fast_memory: int) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from tests.affine.derived import flow_of, kernel, quick, upper_of
+from tests.samples import ALL
 
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
@@ -80,7 +81,7 @@ def compared(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> int
     """Compare every phase with a border, and the order of all, with what is said; return how many there were."""
     program, count = flow.program, 0
     cdag = concrete_cdag(program, sizes, flow)
-    found = bound(program, size=dict(sizes), upper=False, effort=1).bound
+    found = bound(program, size=dict(sizes), upper=False, effort=1 if ALL else 0.4).bound
     assert found is not None
     for item in upper.steps:
         step = bordered(item, sizes) if isinstance(item, Step) else None

@@ -302,7 +302,7 @@ def test_documents_name_the_upper_bound() -> None:
 
 
 def test_sweeps_stand_beside_the_bound() -> None:
-    made = sweep(kernel("matmul"), size="M=300,N=300,K=300", least=2, most=4096, points=4, balance=20.0)
+    made = sweep(kernel("matmul"), size="M=300,N=300,K=300", least=2, most=4096, points=4, balance=20.0, effort=0.5)
     points = made.extra["points"]
     assert points[0]["loads_words"] is None  # S = 2 holds no operation
     for point in points[1:]:

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from tests.affine.orders.boxes.test_boxes import replayed
+from tests.samples import ALL
 
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
@@ -55,7 +56,9 @@ def test_stages_load_no_more_than_said(seed: int) -> None:
     if made is not None:
         here = UpperBound(program, (made,))
         loads, _ = replayed(here, flow, sizes)
-        assert bound(program, size=sizes, upper=False, effort=1).bound.value <= loads <= here.value(sizes)
+        assert (
+            bound(program, size=sizes, upper=False, effort=1 if ALL else 0.4).bound.value <= loads <= here.value(sizes)
+        )
 
 
 @pytest.mark.costly

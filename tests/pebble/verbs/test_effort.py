@@ -53,9 +53,9 @@ def test_a_slow_machine_finds_the_same_bound_memory_and_curve(graph: str, monkey
     found = []
     for jump_s in (1e-6, 0.5):
         slow_down(monkeypatch, jump_s)
-        memory = pebble.memory(cdag, search=Search(effort=0.1))
-        points = pebble.sweep(cdag, points=3, search=Search(effort=0.1)).extra["points"]
-        bound = pebble.bound(cdag, budget=budget, search=Search(effort=0.1)).bound
+        memory = pebble.memory(cdag, search=Search(effort=0.04))
+        points = pebble.sweep(cdag, points=3, search=Search(effort=0.04)).extra["points"]
+        bound = pebble.bound(cdag, budget=budget, search=Search(effort=0.04)).bound
         found.append((memory.cost, memory.bound, memory.plan.nodes.tolist(), points, bound))
     assert found[0] == found[1]
 
