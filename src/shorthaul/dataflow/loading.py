@@ -15,7 +15,15 @@ from shorthaul.core.check import CheckReport
 from shorthaul.core.document import convert, decode_text, load_json, parse_json, read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.dataflow.formats.documents import is_sdf3, known_keys, load_application, mapping_from, of_kind
+from shorthaul.dataflow.formats.documents import (
+    APPLICATION_KIND,
+    application_from,
+    is_sdf3,
+    known_keys,
+    load_application,
+    mapping_from,
+    of_kind,
+)
 from shorthaul.dataflow.formats.platforms import load_platform
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_deadline
 from shorthaul.dataflow.formats.sdf3_elements import parse
@@ -150,8 +158,13 @@ def _beside(path: Path, name: str) -> str:
 
 def load_graph(path: Path, data: bytes) -> SdfGraph:
     """Return the multirate graph that a file holds, with the phases of its actors, however many firings it takes."""
-    if is_sdf3(path, decode_text(data, file=path)):
+    text = decode_text(data, file=path)
+    if is_sdf3(path, text):
         return read_sdf3(path, data)
+    document = parse_json(text, file=path)
+    if isinstance(document, dict) and document.get("kind") == APPLICATION_KIND:
+        with naming(path):
+            return to_sdf(application_from(document))
     return to_sdf(load_problem(path, data).application)
 
 

@@ -55,6 +55,7 @@ class Actor:
 class Channel:
     """A FIFO from ``src`` to ``dst``: token size in bytes, initial tokens, capacity in tokens, tokens per firing.
 
+    Plans choose capacities of their own: one that is given limits the throughput analysis alone, if that is asked to.
     A tuple gives the tokens of the firings in turn (cyclo-static data flow).
     """
 
@@ -63,7 +64,7 @@ class Channel:
     dst: str
     token_bytes: int
     delay: int = 0
-    capacity: int = 1
+    capacity: int | None = None
     produce: PerPhase = 1
     consume: PerPhase = 1
 
@@ -175,7 +176,7 @@ def _check_channel(channel: Channel, known: set[str], place: str) -> None:
     }
     for name, (least, most) in ranges.items():
         value = getattr(channel, name)
-        if not least <= value <= most:
+        if value is not None and not least <= value <= most:
             raise InputError("is out of range", place=f"{place}.{name}", value=value, allowed=f"{least} to {most}")
     for name, rate in (("produce", channel.produce), ("consume", channel.consume)):
         least = 0 if isinstance(rate, tuple) else 1

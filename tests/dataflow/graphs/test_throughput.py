@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from fractions import Fraction
 from itertools import pairwise
 
@@ -155,3 +156,16 @@ def test_numbers_beyond_64_bits() -> None:
     channels = tuple(SdfChannel(f"c{p}", f"a{p}", q, f"a{q}", p, p * q, 1) for p, q in pairwise(primes))
     result = dataflow.throughput(SdfGraph("g", actors, channels), serial=True)
     assert result.cost["period"] == 10**9 * max(result.plan.firings.values())
+
+
+def test_documents_of_any_number_of_firings_are_analysed_and_hold_no_capacity_that_was_not_given(tmp_path) -> None:
+    channel = {"id": "c", "src": "a", "dst": "b", "token_bytes": 4, "delay": 3, "produce": 9973, "consume": 9967}
+    actors = [{"id": name, "kind": "actor", "tau": {"t": 2}} for name in "ab"]
+    kind = {"kind": "shorthaul-dataflow-application", "version": 1}
+    path = tmp_path / "app.json"
+    path.write_text(json.dumps({**kind, "actors": actors, "channels": [{**channel, "produce": 997_300}]}))
+    assert dataflow.throughput(path, serial=True).cost["period"] == 2 * 997_300
+    path.write_text(json.dumps({**kind, "actors": actors, "channels": [{**channel, "produce": 2, "consume": 3}]}))
+    with pytest.raises(InputError, match="no channel has a capacity"):
+        dataflow.throughput(path, capacities=True)
+    assert "bufferSize" not in dataflow.write_sdf3(dataflow.case(str(path)).workload.application)

@@ -99,13 +99,15 @@ def _time_unit(value: Any, file: str | Path | None) -> Any:
 
 
 def application_document(application: Application) -> dict[str, Any]:
-    """Return the application as JSON, as :func:`application_from` reads it; rates of 1 are left out."""
+    """Return the application as JSON, as :func:`application_from` reads it; rates of 1 and no capacity are left out."""
     channels = []
     for channel in application.channels:
         item = asdict(channel)
         for rate in ("produce", "consume"):
             if item[rate] == 1:
                 del item[rate]
+        if item["capacity"] is None:
+            del item["capacity"]
         channels.append(item)
     return {
         "kind": APPLICATION_KIND,

@@ -22,7 +22,7 @@ def from_sdf(graph: SdfGraph) -> Application:
                 c.target,
                 c.token_bytes,
                 c.tokens,
-                max(1, c.tokens, c.capacity or 1),
+                c.capacity,
                 c.production,
                 c.consumption,
             )

@@ -147,7 +147,9 @@ def substitute_mrbs(application: Application, xi: Mapping[str, int]) -> Network:
     >>> buffer.id, buffer.readers, buffer.capacity
     ('c1', ('b', 'd'), 4)
     """
-    buffers = [Buffer(c.id, c.src, (c.dst,), (c.id,), c.token_bytes, c.delay, c.capacity) for c in application.channels]
+    buffers = [
+        Buffer(c.id, c.src, (c.dst,), (c.id,), c.token_bytes, c.delay, c.capacity or 1) for c in application.channels
+    ]
     for multicast in application.multicasts:
         if not xi.get(multicast, 0):
             continue
