@@ -124,3 +124,12 @@ def test_interrupt_in_a_real_process() -> None:
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=600)[0] == "best so far\n"
     assert process.returncode == 0
+
+
+def test_a_search_is_late_after_its_limit_also_what_was_kept_back_of_it() -> None:
+    search = Search(time_limit=100, started=time.monotonic() - 99)
+    search.keep_back(50)
+    assert search.expired()
+    assert not search.is_late()
+    assert Search(time_limit=100, started=time.monotonic() - 101).part(0.5).is_late()
+    assert not Search(effort=1).is_late()

@@ -307,6 +307,15 @@ class Search:
         """Seconds until the deadline, 0 when there are none or Ctrl-C was pressed."""
         return 0.0 if self.interrupted else max(0.0, self.deadline - time.monotonic())
 
+    def is_late(self) -> bool:
+        """True once the time limit is over, also what was kept back of it: only the answer itself is left to do."""
+        search: Search | None = self
+        while search is not None:
+            if search.time_limit is not None and search.elapsed_s() >= search.time_limit:
+                return True
+            search = search._whole
+        return False
+
     def expired(self) -> bool:
         """True when the search has to return what it has."""
         search: Search | None = self

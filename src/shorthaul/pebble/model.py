@@ -23,6 +23,8 @@ NodeId = int | str
 LARGEST_TOTAL = 2**46
 #: Nodes named in a message; the rest is counted.
 _MOST_NAMED = 8
+#: Operands of a node up to which all of them are compared with one another, to find one that is there twice.
+_MOST_COMPARED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,20 +451,27 @@ def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntA
             allowed=f"0 to {n - 1}",
         )
     parents = from_arrays(n, stop, start)
-    keys = start * n + stop
-    if not _is_ascending(parents) and len(distinct(keys)) < len(keys):
-        first = np.sort(np.unique(keys, return_index=True)[1])
+    if _has_twins(parents):
+        first = np.sort(np.unique(start * n + stop, return_index=True)[1])
         start, stop = start[first], stop[first]
         parents = from_arrays(n, stop, start)
     return start, stop, parents
 
 
-def _is_ascending(csr: Csr) -> bool:
-    """Return whether the neighbours of every node ascend, so that none is there twice; sorting all takes far longer."""
+def _has_twins(csr: Csr) -> bool:
+    """Return whether a node has a neighbour twice. Sorting all edges takes far longer, where no node has many."""
     rises = csr.targets[1:] > csr.targets[:-1]
     firsts = csr.starts[(csr.starts > 0) & (csr.starts < len(csr.targets))]
     rises[firsts - 1] = True
-    return bool(rises.all())
+    if rises.all():
+        return False
+    degrees = csr.degrees()
+    most, node = int(degrees.max()), np.repeat(np.arange(csr.n), degrees)
+    if most > _MOST_COMPARED:
+        keys = node * csr.n + csr.targets
+        return len(distinct(keys)) < len(keys)
+    apart = range(1, most)
+    return any(bool(((csr.targets[by:] == csr.targets[:-by]) & (node[by:] == node[:-by])).any()) for by in apart)
 
 
 def _order(children: Csr, start: IntArray, stop: IntArray, ids: tuple[NodeId, ...] | None) -> IntArray:

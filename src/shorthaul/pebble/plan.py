@@ -88,8 +88,10 @@ def with_stores(plan: Plan, nodes: IntArray, targets: IntArray) -> Plan:
 
 def as_computed(plan: Plan, targets: IntArray) -> Plan:
     """Return a plan whose accumulations are computations of their values; ``targets`` are those of all edges."""
-    nodes = plan.nodes.copy()
     adding = plan.kinds == Move.ACCUMULATE
+    if not adding.any():
+        return plan
+    nodes = plan.nodes.copy()
     nodes[adding] = targets[nodes[adding]]
     return Plan(np.where(adding, np.uint8(Move.COMPUTE), plan.kinds), nodes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -46,8 +47,10 @@ def _thinned(values: IntArray) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return (positions, values) with the extremes of every stretch, at most ``MOST_POINTS`` pairs."""
     if len(values) <= MOST_POINTS:
         return tuple(range(len(values))), tuple(values.tolist())
-    stretches = np.array_split(np.arange(len(values)), MOST_POINTS // 2)
-    chosen = sorted({int(s[f(values[s])]) for s in stretches for f in (np.argmin, np.argmax)})
+    count = np.arange(MOST_POINTS // 2 + 1)
+    size, longer = divmod(len(values), MOST_POINTS // 2)
+    stretches = pairwise((count * size + np.minimum(count, longer)).tolist())
+    chosen = sorted({a + int(f(values[a:b])) for a, b in stretches for f in (np.argmin, np.argmax)})
     return tuple(chosen), tuple(values[chosen].tolist())
 
 

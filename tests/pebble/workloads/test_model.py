@@ -102,6 +102,11 @@ def test_edges_in_any_order_count_once() -> None:
 
 def test_edges_given_twice_count_once() -> None:
     assert from_pairs([1, 1], [(0, 1), (0, 1)]).edges == 1
+    rng = np.random.default_rng(0)
+    for operands in (3, 8, 9, 20):  # compared pair by pair, or sorted
+        for again in (0, 1, 3):
+            sources = [*rng.permutation(operands).tolist(), *rng.choice(operands, again, replace=False).tolist()]
+            assert from_pairs([1] * (operands + 1), [(source, operands) for source in sources]).edges == operands
 
 
 def test_an_operation_that_cannot_fit_names_node_need_and_budget() -> None:

@@ -52,6 +52,8 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     1332
     """
     for graph, nodes in known_networks.with_and_without_walls(cdag):
+        if search.remaining_s() <= 0:
+            return Found(0, ())
         network = known_networks.recognised(graph, search=search)
         if network is not None:
             found = known_networks.excess(graph, network, budget, recompute=recompute)

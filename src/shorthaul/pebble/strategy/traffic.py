@@ -119,8 +119,8 @@ def _memory_states(request: Request) -> Found:
     return _recursion(request, memory_states.plan(request.cdag, request.budget), "memory-states")
 
 
-def _mvm_tiling(request: Request) -> Found:
-    found = matrix_vector.plan(request.cdag, request.budget)
+def _mvm_tiling(request: Request, mvm: matrix_vector.Mvm | None = None) -> Found:
+    found = matrix_vector.plan(request.cdag, request.budget, mvm)
     return Found(found, "mvm-tiling", algorithmic_bound(request.cdag))
 
 
@@ -205,6 +205,11 @@ def _liu(request: Request) -> Found:
     return _tree_cuts(request)
 
 
+def _is_done(request: Request, found: Found) -> bool:
+    """True if the plan is optimal, or the time is up: what follows would take some to see that."""
+    return request.search.remaining_s() <= 0 or is_met(request.cdag, found)
+
+
 def _auto(request: Request) -> Found:
     cdag = request.cdag
     forest = as_forest(cdag)
@@ -214,25 +219,25 @@ def _auto(request: Request) -> Found:
     if is_met(cdag, best) or request.search.expired():
         return best
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
-    if is_met(cdag, best):
+    if _is_done(request, best):
         return best
     search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     best = _from_program(request, best, search.part(tuning.ORIGIN_ORDER_SHARE))
-    if is_met(cdag, best):
+    if _is_done(request, best):
         return best
     best = _ordered(request, best, search.part(_share_of_orders(cdag)))
-    if is_met(cdag, best) or cdag.n > tuning.MOST_FOR_COMPOSITION:
+    if _is_done(request, best) or cdag.n > tuning.MOST_FOR_COMPOSITION:
         return best
     composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= tuning.MOST_FOR_EXACT else 0.2)))
     best = cheaper(cdag, best, replace(composed, bound=best.bound))
-    if is_met(cdag, best) or cdag.n > tuning.MOST_FOR_LOCAL_SEARCH:
+    if _is_done(request, best) or cdag.n > tuning.MOST_FOR_LOCAL_SEARCH:
         return best
     best = _annealed(request, best, search.part(_share_of_annealing(request)))
     most = recomputation.MOST_NODES if request.recompute else tuning.MOST_FOR_EXACT
-    if is_met(cdag, best) or cdag.n > most:
+    if _is_done(request, best) or cdag.n > most:
         return best
     best = _searched(request, best, search.part(0.8 if cdag.n <= tuning.MOST_FOR_PROOFS else 0.5))
-    if is_met(cdag, best):
+    if _is_done(request, best):
         return best
     # The exact solver's beams share its time with its proofs; wider ones of their own find more.
     goal = int(best.bound.value)
@@ -272,9 +277,9 @@ def _share_of_orders(cdag: Cdag) -> float:
 def _ordered(request: Request, best: Found, search: Search) -> Found:
     """Return the best of list scheduling by the first rules, tiles, and list scheduling from what is best then."""
     best = _list_scheduled(request, best, search.part(0.3), first=True)
-    if not is_met(request.cdag, best):
+    if not _is_done(request, best):
         best = _tiled(request, best, search.part(0.5))
-    return best if is_met(request.cdag, best) else _list_scheduled(request, best, search, first=False)
+    return best if _is_done(request, best) else _list_scheduled(request, best, search, first=False)
 
 
 def _list_scheduled(request: Request, best: Found, search: Search, *, first: bool) -> Found:
@@ -315,7 +320,8 @@ def _annealed(request: Request, best: Found, search: Search) -> Found:
 def _quick(request: Request) -> Found:
     """Return the best of the planners that take no search."""
     cdag = request.cdag
-    tiled = _mvm_tiling(request) if matrix_vector.recognise(cdag) is not None else None
+    mvm = matrix_vector.recognise(cdag)
+    tiled = None if mvm is None else _mvm_tiling(request, mvm)
     if tiled is not None and request.search.expired():
         return tiled
     best = _belady(Request(cdag, request.budget, request.recompute, request.search.part(0.5)))

@@ -234,8 +234,8 @@ def memory_bound(cdag: Cdag, mvm: Mvm) -> Bound:
     )
 
 
-def plan(cdag: Cdag, budget: int) -> Plan:
-    """Return the schedule of the best tiling within ``budget``.
+def plan(cdag: Cdag, budget: int, mvm: Mvm | None = None) -> Plan:
+    """Return the schedule of the best tiling within ``budget``; ``mvm`` are the nodes by their role, if known.
 
     Raises :class:`InputError` if ``cdag`` is no MVM graph, :class:`InfeasibleError` if some node cannot be computed.
 
@@ -245,7 +245,7 @@ def plan(cdag: Cdag, budget: int) -> Plan:
     40
     """
     require_budget(cdag, budget)
-    mvm = require_mvm(cdag)
+    mvm = mvm or require_mvm(cdag)
     tiling = best_tiling(cdag, mvm, budget)
     return tiled(mvm, tiling)
 

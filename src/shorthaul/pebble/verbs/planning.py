@@ -146,7 +146,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
         plan=found.plan,
         provenance=provenance("pebble plan", options=options, source=source, search=search),
         extra=_extra(cdag, budget, found),
-        figures=views.of_plan(cdag, found.plan, budget, in_place=options.in_place),
+        figures=() if search.is_late() else views.of_plan(cdag, found.plan, budget, in_place=options.in_place),
     )
     return priced(result, memory)
 

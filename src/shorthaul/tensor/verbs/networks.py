@@ -140,8 +140,7 @@ def _result(
 ) -> Result[Any, Any]:
     rows = rows_of(network, machine, plan, replayed)
     cost = cost_of(rows)
-    is_late = search.time_limit is not None and search.elapsed_s() >= search.time_limit
-    floor: Bound = bound_of(network, machine, brief=is_late)
+    floor: Bound = bound_of(network, machine, brief=search.is_late())
     report = CheckReport(tuple(replayed.violations), cost, network.remarks)
     status = Status.INVALID
     if report.ok:
