@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from tests.reference.spatial_twins import random_forest, random_tree
 from tests.samples import samples
 
 from shorthaul import spatial as engine
+from shorthaul.core.search import Search
+from shorthaul.spatial.bounds import energy
 from shorthaul.spatial.bounds.energy import centred, energy_bound, parents_before, room_around
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
 from shorthaul.spatial.layout.orders import sizes
@@ -128,3 +131,15 @@ def test_perfect_binary_trees_outgrow_any_grid() -> None:
         tree = generators.perfect_binary(2**levels - 1)
         bound = energy_bound(tree, Grid(3000, 3000))
         assert bound.details["values"]["growth"] >= least * (tree.n - 1)
+
+
+def test_large_trees_have_the_plain_bound_once_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree, grid = generators.yule(401, 1), Grid(21, 21)
+    whole = energy_bound(tree, grid)
+    over = Search(time_limit=1, started=time.monotonic() - 2)
+    assert energy_bound(tree, grid, search=over) == whole  # a small tree
+    monkeypatch.setattr(energy, "_MOST_CENTRED", 300)
+    brief = energy_bound(tree, grid, search=over)
+    assert (brief.value, brief.method) == (400, "edges")
+    assert brief.value < whole.value
+    assert energy_bound(tree, grid, search=Search(time_limit=1000)).value > brief.value

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
+from shorthaul.core.search import Search
 from shorthaul.graphs.tree_kernels import children, depths, heavy_children
 from shorthaul.spatial.bounds import certificates
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
@@ -30,7 +31,7 @@ _MOST_CENTRED = 2**20
 _BALL_LEVELS = 24
 
 
-def energy_bound(tree: Tree, grid: Grid, names: Index | None = None) -> Bound:
+def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: Search | None = None) -> Bound:
     """Return the largest known lower bound on the energy of one message from every parent to each child on ``grid``.
 
     Five arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
@@ -38,20 +39,31 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None) -> Bound:
     subtrees outgrow the cells around their roots; and so do balls, counted by the cells that they can reach.
     ``details`` holds each argument's value and the bounds on the longest edge and on the link load, and of trees that
     are not too large a certificate, in which vertex v is called ``names[v]`` (v itself, if there are none).
+    What there is no time for before ``search`` ends is left out, of large trees only: small ones take next to none.
     """
     edges = tree.n - len(tree.roots())
+    values = {"edges": edges}
+
+    def is_late() -> bool:
+        return tree.n > _MOST_CENTRED and search is not None and search.remaining_s() <= 0
+
+    if is_late():
+        details: dict[str, Any] = {"values": values, "distance_hops": min(1, edges), "link_load": min(1, edges)}
+        return Bound("energy_hops", edges, "edges", _of_edges(edges), details)
     first = parents_before(tree)
-    values = {"edges": edges, "stars": star_bound(*first[:2]), "cuts": _cut_bound(tree, grid)}
+    values |= {"stars": star_bound(*first[:2]), "cuts": _cut_bound(tree, grid)}
     rooted = {"stars": first}
     for numbered in (first, parents_before(centred(tree))) if tree.n <= _MOST_CENTRED else (first,):
         for name, grown in (("growth", _growth), ("volume", _volume)):
+            if is_late():
+                break
             value = edges + grown(*numbered[:2], grid)
             if value > values.get(name, 0):
                 values[name], rooted[name] = value, numbered
             values.setdefault(name, value)
     method = max(values, key=lambda name: (values[name], name == "edges"))
     proofs = {
-        "edges": f"{edges} edges join distinct processors, each at least 1 hop long.",
+        "edges": _of_edges(edges),
         "stars": (
             "Every edge is given to the star of one of its ends; the leaves of a star sit on distinct processors, of "
             "which only 4k lie k hops away; summed over all stars, shared out so that the sum is largest."
@@ -77,11 +89,14 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None) -> Bound:
             "the best cuts and weights, for the tree as given and as rooted at its centroid."
         ),
     }
-    details: dict[str, Any] = {"values": values, "distance_hops": distance_bound(tree)}
-    details["link_load"] = _load_bound(tree, grid)
+    details = {"values": values, "distance_hops": distance_bound(tree), "link_load": _load_bound(tree, grid)}
     if tree.n <= certificates.MOST_CERTIFIED:
         details["certificate"] = _certificate(method, rooted.get(method, first), grid, names)
     return Bound("energy_hops", values[method], method, proofs[method], details)
+
+
+def _of_edges(edges: int) -> str:
+    return f"{edges} edges join distinct processors, each at least 1 hop long."
 
 
 def _certificate(method: str, numbered: Numbered, grid: Grid, names: Index | None) -> dict[str, Any]:

@@ -281,7 +281,7 @@ def plan(
         comparing = beside.submit(_baselines, tree, stored, curve, search, name, until) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
         expect_time(search)
-        bound = known or energy_bound(numbered, layout.grid, stored.vertex)
+        bound = known or energy_bound(numbered, layout.grid, stored.vertex, search=search)
         expect_time(search)
         virtual = _virtual(stored)
     report = checking.result()
@@ -402,7 +402,7 @@ def bound(
         return Result(KIND, None, bound=found, provenance=made, extra=extra, figures=views.of_bound(found))
     grid = None if options.grid is None else grid_from_text(options.grid)
     _, chosen = curves.choose(options.curve, tree.n, grid)
-    found = energy_bound(tree, chosen)
+    found = energy_bound(tree, chosen, search=search)
     return Result(
         KIND,
         None,
