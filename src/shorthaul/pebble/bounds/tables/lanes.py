@@ -8,16 +8,20 @@ reads it, and is read in it. So is M(p - (1, 1)), or what M(p) reads it by, if t
 p + e is not, D(p + e) is computed in the segment and M(p + e) reads it later, or D(p + e) reads D(p) later, which is
 computed in the segment if p - e is in A; so is M(p), or what is between, for p + (1, 1). All of these are different.
 
-**Sets of places.** Let A have q places, m of them on lines along an axis on which no two of A follow one another: each
-of these is read once there. The others meet R rows, C columns and G diagonals, so what A reads and leaves is m + 2 (R +
-C + G) at least. How many are they? Let r(x) be the number of ways to write x as a sum of one of C and one of G numbers;
-then the min(r(x), t) add up to t (C + G - t) at least (Pollard), so those of all x but the R largest do to t (C + G - t
-- R), with t half of C + G - R: C G - (C + G - R)^2 / 4 + 1 / 4 are left at most. So n places have R + C + G >= (2 n - 1
-/ 2) / G + 3 G / 2, which is sqrt(12 n - 3) or more. Over all m, the sum is least at m = 0 or m = q.
+**Sets of places.** Let A have q places, in R1 rows and C1 columns with one each and R2 and C2 with more, and G
+diagonals. A line of one place is read once and a line of more is read and left, a diagonal too, so what A reads and
+leaves is C1 + R1 + 2 (C2 + R2 + G) at least. And q <= C1 + G C2 and q <= R1 + G R2: so this is 2 q + 2 G at least if G
+is 1 or 2, and 4 q / 3 + 6 if it is 3. The places alone on no line are q - C1 - R1 at least. How many can they be? Let
+r(x) be the number of ways to write x as a sum of one of C2 and one of G numbers; the min(r(x), t) add up to t (C2 + G -
+t) at least (Pollard), so those of all x but the R2 largest do to t (C2 + G - t - R2), with t half of C2 + G - R2: C2 G
+- (C2 + G - R2)^2 / 4 + 1 / 4 are left at most. If G <= C2 + R2, these are (C2 + R2) G / 2 - G^2 / 4 + 1 / 4 at most, so
+what A reads and leaves is (4 q - 1) / G + 3 G at least, if G >= 4: sqrt(48 q - 12) or more. If G > C2 + R2, they are C2
+R2 at most; then it is no less: by the same inequalities for all q up to 48, one by one, and by the first and the last
+alone above.
 
 **Letters.** A helper may read M(p - (1, 1)) beside letters: if it was computed before the segment, it is what is read
 of the diagonal, and M(p) needs no letters. There are G such at most, or those beyond G are read beside them, so 2
-sqrt(q - G) letters are left, whatever G is.
+sqrt(q - G) values are left to be read, or q - G if that is less.
 """
 
 from __future__ import annotations
@@ -39,17 +43,18 @@ _ROUNDING = 1e-6
 def least_ends(sizes: IntArray, *, has_letters: bool, is_helped: bool) -> FloatArray:
     """Return what segments of so many places read and leave at least, letters too; shape (sizes,).
 
-    >>> least_ends(np.array([48]), has_letters=False, is_helped=False).tolist()
-    [48.0]
+    >>> least_ends(np.array([4, 30]), has_letters=False, is_helped=False).tolist()
+    [10.0, 38.0]
     """
-    if not (has_letters and is_helped):
-        lines: FloatArray = np.minimum(np.ceil(2 * np.sqrt(12 * sizes - 3) - _ROUNDING), sizes + 2)
-        lines += np.ceil(2 * np.sqrt(sizes) - _ROUNDING) * has_letters
-        return lines
-    best: FloatArray = sizes + 2 + 2 * np.sqrt(sizes - 1)
-    for diagonals in range(1, 4 * math.isqrt(int(sizes.max())) + 5):
-        met = (2 * sizes - 0.5) / diagonals + 1.5 * diagonals
-        best = np.minimum(best, 2 * met + 2 * np.sqrt(np.maximum(0, sizes - diagonals)))
+    best = np.full(len(sizes), np.inf)
+    for across in range(1, 4 * math.isqrt(int(sizes.max())) + 6):
+        if across < 3:
+            lines = 2.0 * (sizes + across)
+        else:
+            lines = (4 * sizes - 1) / across + 3 * across if across > 3 else 4 * sizes / 3 + 6
+        left = np.maximum(0, sizes - across) if is_helped else sizes
+        spelled = np.minimum(left, 2 * np.sqrt(left)) if is_helped else np.ceil(2 * np.sqrt(left) - _ROUNDING)
+        best = np.minimum(best, np.ceil(lines - _ROUNDING) + has_letters * spelled)
     ends: FloatArray = np.ceil(best - _ROUNDING)
     return ends
 

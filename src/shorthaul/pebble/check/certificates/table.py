@@ -174,13 +174,20 @@ def _ends_on_lanes(
     game: Game, segment: int, table: set[int], helpers: list[tuple[int, int]], *, has_letters: bool
 ) -> int:
     """Return how many values a segment reads and leaves at least on lanes and across, letters too."""
-    if has_letters and any(table.intersection(game.operands()[helper]) for helper, _ in helpers):
-        fewest = segment + 2 + 2 * math.sqrt(segment - 1)
-        for across in range(1, 4 * math.isqrt(segment) + 5):
-            met = 2 * (2 * segment - 0.5) / across + 3 * across
-            fewest = min(fewest, met + 2 * math.sqrt(max(0, segment - across)))
-        return math.ceil(fewest - _ROUNDING)
-    return min(math.isqrt(48 * segment - 13) + 1, segment + 2) + has_letters * (math.isqrt(4 * segment - 1) + 1)
+    is_helped = any(table.intersection(game.operands()[helper]) for helper, _ in helpers)
+    if not (has_letters and is_helped):
+        fewest = min(math.isqrt(48 * segment - 13) + 1, -(-4 * segment // 3) + 6, 2 * segment + 2)
+        return fewest + has_letters * (math.isqrt(4 * segment - 1) + 1)
+    found = []
+    for across in range(1, 4 * math.isqrt(segment) + 6):
+        left = max(0, segment - across)
+        lines: float = 2 * (segment + across)
+        if across == 3:
+            lines = 4 * segment / 3 + 6
+        elif across > 3:
+            lines = (4 * segment - 1) / across + 3 * across
+        found.append(math.ceil(lines - _ROUNDING) + min(left, 2 * math.sqrt(left)))
+    return math.ceil(min(found) - _ROUNDING)
 
 
 def _without_letters(
