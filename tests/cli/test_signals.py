@@ -89,6 +89,23 @@ def test_one_file_does_not_hold_plan_and_result(tmp_path: Path) -> None:
     assert not tmp_path.joinpath("a.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("dataflow plan net.json --csv net.json", "net.json: is an input of this command and its output"),
+        ("dataflow plan sobel --csv front.csv -o front.csv", "front.csv: is to be written twice"),
+        ("dataflow plan sobel --csv nowhere/front.csv", "nowhere/front.csv: its folder does not exist"),
+        ("spatial plan path:n=3 --machine wafer-750x994 --table a.csv --result a.csv", "a.csv: is to be written twice"),
+    ],
+)
+def test_tables_are_outputs_too(command: str, says: str, tmp_path: Path) -> None:
+    tmp_path.joinpath("net.json").write_text("{}")
+    done = shorthaul(*command.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert tmp_path.joinpath("net.json").read_text() == "{}"
+
+
 @pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
 def test_devices_and_pipes_are_no_files(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import FILE_OR_NAME, INTEGERS, NAMES, SIZES, option, validate
@@ -78,7 +79,7 @@ class CheckOptions(MachineOptions):
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, "Sizes at which everything is compared (default: several small ones).", form=SIZES)
-    bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
+    bound: Path | None = option(None, "A result document: the certificate of its bound is verified.")
     reassociate: bool = option(False, "Compare the bound that holds for any order and tree of sums.")
 
 

@@ -110,6 +110,9 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
             for name, group in groups.items():
                 fields = {field.name: _joined(field, given.pop(field.name)) for field in dataclasses.fields(group)}
                 arguments[name] = group(**fields)
+                for field in dataclasses.fields(group):
+                    if field.metadata.get("written") and fields[field.name] is not None:
+                        promise_output(fields[field.name])
             function(**arguments)
         except InputError as error:
             if error.file is None:

@@ -131,15 +131,16 @@ def check(
     from shorthaul.core.document import write_bytes
     from shorthaul.spatial.formats.files import layout_bytes, layout_document, load_layout
 
+    found, path, given = None, Path(), None
     with answering_by(search):
         source = _load(tree, read, search)
         from shorthaul.spatial.verbs.checking import check as replay
 
-        if layout is None:
-            finish(replay(source, options=options, search=search), output)
-            return
-        found, path, given = load_layout(layout)
+        if layout is not None:
+            found, path, given = load_layout(layout)
         result = replay(source, found, options=options, search=search)
+    if found is None:
+        finish(result, output)
     data = layout_bytes(found, suffix)
     document = layout_document(found, from_result(path, output), given) if result.plan else None
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))

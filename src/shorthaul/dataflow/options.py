@@ -85,7 +85,9 @@ class PlanOptions(Decoding):
         None, "Keep one point alone: of the least period, footprint, core cost or latency (then of the others).",
         choices=PICKS, free=True,
     )  # fmt: skip
-    csv: Path | None = option(None, "Write the front as a table of comma-separated values here.", free=True)
+    csv: Path | None = option(
+        None, "Write the front as a table of comma-separated values here.", free=True, written=True
+    )
     front: int = option(
         400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5, free=True
     )
@@ -108,7 +110,7 @@ class ScheduleOptions(Decoding):
     point: int = option(0, "Which point of a plan given as mapping.", least=0)
     decoder: str = option("multistart", "How the mapping is scheduled.", choices=DECODERS)
     tolerance: float = option(0.0, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1)
-    chrome_trace: Path | None = option(None, "Write the schedule for chrome://tracing or Perfetto here.")
+    chrome_trace: Path | None = option(None, "Write the schedule for chrome://tracing or Perfetto here.", written=True)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -131,7 +133,7 @@ class CheckOptions:
     """What the plan is replayed against, and which bound is verified."""
 
     platform: Path | None = _platform("the case's, else 24 cores")
-    bound: str | None = option(None, "A result document: the proofs of its least periods are verified.")
+    bound: Path | None = option(None, "A result document: the proofs of its least periods are verified.")
 
     def __post_init__(self) -> None:
         validate(self)
@@ -192,7 +194,7 @@ class BuffersOptions:
     shared: bool = option(False, "Multicasts become multi-reader buffers.")
     unit: str = option("tokens", "What the size of a buffer is counted in.", choices=("tokens", "bytes"))
     deadline: int | None = option(None, "Seek the least storage of this period alone, in ticks.", least=0)
-    csv: Path | None = option(None, "Write the front as a table of comma-separated values here.")
+    csv: Path | None = option(None, "Write the front as a table of comma-separated values here.", written=True)
 
     def __post_init__(self) -> None:
         validate(self)

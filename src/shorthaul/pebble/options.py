@@ -146,7 +146,7 @@ class CheckOptions(PricedOptions):
         None, f"{_BUDGET} (default: no limit, only the peak is reported).", least=1, most=LARGEST_BUDGET
     )
     recompute: bool = option(True, "Allow values to be computed more than once.")
-    bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
+    bound: Path | None = option(None, "A result document: the certificate of its bound is verified.")
 
     def __post_init__(self) -> None:
         PricedOptions.__post_init__(self)

@@ -80,9 +80,9 @@ class PlanOptions(LayoutOptions):
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
     weights: Path | None = option(None, _WEIGHTS)
-    table: Path | None = option(None, _TABLE, free=True)
-    routes: Path | None = option(None, _ROUTES, free=True)
-    csl: Path | None = option(None, _CSL, free=True)
+    table: Path | None = option(None, _TABLE, free=True, written=True)
+    routes: Path | None = option(None, _ROUTES, free=True, written=True)
+    csl: Path | None = option(None, _CSL, free=True, written=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,14 @@ class BoundOptions(PlacingOptions):
 class CheckOptions:
     """The machine that a layout is for, what to export, and which bound is verified."""
 
-    bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
+    bound: Path | None = option(None, "A result document: the certificate of its bound is verified.")
     machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
     weights: Path | None = option(None, _WEIGHTS)
-    table: Path | None = option(None, _TABLE, free=True)
-    routes: Path | None = option(None, _ROUTES, free=True)
-    csl: Path | None = option(None, _CSL, free=True)
+    table: Path | None = option(None, _TABLE, free=True, written=True)
+    routes: Path | None = option(None, _ROUTES, free=True, written=True)
+    csl: Path | None = option(None, _CSL, free=True, written=True)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -138,7 +138,7 @@ class TreefixOptions(MachineOptions):
         None, "One number per vertex: NumPy file, or lines of text or CSV, as in `name,2.5` (default: all 1)."
     )
     lengths: bool = option(False, "Take the branch lengths of the tree as values, 0 above a root.")
-    csl: Path | None = option(None, _CSL + " For --method convergecast.", free=True)
+    csl: Path | None = option(None, _CSL + " For --method convergecast.", free=True, written=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import FILE_OR_NAME, SIZES, option, validate
@@ -58,7 +59,7 @@ class RunOptions(RuleOptions):
 class CheckOptions(RuleOptions):
     """Options of ``check``."""
 
-    bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
+    bound: Path | None = option(None, "A result document: the certificate of its bound is verified.")
 
 
 @dataclass(frozen=True, slots=True)

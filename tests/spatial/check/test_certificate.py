@@ -128,7 +128,7 @@ def test_plans_hold_the_certificate_in_the_numbers_of_the_input(tmp_path: Path) 
     parent[names[1:]] = names[(np.arange(1, 100) - 1) // 3]
     result = engine.plan(parent, refine=0)
     path.write_text(json.dumps(result.document()))
-    checked = engine.check(parent, result.plan, bound=str(path))
+    checked = engine.check(parent, result.plan, bound=path)
     assert checked.check.ok
     assert checked.cost == result.cost
     assert "verified" in checked.check.remarks[1]

@@ -53,7 +53,7 @@ class CheckKeywords(TypedDict, total=False):
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
-    bound: str | None
+    bound: str | PathLike[str] | None
     reassociate: bool
     effort: float | None
     time_limit: float | None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from shorthaul.core.document import expect_no_output
 from shorthaul.core.errors import InputError, nearest_name
 from shorthaul.dataflow.execution.firings import Firing, Side, firings
 from shorthaul.dataflow.mapping.names import identifiers
@@ -36,6 +37,7 @@ def load_functions(path: Path, application: Application, marked: Application) ->
     """Return the functions in a file, all that the application needs; raises :class:`InputError` naming what lacks."""
     if not path.is_file():
         raise InputError("no such file", file=path, cure="name a Python file, or a shared library")
+    expect_no_output(path)
     try:
         if path.suffix in _LIBRARIES:
             return LibraryFunctions(path, marked)

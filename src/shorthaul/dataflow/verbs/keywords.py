@@ -58,7 +58,7 @@ class BuffersKeywords(TypedDict, total=False):
 class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
-    bound: str | None
+    bound: str | PathLike[str] | None
     machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: CheckOptions | None

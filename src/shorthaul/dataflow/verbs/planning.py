@@ -362,7 +362,7 @@ def check(
                     "names no multicast of the application", place=f"front[{number}].xi", value=name,
                     allowed=", ".join(application.multicasts) or "nothing: the application has none",
                 )  # fmt: skip
-    verified = CheckReport() if options.bound is None else certified(application, machine, options.bound)
+    verified = CheckReport() if options.bound is None else certified(application, machine, str(options.bound))
     report = verified
     if plan is not None:
         report = check_front(application, machine, front)

@@ -50,8 +50,8 @@ def replay(
     if paid.partial:
         return replay_partial(cdag, plan, budget, paid)
     if len(plan) and plan.kinds.max() > Move.DELETE:
-        cure = "check it with --partial"
-        raise InputError("a move accumulates a value, which this game does not know", place="plan", cure=cure)
+        place, cure = f"moves[{int(np.argmax(plan.kinds > Move.DELETE))}]", "check it with --partial"
+        raise InputError("accumulates a value, which this game does not know", place=place, cure=cure)
     if paid.load is None:
         cdag = replace(cdag, given=np.zeros(cdag.n, dtype=np.bool_))
     state, occupancy, found = _played(cdag, plan, budget, in_place=paid.in_place)

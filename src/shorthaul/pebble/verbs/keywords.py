@@ -54,7 +54,7 @@ class CheckKeywords(TypedDict, total=False):
     weight_bytes: float | None
     budget: int | None
     recompute: bool
-    bound: str | None
+    bound: str | PathLike[str] | None
     effort: float | None
     time_limit: float | None
     seed: int

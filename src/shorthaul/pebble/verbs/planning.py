@@ -287,7 +287,7 @@ def check(
         raise InputError("there is nothing to check", place="PLAN", cure="give a plan, a bound, or both")
     given = plan
     options, memory = on_machine(cdag, options)
-    verified = CheckReport() if options.bound is None else certified(cdag, options.bound, KIND)
+    verified = CheckReport() if options.bound is None else certified(cdag, str(options.bound), KIND)
     result: Result[Plan, BoundExtra] = Result(
         kind=KIND,
         status=None if verified.ok else Status.INVALID,

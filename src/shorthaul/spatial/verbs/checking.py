@@ -97,7 +97,7 @@ def check(
         if layout is not None and report.cost is not None:
             used = layout.grid if put is None else put.figures()["per_processor"]
             known = report.cost["energy_hops"], used
-        verified = certified(options.bound, KIND, tree, machine, known)
+        verified = certified(str(options.bound), KIND, tree, machine, known)
         violations = (*report.violations, *verified.violations)
         report = replace(report, violations=violations, remarks=(*report.remarks, *verified.remarks))
     made = provenance("spatial check", options=options, source=source, search=search)

@@ -31,7 +31,7 @@ class BoundKeywords(TypedDict, total=False):
 class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
-    bound: str | None
+    bound: str | PathLike[str] | None
     machine: str | PathLike[str] | None
     vertex_bytes: int
     table: str | PathLike[str] | None

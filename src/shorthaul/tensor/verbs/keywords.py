@@ -32,7 +32,7 @@ class CheckKeywords(TypedDict, total=False):
     machine: str | PathLike[str] | None
     dim: str | Mapping[str, int] | None
     rules: Literal["spec", "contest", "contest-loose"]
-    bound: str | None
+    bound: str | PathLike[str] | None
     search: Search | None
     options: CheckOptions | None
 

@@ -221,7 +221,7 @@ def check(
     refuse_without(problem, options)
     assert plan is None or isinstance(plan, Plan)
     rules = RULES[options.rules]
-    wrong, floor = ([], None) if options.bound is None else certified(options.bound, problem, rules)
+    wrong, floor = ([], None) if options.bound is None else certified(str(options.bound), problem, rules)
     if plan is not None:
         replayed = replay(problem, plan, rules)
         replayed = replace(replayed, violations=(*replayed.violations, *wrong))
