@@ -15,6 +15,7 @@ from tests.tensor.networks.onnx_writer import Net
 import shorthaul as surface
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.execution.arrays import inputs_of, outputs_of
+from shorthaul.tensor.networks.execution.support_vectors import coupled
 from shorthaul.tensor.networks.execution.verdict import TOLERANCE
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.translation.graph import graph_from_onnx
@@ -168,3 +169,11 @@ def test_cubic_interpolation_is_as_precise_as_its_reference() -> None:
     (made,) = outputs_of(model, {"input0": np.eye(7)[1]})[0].values()
     # (a + 2) t^3 - (a + 3) t^2 + 1 at distances of 1, 2/3, 1/3 and 0, with a = -0.75
     assert made[1:5] == pytest.approx([0, 10 / 27, 21.5 / 27, 1], abs=1e-15)
+
+
+def test_shares_of_pairs_of_classes_are_coupled() -> None:
+    """Those of which all pairs are parts come out again: the reference mixes up the pairs of three classes or more."""
+    shares = np.array([0.5, 0.3, 0.15, 0.05])
+    first = shares[:, None] / (shares[:, None] + shares)
+    np.fill_diagonal(first, 0.0)
+    assert coupled(first) == pytest.approx(shares, abs=0.005)

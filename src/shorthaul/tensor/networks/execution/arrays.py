@@ -31,6 +31,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
 from shorthaul.tensor.networks.execution.experts import MoE, QMoE
 from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
+from shorthaul.tensor.networks.execution.support_vectors import SVMClassifier
 from shorthaul.tensor.networks.translation.graph import Graph, Node, elements, fetch
 from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED, weights_of
 
@@ -186,6 +187,7 @@ _OWN: Final = [
     *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
     GridSample,
     Resize,
+    SVMClassifier,
     ZipMap,
     *map(_flattening, _ROWS),
 ]
