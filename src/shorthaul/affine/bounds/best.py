@@ -238,7 +238,7 @@ _CONES = Family(cones.cones, cones.sub_bound, has_value=False)
 _BODIES = Family(convex_body.convex_bodies, convex_body.sub_bound, has_value=False)
 _LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SINGLE, _SUCCESSIVE)
 _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SINGLE, _SUCCESSIVE)
-_PUBLISHED = (_LAYERS, _WAVEFRONTS)
+_PUBLISHED = (Family(layers.layers_of_one, layers.sub_bound), _WAVEFRONTS)
 
 
 def _argued(

@@ -84,16 +84,20 @@ def _wrong_readers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> 
 
 
 def _wrong_layers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
-    (name,), levels = item.names, [dict(pairs_at(isl.UnionMap(str(text)), sizes)) for text in item.given["levels"]]
-    by_layer: dict[int, list[Vertex]] = defaultdict(list)
-    for vertex in graph.operands:
-        if vertex[0] == name:
-            by_layer[vertex[1][0]].append(vertex)
-    for (_, (layer,)), end in pairs_at(item.sums[0].alive, sizes):
+    ways = {
+        name: [dict(pairs_at(isl.UnionMap(str(text)), sizes)) for text in levels]
+        for name, levels in zip(item.names, item.given["ways"], strict=True)
+    }
+    by_layer: dict[tuple[int, ...], list[Vertex]] = defaultdict(list)
+    for vertex, (_, layer) in pairs_at(item.relation("layers"), sizes):
+        by_layer[layer].append(vertex)
+    for (_, (turn, place)), end in pairs_at(item.sums[0].alive, sizes):
+        levels = ways[end[0]]
         path = [end, *(level[end] for level in levels if end in level)]
-        if not all(after in graph.operands[before] for before, after in itertools.pairwise(path)):
+        before = by_layer[(turn, place - 1) if place else (turn - 1, len(item.names) - 1)]
+        if len(path) <= len(levels) or not all(after in graph.operands[one] for one, after in itertools.pairwise(path)):
             yield f"the path that ends in {end} does not follow reads"
-        if path[-1] not in by_layer[layer - 1] or not all(graph.is_before(one, end) for one in by_layer[layer - 1]):
+        if path[-1] not in before or not all(graph.is_before(one, end) for one in before):
             yield f"{end} does not come after all of the layer before"
 
 
