@@ -117,7 +117,8 @@ class Cells:
     def _counts(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray:
         """Return 0 where boxes have all of the loops ``among``, 1 elsewhere."""
         whole = [np.asarray(edges[at]) >= extent for at, extent in self.among]
-        return 1.0 - np.all(np.stack(np.broadcast_arrays(*whole)), axis=0)
+        missing: FloatArray = 1.0 - np.all(np.stack(np.broadcast_arrays(*whole)), axis=0)
+        return missing
 
     def among_those_of(self, other: Cells, first: Sequence[int], extents: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Return the loops of which boxes have to have all so that ``other`` has the cells of this group; () if none.
