@@ -55,7 +55,6 @@ class Actor:
 class Channel:
     """A FIFO from ``src`` to ``dst``: token size in bytes, initial tokens, capacity in tokens, tokens per firing.
 
-    Plans choose capacities of their own: one that is given limits the throughput analysis alone, if that is asked to.
     A tuple gives the tokens of the firings in turn (cyclo-static data flow).
     """
 
