@@ -15,7 +15,7 @@ from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound, machine_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.layout.cost import local_messaging
-from shorthaul.spatial.model import Grid, tree_from_parents
+from shorthaul.spatial.model import Fabric, Grid, Load, Tree, tree_from_parents
 from shorthaul.spatial.options import CheckOptions, TreeOptions
 from shorthaul.spatial.plan import BoundExtra, Layout
 from shorthaul.spatial.verbs.certified import certified
@@ -24,6 +24,7 @@ from shorthaul.spatial.verbs.machines import (
     SIZES,
     WEIGHTS,
     PerVertex,
+    Put,
     check_layout_on_machine,
     expect_machine,
     machine_and_load,
@@ -93,13 +94,7 @@ def check(
         report = check_layout(layout, tree)
     if options.bound is not None:
         machine = machine_and_load(tree, options, search, sizes, weights) if is_on_machine else None
-        known: tuple[float, Grid | int] | None = None
-        if layout is not None and report.cost is not None:
-            used = layout.grid if put is None else put.figures()["per_processor"]
-            known = report.cost["energy_hops"], used
-        verified = certified(str(options.bound), KIND, tree, machine, known)
-        violations = (*report.violations, *verified.violations)
-        report = replace(report, violations=violations, remarks=(*report.remarks, *verified.remarks))
+        report = _verified(str(options.bound), tree, machine, layout, put, report)
     made = provenance("spatial check", options=options, source=source, search=search)
     if layout is None:
         return Result(KIND, None if report.ok else Status.INVALID, check=report, provenance=made)
@@ -128,3 +123,21 @@ def check(
         extra=extra,
         figures=figures,
     )
+
+
+def _verified(
+    path: str,
+    tree: Tree,
+    machine: tuple[Fabric, Load] | None,
+    layout: Layout | None,
+    put: Put | None,
+    report: CheckReport,
+) -> CheckReport:
+    """Return what a replay of a layout, if there is one, found, and what is wrong with the bound in a document."""
+    known: tuple[float, Grid | int] | None = None
+    if layout is not None and report.cost is not None:
+        used = layout.grid if put is None else put.figures()["per_processor"]
+        known = report.cost["energy_hops"], used
+    found = certified(path, KIND, tree, machine, known)
+    violations = (*report.violations, *found.violations)
+    return replace(report, violations=violations, remarks=(*report.remarks, *found.remarks))
