@@ -17,6 +17,7 @@ from shorthaul.affine.workloads.cases import CASES, kernel_text
 from shorthaul.affine.workloads.cases import kernel as program_of
 from shorthaul.bridges.graph_files import GraphOptions, cdag_source
 from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
 from shorthaul.pebble import plan
 
 KERNEL = """
@@ -176,3 +177,15 @@ def test_work_of_hyperdags_is_a_cost(tmp_path: Path) -> None:
     path.write_text("1 2 2\n0 3\n0 5\n1 -7\n0 0\n0 1\n")
     with pytest.raises(InputError, match="line 4: must be an integer from 0"):
         cdag_source(str(path), GraphOptions(work=True))
+
+
+def test_orders_of_programs_end_with_the_effort(tmp_path: Path) -> None:
+    """Wherever the effort runs out: there is an order then, or none."""
+    path = tmp_path / "kernel.c"
+    path.write_text(kernel_text("matmul"))
+    cdag = cdag_source(str(path), GraphOptions(size="M=4,N=4,K=4")).workload
+    assert cdag.origin is not None
+    computed = np.flatnonzero(~cdag.given)
+    for effort in (0.01, 0.0377, 0.05, 0.0633, 0.1):
+        order = cdag.origin.order(64, 8, Search(effort=effort))
+        assert order is None or np.array_equal(np.sort(order), computed)
