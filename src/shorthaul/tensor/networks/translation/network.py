@@ -54,11 +54,10 @@ def translated(
     sizes = {} if dims is None else dict(dims)
     origin = Origin(data if file is None else file, sizes, most_row_bytes)
     made = _translated(data, origin, frozenset(), frozenset())
-    long, alone = (
-        _long_softmax(made.network.whole or made.network, most_row_bytes),
-        _spread_views(made) | _too_long(made),
-    )
-    return _translated(data, origin, long, alone) if long or alone else made
+    long, copied = _long_softmax(made.network.whole or made.network, most_row_bytes), _spread_views(made)
+    made = _translated(data, origin, long, copied) if long or copied else made
+    alone = _too_long(made)
+    return _translated(data, origin, long, copied | alone) if alone else made
 
 
 def _spread_views(made: Translation) -> frozenset[str]:
