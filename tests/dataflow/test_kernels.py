@@ -12,7 +12,7 @@ from tests.dataflow.small import small_problem
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.bounds import eliminations
+from shorthaul.dataflow.bounds import tile_items
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.caps_hms.heuristic import topological_rank
@@ -208,8 +208,8 @@ def dearest_sets(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def cheapest_columns(kernels: ModuleType, rng: np.random.Generator) -> Any:
     actors, units = int(rng.integers(2, 7)), 6
     pairs = [(int(one), int(other)) for one, other in (rng.choice(actors, 2, replace=False) for _ in range(8))]
-    with mock.patch.object(eliminations, "Elimination", kernels.Elimination):
-        tables, _ = eliminations.best_order(actors, pairs).tables(pairs, units)
+    with mock.patch.object(tile_items, "Elimination", kernels.Elimination):
+        tables, _ = tile_items.best_order(actors, pairs).tables(pairs, units)
     asked = (rng.integers(0, units + 2, (8, 2, 3)), rng.integers(0, 50, (8, 2, 3)))
     kernels.prepare(tables, *asked, rng.integers(0, 3, actors), rng.integers(-90, 10, actors))
     found = []

@@ -176,17 +176,21 @@ class TilePrices(TypedDict):
     """A proof that mappings of ``core_cost`` and less need ``period`` or more: prices that ``check --bound`` verifies.
 
     Prices of actors, of buffers (by their channels) in memories of tiles and of their cores, of units of such memories,
-    and, in 2^-20, of a tick of the network and of work. Crossbars carry accesses in so many parts of the period.
+    and, in 2^-20, of ticks of the network and of all crossbars, and of work. What a tile holds takes no more than so
+    many parts of its crossbar's period, or of its memory. Accesses to buffers that are ``apart`` choose alone.
     """
 
     core_cost: float
     period: int
-    crossbar_units: int
+    parts: int
+    parts_of: str
+    apart: list[str]
     actors: dict[str, int]
     buffers: dict[str, int]
     core_memory: int
     memory: int
     network: int
+    crossbar: int
     work: int
 
 

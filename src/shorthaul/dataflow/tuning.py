@@ -49,17 +49,19 @@ MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.2, 2e4
 MOST_CORES_LOADED = 4
 #: What tiles hold together: most actors, how many orders of these are tried, and in how many parts of a period ticks of
 #: crossbars are counted where tables have no more than so many entries (20 actors: 7,216 with 64, 7,418 with 128, 7,518
-#: with 256). How much of the best prices so far stays in the next ones, what an actor in no tile costs over its share,
-#: and most linear programs for one period.
+#: with 256). In the last case, buffers of few ticks are apart until tables are as small.
 MOST_TILE_SET_ACTORS, TILE_SET_ORDERS = 100, 4
-TILE_SET_UNITS = ((256, 2**19), (128, 2**19), (64, 2**22), (32, 2**22))
-TILE_SET_SMOOTHING, TILE_SET_UNCOVERED, MOST_TILE_SET_ROUNDS = 0.8, 2.0, 1000
-#: Share of the effort that one period may take, and the longest step from one to the next.
-TILE_SET_PERIOD_SHARE, TILE_SET_STEP = 0.5, 0.12
+TILE_SET_UNITS = ((256, 2**17), (128, 2**19), (64, 2**19))
+#: How far from the best ones so far prices are looked for, as a share of all that actors earn, over their accesses; by
+#: how much that narrows when eight looks in a row were no better, and from where on a search ends that finds nothing.
+TILE_SET_WIDTH, TILE_SET_NARROWING, TILE_SET_WIDEST = 0.3, 0.8, 50.0
+#: Share of the effort left for a first try of what crossbars carry, and of what memories hold (first, where buffers
+#: take so much of all memories), and the longest step from one period to the next.
+TILE_SET_TRIAL, TILE_SET_FULL, TILE_SET_STEP = 0.3, 1.1, 0.12
 #: Entries of rows that are filled, and entries of linear programs, in an effort; of rows at once.
-TILE_SET_CELLS, PROGRAM_ENTRIES, TILE_SET_STEPS = 1e9, 4e6, 20_000_000
+TILE_SET_CELLS, PROGRAM_ENTRIES, TILE_SET_STEPS = 1e9, 8e6, 20_000_000
 #: Most columns of a linear program, over actors, before half of them are forgotten.
-MOST_TILE_SET_COLUMNS = 16
+MOST_TILE_SET_COLUMNS = 40
 #: Actors eliminated last of which each gives another column, with it or without it, for little (40 actors: 9,832 in 1.5
 #: CPU s, without 9,557 in 3.5).
 TILE_SET_LAST = 8
@@ -71,8 +73,9 @@ LEAST_BOUND_EFFORT = 0.02
 CORE_SET_SHARE = 0.6
 #: Stretches of core costs whose periods are bounded beside one another.
 COST_STRETCHES = 4
-#: Effort for them at the core costs of the points of a plan, over that of finding these.
-BOUND_SHARE = 0.05
+#: Effort for them at the core costs of the points of a plan, over that of finding these; more where a period is above
+#: its bound by more than that factor.
+BOUND_SHARE, WIDE_GAP = (0.05, 0.2), 1.5
 #: Share of what is left for the core cost of the widest gap between bound and plan, and how far into that gap the
 #: first look goes.
 WIDEST_GAP_SHARE, GAP_PART = 0.2, 0.3

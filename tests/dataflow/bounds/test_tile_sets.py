@@ -14,10 +14,11 @@ import pytest
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.load_model import least_load
 from shorthaul.dataflow.bounds.period import bounds_on_all
 from shorthaul.dataflow.bounds.raising import with_tile_sets
-from shorthaul.dataflow.bounds.tile_sets import TileSets, _Prices
+from shorthaul.dataflow.bounds.tile_sets import Prices, TileSets
 from shorthaul.dataflow.check.tile_prices import verify_tile_prices
 from shorthaul.dataflow.workloads.generators import platform24, random_graph
 
@@ -34,57 +35,60 @@ def drawn(seed: int, most_actors: int):
     return application, platform, draw.choice(("reference", "mrb-always", "mrb-explore"))
 
 
-def cheapest_of_all(sets: TileSets, period: int, prices: _Prices) -> int:
-    """Return the least cost of all columns, each written out."""
+def cheapest_of_all(sets: TileSets, whole: int, of_memory: bool, prices: Prices) -> int:
+    """Return the least cost of all columns, each written out; parts are of a period, or of a tile's memory."""
     found = []
     for inside in product((0, 1), repeat=len(sets.actors)):
         costs = {0: 0}
         for actor in (number for number, here in enumerate(inside) if here):
-            ticks = int(sets.own[actor]) * sets.units // period
-            more = (prices.work * int(sets.work[actor]) >> 20) - int(prices.actor[actor])
-            costs = {units + ticks: cost + more for units, cost in costs.items()}
+            parts = 0 if of_memory else int(sets.own[actor]) * sets.units // whole
+            more = (prices.work * int(sets.work[actor]) >> 20) + (prices.crossbar * int(sets.own[actor]) >> 20)
+            costs = {at + parts: cost + more - int(prices.actor[actor]) for at, cost in costs.items()}
         for number, ends in enumerate(sets.ends):
             here = sum(inside[end] for end in ends)
             if not here:
                 continue
             after: dict[int, int] = {}
             for way in range(3):
-                crossbar, network, work = (
-                    int(asked[number, here - 1, way])
-                    for asked in (sets.ways.crossbar, sets.ways.network, sets.ways.work)
-                )
+                asked = (sets.ways.crossbar, sets.ways.network, sets.ways.work, sets.ways.bytes)
+                crossbar, network, work, held = (int(array[number, here - 1, way]) for array in asked)
                 if crossbar < 0:
                     continue
-                more = (network * prices.network >> 20) + (work * prices.work >> 20)
-                if way > 0:
-                    size = sets.buffers[number].size
-                    more += int(prices.buffer[number]) + size * (prices.byte + (way == 2) * prices.core_byte)
-                for units, cost in costs.items():
-                    at = units + crossbar * sets.units // period
-                    after[at] = min(after.get(at, cost + more), cost + more)
+                more = (
+                    (network * prices.network >> 20) + (work * prices.work >> 20) + (crossbar * prices.crossbar >> 20)
+                )
+                more += held * (prices.byte + (way == 2) * prices.core_byte)
+                more += int(prices.buffer[number]) if way > 0 and number < len(sets.buffers) else 0
+                for at, cost in costs.items():
+                    place = at + (held if of_memory else crossbar) * sets.units // whole
+                    after[place] = min(after.get(place, cost + more), cost + more)
             costs = after
-        found += [cost for units, cost in costs.items() if units <= sets.units]
+        found += [cost for at, cost in costs.items() if at <= sets.units]
     return min(found)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_cheapest_column_is_that_of_all(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_the_cheapest_column_is_that_of_all(seed: int, monkeypatch) -> None:
+    if seed > 3:  # some buffers are apart
+        monkeypatch.setattr(tuning, "TILE_SET_UNITS", ((64, 8 * 65),))
     application, platform, _ = drawn(seed, 6)
     sets, draw = TileSets(application, platform), np.random.default_rng(seed)
-    for period in (300, 2000):
-        prices = _Prices(
+    assert bool(sets.apart) == (seed > 3)
+    room = sets.room(2.0)
+    for period, of_memory in ((300, False), (2000, False), (2000, True)):
+        prices = Prices(
             draw.integers(0, 2**34, len(sets.actors)),
             draw.integers(0, 2**32, len(sets.buffers)),
             *(int(price) for price in draw.integers(0, 2**18, 2)),
-            int(draw.integers(2**54 // period)),
+            *(int(price) for price in draw.integers(2**54 // period, size=2)),
             int(draw.integers(2**44 // period)),
             0,
         )
-        answer = sets.cheapest(period, prices, Search(effort=1))
+        answer = sets.cheapest(of_memory, period, room, prices, Search(effort=1))
         assert answer is not None
         value, columns = answer
-        assert value == cheapest_of_all(sets, period, prices)
-        assert sets.worth(columns[0], prices) == pytest.approx(value, abs=3 * len(sets.ends) + len(sets.actors))
+        assert value == cheapest_of_all(sets, room.tile_bytes if of_memory else period, of_memory, prices)
+        assert sets.worth(columns[0], prices) == pytest.approx(value, abs=4 * len(sets.ends) + len(sets.actors))
         assert all(sets.worth(column, prices) >= value for column in columns)
 
 
@@ -142,7 +146,7 @@ def test_what_tiles_hold_together_is_far_above_the_bounds_of_each() -> None:
 def test_check_verifies_what_bound_has_written(tmp_path) -> None:
     problem = "random:actors=12,seed=1"
     result = dataflow.bound(problem, effort=0.1).document()
-    assert any("crossbar_units" in proof for proof in result["front_bound"]["proofs"])
+    assert any("parts" in proof for proof in result["front_bound"]["proofs"])
     file = tmp_path / "bound.json"
     file.write_text(json.dumps(result))
     assert dataflow.check(problem, bound=str(file)).check.ok
@@ -150,7 +154,13 @@ def test_check_verifies_what_bound_has_written(tmp_path) -> None:
         proof["period"] *= 10
     file.write_text(json.dumps(result))
     assert not dataflow.check(problem, bound=str(file)).check.ok
-    for changes in ({"network": -1}, {"actors": {"a1": 0.5}}, {"core_cost": True}):
+    for changes in (
+        {"network": -1},
+        {"actors": {"a1": 0.5}},
+        {"core_cost": True},
+        {"parts_of": "tile"},
+        {"apart": ["?"]},
+    ):
         with pytest.raises(InputError):
             verify_tile_prices(
                 random_graph(12), platform24(), {**result["front_bound"]["proofs"][0], **changes}, "proof"

@@ -99,7 +99,6 @@ class CoreContents:
             for key, count in alike.items()
         ]
         self.columns: list[_Column] = []
-        self.most_step = 1.0
         #: No period below is longer than all work on one core: a core cost for which this is not enough has no mapping.
         self.longest = sum(
             int(np.maximum(0, kind.ticks).sum() + kind.near.sum() + (kind.relay * kind.relays).sum())
@@ -130,6 +129,24 @@ class CoreContents:
         buffer = np.array([b for asked in accesses for b in asked], np.int64)
         near_of = np.array([near for asked in accesses for near in asked.values()], np.int64)
         return ticks, first, buffer, near_of, relay, relays
+
+    def highest(self, core_cost: float, low: int, known: float, search: Search) -> CorePrices | None:
+        """Return the proof of the highest bound found above ``low``: in steps that double, then by bisection.
+
+        Where a period is ``known``, the first step is a part of the gap to it.
+        """
+        best: CorePrices | None = None
+        step, high = tuning.CORE_SET_STEP, known
+        while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and low <= self.longest and not search.expired():
+            part = 0.5 if known == math.inf else tuning.GAP_PART
+            period = int(low + part * (high - low) if high < math.inf else low * (1 + step) + 1)
+            period = min(period, 2 * low + 1)
+            proof = self.excluded(period, core_cost, search)
+            if proof is None:
+                high = period
+            else:
+                best, low, step = proof, period + 1, 2 * step
+        return best
 
     def excluded(self, period: int, core_cost: float, search: Search) -> CorePrices | None:
         """Return the proof that cores for a period cost more than ``core_cost``; None if none was found."""

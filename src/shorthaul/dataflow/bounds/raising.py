@@ -25,11 +25,9 @@ class Contents(Protocol):
     """What cores or tiles can hold of an application."""
 
     applies: bool
-    longest: int
-    most_step: float
 
-    def excluded(self, period: int, core_cost: float, search: Search) -> CorePrices | TilePrices | None:
-        """Return the proof that mappings of a core cost have a longer period; None if none was found."""
+    def highest(self, core_cost: float, low: int, known: float, search: Search) -> CorePrices | TilePrices | None:
+        """Return the proof of the highest bound found above ``low`` and below ``known``; None if there is none."""
 
 
 def raised(
@@ -57,7 +55,9 @@ def raised_beside(
         if any(below < point.core_cost <= cost for point in points):
             known[cost] = min(periods)
     search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
-    beside = search.beside(tuning.BOUND_SHARE * search.spent())
+    least = dict(bounds.period_at_cost)
+    is_wide = any(period > tuning.WIDE_GAP * least[cost] for cost, period in known.items())
+    beside = search.beside(tuning.BOUND_SHARE[is_wide] * search.spent())
     if beside.left() > tuning.LEAST_BOUND_EFFORT:
         bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
         bounds = with_tile_sets(application, platform, bounds, beside.part(tuning.TILE_SET_SHARE), known)
@@ -112,7 +112,7 @@ def _in_stretch(contents: Contents, stretch: Stretch, search: Search) -> Risen:
         low = max(low, known)
         part = search.part(1 / (len(stretch.least) - number))
         is_tried = contents.applies and not search.expired()
-        proof = _highest(contents, cost, low, math.inf, part) if is_tried else None
+        proof = contents.highest(cost, low, math.inf, part) if is_tried else None
         if proof is not None:
             low = proof["period"]
             proofs.append(proof)
@@ -142,29 +142,8 @@ def with_sets(contents: Contents, bounds: FrontBound, search: Search, known: Map
         cost = max(left, key=lambda cost: (known[cost] / least[cost], cost))
         part = search.part(max(1 / len(left), tuning.WIDEST_GAP_SHARE))
         left.remove(cost)
-        proof = _highest(contents, cost, least[cost], known[cost], part)
+        proof = contents.highest(cost, least[cost], known[cost], part)
         if proof is not None:
             proofs[cost] = proof
             least |= {below: max(low, proof["period"]) for below, low in least.items() if below <= cost}
     return _proven(bounds, least, proofs)
-
-
-def _highest(
-    contents: Contents, cost: float, low: int, known: float, search: Search
-) -> CorePrices | TilePrices | None:  # fmt: skip
-    """Return the proof of the highest bound found above ``low``: in steps that double, then by bisection.
-
-    Where a period is known, the first step is a part of the gap to it.
-    """
-    best: CorePrices | TilePrices | None = None
-    step, high = tuning.CORE_SET_STEP, known
-    while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and low <= contents.longest and not search.expired():
-        part = 0.5 if known == math.inf else tuning.GAP_PART
-        period = int(low + part * (high - low) if high < math.inf else low * (1 + step) + 1)
-        period = min(period, int(low * (1 + contents.most_step)) + 1)
-        proof = contents.excluded(period, cost, search)
-        if proof is None:
-            high = period
-        else:
-            best, low, step = proof, period + 1, 2 * step
-    return best

@@ -1,17 +1,17 @@
 """The least period with which cores, crossbars and the network together execute actors and carry what these share.
 
-A column is a set of actors in a tile, and of buffers in its memories, whose accesses its crossbar carries in a period.
-Every actor is in one column, every buffer in one at most; buffers fit the memories, of which cores of a core cost have
-some. Accesses cross the network in no more than the period, and work at the costs of cores is no more than cores of
-that cost do (Gilmore and Gomory's program for cutting stock). Any prices of all that bound the period from below, as
-soon as the cheapest column is known, which :mod:`tile_sets_kernels` finds along an elimination order of the actors.
+A column is a set of actors in a tile, and of buffers in its memories: its crossbar carries their accesses in a period,
+or its memories hold the buffers. Every actor is in one column, every buffer in one at most; all buffers fit all
+memories, of which cores of a core cost have some. In no more than the period accesses cross the network, all crossbars
+carry all accesses, and cores of that cost do the work at the costs of cores (Gilmore and Gomory's program for cutting
+stock). Any prices of all that bound the period from below, as soon as the cheapest column is known, which
+:mod:`tile_sets_kernels` finds along an elimination order of the actors.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -20,65 +20,42 @@ import numpy.typing as npt
 
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
-from shorthaul.dataflow.bounds.eliminations import best_order
-from shorthaul.dataflow.bounds.firings import channels_together
 from shorthaul.dataflow.bounds.period_at_cost import supply_at
-from shorthaul.dataflow.bounds.prices import least_bytes
+from shorthaul.dataflow.bounds.tile_items import INSIDE, LOCAL, Items
 from shorthaul.dataflow.bounds.tile_sets_kernels import cheapest, fill, force, prepare
-from shorthaul.dataflow.model import Application, Channel, Platform, ticks_for
+from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import TilePrices
 
 IntArray = npt.NDArray[np.int64]
-#: The longest of what a period is compared with, in parts; prices of a tick are finer by so many bits.
+FloatArray = npt.NDArray[np.float64]
+#: A period of the scale in parts; prices of a tick, and of work, are finer by so many bits.
 _PARTS: Final = 2.0**34
 _FINER: Final = 20
-#: All memories in whole units, the dearest core's cost for sums of work, and more than one item needs to cost.
-_UNITS: Final = 2**14
-_COST_UNITS: Final = 1000
+#: More than one item needs to cost.
 _DEAR: Final = 2**48
-#: Sums of ticks, and of work, up to which products with prices are no trouble.
-_MOST_SUM: Final = 2**43
 #: By how much there is more than floating-point numbers say; the check of a proof takes half as much.
 _MARGIN: Final = Fraction(2, 10**9)
-#: Ways to treat a buffer with one or both of its actors in the tile: elsewhere, in the tile, in the memory of a core.
-_AWAY, _INSIDE, _LOCAL = range(3)
+#: By how much less than what prices reach, to rounding, is looked at next.
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class _Buffer:
-    """A buffer that two actors share: ticks of an access in its tile and across the network, size, room in cores."""
-
-    name: str
-    ends: tuple[int, int]
-    near: int
-    far: int
-    size: int
-    fits_core: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Tie:
-    """Two actors of which a token crosses the network to the other, if they are in two tiles: ticks per tile."""
-
-    ends: tuple[int, int]
-    ticks: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """What there is at a core cost: tiles, units in memories of cores and in all, and work in a period."""
+class Room:
+    """What there is at a core cost: tiles, units in cores, in all, and in the largest tile, and work per tick."""
 
     tiles: int
     core_bytes: int
     bytes: int
-    work: int
+    tile_bytes: int
+    work: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Prices:
-    """What an actor earns; what a buffer in a tile, a unit in a core and in all, a tick of the network, and work cost.
+class Prices:
+    """What an actor earns; what a buffer in a tile, a unit in a core and in all, ticks and work cost.
 
-    In parts; those of a tick and of work are finer. ``tile`` is what one tile more would save.
+    In parts; those of ticks (of the network, of all crossbars) and of work are finer. ``tile`` is what one tile more
+    would save.
     """
 
     actor: IntArray
@@ -86,305 +63,58 @@ class _Prices:
     core_byte: int
     byte: int
     network: int
+    crossbar: int
     work: int
     tile: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Column:
-    """Actors and buffers of a tile, ticks of the network, work, units in cores and in all, for a crossbar's period."""
+class Column:
+    """Actors and buffers of a tile, ticks of the network and of crossbars, work, units in cores and in all.
+
+    ``limit`` is the period, or the units of a tile's memory, that it was found for.
+    """
 
     actors: tuple[int, ...]
     buffers: tuple[int, ...]
     network: int
+    crossbar: int
     work: int
     core_bytes: int
     bytes: int
-    period: int
+    limit: int
 
 
-@dataclass(slots=True)
-class _Ways:
-    """Ticks of the crossbar and of the network, and work, of every item by its actors in the tile less one, and way."""
+class Program:
+    """Columns of the least period in which the network, all crossbars, and all work end, in units of ``scale`` ticks.
 
-    crossbar: IntArray
-    network: IntArray
-    work: IntArray
-    units: IntArray = field(default_factory=lambda: np.zeros((0, 2, 3), np.int64))
+    Every actor is in one column, every buffer in one at most. Prices of actors and buffers are within some width of a
+    centre: artificial columns pay for what is beyond (du Merle and others, *Stabilized column generation*, 1999).
+    """
 
-
-class TileSets:
-    """What the tiles of a platform can hold of an application, for any period; all are as large as the largest."""
-
-    def __init__(self, application: Application, platform: Platform) -> None:
-        multicasts = set(application.multicasts)
-        actors = [actor for actor in application.actors if actor.id not in multicasts]
-        self.actors = [actor.id for actor in actors]
-        self.platform = platform
-        self.all_core_bytes = sum(core.local_bytes for core in platform.cores)
-        all_bytes = self.all_core_bytes + sum(tile.tile_memory_bytes for tile in platform.tiles)
-        self.unit = max(1, all_bytes // _UNITS)  # buffers are rounded down to such units, and so are their sums
-        costs = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
-        dearest = max(costs.values())
-        self.scale = Fraction(_COST_UNITS) / dearest if dearest > 0 else Fraction(0)
-        rates = {kind: math.floor(cost * self.scale) for kind, cost in costs.items()}
-        self.rate = min(rates.values())
-        least = [min((rates[k] * t for k, t in actor.ticks.items() if k in rates), default=0) for actor in actors]
-        self.work = np.array(least, np.int64)
-        self.own = np.zeros(len(actors), np.int64)
-        self.buffers: list[_Buffer] = []
-        self.ties: list[_Tie] = []
-        number = {name: i for i, name in enumerate(self.actors)}
-        for root, group in channels_together(application).items():
-            self._share(application, sorted(group, key=lambda channel: channel.id != root), number)
-        pairs = [(item.ends, 2 * item.far) for item in self.buffers]
-        pairs += [(tie.ends, tie.ticks) for tie in self.ties]
-        self.ends = [ends for ends, _ in pairs]
-        self.incident = np.zeros(len(actors), np.int64)
-        for ends, ticks in pairs:
-            self.incident[[*ends]] += ticks
-        self.ways = self._ways()
-        self.columns: list[_Column] = []
-        self.best: _Prices | None = None
-        self.longest = int(self.incident.sum()) + sum(max(actor.ticks.values(), default=0) for actor in actors)
-        sums = self.longest * (self.rate + 1) + int(self.work.sum() + self.own.sum()) + all_bytes // self.unit
-        #: Longer steps from a bound to the next one find no columns for it.
-        self.most_step = tuning.TILE_SET_STEP
-        self.applies = len(self.buffers) > 1 and len(actors) <= tuning.MOST_TILE_SET_ACTORS and sums < _MOST_SUM
-        if self.applies:
-            order = best_order(len(actors), self.ends)
-            choices = (n for n, most in tuning.TILE_SET_UNITS if order.cells * (n + 1) <= most)
-            self.units = next(choices, 0)
-            self.applies = self.units > 0
-        if self.applies:
-            self.order = order
-            self.tables, self.listed = order.tables(self.ends, self.units)
-
-    def _share(self, application: Application, group: Sequence[Channel], number: dict[str, int]) -> None:
-        """Add what the actors of channels that may share a buffer ask for."""
-        token, size, platform = group[0].token_bytes, least_bytes(group), self.platform
-        largest = max(core.local_bytes for core in platform.cores)
-        fastest = max(tile.crossbar_bytes_per_s for tile in platform.tiles)
-        near, far = (
-            ticks_for(token, speed, application.ticks_per_second)
-            for speed in (fastest, min(fastest, platform.noc_bytes_per_s))
-        )
-        ends = [number[end] for channel in group for end in (channel.src, channel.dst) if end in number]
-        others = [end for end in dict.fromkeys(ends[1:]) if end != ends[0]]
-        if len(group) == 1 and others and size:
-            self.buffers.append(
-                _Buffer(group[0].id, (ends[0], others[0]), near, far, size // self.unit, size <= largest)
-            )
-        elif size:  # a token goes once to every tile, whichever multicasts pass it on
-            self.ties += [_Tie((ends[0], end), far // (2 * len(others))) for end in others]
-            for end in ends if size > largest else ():
-                self.own[end] += near
-                self.work[end] += self.rate * near
-
-    def _ways(self) -> _Ways:
-        """Return what items ask for: buffers first; ticks of the crossbar below 0 where there is no such way."""
-        shape = (len(self.ends), 2, 3)
-        ways = _Ways(np.full(shape, -1, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
-        for i, buffer in enumerate(self.buffers):
-            for inside in (1, 2):
-                near, far, others = inside * buffer.near, inside * buffer.far, (2 - inside) * buffer.far
-                ways.crossbar[i, inside - 1] = far, near + others, others if buffer.fits_core else -1
-                ways.network[i, inside - 1, _AWAY] = far
-                ways.work[i, inside - 1] = self.rate * far, self.rate * near, 0
-        for i, tie in enumerate(self.ties, len(self.buffers)):
-            ways.crossbar[i, :, _AWAY] = 0
-            ways.network[i, 0, _AWAY] = tie.ticks
-        return ways
-
-    def room(self, period: int, core_cost: float) -> _Room:
-        """Return what there is at a core cost in a period."""
-        supply = supply_at(self.platform, core_cost)
-        held = min(self.all_core_bytes, math.floor(Fraction(supply.core_bytes) * (1 + _MARGIN)))
-        work = Fraction(core_cost) * self.scale * period * (1 + _MARGIN)
-        return _Room(
-            supply.tiles, held // self.unit, (held + int(supply.tile_bytes)) // self.unit, max(1, math.floor(work))
-        )
-
-    def excluded(self, period: int, core_cost: float, search: Search) -> TilePrices | None:
-        """Return the proof that mappings of ``core_cost`` have a longer period; None if none was found."""
-        room, search = self.room(period, core_cost), search.part(tuning.TILE_SET_PERIOD_SHARE)
-        self.columns = [column for column in self.columns if column.period <= period]
-        program, best = self._program(period, room), -math.inf
-        found: _Prices | None = None
-        for _ in range(tuning.MOST_TILE_SET_ROUNDS):
-            if found is not None and program.added > tuning.MOST_TILE_SET_COLUMNS * len(self.actors):
-                self._forget(found)
-                program = self._program(period, room)
-            search.spend(program.entries / tuning.PROGRAM_ENTRIES)
-            if search.expired():
-                return None
-            if not program.solve():  # numerical trouble, which another start may avoid
-                program = self._program(period, room)
-                if not program.solve():
-                    return None
-            if program.cost <= 1:
-                return None
-            found = program.prices()
-            for share in (tuning.TILE_SET_SMOOTHING, 0.0):
-                prices = found if self.best is None else _between(self.best, found, share)
-                answer = self.cheapest(period, prices, search)
-                if answer is None:
-                    return None
-                value, columns = answer
-                excess = self.excess(value, prices, room, period)
-                if excess > 0:
-                    return self._document(period, core_cost, prices)
-                if excess > best:
-                    best, self.best = excess, prices
-                worth = [self.worth(column, found) for column in columns]
-                for column, cost in zip(columns, worth, strict=True):
-                    if column is columns[0] or cost < -found.tile:
-                        program.add(column)
-                        self.columns.append(column)
-                if self.best is found or min(worth) < -found.tile:
-                    break
-        return None
-
-    def _forget(self, prices: _Prices) -> None:
-        """Keep half of the columns, the cheapest ones."""
-        self.columns.sort(key=lambda column: self.worth(column, prices))
-        del self.columns[tuning.MOST_TILE_SET_COLUMNS * len(self.actors) // 2 :]
-
-    def _program(self, period: int, room: _Room) -> _Program:
-        program = _Program(self, period, room)
-        for column in self.columns:
-            program.add(column)
-        return program
-
-    def excess(self, value: int, prices: _Prices, room: _Room, period: int) -> int:
-        """Return by how much the least that columns cost is above what there is, where none costs less than this."""
-        held = int(prices.buffer.sum()) + prices.core_byte * room.core_bytes + prices.byte * room.bytes
-        spent = (prices.network * period + prices.work * room.work) >> _FINER
-        return int(prices.actor.sum()) - held + room.tiles * min(0, value) - spent
-
-    def worth(self, column: _Column, prices: _Prices) -> float:
-        """Return what a column costs at prices, in parts, to rounding."""
-        cost = (prices.network * column.network + prices.work * column.work) / 2**_FINER
-        cost += prices.core_byte * column.core_bytes + prices.byte * column.bytes
-        return cost + int(prices.buffer[[*column.buffers]].sum()) - int(prices.actor[[*column.actors]].sum())
-
-    def cheapest(self, period: int, prices: _Prices, search: Search) -> tuple[int, list[_Column]] | None:
-        """Return the least that a column costs, in parts, that column first, and others that are cheap.
-
-        These have, of the actors that are eliminated last, one more or less. None if the search ends before.
-        """
-        ways, tables, count = self.ways, self.tables, len(self.buffers)
-        cost = _finer(prices.network, ways.network, prices.work, ways.work)
-        cost[:count, :, _INSIDE:] += prices.buffer[:, None, None]
-        size = np.array([buffer.size for buffer in self.buffers], np.int64)[:, None]
-        cost[:count, :, _INSIDE] += size * prices.byte
-        cost[:count, :, _LOCAL] += size * (prices.byte + prices.core_byte)
-        none = ways.crossbar < 0
-        units = np.where(none, self.units + 1, np.minimum(ways.crossbar * self.units // period, self.units + 1))
-        _leave_out_dominated(units, cost, self.units)
-        own = np.minimum(self.own * self.units // period, self.units + 1)
-        earned = _finer(0, self.work, prices.work, self.work) - prices.actor
-        order = np.array(self.order.actors)
-        prepare(tables, units, cost, own[order], earned[order])
-        done, at = tables.steps, 0
-        while at < len(order) and not search.expired():
-            at = fill(tables, at, tuning.TILE_SET_STEPS)
-            search.spend((tables.steps - done) / tuning.TILE_SET_CELLS)
-            done = tables.steps
-        if at < len(order):
-            return None
-        value = cheapest(tables, self.units)
-        columns, chosen = [self._column(period)], np.array(tables.inside)
-        for i in range(len(order) - 1, max(0, len(order) - tuning.TILE_SET_LAST) - 1, -1):
-            force(tables, i, 1 + int(chosen[i]))
-            fill(tables, i, 2**62)
-            if cheapest(tables, self.units) < 2**50:
-                columns.append(self._column(period))
-            force(tables, i, 0)
-        search.spend((tables.steps - done) / tuning.TILE_SET_CELLS)
-        return value, columns
-
-    def _column(self, period: int) -> _Column:
-        inside = np.zeros(len(self.actors), np.int64)
-        inside[[*self.order.actors]] = self.tables.inside
-        way = np.full(len(self.ends), -1, np.int64)
-        way[self.listed] = self.tables.way
-        items = np.flatnonzero(way >= 0)
-        among = inside[np.array(self.ends)[items]].sum(axis=1) - 1
-        network, work = (int(a[items, among, way[items]].sum()) for a in (self.ways.network, self.ways.work))
-        held = [i for i, buffer in enumerate(self.buffers) if way[i] > _AWAY]
-        return _Column(
-            tuple(np.flatnonzero(inside).tolist()),
-            tuple(held),
-            network,
-            work + int(self.work[inside > 0].sum()),
-            sum(self.buffers[i].size for i in held if way[i] == _LOCAL),
-            sum(self.buffers[i].size for i in held),
-            period,
-        )
-
-    def _document(self, period: int, core_cost: float, prices: _Prices) -> TilePrices:
-        return {
-            "core_cost": core_cost,
-            "period": period + 1,
-            "crossbar_units": self.units,
-            "actors": {name: int(n) for name, n in zip(self.actors, prices.actor, strict=True) if n},
-            "buffers": {b.name: int(n) for b, n in zip(self.buffers, prices.buffer, strict=True) if n},
-            "core_memory": prices.core_byte,
-            "memory": prices.byte,
-            "network": prices.network,
-            "work": prices.work,
-        }
-
-
-def _finer(network: int, ticks: IntArray, per_work: int, work: IntArray) -> IntArray:
-    """Return what ticks of the network and work cost, rounded down; no more than enough."""
-    exact = (ticks.astype(object) * network >> _FINER) + (work.astype(object) * per_work >> _FINER)
-    return np.asarray(np.minimum(exact, _DEAR), np.int64)
-
-
-def _leave_out_dominated(units: IntArray, cost: IntArray, most: int) -> None:
-    """Let ways that take no fewer ticks than another, and cost no less, take more than there are."""
-    for way, other in ((0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)):
-        is_worse = (units[..., other] <= units[..., way]) & (cost[..., other] <= cost[..., way])
-        units[..., way][is_worse & (units[..., other] <= most)] = most + 1
-
-
-def _between(one: _Prices, other: _Prices, share: float) -> _Prices:
-    """Return prices between two: ``share`` of the first, the rest of the other (Wentges)."""
-
-    def mixed(name: str) -> Any:
-        return np.rint(share * getattr(one, name) + (1 - share) * getattr(other, name)).astype(np.int64)
-
-    rest = (int(mixed(name)) for name in ("core_byte", "byte", "network", "work", "tile"))
-    return _Prices(mixed("actor"), mixed("buffer"), *rest)
-
-
-class _Program:
-    """The linear program: columns of the least share of a period that the network or all work takes."""
-
-    def __init__(self, sets: TileSets, period: int, room: _Room) -> None:
+    def __init__(self, weights: FloatArray, buffer_ticks: FloatArray, scale: float, room: Room) -> None:
         from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
 
         self.solver = pywraplp.Solver.CreateSolver("GLOP")
         self.optimal = pywraplp.Solver.OPTIMAL
-        self.period, self.room = period, room
+        self.scale, self.room = scale, room
+        self.weights, self.buffer_ticks = weights, buffer_ticks / scale
         infinity = self.solver.infinity()
-        self.cover = [self.solver.Constraint(1.0, 1.0) for _ in sets.actors]
-        self.once = [self.solver.Constraint(-infinity, 1.0) for _ in sets.buffers]
+        self.cover = [self.solver.Constraint(1.0, 1.0) for _ in weights]
+        self.once = [self.solver.Constraint(-infinity, 1.0) for _ in buffer_ticks]
         self.some = self.solver.Constraint(-infinity, float(room.tiles))
         self.core_bytes, self.bytes = (
             self.solver.Constraint(-infinity, 1.0 if units else 0.0) for units in (room.core_bytes, room.bytes)
         )
-        self.network, self.work = (self.solver.Constraint(-infinity, 0.0) for _ in range(2))
         self.objective = self.solver.Objective()
         self.added = 0
+        self.known: set[tuple[object, ...]] = set()
+        self.network, self.crossbar, self.work = (self.solver.Constraint(-infinity, 0.0) for _ in range(3))
         longest = self._variable(1.0)
-        self.network.SetCoefficient(longest, -1.0)
-        self.work.SetCoefficient(longest, -1.0)
-        dearest = tuning.TILE_SET_UNCOVERED * (sets.incident / period + sets.work / room.work) + 1 / len(sets.actors)
-        for row, cost in zip(self.cover, dearest.tolist(), strict=True):
-            row.SetCoefficient(self._variable(cost), 1.0)
+        for row in (self.network, self.crossbar, self.work):
+            row.SetCoefficient(longest, -1.0)
+        self.more, self.less = ([self._beyond(row, sign) for row in self.cover] for sign in (1.0, -1.0))
+        self.dearer, self.cheaper = ([self._beyond(row, sign) for row in self.once] for sign in (-1.0, 1.0))
 
     def _variable(self, cost: float) -> Any:
         variable = self.solver.NumVar(0.0, self.solver.infinity(), "")
@@ -392,49 +122,359 @@ class _Program:
         self.added += 1
         return variable
 
-    def add(self, column: _Column) -> None:
-        """Let a tile hold a column."""
+    def _beyond(self, row: Any, sign: float) -> Any:
         variable = self._variable(0.0)
+        row.SetCoefficient(variable, sign)
+        return variable
+
+    def keep_close(self, actor: FloatArray, buffer: FloatArray, width: float) -> None:
+        """Let prices of actors and buffers (in parts) be within a width of these."""
+        for variables, sign, centre, step in (
+            (self.more, 1.0, actor, self.weights),
+            (self.less, -1.0, actor, self.weights),
+            (self.dearer, 1.0, buffer, self.buffer_ticks),
+            (self.cheaper, -1.0, buffer, self.buffer_ticks),
+        ):
+            bound = centre / _PARTS + sign * width * step
+            if variables is self.cheaper:
+                bound = np.maximum(bound, 0.0)
+            for variable, cost in zip(variables, (sign * bound).tolist(), strict=True):
+                self.objective.SetCoefficient(variable, cost)
+
+    def add(self, column: Column) -> bool:
+        """Let a tile hold a column; False if it was known."""
+        key = (column.actors, column.buffers, column.core_bytes, column.bytes, column.crossbar)
+        if key in self.known:
+            return False
+        self.known.add(key)
+        variable, room, scale = self._variable(0.0), self.room, self.scale
         for row, amount in (
             (self.some, 1.0),
-            (self.core_bytes, column.core_bytes / max(1, self.room.core_bytes)),
-            (self.bytes, column.bytes / max(1, self.room.bytes)),
-            (self.network, column.network / self.period),
-            (self.work, column.work / self.room.work),
+            (self.core_bytes, column.core_bytes / max(1, room.core_bytes)),
+            (self.bytes, column.bytes / max(1, room.bytes)),
+            (self.network, column.network / scale),
+            (self.crossbar, column.crossbar / (room.tiles * scale)),
+            (self.work, column.work / (room.work * scale)),
         ):
             row.SetCoefficient(variable, amount)
         for actor in column.actors:
             self.cover[actor].SetCoefficient(variable, 1.0)
         for buffer in column.buffers:
             self.once[buffer].SetCoefficient(variable, 1.0)
+        return True
 
     @property
     def entries(self) -> int:
         """Rows times columns."""
-        return self.added * (len(self.cover) + len(self.once) + 5)
+        return self.added * (len(self.cover) + len(self.once) + 6)
 
     def solve(self) -> bool:
         """Return whether the program was solved."""
         return bool(self.solver.Solve() == self.optimal)
 
     @property
-    def cost(self) -> float:
-        """The share of the period that the network or all work takes, and what actors in no tile cost."""
-        return float(self.objective.Value())
+    def promised(self) -> float:
+        """The period that prices within the width would reach, if there were no other columns."""
+        return float(self.objective.Value()) * self.scale
 
-    def prices(self) -> _Prices:
+    @property
+    def is_full(self) -> bool:
+        """True if there are so many columns that solving takes long."""
+        return self.added > (tuning.MOST_TILE_SET_COLUMNS + 2) * len(self.cover) + 2 * len(self.once)
+
+    def prices(self) -> Prices:
         """Return the prices of the rows."""
 
         def paid(row: Any, per: float = 1.0) -> int:
             return max(0, round(-float(row.dual_value()) * _PARTS / per))
 
-        fine = 2.0**-_FINER
-        return _Prices(
+        fine, room = 2.0**-_FINER * self.scale, self.room
+        return Prices(
             np.rint(np.array([row.dual_value() for row in self.cover]) * _PARTS).astype(np.int64),
             np.array([paid(row) for row in self.once], np.int64),
-            paid(self.core_bytes, max(1, self.room.core_bytes)),
-            paid(self.bytes, max(1, self.room.bytes)),
-            paid(self.network, fine * self.period),
-            paid(self.work, fine * self.room.work),
+            paid(self.core_bytes, max(1, room.core_bytes)),
+            paid(self.bytes, max(1, room.bytes)),
+            paid(self.network, fine),
+            paid(self.crossbar, fine * room.tiles),
+            paid(self.work, fine * room.work),
             paid(self.some),
         )
+
+
+@dataclass(slots=True)
+class _Look:
+    """How a search for prices stands: the period in question, the least one given up, and how far prices may go."""
+
+    period: int
+    failed: float = math.inf
+    width: float = tuning.TILE_SET_WIDTH
+    top: float = -math.inf
+    nulls: int = 0
+    is_stuck: bool = False
+
+    def note(self, reached: float, promised: float) -> bool:
+        """Return whether prices reach further than any before, and let the next ones go further, or less far."""
+        if reached > self.top:
+            self.width *= 1.5 if 2 * (reached - self.top) > promised - self.top else 1.0
+            self.top, self.nulls = reached, 0
+            return True
+        self.nulls += 1
+        self.width *= tuning.TILE_SET_NARROWING if self.nulls % 8 == 0 else 1.0
+        return False
+
+    def go_on(self, reached: float) -> None:
+        """Ask for a longer period, half of the way to what prices reach."""
+        most = min(reached, self.period * (1 + tuning.TILE_SET_STEP), self.failed)
+        self.period = max(self.period + 1, int((self.period + most) / 2))
+
+    def is_over(self) -> bool:
+        """Return whether no prices reach the period; where there is nothing new, they may go further."""
+        if self.is_stuck:
+            self.width *= 2
+        return self.width > tuning.TILE_SET_WIDEST
+
+    def fall_back(self, proven: int) -> None:
+        """Ask for a period between the longest one proven and the one given up."""
+        self.failed, self.period = self.period, (proven + self.period) // 2
+        self.width, self.top, self.nulls = tuning.TILE_SET_WIDTH, -math.inf, 0
+
+
+class TileSets(Items):
+    """What the tiles of a platform can hold of an application, for any period; all are as large as the largest."""
+
+    def __init__(self, application: Application, platform: Platform) -> None:
+        super().__init__(application, platform)
+        self.platform = platform
+        self.columns: dict[bool, list[Column]] = {False: [], True: []}
+        self.best: dict[bool, Prices | None] = {False: None, True: None}
+        self.tops: dict[bool, float] = {}
+        if self.applies:
+            self.tables, self.listed = self.order.tables(self.ends, self.units)
+
+    def room(self, core_cost: float) -> Room:
+        """Return what there is at a core cost."""
+        supply = supply_at(self.platform, core_cost)
+        held = min(self.all_core_bytes, math.floor(Fraction(supply.core_bytes) * (1 + _MARGIN)))
+        largest = max(
+            tile.tile_memory_bytes + min(held, sum(core.local_bytes for core in tile.cores))
+            for tile in self.platform.tiles
+        )
+        work = max(1e-9, float(Fraction(core_cost) * self.scale * (1 + _MARGIN)))
+        units = held // self.unit, (held + int(supply.tile_bytes)) // self.unit, largest // self.unit
+        return Room(supply.tiles, *units, work)
+
+    def highest(self, core_cost: float, low: int, known: float, search: Search) -> TilePrices | None:
+        """Return the proof of the highest bound found above ``low`` and below ``known``; None if there is none.
+
+        Where buffers are more than all memories hold, these are tried first, then what crossbars carry, else the other
+        way round; what reached furthest goes on.
+        """
+        best, room, self.tops = None, self.room(core_cost), dict.fromkeys((False, True), -math.inf)
+        held = sum(buffer.size for buffer in self.buffers)
+        first = held > tuning.TILE_SET_FULL * room.bytes
+        modes = [first, not first] if held > room.tile_bytes else [False]
+        for of_memory in (*modes, None):
+            mode = max(modes, key=lambda mode: self.tops[mode]) if of_memory is None else of_memory
+            part = search if of_memory is None else search.part(tuning.TILE_SET_TRIAL)
+            found = self._climb(mode, core_cost, low, known, part)
+            if found is not None:
+                best, low = found, found["period"]
+        return best
+
+    def _climb(
+        self, of_memory: bool, core_cost: float, low: int, known: float, search: Search
+    ) -> TilePrices | None:  # fmt: skip
+        """Return the proof of the highest bound that prices reach from ``low`` on: each look at prices may raise it."""
+        room, proof, proven = self.room(core_cost), None, low
+        at = _Look(low)
+        program = self._program(of_memory, room, at.period)
+        while proven * (1 + tuning.CORE_SET_PRECISION) + 1 < min(known, at.failed):
+            search.spend(program.entries / tuning.PROGRAM_ENTRIES)
+            if search.expired():
+                break
+            if not self._solve(program, of_memory, at):  # numerical trouble, which another start may avoid
+                program = self._program(of_memory, room, at.period)
+                if not self._solve(program, of_memory, at):
+                    break
+            promised, prices = program.promised, program.prices()
+            answer = self.cheapest(of_memory, at.period, room, prices, search)
+            if answer is None:
+                break
+            value, columns = answer
+            reached = self.reached(value, prices, room)
+            is_better = at.note(reached, promised) or self.best[of_memory] is None
+            if is_better:
+                self.best[of_memory], self.tops[of_memory] = prices, max(reached, proven)
+            if self.excess(value, prices, room, at.period) > 0:
+                if of_memory and reached < known:  # the same columns, whatever the period
+                    longer = int(reached * (1 - _ROUNDING))
+                    at.period = longer if self.excess(value, prices, room, longer) > 0 else at.period
+                proof, proven = self._document(of_memory, at.period, core_cost, prices), at.period + 1
+                at.go_on(min(reached, known))
+            is_new = [program.add(column) for column in columns]
+            self.columns[of_memory] += [column for column, new in zip(columns, is_new, strict=True) if new]
+            at.is_stuck = not (any(is_new) or is_better)
+            if at.is_over():
+                if of_memory:
+                    break
+                at.fall_back(proven)
+                program = self._program(of_memory, room, at.period)
+            elif program.is_full:
+                self._forget(of_memory, prices)
+                program = self._program(of_memory, room, at.period)
+        return proof
+
+    def _solve(self, program: Program, of_memory: bool, at: _Look) -> bool:
+        """Return whether prices close to the best ones so far were found."""
+        centre = self.best[of_memory] or self._first_prices()
+        program.keep_close(centre.actor.astype(float), centre.buffer.astype(float), at.width)
+        return program.solve()
+
+    def _first_prices(self) -> Prices:
+        """Return prices of actors in proportion to what they ask of the network."""
+        share = self.incident + self.incident.mean() / 16 + 1
+        return Prices(
+            np.rint(share / share.sum() * _PARTS).astype(np.int64),
+            np.zeros(len(self.buffers), np.int64),
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        )
+
+    def _forget(self, of_memory: bool, prices: Prices) -> None:
+        """Keep half of the columns, the cheapest ones."""
+        columns = self.columns[of_memory]
+        columns.sort(key=lambda column: self.worth(column, prices))
+        del columns[tuning.MOST_TILE_SET_COLUMNS * len(self.actors) // 2 :]
+
+    def _program(self, of_memory: bool, room: Room, period: int) -> Program:
+        weights = (self.incident + self.incident.mean() / 16 + 1).astype(float)
+        ticks = np.array([buffer.far / 2 for buffer in self.buffers])
+        program = Program(weights / weights.sum(), ticks, float(period), room)
+        limit = room.tile_bytes if of_memory else period
+        for column in self.columns[of_memory]:
+            if column.limit <= limit:
+                program.add(column)
+        return program
+
+    def excess(self, value: int, prices: Prices, room: Room, period: int) -> int:
+        """Return by how much the least that columns cost is above what there is, where none costs less than this."""
+        ticks = (prices.network + prices.crossbar * room.tiles) * period
+        return self._least(value, prices, room) - ((ticks + prices.work * self._work(room, period)) >> _FINER)
+
+    def _work(self, room: Room, period: int) -> int:
+        return max(1, math.floor(room.work * period))
+
+    def _least(self, value: int, prices: Prices, room: Room) -> int:
+        held = int(prices.buffer.sum()) + prices.core_byte * room.core_bytes + prices.byte * room.bytes
+        return int(prices.actor.sum()) - held + room.tiles * min(0, value)
+
+    def reached(self, value: int, prices: Prices, room: Room) -> float:
+        """Return the period below which there is less than columns cost, to rounding."""
+        per_tick = (prices.network + prices.crossbar * room.tiles + prices.work * room.work) / 2**_FINER
+        least = self._least(value, prices, room)
+        return least / per_tick if per_tick > 0 else math.copysign(math.inf, least)
+
+    def worth(self, column: Column, prices: Prices) -> float:
+        """Return what a column costs at prices, in parts, to rounding."""
+        cost = prices.network * column.network + prices.crossbar * column.crossbar + prices.work * column.work
+        held = prices.core_byte * column.core_bytes + prices.byte * column.bytes
+        paid = int(prices.buffer[[*column.buffers]].sum()) - int(prices.actor[[*column.actors]].sum())
+        return cost / 2**_FINER + held + paid
+
+    def _parts(self, of_memory: bool, period: int, room: Room) -> tuple[IntArray, IntArray]:
+        """Return the parts of a period, or of a tile's memory, that items and actors take, rounded down."""
+        ways, most = self.ways, self.units + 1
+        asked, whole = (ways.bytes, room.tile_bytes) if of_memory else (ways.crossbar, period)
+        parts = np.where(ways.crossbar < 0, most, np.minimum(asked * self.units // max(1, whole), most))
+        return parts, np.minimum(self.own * self.units // period, most) * (not of_memory)
+
+    def cheapest(
+        self, of_memory: bool, period: int, room: Room, prices: Prices, search: Search
+    ) -> tuple[int, list[Column]] | None:
+        """Return the least that a column costs, in parts, that column first, and others that are cheap.
+
+        These have, of the actors that are eliminated last, one more or less. None if the search ends before.
+        """
+        ways, tables = self.ways, self.tables
+        cost = _finer((prices.network, ways.network), (prices.work, ways.work), (prices.crossbar, ways.crossbar))
+        cost[: len(self.buffers), :, INSIDE:] += prices.buffer[:, None, None]
+        cost += ways.bytes * prices.byte
+        cost[:, :, LOCAL] += ways.bytes[:, :, LOCAL] * prices.core_byte
+        parts, own = self._parts(of_memory, period, room)
+        _leave_out_dominated(parts, cost, self.units)
+        earned = _finer((prices.work, self.work), (prices.crossbar, self.own)) - prices.actor
+        order = np.array(self.order.actors)
+        prepare(tables, parts, cost, own[order], earned[order])
+        done, at = tables.steps, 0
+        while at < len(order) and not search.expired():
+            at = fill(tables, at, tuning.TILE_SET_STEPS)
+            search.spend((tables.steps - done) / tuning.TILE_SET_CELLS)
+            done = tables.steps
+        if at < len(order):
+            return None
+        limit = room.tile_bytes if of_memory else period
+        value = cheapest(tables, self.units)
+        columns, chosen = [self._column(limit)], np.array(tables.inside)
+        for i in range(len(order) - 1, max(0, len(order) - tuning.TILE_SET_LAST) - 1, -1):
+            force(tables, i, 1 + int(chosen[i]))
+            fill(tables, i, 2**62)
+            if cheapest(tables, self.units) < 2**50:
+                columns.append(self._column(limit))
+            force(tables, i, 0)
+        search.spend((tables.steps - done) / tuning.TILE_SET_CELLS)
+        return value, columns
+
+    def _column(self, limit: int) -> Column:
+        inside = np.zeros(len(self.actors), np.int64)
+        inside[[*self.order.actors]] = self.tables.inside
+        way = np.full(len(self.ends), -1, np.int64)
+        way[self.listed] = self.tables.way
+        items = np.flatnonzero(way >= 0)
+        among = inside[np.array(self.ends)[items]].sum(axis=1) - 1
+        ways = self.ways
+        network, crossbar, work, held = (
+            array[items, among, way[items]] for array in (ways.network, ways.crossbar, ways.work, ways.bytes)
+        )
+        return Column(
+            tuple(np.flatnonzero(inside).tolist()),
+            tuple(i for i in range(len(self.buffers)) if way[i] >= INSIDE),
+            int(network.sum()),
+            int(crossbar.sum() + self.own[inside > 0].sum()),
+            int(work.sum() + self.work[inside > 0].sum()),
+            int(held[way[items] == LOCAL].sum()),
+            int(held.sum()),
+            limit,
+        )
+
+    def _document(self, of_memory: bool, period: int, core_cost: float, prices: Prices) -> TilePrices:
+        return {
+            "core_cost": core_cost,
+            "period": period + 1,
+            "parts": self.units,
+            "parts_of": "memory" if of_memory else "crossbar",
+            "apart": list(self.apart),
+            "actors": {name: int(n) for name, n in zip(self.actors, prices.actor, strict=True) if n},
+            "buffers": {b.name: int(n) for b, n in zip(self.buffers, prices.buffer, strict=True) if n},
+            "core_memory": prices.core_byte,
+            "memory": prices.byte,
+            "network": prices.network,
+            "crossbar": prices.crossbar,
+            "work": prices.work,
+        }
+
+
+def _finer(*priced: tuple[int, IntArray]) -> IntArray:
+    """Return what ticks and work at prices cost, each rounded down; no more than enough. There are none below 0."""
+    exact = sum(np.maximum(amount, 0).astype(object) * price >> _FINER for price, amount in priced)
+    return np.asarray(np.minimum(exact, _DEAR), np.int64)
+
+
+def _leave_out_dominated(parts: IntArray, cost: IntArray, most: int) -> None:
+    """Let ways that take no fewer parts than another, and cost no less, take more than there are."""
+    for way, other in ((0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)):
+        is_worse = (parts[..., other] <= parts[..., way]) & (cost[..., other] <= cost[..., way])
+        parts[..., way][is_worse & (parts[..., other] <= most)] = most + 1

@@ -2,10 +2,10 @@
 
 Shares no code with bounds. In a mapping of a period every tile holds a set of actors and some buffers, and its crossbar
 carries their accesses. A set earns the prices of its actors and pays for its buffers, their bytes, what it sends over
-the network, and its work at the costs of cores. All sets together earn the prices of all actors, and pay no more than
-there is of buffers, bytes, ticks of the network and work of cores. The cheapest set is found actor by actor along a
-path: a table holds the least cost by which actors that still matter are in the tile, and by parts of the period in
-which the crossbar is busy, rounded down.
+the network, what crossbars carry for it, and its work at the costs of cores. All sets together earn the prices of all
+actors, and pay no more than there is of buffers, bytes, ticks of the network and of all crossbars, and work of cores.
+The cheapest set is found actor by actor along a path: a table holds the least cost by which actors that still matter
+are in the tile, and by parts of the period in which the crossbar is busy, or of the tile's memory, rounded down.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ import numpy.typing as npt
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.check.core_prices import shared_buffers
+from shorthaul.dataflow.check.core_prices import SharedBuffer, shared_buffers
 from shorthaul.dataflow.model import Application, Platform, ticks_for
 
 IntArray = npt.NDArray[np.int64]
 #: Ticks of the crossbar and of the network, work, and whether the buffer is in the tile, and in a core.
 Way: TypeAlias = tuple[int, int, int, bool, bool]
+#: Parts that a choice takes, and its cost.
+Choice: TypeAlias = tuple[int, int]
 KEYS: Final = {
-    "core_cost", "period", "crossbar_units", "actors", "buffers", "core_memory", "memory", "network", "work",
+    "core_cost", "period", "parts", "parts_of", "apart", "actors", "buffers", "core_memory", "memory", "network",
+    "crossbar", "work",
 }  # fmt: skip
 _RULE: Final = "tile-prices"
 #: Prices of ticks and work are in such parts, all memories in so many units, the dearest core costs so much.
@@ -49,100 +52,123 @@ class _Item:
     """What two actors share: by how many of them are in the tile, the ways to carry it, each with its cost."""
 
     ends: tuple[int, int]
-    ways: Mapping[int, list[tuple[int, int]]]
+    ways: Mapping[int, list[Choice]]
+
+
+class _Asked:
+    """What actors of a tile ask for at the prices of a proof: items that two share, and what each chooses alone."""
+
+    def __init__(self, application: Application, platform: Platform, prices: Mapping[str, Any]) -> None:
+        self.prices, self.period, self.units = prices, prices["period"] - 1, prices["parts"]
+        costs = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
+        self.scale = Fraction(_COST_UNITS) / max(costs.values()) if max(costs.values()) > 0 else Fraction(0)
+        rates = {kind: math.floor(cost * self.scale) for kind, cost in costs.items()}
+        self.rate = min(rates.values())
+        all_bytes = sum(core.local_bytes for core in platform.cores) + sum(t.tile_memory_bytes for t in platform.tiles)
+        self.unit = max(1, all_bytes // _MEMORY_UNITS)
+        self.tiles, core_bytes, all_held, largest = _room(platform, Fraction(prices["core_cost"]) * (1 + _MARGIN))
+        self.core_bytes, self.bytes = core_bytes // self.unit, all_held // self.unit
+        of_memory = prices["parts_of"] == "memory"
+        self.whole = max(1, largest // self.unit) if of_memory else self.period
+        self.of_memory, self.platform, self.paid = of_memory, platform, 0
+        multicasts = set(application.multicasts)
+        actors = [actor for actor in application.actors if actor.id not in multicasts]
+        number = {actor.id: i for i, actor in enumerate(actors)}
+        least = [min((rates[kind] * t for kind, t in a.ticks.items() if kind in rates), default=0) for a in actors]
+        self.earned = [prices["actors"].get(actor.id, 0) for actor in actors]
+        self.items: list[_Item] = []
+        self.alone: list[list[list[Choice]]] = [[] for _ in actors]
+        own = [0] * len(actors)
+        for buffer in shared_buffers(application, multicasts, separate=False):
+            self._share(buffer, number, own, application.ticks_per_second)
+        for i, (work, ticks) in enumerate(zip(least, own, strict=True)):
+            cost = self._cost(ticks, 0, work + self.rate * ticks) - self.earned[i]
+            self.alone[i].append([(0 if of_memory else ticks * self.units // self.period, cost)])
+
+    def _share(self, buffer: SharedBuffer, number: Mapping[str, int], own: list[int], ticks_per_second: int) -> None:
+        """Add what the actors of a buffer ask for, or of several that become one."""
+        platform, rate, prices = self.platform, self.rate, self.prices
+        fastest = max(tile.crossbar_bytes_per_s for tile in platform.tiles)
+        near, far = (
+            ticks_for(buffer.token_bytes, speed, ticks_per_second)
+            for speed in (fastest, min(fastest, platform.noc_bytes_per_s))
+        )
+        fits_core = buffer.size <= max(core.local_bytes for core in platform.cores)
+        ends = [number[end] for end in buffer.of_actors]
+        others = [end for end in dict.fromkeys(ends) if end != ends[0]]
+        is_apart, size = buffer.name in prices["apart"], buffer.size // self.unit
+        if not buffer.size:
+            return
+        if others and not buffer.of_multicasts and len(ends) == 2:
+            price = 0 if is_apart else prices["buffers"].get(buffer.name, 0)
+            self.paid += price
+            ways: dict[int, list[Choice]] = {}
+            for inside, beside in ((1, far), (2, 0)):
+                choices: list[Way] = [
+                    (inside * far, inside * far, rate * inside * far, False, False),
+                    (inside * near + beside, 0, rate * inside * near, True, False),
+                ]
+                choices += [(beside, 0, 0, True, True)] if fits_core else []
+                ways[inside] = self._priced(choices, price, size)
+            if not is_apart:
+                self.items.append(_Item((ends[0], others[0]), ways))
+                return
+            single: list[Way] = [(far, far, rate * far, False, False), (near, 0, rate * near, True, False)]
+            single += [(0, 0, 0, True, True)] if fits_core else []
+            for end in ends:
+                self.alone[end].append(self._priced(single, 0, size // 2))
+            return
+        for end in () if is_apart else others:
+            ticks = far // (2 * len(others))
+            self.items.append(
+                _Item((ends[0], end), {1: self._priced([(0, ticks, 0, False, False)], 0, 0), 2: [(0, 0)]})
+            )
+        for end in () if fits_core else ends:
+            own[end] += near
+
+    def _priced(self, ways: Sequence[Way], price: int, size: int) -> list[Choice]:
+        """Return the parts and costs of ways."""
+        found = []
+        for crossbar, network, work, in_tile, in_core in ways:
+            cost = self._cost(crossbar, network, work) + in_tile * (price + size * self.prices["memory"])
+            parts = (in_tile * size if self.of_memory else crossbar) * self.units // self.whole
+            found.append((parts, min(_DEAR, cost + in_core * size * self.prices["core_memory"])))
+        return found
+
+    def _cost(self, crossbar: int, network: int, work: int) -> int:
+        """Return what ticks of crossbars and of the network, and work, cost, each rounded down."""
+        asked = (("crossbar", crossbar), ("network", network), ("work", work))
+        return min(_DEAR, sum(int(self.prices[name]) * amount // _FINER for name, amount in asked))
 
 
 def verify_tile_prices(application: Application, platform: Platform, proof: object, place: str) -> list[Violation]:
     """Return what is wrong with one proof of a least period at a core cost; :class:`InputError` if it is none."""
     prices = _parsed(proof, place)
-    period, units = prices["period"] - 1, prices["crossbar_units"]
     multicasts = set(application.multicasts)
-    actors = [actor for actor in application.actors if actor.id not in multicasts]
-    for name, known in (("actors", {a.id for a in actors}), ("buffers", {c.id for c in application.channels})):
+    channels = {channel.id for channel in application.channels}
+    for name, known in (
+        ("actors", {actor.id for actor in application.actors} - multicasts), ("buffers", channels), ("apart", channels)
+    ):  # fmt: skip
         for one in prices[name]:
             if one not in known:
                 raise InputError("is not of this application", place=f"{place}.{name}", value=one)
-    costs = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
-    scale = Fraction(_COST_UNITS) / max(costs.values()) if max(costs.values()) > 0 else Fraction(0)
-    rates = {kind: math.floor(cost * scale) for kind, cost in costs.items()}
-    work = [min((rates[kind] * t for kind, t in a.ticks.items() if kind in rates), default=0) for a in actors]
-    number = {actor.id: i for i, actor in enumerate(actors)}
-    all_bytes = sum(core.local_bytes for core in platform.cores) + sum(t.tile_memory_bytes for t in platform.tiles)
-    unit = max(1, all_bytes // _MEMORY_UNITS)
-    items, own, paid = _shared(application, platform, prices, number, (min(rates.values()), unit))
-    earned = [prices["actors"].get(a.id, 0) for a in actors]
-    rate = min(rates.values())
-    cost = [_cost(prices, 0, work[i] + rate * own[i]) - earned[i] for i in range(len(actors))]
-    least = _least(items, [ticks * units // period for ticks in own], cost, units)
+    asked, period = _Asked(application, platform, prices), prices["period"] - 1
+    least = _least(asked.items, asked.alone, asked.units)
     if least is None:
         return [Violation(_RULE, place, "that no set of actors costs less was not decided: too many matter at once")]
-    tiles, core_bytes, room = _room(platform, Fraction(prices["core_cost"]) * (1 + _MARGIN))
-    budget = Fraction(prices["core_cost"]) * scale * period * (1 + _MARGIN)
-    spent = (prices["network"] * period + prices["work"] * math.floor(budget)) // _FINER
-    held = paid + prices["core_memory"] * (core_bytes // unit) + prices["memory"] * (room // unit)
-    excess = sum(earned) - held + tiles * min(0, least) - spent
+    budget = math.floor(Fraction(prices["core_cost"]) * asked.scale * period * (1 + _MARGIN))
+    ticks = (prices["network"] + asked.tiles * prices["crossbar"]) * period
+    spent = (ticks + prices["work"] * budget) // _FINER
+    held = asked.paid + prices["core_memory"] * asked.core_bytes + prices["memory"] * asked.bytes
+    excess = sum(asked.earned) - held + asked.tiles * min(0, least) - spent
     if excess > 0:
         return []
     message = f"sets of actors in tiles may have a period of {period} at a core cost of {prices['core_cost']:g}"
     return [Violation(_RULE, place, message, 0.0, float(excess))]
 
 
-def _shared(
-    application: Application, platform: Platform, prices: Mapping[str, Any], number: Mapping[str, int],
-    rate_and_unit: tuple[int, int],
-) -> tuple[list[_Item], list[int], int]:  # fmt: skip
-    """Return what pairs of actors share, ticks that an actor's own accesses take, and the prices of all buffers."""
-    rate, unit = rate_and_unit
-    period, units = prices["period"] - 1, prices["crossbar_units"]
-    largest = max(core.local_bytes for core in platform.cores)
-    fastest = max(tile.crossbar_bytes_per_s for tile in platform.tiles)
-    items, own, paid = [], [0] * len(number), 0
-
-    def priced(ways: Sequence[Way], price: int, size: int) -> list[tuple[int, int]]:
-        found = []
-        for crossbar, network, work, in_tile, in_core in ways:
-            cost = _cost(prices, network, work) + in_tile * (price + size * prices["memory"])
-            found.append((crossbar * units // period, min(_DEAR, cost + in_core * size * prices["core_memory"])))
-        return found
-
-    for buffer in shared_buffers(application, set(application.multicasts), separate=False):
-        near, far = (
-            ticks_for(buffer.token_bytes, speed, application.ticks_per_second)
-            for speed in (fastest, min(fastest, platform.noc_bytes_per_s))
-        )
-        ends = [number[end] for end in buffer.of_actors]
-        others = [end for end in dict.fromkeys(ends) if end != ends[0]]
-        if not buffer.size:
-            continue
-        if others and not buffer.of_multicasts and len(ends) == 2:
-            price, size = prices["buffers"].get(buffer.name, 0), buffer.size // unit
-            paid += price
-            ways: dict[int, list[tuple[int, int]]] = {}
-            for inside, beside in ((1, far), (2, 0)):
-                choices: list[Way] = [
-                    (inside * far, inside * far, rate * inside * far, False, False),
-                    (inside * near + beside, 0, rate * inside * near, True, False),
-                ]
-                if buffer.size <= largest:
-                    choices.append((beside, 0, 0, True, True))
-                ways[inside] = priced(choices, price, size)
-            items.append(_Item((ends[0], others[0]), ways))
-            continue
-        for end in others:
-            ticks = far // (2 * len(others))
-            items.append(_Item((ends[0], end), {1: priced([(0, ticks, 0, False, False)], 0, 0), 2: [(0, 0)]}))
-        for end in ends if buffer.size > largest else ():
-            own[end] += near
-    return items, own, paid
-
-
-def _cost(prices: Mapping[str, Any], network: int, work: int) -> int:
-    """Return what ticks of the network and work cost, each rounded down."""
-    return min(_DEAR, int(prices["network"] * network // _FINER + prices["work"] * work // _FINER))
-
-
-def _room(platform: Platform, budget: Fraction) -> tuple[int, int, int]:
-    """Return how many tiles cores of a cost are in, the most bytes in their memories, and with those of tiles."""
+def _room(platform: Platform, budget: Fraction) -> tuple[int, int, int, int]:
+    """Return how many tiles cores of a cost are in, the most bytes in their memories, with tiles', and of one tile."""
     price = {core.id: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
     tiles, left = 0, budget
     for cheapest in sorted(min(price[core.id] for core in tile.cores) for tile in platform.tiles if tile.cores):
@@ -155,12 +181,14 @@ def _room(platform: Platform, budget: Fraction) -> tuple[int, int, int]:
         held += part * core.local_bytes
         left -= part * price[core.id]
     memories = sorted((tile.tile_memory_bytes for tile in platform.tiles), reverse=True)[: max(1, tiles)]
-    return max(1, tiles), math.floor(held), math.floor(held) + sum(memories)
+    most = math.floor(held)
+    largest = max(t.tile_memory_bytes + min(most, sum(core.local_bytes for core in t.cores)) for t in platform.tiles)
+    return max(1, tiles), most, most + sum(memories), largest
 
 
-def _least(items: Sequence[_Item], own: Sequence[int], cost: Sequence[int], units: int) -> int | None:
+def _least(items: Sequence[_Item], alone: Sequence[Sequence[Sequence[Choice]]], units: int) -> int | None:
     """Return the least cost of a set of actors; None where too many matter at once."""
-    near: list[set[int]] = [set() for _ in own]
+    near: list[set[int]] = [set() for _ in alone]
     for item in items:
         near[item.ends[0]].add(item.ends[1])
         near[item.ends[1]].add(item.ends[0])
@@ -171,9 +199,9 @@ def _least(items: Sequence[_Item], own: Sequence[int], cost: Sequence[int], unit
     for i, actor in enumerate(order):
         if 2 * table.size > _MOST_ENTRIES:
             return None
-        here = np.full_like(table, _NEVER)
-        if own[actor] <= units:
-            here[..., own[actor] :] = table[..., : units + 1 - own[actor]] + cost[actor]
+        here = table
+        for choices in alone[actor]:
+            here = _chosen(here, choices, units)
         table = np.stack((table, here), axis=-2)
         front.append(actor)
         for item in items:
@@ -188,12 +216,17 @@ def _least(items: Sequence[_Item], own: Sequence[int], cost: Sequence[int], unit
 def _carry(view: IntArray, item: _Item, units: int) -> None:
     """Add the cheapest way to carry an item to the costs of all sets that hold one of its actors, or both."""
     for one, other in ((0, 1), (1, 0), (1, 1)):
-        best = np.full(view.shape[2:], _NEVER, np.int64)
-        for ticks, cost in item.ways[one + other]:
-            if ticks <= units:
-                rest = best[..., ticks:]
-                np.minimum(rest, view[one, other][..., : units + 1 - ticks] + cost, out=rest)
-        view[one, other] = best
+        view[one, other] = _chosen(view[one, other], item.ways[one + other], units)
+
+
+def _chosen(table: IntArray, choices: Sequence[Choice], units: int) -> IntArray:
+    """Return the least costs with one of the choices."""
+    best = np.full_like(table, _NEVER)
+    for parts, cost in choices:
+        if parts <= units:
+            rest = best[..., parts:]
+            np.minimum(rest, table[..., : units + 1 - parts] + cost, out=rest)
+    return best
 
 
 def _path(near: Sequence[set[int]], first: int) -> tuple[int, list[int]]:
@@ -222,11 +255,15 @@ def _parsed(proof: object, place: str) -> Mapping[str, Any]:
     if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost <= 1e18:
         raise InputError("is no core cost", place=f"{place}.core_cost", value=cost)
     for name, low, high in (
-        ("period", 2, 2**40), ("crossbar_units", 1, 1024), ("core_memory", 0, 2**40), ("memory", 0, 2**40),
-        ("network", 0, 2**60), ("work", 0, 2**60),
+        ("period", 2, 2**40), ("parts", 1, 1024), ("core_memory", 0, 2**40), ("memory", 0, 2**40),
+        ("network", 0, 2**60), ("crossbar", 0, 2**60), ("work", 0, 2**60),
     ):  # fmt: skip
         if type(proof[name]) is not int or not low <= proof[name] <= high:
             raise InputError("is no such number", place=f"{place}.{name}", allowed=f"{low} to {high}")
+    if proof["parts_of"] not in ("crossbar", "memory"):
+        raise InputError("has no parts", place=f"{place}.parts_of", value=proof["parts_of"], allowed="crossbar, memory")
+    if not isinstance(proof["apart"], list) or not all(isinstance(name, str) for name in proof["apart"]):
+        raise InputError("are no channels", place=f"{place}.apart", allowed="a list of names")
     for name, least in (("actors", -_MOST_SUM), ("buffers", 0)):
         numbers = proof[name].values() if isinstance(proof[name], Mapping) else [None]
         if not all(type(number) is int and number >= least for number in numbers):
