@@ -110,7 +110,7 @@ def read_text(path: str | Path, *, largest: int = LARGEST_FILE) -> str:
 #: What to do with bytes that are no text, by whether the file is a binary one.
 _CURES = ("save the file as UTF-8", "give a text file: this one is binary, and of a format that is not read here")
 #: How text in UTF-16 begins.
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def decode_text(data: bytes, *, file: str | Path | None = None) -> str:
@@ -124,7 +124,7 @@ def decode_text(data: bytes, *, file: str | Path | None = None) -> str:
             file=file,
             place=f"offset {error.start}",
             value=value,
-            cure=_CURES[b"\0" in data[:4096] and data[:2] not in _UTF16],
+            cure=_CURES[b"\0" in data[:4096] and data[:2] not in UTF16],
         ) from None
 
 

@@ -46,6 +46,7 @@ WRONG_TREES = {
     "header.csv": (b"vertex\n-1\n0\n", ("line 1", "is not a number", "one vertex number per line")),
     "one-line.txt": (b"-1,0,0\n", ("line 1", "is not a number", "one vertex number per line")),
     "empty.nwk": (b"", ("offset 0", "holds no tree")),
+    "utf16.nwk": ("(a,b)c;".encode("utf-16"), ("offset 0", "is not UTF-8 text")),
     "comment.nwk": (b"(a[x,b);", ("line 1 column 3 (offset 2)", "a comment is never closed")),
     "quote.nwk": (b"('a,b);", ("offset 1", "quoted name is never closed")),
     "unclosed.nwk": (b"((a,b),c;", ("offset 0", "never closed")),

@@ -13,7 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.arguments import public
-from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, read_bytes, write_bytes
+from shorthaul.core.document import (
+    UTF16,
+    decode_text,
+    digest,
+    is_device,
+    json_text,
+    parse_json,
+    read_bytes,
+    write_bytes,
+)
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
 from shorthaul.core.files.columns import MOST_JSON_ENTRIES, companion, expect_digest
@@ -64,6 +73,8 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
             return tree_from_parents(array_from_bytes(data, "parent", file=path), forest=forest)
         if path.suffix.lower() in SUFFIXES:
             return tree_from_model(data, search)
+        if data[:2] in UTF16:
+            decode_text(data)  # says so
         if is_nexus(data):
             text, names = newick_of_nexus(data, search)
             return renamed(tree_from_newick(text, forest=forest, search=search), names)
