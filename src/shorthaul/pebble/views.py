@@ -13,6 +13,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, OfPoint, Series, Table, by_argument
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check.replay import occupancy
+from shorthaul.pebble.formats.orders import names_of
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan, SramEstimate, as_computed
 from shorthaul.pebble.sram import SOURCE, Sram
@@ -78,13 +79,14 @@ def _traffic(cdag: Cdag, plan: Plan) -> Series:
 def _pebbles(cdag: Cdag, plan: Plan) -> Bars:
     since: dict[int, tuple[int, str]] = {}
     bars: list[Bar] = []
+    names = names_of(cdag)
     for time, (move, node) in enumerate(plan):
         if move in {Move.LOAD, Move.COMPUTE}:
             since.setdefault(node, (time, "loaded" if move is Move.LOAD else "computed"))
         elif move is Move.DELETE and node in since:
             start, how = since.pop(node)
-            bars.append(Bar(str(cdag.id_of(node)), start, time, group=how))
-    bars += [Bar(str(cdag.id_of(node)), start, len(plan), group=how) for node, (start, how) in since.items()]
+            bars.append(Bar(names[node], start, time, group=how))
+    bars += [Bar(names[node], start, len(plan), group=how) for node, (start, how) in since.items()]
     return Bars("Red pebbles over time", "move", tuple(bars))
 
 

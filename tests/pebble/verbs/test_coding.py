@@ -16,7 +16,8 @@ from tests.commands import shorthaul
 from tests.samples import samples
 
 from shorthaul.core.errors import InputError
-from shorthaul.pebble import code
+from shorthaul.core.figure import Bars
+from shorthaul.pebble import code, plan
 from shorthaul.pebble.formats import scratchpad as c_code
 from shorthaul.pebble.formats.dot import read_dot
 from shorthaul.pebble.formats.orders import order_dot, steps_of
@@ -176,3 +177,5 @@ def test_numbers_and_texts_that_look_alike_stay_apart() -> None:
     assert {row["node"]: row["size"] for row in rows} == {"7": "1", '"7"': "2", '"x"': "1"}
     again = read_dot(code(cdag, budget=4, format="dot").extra["code"])
     assert (again.n, again.edges, sorted(again.weights.tolist())) == (3, 2, [1, 1, 2])
+    figures = plan(cdag, budget=4).figures
+    assert {bar.lane for figure in figures if isinstance(figure, Bars) for bar in figure.bars} == {"7", '"7"', '"x"'}

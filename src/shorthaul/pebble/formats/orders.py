@@ -34,11 +34,11 @@ class Step:
     then: str
 
 
-def _names(cdag: Cdag) -> list[str]:
+def names_of(cdag: Cdag) -> list[str]:
     """Return the names of all nodes as text: as JSON has them where a number and a text look alike.
 
     >>> from shorthaul.pebble.model import build
-    >>> _names(build([1, 1], [0], [1], ids=[7, "7"])), _names(build([1, 1], [0], [1], ids=[7, "8"]))
+    >>> names_of(build([1, 1], [0], [1], ids=[7, "7"])), names_of(build([1, 1], [0], [1], ids=[7, "8"]))
     (['7', '"7"'], ['7', '8'])
     """
     ids = [cdag.id_of(node) for node in range(cdag.n)]
@@ -98,7 +98,7 @@ def order_json(cdag: Cdag, plan: Plan, budget: int) -> str:
 
 def order_csv(cdag: Cdag, plan: Plan) -> str:
     """Return the steps as CSV, its columns named in the first line."""
-    names = {cdag.id_of(node): name for node, name in enumerate(_names(cdag))}
+    names = {cdag.id_of(node): name for node, name in enumerate(names_of(cdag))}
     steps = (replace(step, node=names[step.node]) for step in steps_of(cdag, plan))
     return csv_of(COLUMNS, ([getattr(step, name) for name in COLUMNS] for step in steps))
 
@@ -117,7 +117,7 @@ def order_dot(cdag: Cdag, plan: Plan) -> str:
     for node in () if cdag.kept is None else np.flatnonzero(cdag.kept).tolist():
         origins[node] = f"{origins.get(node, '')}, output=true"
     size, cost = cdag.weights.tolist(), cdag.compute.tolist()
-    names = [quoted(name) for name in _names(cdag)]
+    names = [quoted(name) for name in names_of(cdag)]
     lines = [f"digraph {quoted(cdag.name)} {{"]
     for node, name in enumerate(names):
         met = steps.get(cdag.id_of(node), [])
