@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.boxes import box_of, full
@@ -53,11 +53,11 @@ def translated(
     """Return the network of an ONNX model with the graph it was made of; see :func:`network_from_onnx`."""
     sizes = {} if dims is None else dict(dims)
     origin = Origin(data if file is None else file, sizes, most_row_bytes)
-    made = _translated(data, origin, frozenset(), frozenset())
+    made = _translated(data, origin, frozenset(), frozenset(), {})
     long, copied = _long_softmax(made.network.whole or made.network, most_row_bytes), _spread_views(made)
-    made = _translated(data, origin, long, copied) if long or copied else made
+    made = _translated(data, origin, long, copied, {}) if long or copied else made
     alone = _too_long(made)
-    return _translated(data, origin, long, copied | alone) if alone else made
+    return _translated(data, origin, long, copied, alone) if alone else made
 
 
 def _spread_views(made: Translation) -> frozenset[str]:
@@ -84,18 +84,19 @@ def _spread_views(made: Translation) -> frozenset[str]:
     return frozenset(found)
 
 
-def _too_long(made: Translation) -> frozenset[str]:
-    """Return what operators make that need rows whole of more than ``most_row_bytes``, even one at a time.
+def _too_long(made: Translation) -> dict[str, tuple[float, Literal["matrix", "vector"]]]:
+    """Return operators that need rows whole of more than ``most_row_bytes``, even one at a time, by what they make.
 
-    All that is known of these is that everything passes. Softmax may be cut by who adds up over it.
+    All that is known of these is that everything passes, their operations, and the unit that does them. Softmax may be
+    cut by who adds up over it.
     """
-    network, found = made.network, set[str]()
+    network, found = made.network, dict[str, tuple[float, Literal["matrix", "vector"]]]()
     most = network.origin.most_row_bytes if network.origin else math.inf
     for number, (item, node) in enumerate(zip(network.operators, made.nodes, strict=True)):
-        if item.whole and item.kind != "Softmax":
-            least = _least_bits(network, number, (*item.reads, *item.writes))
-            found |= set(node.outputs) if least > 8 * most else set()
-    return frozenset(found)
+        needs_rows = bool(item.whole) and item.kind != "Softmax"
+        if needs_rows and _least_bits(network, number, (*item.reads, *item.writes)) > 8 * most:
+            found[node.outputs[0]] = item.operations, item.unit
+    return found
 
 
 def _least_bits(network: Network, number: int, accesses: Sequence[Access]) -> float:
@@ -123,7 +124,13 @@ def _long_softmax(network: Network, most_row_bytes: float) -> frozenset[str]:
     return frozenset(found)
 
 
-def _translated(data: bytes, origin: Origin, long_softmax: frozenset[str], copied: frozenset[str]) -> Translation:
+def _translated(
+    data: bytes,
+    origin: Origin,
+    long_softmax: frozenset[str],
+    copied: frozenset[str],
+    alone: Mapping[str, tuple[float, Literal["matrix", "vector"]]],
+) -> Translation:
     file = origin.model if isinstance(origin.model, Path) else None
     try:
         long_rows = LongRows(origin.most_row_bytes, long_softmax)
@@ -135,7 +142,10 @@ def _translated(data: bytes, origin: Origin, long_softmax: frozenset[str], copie
             guessed |= set(node.outputs) if is_guess else set()
             try:
                 expect_signature(node.proto, graph.opsets)
-                if copied.isdisjoint(node.outputs):
+                if node.outputs and node.outputs[0] in alone:
+                    work, unit = alone[node.outputs[0]]
+                    builder.barrier(node, work=work, unit=unit, known=True)
+                elif copied.isdisjoint(node.outputs):
                     _translate(builder, node)
                 else:
                     builder.barrier(node, known=True)
