@@ -54,7 +54,8 @@ MOST_TILE_SET_ACTORS, TILE_SET_ORDERS = 100, 4
 TILE_SET_UNITS = ((256, 2**17), (128, 2**19), (64, 2**19))
 #: How far from the best ones so far prices are looked for, as a share of all that actors earn, over their accesses; by
 #: how much that narrows when eight looks in a row were no better, and from where on a search ends that finds nothing.
-TILE_SET_WIDTH, TILE_SET_NARROWING, TILE_SET_WIDEST = 0.3, 0.8, 50.0
+#: After so many looks it is asked whether columns meet the period, whatever the prices (sobel4: after 0.02 of effort).
+TILE_SET_WIDTH, TILE_SET_NARROWING, TILE_SET_WIDEST, TILE_SET_LOOKS = 0.3, 0.8, 50.0, 10
 #: Share of the effort left for a first try of what crossbars carry, and of what memories hold (first, where buffers
 #: take so much of all memories), and the longest step from one period to the next.
 TILE_SET_TRIAL, TILE_SET_FULL, TILE_SET_STEP = 0.3, 1.1, 0.12

@@ -35,6 +35,8 @@ _FINER: Final = 20
 _DEAR: Final = 2**48
 #: By how much there is more than floating-point numbers say; the check of a proof takes half as much.
 _MARGIN: Final = Fraction(2, 10**9)
+#: As far from other prices as any.
+_FAR: Final = 1e6
 #: By how much less than what prices reach, to rounding, is looked at next.
 _ROUNDING: Final = 1e-9
 
@@ -210,6 +212,7 @@ class _Look:
     width: float = tuning.TILE_SET_WIDTH
     top: float = -math.inf
     nulls: int = 0
+    looks: int = 0
     is_stuck: bool = False
 
     def note(self, reached: float, promised: float) -> bool:
@@ -314,6 +317,11 @@ class TileSets(Items):
             is_new = [program.add(column) for column in columns]
             self.columns[of_memory] += [column for column, new in zip(columns, is_new, strict=True) if new]
             at.is_stuck = not (any(is_new) or is_better)
+            at.looks += 1
+            if at.looks % tuning.TILE_SET_LOOKS == 0 and not at.is_stuck:
+                search.spend(program.entries / tuning.PROGRAM_ENTRIES)
+                is_met = self._solve(program, of_memory, at, math.inf) and program.promised <= at.period
+                at.width = math.inf if is_met else at.width  # no prices exclude that columns meet the period
             if at.is_over():
                 if of_memory:
                     break
@@ -324,10 +332,10 @@ class TileSets(Items):
                 program = self._program(of_memory, room, at.period)
         return proof
 
-    def _solve(self, program: Program, of_memory: bool, at: _Look) -> bool:
-        """Return whether prices close to the best ones so far were found."""
-        centre = self.best[of_memory] or self._first_prices()
-        program.keep_close(centre.actor.astype(float), centre.buffer.astype(float), at.width)
+    def _solve(self, program: Program, of_memory: bool, at: _Look, most: float = 0.0) -> bool:
+        """Return whether prices close to the best ones so far, or any with ``most`` infinite, were found."""
+        centre, width = self.best[of_memory] or self._first_prices(), min(max(at.width, most), _FAR)
+        program.keep_close(centre.actor.astype(float), centre.buffer.astype(float), width)
         return program.solve()
 
     def _first_prices(self) -> Prices:
