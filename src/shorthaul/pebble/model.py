@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
@@ -211,6 +212,12 @@ class Cdag:
     def id_of(self, node: int) -> NodeId:
         """Return the name of ``node`` in documents."""
         return node if self.ids is None else self.ids[node]
+
+    def names(self) -> list[str]:
+        """Return the names of all nodes as text: as JSON has them where a number and a text look alike."""
+        ids = [self.id_of(node) for node in range(self.n)]
+        names = [str(name) for name in ids]
+        return names if len(set(names)) == self.n else [json.dumps(name, ensure_ascii=False) for name in ids]
 
     def edge_arrays(self) -> tuple[IntArray, IntArray]:
         """Return (from, to) of all edges, grouped by ``to``, each of shape (edges,)."""

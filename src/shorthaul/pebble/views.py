@@ -13,7 +13,6 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, OfPoint, Series, Table, by_argument
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check.replay import occupancy
-from shorthaul.pebble.formats.orders import names_of
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan, SramEstimate, as_computed
 from shorthaul.pebble.sram import SOURCE, Sram
@@ -79,7 +78,7 @@ def _traffic(cdag: Cdag, plan: Plan) -> Series:
 def _pebbles(cdag: Cdag, plan: Plan) -> Bars:
     since: dict[int, tuple[int, str]] = {}
     bars: list[Bar] = []
-    names = names_of(cdag)
+    names = cdag.names()
     for time, (move, node) in enumerate(plan):
         if move in {Move.LOAD, Move.COMPUTE}:
             since.setdefault(node, (time, "loaded" if move is Move.LOAD else "computed"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -32,18 +31,6 @@ class Step:
     stored: int | None
     until: int | None
     then: str
-
-
-def names_of(cdag: Cdag) -> list[str]:
-    """Return the names of all nodes as text: as JSON has them where a number and a text look alike.
-
-    >>> from shorthaul.pebble.model import build
-    >>> names_of(build([1, 1], [0], [1], ids=[7, "7"])), names_of(build([1, 1], [0], [1], ids=[7, "8"]))
-    (['7', '"7"'], ['7', '8'])
-    """
-    ids = [cdag.id_of(node) for node in range(cdag.n)]
-    names = [str(name) for name in ids]
-    return names if len(set(names)) == cdag.n else [json.dumps(name, ensure_ascii=False) for name in ids]
 
 
 COLUMNS = ("move", "node", "do", "size", "stored", "until", "then")
@@ -98,7 +85,7 @@ def order_json(cdag: Cdag, plan: Plan, budget: int) -> str:
 
 def order_csv(cdag: Cdag, plan: Plan) -> str:
     """Return the steps as CSV, its columns named in the first line."""
-    names = {cdag.id_of(node): name for node, name in enumerate(names_of(cdag))}
+    names = {cdag.id_of(node): name for node, name in enumerate(cdag.names())}
     steps = (replace(step, node=names[step.node]) for step in steps_of(cdag, plan))
     return csv_of(COLUMNS, ([getattr(step, name) for name in COLUMNS] for step in steps))
 
@@ -117,7 +104,7 @@ def order_dot(cdag: Cdag, plan: Plan) -> str:
     for node in () if cdag.kept is None else np.flatnonzero(cdag.kept).tolist():
         origins[node] = f"{origins.get(node, '')}, output=true"
     size, cost = cdag.weights.tolist(), cdag.compute.tolist()
-    names = [quoted(name) for name in names_of(cdag)]
+    names = [quoted(name) for name in cdag.names()]
     lines = [f"digraph {quoted(cdag.name)} {{"]
     for node, name in enumerate(names):
         met = steps.get(cdag.id_of(node), [])
