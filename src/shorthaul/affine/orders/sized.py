@@ -405,9 +405,14 @@ class Boxes:
         written = as_written([self.flow.program.by_name[name] for name in names])
         others = placements(self.counts.distances, names, self.reads, wanted=lambda _: True)
         known: list[Placement] = []
-        for item in (written, *islice(others, MOST_SKEWED_PLACEMENTS)):
+        tried = [
+            (written, None),
+            (written, self.conflicts),
+            *((item, None) for item in islice(others, MOST_SKEWED_PLACEMENTS)),
+        ]
+        for item, conflicts in tried:
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                made = skewed(self.flow, item, self.parameters)
+                made = skewed(self.flow, item, self.parameters, conflicts)
                 if made is not None and made not in known:
                     known.append(made)
                     found = self._boxed(names, self.options(made, ()), stepped=False)

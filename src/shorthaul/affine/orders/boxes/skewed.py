@@ -14,7 +14,7 @@ from itertools import product
 import islpy as isl
 
 from shorthaul.affine import effort
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.orders.placement import Placement, Row, placement_map
 from shorthaul.affine.orders.turns import least_delays, reachable
@@ -24,10 +24,13 @@ from shorthaul.affine.tuning import LARGEST_SKEW, STEPS_PER_SIGN
 _Distances = Mapping[tuple[str, str], list[isl.Set]]
 
 
-def skewed(flow: DataFlow, placement: Placement, sizes: Mapping[str, int]) -> Placement | None:
+def skewed(
+    flow: DataFlow, placement: Placement, sizes: Mapping[str, int], conflicts: Conflicts | None = None
+) -> Placement | None:
     """Return a placement with multiples of coordinates in front added to others, so that none leads back at ``sizes``.
 
-    Every statement may be late along a coordinate. What cannot be mended stays; None where nothing is.
+    Every statement may be late along a coordinate. What cannot be mended stays; None where nothing is. With
+    ``conflicts`` what shares memory keeps its order too, so that a step that is copied back needs no more of it.
 
     >>> from shorthaul.affine.frontend.scop import program_from_text
     >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -41,7 +44,7 @@ def skewed(flow: DataFlow, placement: Placement, sizes: Mapping[str, int]) -> Pl
     rows: dict[str, list[Row]] = {name: [] for name in placement}
     changed = False
     for at in range(width):
-        found = _mended(flow, placement, rows, at, sizes)
+        found = _mended(flow, placement, rows, at, sizes, conflicts)
         changed = changed or found is not None
         for name, row in (found or {name: item[at] for name, item in placement.items()}).items():
             rows[name].append(row)
@@ -49,11 +52,16 @@ def skewed(flow: DataFlow, placement: Placement, sizes: Mapping[str, int]) -> Pl
 
 
 def _mended(
-    flow: DataFlow, placement: Placement, front: Mapping[str, list[Row]], at: int, sizes: Mapping[str, int]
+    flow: DataFlow,
+    placement: Placement,
+    front: Mapping[str, list[Row]],
+    at: int,
+    sizes: Mapping[str, int],
+    conflicts: Conflicts | None,
 ) -> dict[str, Row] | None:
     """Return a coordinate along which nothing leads back, with multiples of those in ``front``; None if as it was."""
     rows = {name: (*front[name], item[at]) for name, item in placement.items()}
-    distances = _distances(flow, rows, sizes)
+    distances = _distances(flow, rows, sizes, conflicts)
     names = list(placement)
     for factors in _multiples(at):
         least = _least(distances, (*factors, 1))
@@ -80,19 +88,23 @@ def _multiples(count: int) -> Iterator[tuple[int, ...]]:
     yield from sorted(product(most, repeat=count), key=lambda item: (sum(map(abs, item)), [-value for value in item]))
 
 
-def _distances(flow: DataFlow, rows: Placement, sizes: Mapping[str, int]) -> _Distances:
+def _distances(flow: DataFlow, rows: Placement, sizes: Mapping[str, int], conflicts: Conflicts | None) -> _Distances:
     program = flow.program
+    pairs = [
+        (item.source, item.sink, item.relation) for item in flow.flows if item.source in rows and item.sink in rows
+    ]
+    if conflicts is not None:
+        pairs += [(*both, found) for both in product(rows, repeat=2) for _, _, found in conflicts.between(*both)]
     result: dict[tuple[str, str], list[isl.Set]] = {}
-    for item in flow.flows:
-        if item.source in rows and item.sink in rows:
-            effort.step(STEPS_PER_SIGN)
-            ends = [
-                placement_map(name, len(program.by_name[name].iterators), tuple(rows[name]), program.parameters)
-                for name in (item.source or "", item.sink)
-            ]
-            found = at_sizes(item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas(), sizes)
-            if not found.is_empty():
-                result.setdefault((item.source or "", item.sink), []).append(found)
+    for source, sink, relation in pairs:
+        effort.step(STEPS_PER_SIGN)
+        ends = [
+            placement_map(name, len(program.by_name[name].iterators), tuple(rows[name]), program.parameters)
+            for name in (source or "", sink)
+        ]
+        found = at_sizes(relation.apply_domain(ends[0]).apply_range(ends[1]).deltas(), sizes)
+        if not found.is_empty():
+            result.setdefault((source or "", sink), []).append(found)
     return result
 
 
