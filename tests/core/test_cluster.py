@@ -111,6 +111,24 @@ def test_processes_of_a_local_cluster_find_the_same_plan(tmp_path: Path) -> None
     assert here["cost"] == there["cost"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pebble bound pyramid:n=30 --budget 160 --effort 0.3",
+        "tensor bound transformer-block:heads=8,layers=2 --rules contest --effort 1",
+        "dataflow bound fig7 --effort 0.5",
+        "dataflow buffers sobel --serial --effort 0.01",
+        "affine bound matvec --size M=90,N=90,S=9",
+    ],
+)
+def test_bounds_and_fronts_of_storage_are_the_same_on_a_local_cluster(command: str, tmp_path: Path) -> None:
+    here = shorthaul_json(*command.split(), "--workers", "1", cwd=tmp_path)
+    there = shorthaul_json(*command.split(), "--cluster", "local", "--workers", "2", cwd=tmp_path)
+    del here["provenance"], there["provenance"]
+    assert here == there
+
+
 def test_a_wrong_address_is_refused_before_the_search(tmp_path: Path) -> None:
     done = shorthaul("tensor", "plan", "example-1", "--cluster", "nonsense", cwd=tmp_path)
     assert done.returncode == 2
