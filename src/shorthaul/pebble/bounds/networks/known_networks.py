@@ -29,6 +29,30 @@ _ROUNDING = 1e-9
 _FEWEST_ENDS = 15
 
 
+def _nothing_known(ends: int) -> None:
+    """Say nothing about sets that read and leave so many nodes."""
+
+
+def _of_butterfly(words: int) -> float:
+    return words * math.log2(max(1, words))
+
+
+def _of_pyramid(words: int) -> float:
+    return words * (words - 1) / 2
+
+
+def _of_stencil(words: int) -> float:
+    return words * words / 4
+
+
+def _all_of(nodes: int, words: int) -> int:
+    return nodes
+
+
+def _inner_of(steps: int, cells: int, words: int) -> int:
+    return steps * inner_cells(cells, words)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
     """A recognised network: ``most(D)`` of the nodes that ``counted(D)`` counts are dominated by D words.
@@ -36,7 +60,8 @@ class Network:
     ``most`` grows at least linearly from 0. ``nodes`` are numbered as the generators number them. ``is_reversible``
     tells that it holds with all edges turned round too.
     ``between(K)`` is how many of how many nodes counted a set has at most that, with K nodes in all, reads others and
-    leaves nodes that are outputs or read by others; None where nothing is known.
+    leaves nodes that are outputs or read by others; None where nothing is known. Its functions stand in the module, as
+    a network goes from one process to another.
     """
 
     name: str
@@ -44,7 +69,7 @@ class Network:
     most: Callable[[int], float]
     counted: Callable[[int], int]
     is_reversible: bool
-    between: Callable[[int], tuple[float, int] | None] = lambda _: None
+    between: Callable[[int], tuple[float, int] | None] = _nothing_known
 
 
 def recognised(cdag: Cdag, *, search: Search) -> Network | None:
@@ -69,20 +94,20 @@ def recognised(cdag: Cdag, *, search: Search) -> Network | None:
         and (nodes := _as_network(cdag, kernels_as_graphs.fft(n=inputs), network_numbering.butterfly, search))
         is not None
     ):
-        return Network("butterfly", nodes, lambda d: d * math.log2(max(1, d)), lambda _: computed, is_reversible=True)
+        return Network("butterfly", nodes, _of_butterfly, partial(_all_of, computed), is_reversible=True)
     if (
         2 * computed == inputs * (inputs - 1)
         and (nodes := _as_network(cdag, kernels_as_graphs.pyramid(n=inputs - 1), partial(row, shared=1), search))
         is not None
     ):
-        return Network("pyramid", nodes, lambda d: d * (d - 1) / 2, lambda _: computed, is_reversible=False)
+        return Network("pyramid", nodes, _of_pyramid, partial(_all_of, computed), is_reversible=False)
     if (
         rest == 0
         and (nodes := _as_network(cdag, kernels_as_graphs.stencil(n=inputs, t=steps), partial(row, shared=2), search))
         is not None
     ):
         return Network(
-            "stencil", nodes, lambda d: d * d / 4, lambda d: steps * inner_cells(inputs, d), is_reversible=True,
+            "stencil", nodes, _of_stencil, partial(_inner_of, steps, inputs), is_reversible=True,
             between=partial(most_between, inputs, steps),
         )  # fmt: skip
     return None
