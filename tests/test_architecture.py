@@ -43,7 +43,8 @@ FLOORS = {
         check formats sizes
         integer_sets
         frontend proofs
-        bounds/lifetime bounds/partition orders workloads
+        bounds/partition orders workloads
+        bounds/lifetime
         bounds c_code replay
         verbs
     """,
