@@ -87,14 +87,12 @@ def _spread_views(made: Translation) -> frozenset[str]:
 def _too_long(made: Translation) -> dict[str, tuple[float, Literal["matrix", "vector"]]]:
     """Return operators that need rows whole of more than ``most_row_bytes``, even one at a time, by what they make.
 
-    All that is known of these is that everything passes, their operations, and the unit that does them. Softmax may be
-    cut by who adds up over it.
+    All that is known of these is that everything passes, their operations, and the unit that does them.
     """
     network, found = made.network, dict[str, tuple[float, Literal["matrix", "vector"]]]()
     most = network.origin.most_row_bytes if network.origin else math.inf
     for number, (item, node) in enumerate(zip(network.operators, made.nodes, strict=True)):
-        needs_rows = bool(item.whole) and item.kind != "Softmax"
-        if needs_rows and _least_bits(network, number, (*item.reads, *item.writes)) > 8 * most:
+        if item.whole and _least_bits(network, number, (*item.reads, *item.writes)) > 8 * most:
             found[node.outputs[0]] = item.operations, item.unit
     return found
 
