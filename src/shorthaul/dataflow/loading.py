@@ -131,8 +131,7 @@ def several_from(document: Any, path: Path) -> Problem:
         if "application" not in item:
             raise InputError("is missing", place=f"{place}.application", allowed="a file, or a built-in case")
         named = convert(item["application"], str, place=f"{place}.application")
-        load = functools.partial(load_problem, is_member=True)
-        problem = resolve(_beside(path, named), CASES, load).workload
+        problem = _member(_beside(path, named), f"{place}.application").workload
         name = convert(item.get("name", problem.application.name), str, place=f"{place}.name")
         if not name or name in problems:
             raise InputError("is no name of its own", place=f"{place}.name", value=name, cure="give each another name")
@@ -148,6 +147,16 @@ def several_from(document: Any, path: Path) -> Problem:
     if platform is not None:
         platform = load_platform(Path(_beside(path, convert(platform, str, place="platform"))))
     return Problem(application, platform, deadline=min(deadlines, default=None))
+
+
+def _member(named: str, place: str) -> Source[Problem]:
+    """Return one of several applications; an error for a file that is not there says where it is named."""
+    try:
+        return resolve(named, CASES, functools.partial(load_problem, is_member=True))
+    except InputError as error:
+        if error.file in (None, named) and not Path(named).exists():
+            error.file, error.place, error.value = None, place, named
+        raise
 
 
 def _beside(path: Path, name: str) -> str:

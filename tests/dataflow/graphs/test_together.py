@@ -98,6 +98,11 @@ def test_wrong_documents(tmp_path: Path, members: list[object], says: str) -> No
     assert says in str(caught.value)
 
 
+def test_a_member_that_is_not_there_is_named_where_it_is_listed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"several\.json: applications\[1\]\.application: no such file"):
+        dataflow.plan(document(tmp_path, {"application": "fig7"}, {"application": "lost.xml"}))
+
+
 def test_wrong_numbers_of_iterations() -> None:
     with pytest.raises(InputError, match="unknown application"):
         dataflow.together({"x": figure7().application}, {"y": 2})
