@@ -26,6 +26,7 @@ cdef class Selection:
     cdef long long[::1] arc_to
     cdef long long[::1] arc_ticks
     cdef long long[::1] arc_periods
+    cdef long long[::1] arc_least
     cdef long long[::1] into
     cdef long long[::1] seen
     cdef long long[::1] cycle

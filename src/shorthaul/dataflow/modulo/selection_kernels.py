@@ -73,6 +73,7 @@ class Selection:
     arc_to: cython.longlong[::1]
     arc_ticks: cython.longlong[::1]
     arc_periods: cython.longlong[::1]
+    arc_least: cython.longlong[::1]  # what the arc says at the period in question
     into: cython.longlong[::1]  # the arc that made a node late
     seen: cython.longlong[::1]
     cycle: cython.longlong[::1]
@@ -97,6 +98,7 @@ class Selection:
         self.arc_to = np.empty(arcs, np.int64)
         self.arc_ticks = np.empty(arcs, np.int64)
         self.arc_periods = np.empty(arcs, np.int64)
+        self.arc_least = np.empty(arcs, np.int64)
         self.into = np.empty(nodes, np.int64)
         self.seen = np.empty(nodes, np.int64)
         self.cycle = np.empty(nodes + 1, np.int64)
@@ -222,13 +224,16 @@ def _raise_times(room: Selection, period: cython.longlong) -> cython.Py_ssize_t:
     changed: cython.bint
     for k in range(room.into.shape[0]):
         room.into[k] = -1
+    for k in range(room.arcs):
+        room.arc_least[k] = room.arc_ticks[k] - room.arc_periods[k] * period
     while True:
         changed = False
         for k in range(room.arcs):
-            least = room.tried[room.arc_from[k]] + room.arc_ticks[k] - room.arc_periods[k] * period
-            if least > room.tried[room.arc_to[k]]:
-                room.tried[room.arc_to[k]] = least
-                room.into[room.arc_to[k]] = k
+            least = room.tried[room.arc_from[k]] + room.arc_least[k]
+            target = room.arc_to[k]
+            if least > room.tried[target]:
+                room.tried[target] = least
+                room.into[target] = k
                 changed = True
         room.steps += room.arcs
         if not changed:
