@@ -212,12 +212,13 @@ class Steps:
         return loads, works
 
     def held(self, *, only_sure: bool) -> Floats:
-        """Return the largest working set, or what it is at least, of slices none of which may coincide by chance."""
+        """Return the largest working set, or what it is at least, here and in longer steps."""
 
         def loads(step: Integers) -> Integers:
-            total = self.loads(step, [group for group in self.item.loads if not (only_sure and mixed(group))])
-            for group in filter(mixed, self.item.loads if only_sure else ()):
-                total = total + reduce(np.maximum, (self.loads(step, [part]) for part in apart(group)))
+            total = self.loads(step, [group for group in self.item.loads if not only_sure or len(group) == 1])
+            for group in self.item.loads if only_sure else ():
+                if len(group) > 1:
+                    total = total + reduce(np.maximum, (self.loads(step, [part]) for part in apart(group)))
             return total
 
         most = loads(np.zeros_like(self.k))
@@ -347,9 +348,5 @@ def _product(times: Floats, count: Integers) -> Floats:
 
 
 def apart(group: tuple[Slice, ...]) -> list[tuple[Slice, ...]]:
-    """Return parts of slices of one tensor, none of which may coincide by chance."""
-    parts = [
-        tuple(slice_ for slice_ in group if slice_.rows != rows and slice_.columns != columns)
-        for rows, columns in product((TILE, STEP), (TILE, STEP))
-    ]
-    return [*parts, group[:1]]
+    """Return parts of slices of one tensor, of which none may coincide by chance, or as steps are long."""
+    return [tuple(slice_ for slice_ in group if STEP not in (slice_.rows, slice_.columns)), *((one,) for one in group)]

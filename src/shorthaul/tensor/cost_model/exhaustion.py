@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels, order_kernels
 from shorthaul.tensor.cost_model.cost import kernel_arguments
-from shorthaul.tensor.cost_model.profile import STEP, TILE, Load, Profile
+from shorthaul.tensor.cost_model.profile import STEP, Load, Profile
 from shorthaul.tensor.model import Machine, Rules
 
 Integers = NDArray[np.int64]
@@ -36,7 +36,7 @@ class Floor:
 
     def __init__(self, profile: Profile, machine: Machine, rules: Rules, limit: float = np.inf) -> None:
         costs = fitting = cost_kernels.Costs(*kernel_arguments(profile, machine))
-        if profile.is_mixed:
+        if profile.shared_loads:
             fitting = cost_kernels.Costs(*kernel_arguments(surely_held(profile), machine))
         w = min(profile.width, machine.native_width)
         h = min(profile.height, machine.native_height)
@@ -83,19 +83,13 @@ class Floor:
 
 
 def surely_held(profile: Profile) -> Profile:
-    """Return the profile without slices that may be others by chance; it holds no more in any step.
+    """Return the profile without slices that may be others; it holds no more in any step, nor in longer ones.
 
-    Of slices that follow the tile and others that follow the step along one axis the latter are left out. The slices
-    that are left are distinct from one another as they are in the whole profile.
+    A slice that follows the step may be another one of its tensor by chance, or where the step is as long as the axis.
+    The slices that are left are distinct from one another as they are in the whole profile.
     """
-    return replace(profile, shared_loads=tuple(map(_unmixed, profile.shared_loads)))
+    return replace(profile, shared_loads=tuple(map(_without_steps, profile.shared_loads)))
 
 
-def _unmixed(slices: tuple[Load, ...]) -> tuple[Load, ...]:
-    rows, columns = _mixed_axes(slices)
-    kept = tuple(item for item in slices if not ((rows and item.rows == STEP) or (columns and item.columns == STEP)))
-    return kept or slices[:1]
-
-
-def _mixed_axes(slices: tuple[Load, ...]) -> tuple[bool, bool]:
-    return {TILE, STEP} <= {item.rows for item in slices}, {TILE, STEP} <= {item.columns for item in slices}
+def _without_steps(slices: tuple[Load, ...]) -> tuple[Load, ...]:
+    return tuple(item for item in slices if STEP not in (item.rows, item.columns)) or slices[:1]

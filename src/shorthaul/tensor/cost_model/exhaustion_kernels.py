@@ -81,6 +81,21 @@ def _may_coincide(costs: Costs) -> cython.bint:
     return False
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _covers_steps(costs: Costs) -> cython.bint:
+    """True if some slices of a tensor follow the step and others do not: these may be all of it, which is kept."""
+    s: cython.Py_ssize_t
+    other: cython.Py_ssize_t
+    for s in range(costs.loads.shape[1]):
+        if costs.loads[ROWS, s] != STEP and costs.loads[COLUMNS, s] != STEP:
+            for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
+                if costs.loads[ROWS, other] == STEP or costs.loads[COLUMNS, other] == STEP:
+                    return True
+    return False
+
+
 @cython.final
 @cython.cclass
 class Exhaustion:
@@ -116,7 +131,7 @@ class Exhaustion:
         self.w_most, self.h_most, self.k_most = limits[0], limits[1], limits[2]
         self.left_prologue, self.right_prologue = limits[3], limits[4]
         self.even = 0
-        if costs.reductions.shape[0] > 0 and not orders.is_mixed:
+        if costs.reductions.shape[0] > 0 and not orders.is_mixed and not _covers_steps(costs):
             common = math.gcd(*(int(length) for length in costs.reductions))
             most = min(self.k_most, int(costs.native_width), int(costs.native_height))
             self.even = max(k for k in range(1, most + 1) if common % k == 0)

@@ -144,8 +144,8 @@ class Groups:
         self.pieces: list[_Piece] = []
         self._numbers: dict[_Piece, int] = {}
         self._costs: dict[tuple[Tensor, bool, Asks], list[float]] = {}
-        #: What rounding may make of prices that come to nothing together, as those of parts may.
-        self.slack = _SLACK * math.fsum([*prices.cover.values(), *prices.link.values()]) if prices.parts.cuts else 0.0
+        #: What rounding may make of prices that come to nothing together.
+        self.slack = _SLACK * math.fsum([*prices.cover.values(), *prices.link.values()])
         self._takings = Takings(problem, prices.parts, lambda index, tensor: _MADE in self._any_way(index, tensor))
         self._histories = Histories(problem, prices.turns, self.order)
         self.steps: list[dict[State, list[_Step]]] = []
