@@ -51,6 +51,8 @@ MOST_CORES_LOADED = 4
 #: crossbars are counted where tables have no more than so many entries (20 actors: 7,216 with 64, 7,418 with 128, 7,518
 #: with 256). In the last case, buffers of few ticks are apart until tables are as small.
 MOST_TILE_SET_ACTORS, TILE_SET_ORDERS = 100, 4
+#: Rows of tables where nothing is apart beyond which so much must be that nothing is gained (100 actors: 3.4 * 10^7).
+MOST_TILE_SET_CELLS = 2**22
 TILE_SET_UNITS = ((256, 2**17), (128, 2**19), (64, 2**19))
 #: How far from the best ones so far prices are looked for, as a share of all that actors earn, over their accesses; by
 #: how much that narrows when eight looks in a row were no better, and from where on a search ends that finds nothing.

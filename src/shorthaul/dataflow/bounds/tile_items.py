@@ -130,6 +130,9 @@ class Items:
         shared: list[Buffer | Tie] = sorted([*self.buffers, *self.ties], key=_ticks)
         pairs = [item.ends for item in shared]
         cells = best_order(len(self.actors), pairs).cells
+        self.applies = cells <= tuning.MOST_TILE_SET_CELLS
+        if not self.applies:
+            return
         sizes = [(units, most // (units + 1)) for units, most in tuning.TILE_SET_UNITS]
         self.units, most_cells = next((size for size in sizes if cells <= size[1]), sizes[-1])
         out = left_out(len(pairs), pairs, most_cells) if cells > most_cells else 0
