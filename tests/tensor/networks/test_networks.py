@@ -8,7 +8,9 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
 import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
@@ -400,3 +402,20 @@ def test_rows_that_no_memory_holds_pass_as_a_whole() -> None:
             network = network_from_onnx(model, most_row_bytes=on.most_row_bytes())
             assert any(item.barrier for item in network.operators) == whole, (kind, size)
             assert not planned(network, on, Search(effort=0.05))[1].violations
+
+
+def test_large_constants_of_nodes_are_weights() -> None:
+    """As some exporters write all weights: they are loaded as those are that the file lists, and nothing makes them."""
+    weight = onnx.numpy_helper.from_array(np.ones((300, 300), np.float32), "weight")
+    networks = []
+    for is_node in (False, True):
+        net = Net("weights")
+        made = net.op(
+            "Relu",
+            net.op("MatMul", net.input(8, 300), net.op("Constant", value=weight) if is_node else net.weight(300, 300)),
+        )
+        networks.append(network_from_onnx(net.model(made).SerializeToString()))
+    one, other = networks
+    assert [(item.kind, item.dims) for item in one.operators] == [(item.kind, item.dims) for item in other.operators]
+    assert [(item.shape, item.role) for item in one.tensors] == [(item.shape, item.role) for item in other.tensors]
+    assert not other.remarks

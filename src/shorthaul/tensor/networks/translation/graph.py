@@ -357,7 +357,8 @@ class _Reader:
 
     def _is_constant(self, node: Any, constants: set[str]) -> bool:
         """Return whether a node computes with constants only; numbers that it widens are stored as narrow as before."""
-        made = bool(node.input) and all(name in constants for name in node.input if name)
+        known = bool(node.input) and all(name in constants for name in node.input if name)
+        made = known or (node.op_type == "Constant" and node.domain in {"", "ai.onnx"})
         made = made and node.op_type not in {"If", "Loop", "Scan"} and not node.op_type.startswith("Random")
         if made and node.op_type in {"DequantizeLinear", "Cast", "Transpose", "Reshape"}:
             before = self.narrowed.get(node.input[0], _BITS.get(self.types.get(node.input[0], 0), 32))
