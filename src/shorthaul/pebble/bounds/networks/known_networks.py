@@ -45,7 +45,7 @@ def _of_stencil(words: int) -> float:
     return words * words / 4
 
 
-def _all_of(nodes: int, words: int) -> int:
+def _all_of(nodes: int, _words: int) -> int:
     return nodes
 
 
