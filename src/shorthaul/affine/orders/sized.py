@@ -33,14 +33,7 @@ from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.around import passed_elements
 from shorthaul.affine.orders.pieces.folded import folded
 from shorthaul.affine.orders.pieces.passed import PassedStep, passed, passed_together, temporaries
-from shorthaul.affine.orders.placement import (
-    Placement,
-    Row,
-    as_written,
-    placement_map,
-    placements,
-    reads_of,
-)
+from shorthaul.affine.orders.placement import Placement, Row, as_written, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
 from shorthaul.affine.orders.tile_steps import Step
