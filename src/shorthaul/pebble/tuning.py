@@ -226,7 +226,7 @@ FAMILY_EFFORT: Final = 2e-3
 #: of 12, where squares and what sums begin with are a twentieth to a seventh of all terms.
 WORTH_KEPT: Final = 0.7
 #: So many sums of products in a row without a bound, large ones first, end the search for more.
-PRODUCTS_PATIENCE: Final = 16
+PRODUCTS_PATIENCE: Final = 6
 #: Nodes numbered per effort, to recognise a network in any order.
 NUMBERING_RATE: Final = 1e5
 #: Graphs of more nodes are not searched for sums of products, for networks in any order, and for parts.
@@ -280,7 +280,7 @@ TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
 #: What moments, segments, wavefronts and eigenvalues, and successors take of the time for bounds.
 MOMENTS_SHARE: Final = 0.4
-SEGMENTS_SHARE: Final = 0.8
+SEGMENTS_SHARE: Final = 0.6
 SUCCESSORS_SHARE: Final = 0.3
 #: Pairs of computations that are priced as one right after the other: per effort, in all (120 MB), and by values of
 #: at most so many readers, in rooms of at most so many sizes. How prices calm down, and the rounds. On 14 C
@@ -302,6 +302,8 @@ WAVEFRONTS_SHARE: Final = 0.5
 CROSSINGS_SHARE: Final = 0.6
 #: Where crossings are found beside moments, segments and the others: the share of both, divided by ``CROSSINGS_SHARE``.
 ARGUMENTS_SHARE: Final = 0.9
+#: The share of successors there, of what segments, moments and gathers have left.
+SUCCESSORS_BESIDE: Final = 0.8
 GRIDS_SHARE: Final = 0.8
 TABLES_BOUND_SHARE: Final = 0.6
 

@@ -248,7 +248,8 @@ def _tried(task: _Arguments, search: Search) -> _Argued:
         found.between = moments.excess(cdag, budget, recompute=recompute, search=part)
     if task.others and not recompute:
         found.sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
-        found.next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
+        part = search.part(tuning.SUCCESSORS_SHARE if task.crossings else tuning.SUCCESSORS_BESIDE)
+        found.next_to = successors.excess(cdag, budget, search=part)
     if task.crossings:
         part = search.part(tuning.CROSSINGS_SHARE if task.others else 1.0)
         found.crossed = crossing.excess(cdag, budget, search=part)
