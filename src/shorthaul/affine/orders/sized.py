@@ -399,11 +399,12 @@ class Boxes:
         others = placements(self.counts.distances, names, self.reads, wanted=lambda _: True)
         known: list[Placement] = []
         tried = [
-            (written, None),
+            *((item, None) for item in (written, *islice(others, MOST_SKEWED_PLACEMENTS))),
             (written, self.conflicts),
-            *((item, None) for item in islice(others, MOST_SKEWED_PLACEMENTS)),
         ]
         for item, conflicts in tried:
+            if conflicts is not None and not known:
+                break  # what has no skewed loops by its values has none by its memory
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 made = skewed(self.flow, item, self.parameters, conflicts)
                 if made is not None and made not in known:
