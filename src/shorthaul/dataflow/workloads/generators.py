@@ -84,7 +84,7 @@ class _Builder:
         return name
 
     def connect(self, src: str, dst: str, size: int) -> None:
-        self.channels.append(Channel(f"c{len(self.channels) + 1}", src, dst, size, delay=1))
+        self.channels.append(Channel(f"c{len(self.channels) + 1}", src, dst, size, delay=1, capacity=1))
 
     def application(self, name: str) -> Application:
         return Application(name, tuple(self.actors), tuple(self.channels))
