@@ -6,8 +6,8 @@ compiles what `affine code` writes with gcc's hooks on every access to memory (t
 by a recorder of this file), runs it, and replays the addresses in a fully associative cache of ``--words`` words: a
 read of a word that is not there loads it, a written word is there. The cache leaves out what is read again last
 (Belady's replacement), or, with twice the words, what was used longest ago (LRU). Nothing of the tool is used for it.
-Scalars that live in registers are no accesses. Columns: loads with Belady's replacement and with LRU, what is promised
-(of orders that are given up for program order nothing is), and the quotients. At most 1.1 is wanted of the first.
+Scalars that live in registers are no accesses. Columns: loads with Belady's replacement and with LRU, what is said
+(by replay of the instances, "at most" by the formula), and the quotients. From 0.9 to 1.1 is wanted of the first.
 """
 
 from __future__ import annotations
@@ -123,10 +123,11 @@ def main() -> None:
         best, lru = belady(trace, given.words), least_recently_used(trace, 2 * given.words)
         said = found.extra["loads_words"]
         counted += said is not None
-        within += said is not None and best <= 1.1 * said
-        told = "program order" if said is None else f"{said:12,.0f} {best / said:8.3f} {lru / said:8.3f}"
+        within += said is not None and 0.9 * said <= best <= 1.1 * said
+        told = "nothing is said" if said is None else f"{said:12,.0f} {best / said:8.3f} {lru / said:8.3f}"
+        told += "" if found.extra["is_replayed"] else "   at most"
         print(f"{name:16} {best:12,} {lru:12,}  {told}", flush=True)
-    print(f"Belady's replacement loads at most 1.1 times what is promised: {within} of {counted}")
+    print(f"Belady's replacement loads 0.9 to 1.1 times what is said: {within} of {counted}")
 
 
 if __name__ == "__main__":

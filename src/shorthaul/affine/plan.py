@@ -139,12 +139,16 @@ class CheckExtra(TypedDict):
 
 
 class CodeExtra(TypedDict):
-    """What ``code`` says: the C file, the sizes of its tiles, loads at most, and where it leaves the derived order."""
+    """What ``code`` says: the C file, the sizes of its tiles, its loads, and where it leaves the derived order.
+
+    Loads are those of a replay, or at most by the order's formula.
+    """
 
     code: str
     sizes: dict[str, int]
     tiles: dict[str, int]
     loads_words: float | None
+    is_replayed: bool
     remarks: list[str]
     levels: NotRequired[list[LevelLoads]]
     machine: NotRequired[MemoryDocument]

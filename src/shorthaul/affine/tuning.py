@@ -66,6 +66,9 @@ REPLAYED_INSTANCES = 8_000_000
 LEAST_REPLAYS, MOST_REPLAYS = 8, 200
 #: Instances replayed per effort.
 REPLAYED_PER_EFFORT = 1_000_000
+#: Emitted loops of at most so many instances are replayed, with this effort beside that of the search.
+LARGEST_CODE_REPLAY = 1_000_000
+CODE_REPLAY_EFFORT = 4.0
 #: List scheduling of plans of at most so many instances: how many operations that are left it looks at, the words that
 #: a load weighs where an operand that nothing else reads weighs one, and its effort beside that of the search.
 LARGEST_LISTED = 50_000

@@ -174,8 +174,11 @@ def code(
     extra = result.extra
     if c_file is not None:
         write_bytes(c_file, extra["code"].encode())
-        at_most = extra["loads_words"]
-        told = "" if at_most is None else f", at most {at_most:,.0f} loads by its formula"
+        loads, how = (
+            extra["loads_words"],
+            ("", " by replay") if extra["is_replayed"] else ("at most ", " by its formula"),
+        )
+        told = "" if loads is None else f", {how[0]}{loads:,.0f} loads{how[1]}"
         print(f"{len(extra['code'].splitlines()):,} lines of C -> {c_file}{told}", file=sys.stderr)
         for row in extra.get("levels", []):
             most = "" if row["loads_words"] is None else f"at most {row['loads_words']:,.0f} loads, "

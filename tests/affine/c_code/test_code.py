@@ -205,8 +205,11 @@ def test_program_order_where_the_search_ends(tmp_path: Path, monkeypatch: pytest
         raise OutOfEffortError
 
     monkeypatch.setattr(coding, "legal_order", ends)
-    found = made("gemm", "NI=9,NJ=8,NK=7,S=30")
-    assert found["loads_words"] is None
+    size = "NI=9,NJ=8,NK=7,S=30"
+    found, program = made("gemm", size), kernel("gemm")
+    report = check_plan(program, executed(program, found["code"], size, tmp_path))
+    assert report.cost is not None
+    assert found["loads_words"] == report.cost["loads_words"]
     assert "program order" in found["remarks"][0]
     assert_agrees(run(found["code"], tmp_path, *SANITIZED))
 
@@ -257,9 +260,8 @@ def test_the_order_executed_needs_the_loads_said(name: str, tmp_path: Path) -> N
     assert report.ok, report.violations
     assert report.cost is not None
     said = found["loads_words"]
-    # the formula is the average over the origins of the grid, the file has one of them
     assert said is not None
-    assert report.cost["loads_words"] <= 1.1 * said
+    assert 0.9 * said <= report.cost["loads_words"] <= 1.1 * said
 
 
 def test_values_that_share_memory_are_found() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import islpy as isl
 import pytest
 import sympy
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, limited
+from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.verbs.bound import bound
 from shorthaul.affine.verbs.deriving import over_memory
 from shorthaul.affine.verbs.planning import check, plan
 from shorthaul.affine.verbs.sweep import sweep
+from shorthaul.affine.verbs.tasks import Derived, Order, Ordered, Proof, Proven, Tasks
 from shorthaul.affine.workloads.cases import kernel
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.search import Search
@@ -110,3 +114,27 @@ def test_numbers_that_isl_has_no_operations_left_to_write() -> None:
         assert [isl.Val(7).to_python() for _ in range(5)] == []
     with pytest.raises(TypeError, match="int"), limited(1000):
         int(None)  # type: ignore[call-overload]
+
+
+class _Cheap(Proof):
+    def done(self, search: Search) -> Proven:
+        search.spend(1)
+        return Proof.done(self, Search(effort=NOTHING))
+
+
+class _Told(Order):
+    given: ClassVar[list[float]] = []
+
+    def done(self, search: Search) -> Ordered:
+        self.given.append(search.left())
+        return Ordered(None, None, {})
+
+
+def test_an_order_has_the_effort_that_proofs_leave() -> None:
+    tasks, derived = Tasks(Search(effort=10)), Derived(kernel("matvec"), has_order=False)
+    tasks.add(_Told(derived, None, ()), 0.3)
+    tasks.add(_Told(derived, None, ()), 0.1)
+    tasks.add(_Cheap(derived, BoundOptions(), None, (), 0.6), 0.6)
+    tasks.run()
+    assert _Told.given == pytest.approx([0.75 * 9, 0.25 * 9], rel=1e-3)
+    assert len(tasks.answers) == 3

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Unpack
 
 from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.c_code.files import c_file, remarks_of
-from shorthaul.affine.c_code.legal import Known, as_it_is, legal_order, room_for_moved
+from shorthaul.affine.c_code.legal import Known, LegalOrder, as_it_is, legal_order, room_for_moved
 from shorthaul.affine.effort import OutOfEffortError, charged_to
-from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CodeOptions
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.nest_order import NestReplay, TimedPart
 from shorthaul.affine.sizes import FAST_MEMORY
 from shorthaul.affine.verbs.deriving import (
     KIND,
@@ -28,10 +33,11 @@ from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced
 from shorthaul.affine.verbs.room import lack_of_room
-from shorthaul.core.errors import NoPlanError
+from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.figure import Table, Text
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
+from shorthaul.core.search import Search
 from shorthaul.core.verbs import asked, verb
 
 if TYPE_CHECKING:
@@ -43,14 +49,14 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     """Return the derived order as a C file, with the program as written and a driver that compares them.
 
     ``size`` gives every parameter and S, or ``level`` several memories: what tiles are chosen for. Sizes and tiles are
-    macros of the file, and every value of them is legal. Nothing is listed or executed, so sizes may be as large as C
-    allows.
+    macros of the file, and every value of them is legal. Sizes may be as large as C allows.
 
     Returns
     -------
     Result[Plan, CodeExtra]
-        In ``extra["code"]`` the file, in ``tiles`` the sizes of its tiles; ``loads_words`` is what the order loads at
-        most, None where ``remarks`` tell that the file leaves it.
+        In ``extra["code"]`` the file, in ``tiles`` the sizes of its tiles; ``loads_words`` is what its loops load: by
+        replay of their instances where these are few (``is_replayed``), else at most, by the order's formula, and None
+        where ``remarks`` tell that the file leaves it.
 
     Raises
     ------
@@ -90,6 +96,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             except OutOfEffortError:
                 order = as_it_is(here, flow)
             loads = order.loads(less) if order.room <= kept else None
+            replayed = _replayed(program, order, flow, sizes, capacities, search)
             remarks = remarks_of(order)
             text = c_file(program, order, sizes, remarks)
         except OutOfEffortError:
@@ -102,14 +109,15 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             "code": text,
             "sizes": sizes,
             "tiles": {name: value for nest in order.nests for name, value in nest.tiles.items()},
-            "loads_words": loads,
+            "loads_words": replayed.get(capacities[0], loads),
+            "is_replayed": bool(replayed),
             "remarks": remarks,
         }
         shown = loads_of(drawn, sizes, capacities)
         drawing = drawn_over_memory(over_memory(found, sizes, capacities, search), shown, sizes)
         if options.level is not None:
             bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
-            extra["levels"] = level_rows(bounds, shown)
+            extra["levels"] = level_rows(bounds, {**shown, **replayed})
     result: Result[Plan, CodeExtra] = Result(
         kind=KIND,
         status=None,
@@ -119,6 +127,32 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         figures=(*drawing, *drawn_data_flow(flow), *_tiles(extra["tiles"]), Text("Derived order as C", text)),
     )
     return priced(result, on_machine(options), sizes, program)
+
+
+def _replayed(
+    program: Program,
+    order: LegalOrder,
+    flow: DataFlow,
+    sizes: Mapping[str, int],
+    capacities: Sequence[int],
+    search: Search,
+) -> dict[int, int]:
+    """Return the loads of emitted loops into each memory by replay, none if instances are too many or time is up."""
+    with charged_to(search.beside(tuning.CODE_REPLAY_EFFORT)), suppress(OutOfEffortError, InputError):
+        if sum(card(item.domain).at(sizes) for item in program.statements) > tuning.LARGEST_CODE_REPLAY:
+            return {}
+        tiles = {name: edge for nest in order.nests for name, edge in nest.tiles.items()}
+        replay = NestReplay(program, concrete_cdag(program, sizes, flow), {**sizes, **tiles})
+        parts = [
+            [
+                TimedPart(item.statement, item.time, tuple(tiles[name] for name in item.tiles.values()))
+                for item in nest.parts
+            ]
+            for nest in order.nests
+        ]
+        made = replay.of(parts, order.copies)
+        return {words: made.loads(words) for words in capacities}
+    return {}
 
 
 def _tiles(tiles: Mapping[str, int]) -> tuple[Table, ...]:

@@ -37,7 +37,7 @@ from shorthaul.affine.verbs.levels import level_bounds
 from shorthaul.affine.verbs.replays import Offer, Replays
 from shorthaul.core.amounts import Bound
 from shorthaul.core.figure import Figure
-from shorthaul.core.search import Search
+from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.core.searching.tasks import run_tasks
 
 AnswerT = TypeVar("AnswerT")
@@ -125,6 +125,9 @@ class Proof:
         program, options, sizes = self.derived.program, self.options, self.sizes
         flow = self.derived.flow_in_time(search)
         share = self.share if search.effort is None else 1.0  # of the effort a task has its own
+        if search.effort is not None and search.remaining_s() < float("inf"):  # but not of the time
+            limit_s, search = self.share * search.remaining_s(), search.part(1.0)
+            search.time_limit = max(LEAST_PART, limit_s)
         found = lower_bound(program, options, flow=flow, search=search, share=share, sizes=sizes)
         is_cut_off = flow is None or search.expired()
         several = sizes is not None and len(self.capacities) > 1
@@ -233,13 +236,24 @@ class Tasks:
         return len(self.tasks) - 1
 
     def run(self) -> None:
-        """Do all tasks, as far as the search gets."""
-        if self.search.expired():
-            return
-        weights = [len(self.tasks) * share / sum(self.shares) for share in self.shares]
-        told = functools.partial(_tell, self.search)
-        answers = run_tasks(_done, self.tasks, search=self.search, shares_time=False, weights=weights, watch=told)
-        self.answers = dict(answers)
+        """Do all tasks, as far as the search gets: orders after proofs where effort counts, which leave them the rest.
+
+        So the rest is the same on any number of processes.
+        """
+        every = range(len(self.tasks))
+        rounds = [list(every)]
+        if self.search.effort is not None:
+            proofs = [at for at in every if isinstance(self.tasks[at], Proof)]
+            rounds = [proofs, [at for at in every if at not in proofs]]
+        told, waiting = functools.partial(_tell, self.search), sum(self.shares)
+        for numbers in rounds:
+            if not numbers or self.search.expired():
+                continue
+            weights = [len(numbers) * self.shares[at] / waiting for at in numbers]
+            tasks = [self.tasks[at] for at in numbers]
+            found = run_tasks(_done, tasks, search=self.search, shares_time=False, weights=weights, watch=told)
+            self.answers |= {numbers[at]: answer for at, answer in found}
+            waiting -= sum(self.shares[at] for at in numbers)
 
     def proven(self, number: int) -> Proven:
         """Return a bound: the one that holds always where there was no time for another."""

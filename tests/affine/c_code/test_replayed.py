@@ -1,0 +1,54 @@
+"""What emitted loops load by replay, beside an order written out and a cache that sees their accesses."""
+
+from __future__ import annotations
+
+import islpy as isl
+import numpy as np
+import pytest
+
+from shorthaul.affine import code, program_from_text, tuning
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.nest_order import NestReplay, TimedPart
+from shorthaul.graphs.replay import belady_loads
+
+N, T, S = 5, 2, 9
+PRODUCT = program_from_text("""void f(int n, double A[n][n], double B[n][n], double C[n][n]) {
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) C[i][j] += A[i][k] * B[k][j];
+}""")
+
+
+def test_tiles_are_replayed_as_they_are_walked() -> None:
+    sizes, (statement,) = {"n": N}, PRODUCT.statements
+    cdag = concrete_cdag(PRODUCT, sizes)
+    name = statement.name
+    time = isl.Map(
+        f"[T] -> {{ {name}[o, p, i, j, k] -> [o, p, k, i, j] : o <= i < o + T and p <= j < p + T and"
+        f" 0 <= i, j, k < {N} }}"
+    )
+    made = NestReplay(PRODUCT, cdag, {**sizes, "T": T}).of([[TimedPart(name, time, (T, T))]], [])
+    i, j, k = cdag.coordinates[cdag.program_order].T
+    order = cdag.program_order[np.lexsort((j, i, k, j // T, i // T))]
+    assert made.order.tolist() == order.tolist()
+    assert made.loads(S) == int(belady_loads(order, cdag.starts, cdag.operands, S).sum())
+
+
+def test_copies_read_what_an_array_has_at_the_end() -> None:
+    sizes, (statement,) = {"n": N}, PRODUCT.statements
+    cdag = concrete_cdag(PRODUCT, sizes)
+    part = TimedPart(statement.name, statement.schedule, ())
+    made = NestReplay(PRODUCT, cdag, sizes).of([[part]], [statement.write.array])
+    last = cdag.coordinates[made.operands[made.starts[-1] - N * N :]]
+    assert last.tolist() == [[i, j, N - 1] for i in range(N) for j in range(N)]
+    alone = NestReplay(PRODUCT, cdag, sizes).of([[part]], [])
+    assert made.loads(S) - alone.loads(S) in range(N * N - S, N * N + 1)
+
+
+def test_loops_of_few_instances_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = f"n=9,S={S}"
+    found = code(PRODUCT, size=size, effort=0.4)
+    assert found.bound is not None
+    assert found.extra["is_replayed"]
+    monkeypatch.setattr(tuning, "LARGEST_CODE_REPLAY", 100)
+    by_formula = code(PRODUCT, size=size, effort=0.4).extra
+    assert not by_formula["is_replayed"]
+    assert found.bound.value <= (found.extra["loads_words"] or 0) <= (by_formula["loads_words"] or 0)
