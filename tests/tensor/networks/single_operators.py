@@ -138,6 +138,8 @@ chain("Einsum", equation="nchw->wn", named="Einsum of one")
 chain("Einsum", lambda net: net.input(6, 5, 4), equation="... h w, ... w k -> ... k h", named="Einsum of batches")
 chain("Einsum", lambda net: net.input(2, 1, 5, 3), equation="b...d,b...k", named="Einsum of batches, all kept",
       shape=(2, 4, 5, 6))  # fmt: skip
+chain("Einsum", lambda net: net.input(3, 3, 2), equation="ibi,iic->bc", named="Einsum of diagonals", shape=(3, 2, 3))
+chain("Einsum", equation="...iii", named="Einsum of all three axes", shape=(2, 3, 3, 3))
 chain("MaxPool", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
 chain("MaxPool", kernel_shape=[2, 2], auto_pad="SAME_LOWER", named="MaxPool, same size")
 chain("AveragePool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
@@ -178,6 +180,8 @@ for policy in ("not_larger", "not_smaller"):
           named=f"Resize, {policy}")  # fmt: skip
 chain("Upsample", number([1, 1, 2, 2]), opset=9)
 chain("Gather", lambda net: net.input(3, 4, kind=T.INT64), before="", axis=2)
+chain("RoiAlign", number([[0, 0, 5, 6], [1, 2, 3.5, 8], [0, 0, 0.5, 0.5]]), number([0, 1, 1], np.int64), shape=(2, 3, 5, 4),
+      opset=16, output_height=3, output_width=2, sampling_ratio=2, spatial_scale=0.5)  # fmt: skip
 chain("Gather", number([[0, 3], [4, 1]], np.int64), axis=3, named="Gather of a made one")
 chain("Gather", places(2), axis=1, named="Gather of one row")
 
@@ -272,6 +276,33 @@ def largest() -> Any:
     most, at = net.op("TopK", x, net.constant([5]), axis=1, outputs=2)
     least, place = net.op("TopK", net.op("Cast", net.op("Exp", x), to=7), net.constant([2]), largest=0, outputs=2)
     return net.model(net.op("Exp", most), net.op("Neg", at), net.op("Neg", least), net.op("Abs", place))
+
+
+@named
+def largest_of_old_versions() -> Any:
+    net = Net("largest of old versions", opset=10)
+    x = net.op("Floor", net.op("Mul", net.input(2, 4, 2), net.constant(1.5, np.float32)))
+    most, at = net.op("TopK", x, net.constant([3]), axis=1, outputs=2)
+    return net.model(net.op("Exp", most), net.op("Neg", at))
+
+
+@named
+def largest_by_an_attribute() -> Any:
+    net = Net("largest by an attribute", opset=9)
+    most, at = net.op("TopK", net.op("Ceil", net.input(3, 4)), k=2, outputs=2)
+    return net.model(net.op("Exp", most), net.op("Neg", at))
+
+
+@named
+def pooled_and_put_back() -> Any:
+    """Halves, so that some are alike; the second tensor has one axis of places."""
+    net = Net("pooled and put back", opset=13)
+    ends = []
+    for shape, size in (((1, 2, 4, 3), [2, 3]), ((2, 1, 8), [4])):
+        x = net.op("Round", net.op("Relu", net.input(*shape)))
+        most, at = net.op("MaxPool", x, kernel_shape=size, strides=size, outputs=2)
+        ends += [net.op("Sin", net.op("MaxUnpool", net.op("Exp", most), at, kernel_shape=size, strides=size)), at]
+    return net.model(*ends)
 
 
 @named

@@ -79,6 +79,7 @@ ALWAYS = {
         "GridSample",
         "Slice along negative axes, version 9",
         "MaxPool with a last window behind",
+        "Einsum of diagonals",
     ),
 }
 

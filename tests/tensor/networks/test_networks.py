@@ -200,6 +200,9 @@ def test_shapes_that_lie_in_a_file_beside_the_model_are_read(tmp_path: Path) -> 
     (tmp_path / "weights.bin").unlink()
     network = network_from_onnx(data, file=tmp_path / "model.onnx")
     assert any("is not known" in remark for remark in network.remarks)
+    assert any("weights.bin, where 1 initializers lie, is not beside the model" in remark for remark in network.remarks)
+    with pytest.raises(InputError, match=r"(?s)initializer .*file that is not there.*weights\.bin.*beside the model"):
+        surface.tensor.run(tmp_path / "model.onnx", machine="phone-npu")
 
 
 def test_constants_that_make_no_sense_are_named(tmp_path: Path) -> None:
@@ -383,6 +386,12 @@ def test_operators_that_are_others_in_disguise_have_tiles() -> None:
         "Resize of some axes",
         "Compress of all elements",
         "TensorScatter, circular",
+        "Einsum of diagonals",
+        "Einsum of all three axes",
+        "RoiAlign",
+        "largest_of_old_versions",
+        "largest_by_an_attribute",
+        "pooled_and_put_back",
     ):
         network = network_from_onnx(SINGLE[name]().SerializeToString())
         assert not any(item.barrier for item in network.operators), name

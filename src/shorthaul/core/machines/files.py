@@ -90,7 +90,7 @@ def machine_file(text: str, *needed: str) -> MachineFile:
     shorthaul.core.errors.InputError: has 3 faults
       - grid.height is missing
       - processor is missing
-      - unknown field 'clock'
+      - unknown field 'clock', known are name, levels, compute, grid, processor, network, dies, many_core, source
       do:      see docs/machines.md for every field
     """
     try:
@@ -122,7 +122,7 @@ def section_from(value: dict[str, Any], kind: type[SectionT], needed: tuple[str,
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: has 2 faults
       - name is missing
-      - unknown field 'hight'
+      - unknown field 'hight', known are name, levels, compute, grid, processor, network, dies, many_core, source
       do:      see the docs
     """
     faults = list(_faults(value, kind, "", needed))
@@ -171,7 +171,7 @@ def _faults(
     for name in value:
         if name not in fields:
             nearest = nearest_name(str(name), fields)
-            hint = "" if nearest is None else f", did you mean {nearest!r}?"
+            hint = f", known are {', '.join(fields)}" if nearest is None else f", did you mean {nearest!r}?"
             yield place, f"unknown field {str(name)[:60]!r}{hint}", ABSENT
 
 

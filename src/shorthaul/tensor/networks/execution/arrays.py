@@ -32,7 +32,8 @@ from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_a
 from shorthaul.tensor.networks.execution.experts import MoE, QMoE
 from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
 from shorthaul.tensor.networks.execution.support_vectors import SVMClassifier
-from shorthaul.tensor.networks.translation.graph import Graph, Node, elements, fetch
+from shorthaul.tensor.networks.translation.constants import elements, fetch, is_outside, location_of
+from shorthaul.tensor.networks.translation.graph import Graph, Node
 from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED, weights_of
 
 Array = npt.NDArray[Any]
@@ -248,13 +249,17 @@ def _double_nodes(nodes: Any) -> None:
 
 
 def fill(model: Any, folder: Path | None, seed: int) -> int:
-    """Read the weights that lie beside a model and make random ones for those that are missing; return how many."""
+    """Read the weights that lie beside a model, make random ones for those without elements; return how many.
+
+    Raises :class:`InputError` where the file beside the model is not there.
+    """
     generator, missing = np.random.default_rng(seed), 0
     for tensor in model.graph.initializer:
-        if tensor.data_location == TensorProto.EXTERNAL and folder is not None:
-            fetch(onnx, tensor, folder)
-            tensor.ClearField("external_data")
-            tensor.ClearField("data_location")
+        if is_outside(onnx, tensor) and (folder is None or not fetch(onnx, tensor, folder)):
+            where, cure = location_of(tensor)[:200], "put the file beside the model, and name the model by its path"
+            raise InputError(
+                "has elements in a file that is not there", place=f"initializer {tensor.name}", value=where, cure=cure
+            )
         if _is_empty(tensor):
             shape, name, kind = tuple(tensor.dims), tensor.name, tensor.data_type
             dtype = _dtype(kind, f"initializer {name}")

@@ -44,6 +44,18 @@ def taken(piece: Piece) -> Array:
     return piece.by_reference({piece.input(0): piece.take(0, mesh(*whole)), piece.input(1): named})
 
 
+def aligned(piece: Piece) -> Array:
+    """Return regions of images, which may lie anywhere in a channel."""
+    boxes, channels, rows, columns = piece.written()
+    samples, _, *sizes = (np.arange(size) for size in piece.shape(0))
+    operands = {
+        piece.input(0): piece.take(0, mesh(samples, channels, *sizes)),
+        piece.input(1): piece.take(1, mesh(boxes, np.arange(4))),
+        piece.input(2): piece.take(2, mesh(boxes)),
+    }
+    return piece.by_reference(operands)[:, :, rows][..., columns]
+
+
 _WAYS: Final = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
@@ -82,5 +94,6 @@ def rows_of(node: Node) -> str:
 LOOKUPS: Final[dict[str, Kind]] = {
     "Gather": Kind(gather),
     **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), Kind(taken)),
+    "RoiAlign": Kind(aligned),
     **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), Kind(put)),
 }

@@ -1,19 +1,72 @@
-"""Which constants are made while a network runs, and not before."""
+"""Constants: where their elements lie, and which are made while a network runs, and not before."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
+from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.translation.writing import Shape
 
 #: Constants up to so many elements are computed: they hold shapes, axes and indices.
 MOST_ELEMENTS: Final = 2**16
 #: Operators that tell places apart.
 _COMPARISONS: Final = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error of another package says first."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def is_outside(onnx: Any, tensor: Any) -> bool:
+    """Return whether the elements of a tensor lie in a file beside the model."""
+    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
+
+
+def location_of(tensor: Any) -> str:
+    """Return the name of the file that the elements of a tensor lie in, relative to the model."""
+    return next((str(entry.value) for entry in tensor.external_data if entry.key == "location"), "")
+
+
+def is_beside(location: str, folder: Path) -> bool:
+    """Return whether a file lies in the folder of the model."""
+    try:
+        return (folder / location).is_file()
+    except (OSError, ValueError):  # no name of a file
+        return False
+
+
+def fetch(onnx: Any, tensor: Any, folder: Path) -> bool:
+    """Read the elements of a tensor from its file; return whether there is such a file."""
+    try:
+        onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+    except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError):
+        return False
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
+    return True
+
+
+def elements(onnx: Any, tensor: Any) -> npt.NDArray[Any]:
+    """Return what an initializer holds; raises :class:`InputError` where that does not fit its shape or type."""
+    try:
+        return np.asarray(onnx.numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, KeyError, RuntimeError, onnx.checker.ValidationError) as error:
+        found = first_line(error)
+        raise InputError(f"has elements that do not fit: {found}", place=f"initializer {tensor.name}") from None
+
+
+def strip(tensor: Any) -> None:
+    """Remove the elements of a tensor; its shape and type stay."""
+    for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data"):
+        tensor.ClearField(name)
+    tensor.ClearField("data_location")
 
 
 def made_in_place(graph: Any, shapes: Mapping[str, Shape], constants: Collection[str]) -> set[str]:

@@ -15,7 +15,20 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import MOST_AXES
 from shorthaul.tensor.networks.translation.agreement import bind, expect_names
-from shorthaul.tensor.networks.translation.constants import MOST_ELEMENTS, evaluator_of, made_in_place, shapes_on_trial
+from shorthaul.tensor.networks.translation.constants import (
+    MOST_ELEMENTS,
+    elements,
+    evaluator_of,
+    fetch,
+    first_line,
+    is_beside,
+    is_outside,
+    location_of,
+    made_in_place,
+    shapes_on_trial,
+    strip,
+)
+from shorthaul.tensor.networks.translation.extremes import pooled_by_windows_apart
 from shorthaul.tensor.networks.translation.long_rows import LongRows, put_together, taken_apart
 from shorthaul.tensor.networks.translation.rewriting import is_inlined, mended, rewritten, shapes_of
 from shorthaul.tensor.networks.translation.subgraphs import branch, captured, unrolled, without_sequences
@@ -96,21 +109,24 @@ def graph_from_onnx(
     try:
         model = onnx.load_model_from_string(data)
     except (DecodeError, ValueError, RuntimeError) as error:
-        raise InputError(f"is not an ONNX model: {_first_line(error)}", cure="write it with onnx.save") from None
+        raise InputError(f"is not an ONNX model: {first_line(error)}", cure="write it with onnx.save") from None
     if not model.graph.node:
         raise InputError("has no operator", place="graph", allowed="one node at least")
     # Before version 4 inference knows initializers only if they are inputs too, which many files leave out.
     model.ir_version = max(model.ir_version, _INITIALIZERS_KNOWN)
     expect_names(model)
+    missing: dict[str, int] = {}
     for tensor in model.graph.initializer:
         if min(tensor.dims, default=0) < 0 or math.prod(tensor.dims) > _MOST_WEIGHTS:
             place, allowed = f"initializer {tensor.name}", f"sizes from 0 on, up to {_MOST_WEIGHTS} elements"
             raise InputError("has a shape out of range", place=place, value=list(tensor.dims), allowed=allowed)
-        is_outside = tensor.data_location == onnx.TensorProto.EXTERNAL
-        if is_outside and folder is not None and math.prod(tensor.dims) <= MOST_ELEMENTS:
-            fetch(onnx, tensor, folder)
+        if is_outside(onnx, tensor):
+            where = location_of(tensor)
+            is_small = folder is not None and math.prod(tensor.dims) <= MOST_ELEMENTS
+            if folder is not None and not (fetch(onnx, tensor, folder) if is_small else is_beside(where, folder)):
+                missing[where] = missing.get(where, 0) + 1
         if tensor.ByteSize() > _LARGEST_KEPT_BYTES:
-            _strip(tensor)
+            strip(tensor)
     imported = {item.domain for item in model.opset_import}
     for domain in sorted({node.domain for node in model.graph.node} - imported - {"ai.onnx", ""}):
         model.opset_import.append(onnx.helper.make_opsetid(domain, 1))
@@ -118,39 +134,12 @@ def graph_from_onnx(
     _forget_unfixed(model.graph)  # what the file says of other tensors may name dimensions that now have sizes
     try:
         model = onnx.inliner.inline_local_functions(model) if model.functions else model
-        return _Reader(onnx, model, long_rows or LongRows()).read()
+        made = _Reader(onnx, model, long_rows or LongRows()).read()
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, DecodeError) as error:
-        raise InputError(f"has shapes or types that contradict each other: {_first_line(error)}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
-
-
-def fetch(onnx: Any, tensor: Any, folder: Path) -> None:
-    """Read the elements of a tensor from its file; where there is none, only ``run`` needs them."""
-    try:
-        onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
-    except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError):
-        return
-    tensor.ClearField("external_data")
-    tensor.ClearField("data_location")
-
-
-def elements(onnx: Any, tensor: Any) -> Array:
-    """Return what an initializer holds; raises :class:`InputError` where that does not fit its shape or type."""
-    try:
-        return np.asarray(onnx.numpy_helper.to_array(tensor))
-    except (ValueError, TypeError, KeyError, RuntimeError, onnx.checker.ValidationError) as error:
-        found = _first_line(error)
-        raise InputError(f"has elements that do not fit: {found}", place=f"initializer {tensor.name}") from None
-
-
-def _strip(tensor: Any) -> None:
-    """Remove the elements of a tensor; its shape and type stay."""
-    for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data"):
-        tensor.ClearField(name)
-    tensor.ClearField("data_location")
+        raise InputError(f"has shapes or types that contradict each other: {first_line(error)}") from None
+    told = "is not beside the model: 'run' needs it, and so do shapes that its numbers give; put it there"
+    made.remarks += [f"{where[:200]}, where {many} initializers lie, {told}" for where, many in missing.items()]
+    return made
 
 
 def _forget_unfixed(graph: Any) -> None:
@@ -184,6 +173,7 @@ class _Reader:
         self.narrowed: dict[str, int] = {}
         self.remarks: list[str] = []
         self.guessed: set[str] = set()
+        self.pooled: dict[str, Shape] = {}
         #: Tensors whose shape is not ONNX's, but ours.
         self.assumed: set[str] = set()
 
@@ -234,7 +224,7 @@ class _Reader:
             inline = self.onnx.inliner.inline_selected_functions
             self.model = inline(self.model, inlined, inline_schema_functions=True)
         except RuntimeError as error:
-            self.remarks.append(f"{', '.join(name for _, name in inlined)}: not taken apart: {_first_line(error)}")
+            self.remarks.append(f"{', '.join(name for _, name in inlined)}: not taken apart: {first_line(error)}")
 
     def _rewrite(self) -> bool:
         """Put nodes of ONNX in place of those of onnxruntime, and a branch in place of a choice that is known."""
@@ -249,6 +239,7 @@ class _Reader:
         }
         known = (self.shapes, self.types, self.values)
         opset = self._opset()
+        self.pooled |= pooled_by_windows_apart(self.onnx, graph.node, self.shapes)
         for number, node in enumerate(graph.node):
             name = node.name or f"{node.op_type}_{number}"
             made: tuple[list[Any], list[Any]] | None = None
@@ -257,7 +248,8 @@ class _Reader:
             else:
                 try:
                     made = unrolled(self.onnx, node, name, known, opset)
-                    written = rewritten(self.onnx, node, name, known, opset, self.long_rows.most_bytes)
+                    most = self.long_rows.most_bytes
+                    written = rewritten(self.onnx, node, name, known, opset, most, self.pooled)
                     written = written or taken_apart(self.onnx, node, name, known, before, opset, self.long_rows)
                 except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):  # its translation tells
                     made = written = None
@@ -279,11 +271,11 @@ class _Reader:
         try:
             self.model = inference.infer_shapes(self.model, data_prop=True)
         except (RuntimeError, ValueError) as error:
-            self.remarks.append(f"shapes were inferred without following values: {_first_line(error)}")
+            self.remarks.append(f"shapes were inferred without following values: {first_line(error)}")
             try:
                 self.model = inference.infer_shapes(self.model)
             except ValueError as wrong:
-                raise InputError(f"has tensors that ONNX does not know: {_first_line(wrong)}", place="graph") from None
+                raise InputError(f"has tensors that ONNX does not know: {first_line(wrong)}", place="graph") from None
         graph = self.model.graph
         for tensor in graph.initializer:
             self.shapes[tensor.name], self.types[tensor.name] = tuple(tensor.dims), tensor.data_type

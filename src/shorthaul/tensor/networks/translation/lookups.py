@@ -77,6 +77,27 @@ def taken(builder: Builder, node: Node) -> bool:
     return True
 
 
+def aligned(builder: Builder, node: Node) -> bool:
+    """Regions of images, each averaged over a grid of samples: of a channel all is needed, as boxes may lie anywhere.
+
+    Where that is more than a memory holds, nothing is known but the traffic.
+    """
+    image, boxes, numbers = node.inputs[:3]
+    shape, output = builder.shape(image), builder.shape(node.outputs[0])
+    if len(shape) != 4 or len(output) != 4 or builder.shape(boxes) != (output[0], 4):
+        return False
+    if shape[0] * shape[2] * shape[3] * builder.graph.bits.get(image, 32) > 8 * builder.most_row_bytes:
+        return False
+    dims, axes = output_dims(builder, node)
+    samples, rows, columns, corners = (dims.add("w", size) for size in (shape[0], *shape[2:], 4))
+    reads = builder.reads(image, [samples, axes[1], rows, columns])
+    reads += builder.reads(boxes, [axes[0], corners]) + builder.reads(numbers, [axes[0]])
+    # A sample takes four neighbours, each with its weight; without a number as many as a box has places.
+    work = 8.0 * max(1, int(node.attributes.get("sampling_ratio", 0))) ** 2 * math.prod(output) / math.prod(dims.sizes)
+    builder.add(node, dims, reads, axes, work=work, whole=[samples, rows, columns, corners], padded=True)
+    return True
+
+
 def put(builder: Builder, node: Node) -> bool:
     """Elements of a tensor put, or added, at places that another one names: every tile looks at all of them.
 
@@ -173,5 +194,6 @@ LOOKUPS: Final[dict[str, Callable[[Builder, Node], bool]]] = {
     "Gather": gather,
     **dict.fromkeys(("GatherElements", "GatherND", "GridSample"), taken),
     **dict.fromkeys(("Resize", "Upsample"), resize),
+    "RoiAlign": aligned,
     **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), put),
 }

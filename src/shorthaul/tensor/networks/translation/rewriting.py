@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from shorthaul.tensor.networks.translation.extremes import SINCE_PLACES_ARE_TAKEN, largest, pooled, put_back
 from shorthaul.tensor.networks.translation.heads import attention
 from shorthaul.tensor.networks.translation.heads.linear_attention import linear_attention
 from shorthaul.tensor.networks.translation.quantised import QUANTISED, by_range
@@ -34,18 +35,24 @@ def is_inlined(node: Any, shapes: Mapping[str, Shape]) -> bool:
 
 
 def rewritten(
-    onnx: Any, node: Any, name: str, known: Known, opset: int, most_row_bytes: float = math.inf
+    onnx: Any,
+    node: Any,
+    name: str,
+    known: Known,
+    opset: int,
+    most_row_bytes: float = math.inf,
+    pooled_of: Mapping[str, Shape] | None = None,
 ) -> Writer | None:
     """Return nodes of ONNX that compute what ``node`` does and their constants; None where nothing is known of it.
 
     What would pass over its rows again and again stays as it is where they have more than ``most_row_bytes``, read and
-    written.
+    written. ``pooled_of`` has the shapes of what was pooled by windows side by side, by the places that were found.
     """
     rewrite = {_DOMAIN: _REWRITTEN, "": _PLAINER, "ai.onnx": _PLAINER}.get(node.domain, {}).get(node.op_type)
     if rewrite is None or any(max(known[0].get(one, ()), default=0) > _MOST_PLACES for one in node.input):
         return None
     writer = Writer(onnx, node, name, known, opset)
-    writer.most_row_bytes = most_row_bytes
+    writer.most_row_bytes, writer.pooled_of = most_row_bytes, pooled_of or {}
     return writer if rewrite(writer) else None
 
 
@@ -215,38 +222,11 @@ def _one_hot(writer: Writer) -> bool:
     return bool(writer.add("Where", writer.add("Equal", named, places), on, off, output=writer.outputs[0]))
 
 
-def _largest(writer: Writer) -> bool:
-    """The few largest or smallest along an axis: again and again the first extreme, which is left out from then on."""
-    source, kinds = writer.inputs[0], writer.onnx.TensorProto
-    count, shape, kind = writer.numbers.get(writer.input(1)), writer.shapes.get(source), writer.types.get(source)
-    if count is None or not shape or kind is None or writer.opset < _SINCE_PLACES_ARE_TAKEN:
-        return False
-    axis, many = int(writer.values.get("axis", -1)) % len(shape), int(np.asarray(count).ravel()[0])
-    width = np.dtype(writer.onnx.helper.tensor_dtype_to_np_dtype(kind)).itemsize
-    if not 0 < many <= min(_MOST_EXTREMES, shape[axis]) or 2 * width * shape[axis] > writer.most_row_bytes:
-        return False
-    left = source
-    if kind not in {kinds.FLOAT, kinds.DOUBLE}:
-        left, kind = writer.add("Cast", source, to=kinds.DOUBLE), kinds.DOUBLE
-    dtype = np.float32 if kind == kinds.FLOAT else np.float64
-    left = left if writer.values.get("largest", 1) else writer.add("Neg", left)
-    left = writer.add("Max", left, writer.constant(np.finfo(dtype).min, dtype))  # above what is left out
-    gone = writer.constant(-np.inf, dtype)
-    places = writer.constant(np.arange(shape[axis]).reshape(-1, *(1,) * (len(shape) - 1 - axis)))
-    found: list[str] = []
-    for _ in range(many):
-        left = writer.add("Where", writer.add("Equal", places, found[-1]), gone, left) if found else left
-        found.append(writer.add("ArgMax", left, axis=axis, keepdims=1))
-    values, indices = (*writer.outputs, "")[:2]
-    at = writer.add("Concat", *found, output=indices, axis=axis)
-    return not values or bool(writer.add("GatherElements", source, at, output=values, axis=axis))
-
-
 def _by_letters(writer: Writer) -> bool:
     """A sum of products whose axes have no letters in part: they get letters, from the last axis on."""
     equation = writer.values["equation"].decode().replace(" ", "")
     if "..." not in equation:
-        return False
+        return _along_diagonals(writer, equation)
     left, arrow, right = equation.partition("->")
     words = left.split(",")
     ranks = [
@@ -260,6 +240,30 @@ def _by_letters(writer: Writer) -> bool:
     words = [word.replace("...", free[most - rank :]) for word, rank in zip(words, ranks, strict=True)]
     whole = ",".join(words) + "->" + right.replace("...", free)
     return bool(writer.add("Einsum", *writer.inputs, output=writer.outputs[0], equation=whole))
+
+
+def _along_diagonals(writer: Writer, equation: str) -> bool:
+    """A sum of products with a letter twice in a word: of places equally far apart in a flat tensor."""
+    left, arrow, right = equation.partition("->")
+    words, made = left.split(","), list(writer.inputs)
+    for number, word in enumerate(words):
+        shape = writer.shapes[made[number]]
+        for letter in [one for one in dict.fromkeys(word) if word.count(one) > 1]:
+            along = [at for at, one in enumerate(words[number]) if one == letter]
+            kept = [at for at in range(len(shape)) if at not in along]
+            size, many = shape[along[0]], len(along)
+            words[number] = "".join(words[number][at] for at in kept) + letter
+            shape = (*(shape[at] for at in kept), size)
+            turned = writer.add("Transpose", made[number], perm=[*kept, *along])
+            flat = writer.reshaped(turned, (*shape[:-1], size**many))
+            step = sum(size**power for power in range(many))
+            ends = (writer.constant([value]) for value in (0, size**many, len(kept), step))
+            made[number] = writer.add("Slice", flat, *ends)
+    if made == writer.inputs:
+        return False
+    letters = left.replace(",", "")
+    right = right if arrow else "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
+    return bool(writer.add("Einsum", *made, output=writer.outputs[0], equation=f"{','.join(words)}->{right}"))
 
 
 def _written(writer: Writer) -> bool:
@@ -282,7 +286,7 @@ def _turned_back(writer: Writer) -> bool:
     """Sequences whose first places, as many as each has, stand in the opposite order."""
     source, lengths = writer.inputs
     shape, along = writer.shapes[source], int(writer.values.get("time_axis", 0))
-    if writer.opset < _SINCE_PLACES_ARE_TAKEN:
+    if writer.opset < SINCE_PLACES_ARE_TAKEN:
         return False
 
     def spread(size: int, axis: int) -> Shape:
@@ -329,10 +333,6 @@ def _as_it_is(writer: Writer, source: str) -> bool:
     return is_same and bool(writer.add("Identity", source, output=writer.outputs[0]))
 
 
-#: The version since which elements are taken at places that are computed, along an axis.
-_SINCE_PLACES_ARE_TAKEN: Final = 11
-#: The largest along an axis that are sought one after the other.
-_MOST_EXTREMES: Final = 16
 #: Operators of ONNX that others stand for.
 _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
     "Attention": attention.attention_of_onnx,
@@ -341,10 +341,12 @@ _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
     "DynamicQuantizeLinear": by_range,
     "Einsum": _by_letters,
     "LinearAttention": linear_attention,
+    "MaxPool": pooled,
+    "MaxUnpool": put_back,
     "OneHot": _one_hot,
     "ReverseSequence": _turned_back,
     "TensorScatter": _written,
-    "TopK": _largest,
+    "TopK": largest,
     "Where": _chosen,
     "Pad": _without_margin,
 }

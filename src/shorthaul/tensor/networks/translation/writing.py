@@ -31,6 +31,8 @@ class Writer:
         self.remarks: list[str] = []
         #: What a row may take, read and written, over which several operators pass.
         self.most_row_bytes = math.inf
+        #: Shapes of what was pooled by windows side by side, by the tensors of the places that were found.
+        self.pooled_of: Mapping[str, Shape] = {}
 
     def input(self, number: int) -> str:
         """Return the name of an input, empty where it is left out."""
