@@ -41,7 +41,8 @@ app = group("Trees on a grid of processors, and algorithms that run there.")
 TreeArgument = Annotated[
     str,
     typer.Argument(
-        metavar="TREE", help="Newick, NEXUS, CSV, .npy, .npz, .json, .txt or .joblib file, or a built-in tree (yule:n=1024)."
+        metavar="TREE",
+        help="Newick, NEXUS, CSV, .npy, .npz, .json, .txt or .joblib file, or a built-in tree (yule:n=1024).",
     ),
 ]
 

@@ -73,8 +73,8 @@ TREES = Workloads(
     Tree,
     CASES,
     lambda path, data, options: tree_from_file(path, data, forest=_is_forest(options)),
-    "a Tree, a built-in case, a parent array (-1 for the root), Newick text, the path of a Newick, NEXUS, CSV, .npy, .npz, "
-    ".json, .txt or .joblib file, or a fitted tree or forest of scikit-learn, or a "
+    "a Tree, a built-in case, a parent array (-1 for the root), Newick text, the path of a Newick, NEXUS, CSV, .npy, "
+    ".npz, .json, .txt or .joblib file, or a fitted tree or forest of scikit-learn, or a "
     "networkx.DiGraph with edges from parents to children",
     _convert,
 )
