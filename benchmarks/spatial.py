@@ -26,6 +26,7 @@ from shorthaul.core import machines
 from shorthaul.core.search import Search
 from shorthaul.report.text import print_table
 from shorthaul.spatial.algorithms.list_ranking import rank_list
+from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost_kernels import edge_energy
@@ -211,6 +212,18 @@ def refinement() -> list[dict[str, Any]]:
     return rows
 
 
+def bounds() -> list[dict[str, Any]]:
+    """Bounds on energy alone, hops per edge."""
+    rows = []
+    for name, tree in {**shapes(N), "yule, 65,535, seed 7": generators.yule(2**16 - 1, 7)}.items():
+        grid = curves.choose("auto", tree.n, None)[1]
+        seconds = time.process_time()
+        bound = energy_bound(tree, grid)
+        row = {"tree": name, "hops per edge": bound.value / (tree.n - 1), "method": bound.method}
+        rows.append(row | {"CPU s": time.process_time() - seconds})
+    return rows
+
+
 def small_trees() -> list[dict[str, Any]]:
     """Energy beside the bound of small trees by default, on the smallest square."""
     rows = []
@@ -312,6 +325,7 @@ def main() -> None:
         f"Growth over n = 2^10 .. 2^{POWER}": growth,
         "Other algorithms": other_algorithms,
         "Refinement, energy per vertex, n = 2^16": refinement,
+        f"Bounds on energy, hops per edge, n = 2^{POWER}": bounds,
         "Small trees by default": small_trees,
         "Trees on a wafer of 750 x 994 with 1 % dead processors, energy per vertex": wafer,
         "Speed": speeds,

@@ -397,12 +397,13 @@ def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return kernels.most_of_growth(starts, kids, np.cumsum(room // 2), np.append(np.cumsum(room), len(kids)))
 
 
-def outgrown_balls(kernels: ModuleType, rng: np.random.Generator) -> Any:
+def outgrown_parts(kernels: ModuleType, rng: np.random.Generator) -> Any:
     starts, kids, _ = parents_before(random_tree(rng, 90))
     parent = np.full(len(kids), -1, np.int32)
     parent[kids[: starts[len(kids)]]] = np.repeat(np.arange(len(kids)), np.diff(starts[: len(kids) + 1]))
     room, star = np.sort(rng.integers(1, 9, rng.integers(2, 9))), rng.integers(0, 3, len(kids))
-    return kernels.most_of_volume(parent, room, star, rng.integers(0, 2, len(kids)).astype(np.uint8))
+    given = parent, room, star, rng.integers(0, 2, len(kids)).astype(np.uint8)
+    return kernels.most_of_volume(*given), kernels.reaches_of_volume(*given)
 
 
 CASES: list[tuple[str, Case]] = [
@@ -428,7 +429,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.bounds.cut_kernels", cut),
     ("shorthaul.spatial.bounds.star_kernels", shared),
     ("shorthaul.spatial.bounds.growth_kernels", outgrown),
-    ("shorthaul.spatial.bounds.volume_kernels", outgrown_balls),
+    ("shorthaul.spatial.bounds.volume_kernels", outgrown_parts),
 ]
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
 from shorthaul.spatial.bounds.star_kernels import best_stars
-from shorthaul.spatial.bounds.volume_kernels import balls_of_volume
+from shorthaul.spatial.bounds.volume_kernels import reaches_of_volume
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
@@ -36,18 +36,23 @@ def of_growth(starts: Index, kids: Index, sums: Counts, alternate: Counts, names
 
 
 def of_volume(parent: Index, room: Counts, star: Counts, above: npt.NDArray[np.uint8], names: Index) -> dict[str, Any]:
-    """Return the roots, the balls as vertex, levels and weight, and how edges are shared out among stars."""
-    levels, weight = balls_of_volume(parent, room, star, above)
-    some = np.flatnonzero(weight > 0)
-    balls = zip(names[some].tolist(), levels[some].tolist(), weight[some].tolist(), strict=True)
+    """Return the roots, tops of parts and other reaches that are not regular, weights, and what stars hold."""
+    reach, weight, irregular = reaches_of_volume(parent, room, star, above)
+    own, tops = (np.flatnonzero(irregular == kind) for kind in (1, 2))
     return {
         "kind": "volume",
         "roots": names[parent < 0].tolist(),
-        "balls": [list(ball) for ball in balls],
+        "tops": _paired(names[tops], reach[tops]),
+        "reaches": _paired(names[own], reach[own]),
+        "weights": _weighed(names, weight),
         "upward": names[above.astype(bool)].tolist(),
     }
 
 
 def _weighed(names: Index, weight: npt.NDArray[np.float64]) -> Sequence[list[Any]]:
     some = np.flatnonzero(weight > 0)
-    return [list(pair) for pair in zip(names[some].tolist(), weight[some].tolist(), strict=True)]
+    return _paired(names[some], weight[some])
+
+
+def _paired(names: Index, value: npt.NDArray[Any]) -> Sequence[list[Any]]:
+    return [list(pair) for pair in zip(names.tolist(), value.tolist(), strict=True)]

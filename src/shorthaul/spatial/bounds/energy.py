@@ -25,10 +25,12 @@ Counts = npt.NDArray[np.int64]
 Numbered = tuple[Index, Index, Index]
 #: What sums of weights may be off by, as a part of them and in hops.
 _ROUNDING = 1e-6
-#: Vertices up to which a tree is also rooted elsewhere for its bound: 0.3 CPU s for so many.
-_MOST_CENTRED = 2**20
-#: Levels of a ball at most: of trees that double every second level, those of 12 to 18 prove most per vertex.
-_BALL_LEVELS = 24
+#: Vertices up to which a tree is also rooted elsewhere for its bound, 0.5 to 1 CPU s for so many, and up to which all
+#: arguments are tried whatever the time.
+_MOST_CENTRED, _NEVER_LATE = 2**20, 2**17
+#: Hops that a vertex reaches at most: with 12 as with 20 Yule and perfect binary trees prove as much; with 8, in half
+#: of the time, 2 % less of what is beyond a hop per edge. The latter where trees are too large to be rooted elsewhere.
+_MOST_REACH, _LARGE_TREES_REACH = 12, 8
 
 
 def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: Search | None = None) -> Bound:
@@ -36,7 +38,7 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
 
     Five arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
     a line across the grid that parts the vertices k : n - k is crossed by as many edges as that cut needs;
-    subtrees outgrow the cells around their roots; and so do balls, counted by the cells that they can reach.
+    subtrees outgrow the cells around their roots; and so do parts of the tree, counted by the cells that they reach.
     ``details`` holds each argument's value and the bounds on the longest edge and on the link load, and of trees that
     are not too large a certificate, in which vertex v is called ``names[v]`` (v itself, if there are none).
     What there is no time for before ``search`` ends is left out, of large trees only: small ones take next to none.
@@ -45,7 +47,7 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     values = {"edges": edges}
 
     def is_late() -> bool:
-        return tree.n > _MOST_CENTRED and search is not None and search.remaining_s() <= 0
+        return tree.n > _NEVER_LATE and search is not None and search.remaining_s() <= 0
 
     if is_late():
         details: dict[str, Any] = {"values": values, "distance_hops": min(1, edges), "link_load": min(1, edges)}
@@ -82,11 +84,12 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
             "given and as rooted at its centroid are tried."
         ),
         "volume": (
-            "Around a processor, 2 t^2 + 2 t + 1 are within t hops. The vertices at most t levels below one find room "
-            "there, less what its few children cannot reach, while their edges are of one hop; each further hop of an "
-            "edge adds at most 2 b + 1 processors, where b levels of them are below the edge. The vertices are given "
-            "weights so that all such sums together count no edge more than once, for the tree cut into such balls: "
-            "the best cuts and weights, for the tree as given and as rooted at its centroid."
+            "Around a processor, 2 t^2 + 2 t + 1 are within t hops. Let every vertex of a part of the tree reach the "
+            "processors within some hops of it. A child with a reach b below its parent's adds none while the "
+            "edge is of one hop, and at most 2 b + 1 with each further hop; with the same or a larger reach it adds "
+            "some at once. A part with more vertices than it reaches so takes longer edges. Its vertices are given "
+            "weights so that all such sums together count no edge more than once, for the tree cut into parts: the "
+            "best cuts, reaches and weights, for the tree as given and as rooted at its centroid."
         ),
     }
     details = {"values": values, "distance_hops": distance_bound(tree), "link_load": _load_bound(tree, grid)}
@@ -107,7 +110,7 @@ def _certificate(method: str, numbered: Numbered, grid: Grid, names: Index | Non
     if method == "growth":
         return certificates.of_growth(starts, kids, *room_around(grid, len(kids)), order)
     if method == "volume":
-        return certificates.of_volume(*_balls(starts, kids, grid), order)
+        return certificates.of_volume(*_parts(starts, kids, grid), order)
     return {"kind": method}
 
 
@@ -130,18 +133,19 @@ def _growth(starts: Index, kids: Index, grid: Grid) -> int:
 
 
 def _volume(starts: Index, kids: Index, grid: Grid) -> int:
-    """Return how many hops the edges take beyond one each, since balls outgrow the cells in their reach."""
-    return _whole_hops(most_of_volume(*_balls(starts, kids, grid)))
+    """Return how many hops the edges take beyond one each, since parts of the tree outgrow the cells in their reach."""
+    return _whole_hops(most_of_volume(*_parts(starts, kids, grid)))
 
 
-def _balls(starts: Index, kids: Index, grid: Grid) -> tuple[Index, Counts, Counts, npt.NDArray[np.uint8]]:
+def _parts(starts: Index, kids: Index, grid: Grid) -> tuple[Index, Counts, Counts, npt.NDArray[np.uint8]]:
     """Return the parents, what fits within so many hops, and what the star of each vertex needs with which edges."""
     n = len(kids)
     parent = np.full(n, -1, np.int32)
     parent[kids[: starts[n]]] = np.repeat(np.arange(n, dtype=np.int32), np.diff(starts[: n + 1]))
     leaves = np.arange(_degree(starts, kids) + 2)
     own, above = best_stars(starts, kids, star_sums(int(leaves[-1]), 1, 1) - leaves)
-    return parent, cells_within(grid, _BALL_LEVELS), own, above
+    reach = _MOST_REACH if n <= _MOST_CENTRED else _LARGE_TREES_REACH
+    return parent, cells_within(grid, reach), own, above
 
 
 def _whole_hops(gain: float) -> int:

@@ -29,8 +29,8 @@ _ROUNDING: Final = 1e-9
 #: Arguments on grids, and those on machines.
 _ON_GRIDS: Final = ("edges", "stars", "cuts", "growth", "volume")
 _ON_MACHINES: Final = ("stars", "cuts")
-#: Levels of a ball at most.
-_MOST_LEVELS: Final = 64
+#: Hops that a vertex of a part reaches at most.
+_MOST_REACH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,62 @@ def verify(tree: Tree, bound: Mapping[str, Any], where: Grid | Room) -> tuple[li
     except WrongError as error:
         return [Violation(_RULE, f"bound.certificate.{error.place}", error.problem)], []
     remarks = [f"{kind} verified: energy_hops {proven:,} of the {value:,} stated"]
+    violations = []
     if value > proven and is_searched:
         remarks.append("exact: the search behind the rest has no certificate, it is taken as it is")
     elif value > proven:
         message = "the bound is above what its certificate proves"
-        return [Violation(_RULE, "bound.value", message, float(value), float(proven))], remarks
-    return [], remarks
+        violations.append(Violation(_RULE, "bound.value", message, float(value), float(proven)))
+    if isinstance(where, Grid):
+        violations += _beside(tree, where, bound, remarks)
+    return violations, remarks
+
+
+def _beside(tree: Tree, grid: Grid, bound: Mapping[str, Any], remarks: list[str]) -> list[Violation]:
+    """Return what is wrong with the bounds on the longest edge and the link load beside the one on energy."""
+    violations = []
+    for name, proven in (("distance_hops", _longest(tree)), ("link_load", _busiest(tree, grid))):
+        value = bound.get(name)
+        if value is None:
+            continue
+        if type(value) is not int:
+            raise InputError("must be a whole number", place=f"bound.{name}", value=value)
+        remarks.append(f"{name} verified: {proven:,} of the {value:,} stated")
+        if value > proven:
+            message = "the bound is above what the tree proves"
+            violations.append(Violation(_RULE, f"bound.{name}", message, float(value), float(proven)))
+    return violations
+
+
+def _longest(tree: Tree) -> int:
+    """Return the least length of the longest edge for which all within some edges of a vertex have room around it."""
+    rooted = Rooted(tree)
+    balls = [(1, len(kids) + 1 + (above >= 0)) for kids, above in zip(rooted.kids, rooted.parent, strict=True)]
+    if len(tree.roots()) == 1:
+        held = 0
+        for edges, level in enumerate(rooted.levels_below(rooted.order[0])):
+            held += len(level)
+            balls.append((edges, held))
+    hops = int(bool((tree.parent >= 0).any()))
+    for edges, held in balls:
+        while edges > 0 and 2 * (hops * edges) * (hops * edges + 1) + 1 < held:
+            hops += 1
+    return hops
+
+
+def _busiest(tree: Tree, grid: Grid) -> int:
+    """Return how many messages to the children of a vertex share a link at least; they go along its row first.
+
+    They leave by at most four links; those to other columns by the two along its row; and those to the side of more
+    columns by one.
+    """
+    most = max(len(kids) for kids in Rooted(tree).kids)
+    along_row, along_column = min(2, grid.width - 1), min(2, grid.height - 1)
+    free = grid.width * grid.height - 1 - most  # processors without a child
+    to_others = max(0, most - (grid.height - 1))
+    one_side = max(0, (grid.width // 2) * grid.height - free)
+    shared = ((most, along_row + along_column), (to_others, along_row), (one_side, 1))
+    return max(-(-messages // links) if messages > 0 and links > 0 else 0 for messages, links in shared)
 
 
 def _proven(kind: str, tree: Tree, where: Grid | Room, given: Mapping[str, Any]) -> int:
@@ -254,69 +304,99 @@ def _of_one_colour(grid: Grid, count: int) -> list[int]:
 
 
 def _volume(rooted: Rooted, grid: Grid, given: Mapping[str, Any]) -> int:
-    """Return what the edges have to spare, since balls of the tree need room within their reach."""
+    """Return what the edges have to spare, since parts of the tree need room within their reach."""
     n = len(rooted.parent)
-    vertex, levels, weight = _balls(given, n)
-    is_held = np.zeros(n, np.bool_)
-    excess, load = _of_balls(rooted, grid, vertex, levels, weight)
-    parent = np.array(rooted.parent, np.int32)
+    gain, load = _of_parts(rooted, grid, _parts(rooted, given), expect_weighed(given, "weights", n))
     upward = expect_vertices(given, "upward", n)
-    leaves = _leaves(parent, upward)
-    is_held[list(upward)] = True
-    most = max(1.0, float(load.max(initial=0.0)))
-    owner = np.where(is_held, np.arange(n), parent)
-    is_edge = parent >= 0
-    held = np.zeros(n)
-    np.maximum.at(held, owner[is_edge], load[is_edge])
-    far = np.array(_distances(1, 1, int(leaves.max())))
-    spared = far[leaves] - leaves  # of each star, of what its edges can bear beside the balls
-    gain = float((weight * np.maximum(0, excess)).sum() + (spared * np.maximum(0.0, most - held)).sum())
+    leaves = _leaves(np.array(rooted.parent, np.int32), upward)
+    is_upward = set(upward)
+    most, held = max(1.0, *load), [0.0] * n
+    for v, above in enumerate(rooted.parent):
+        if above >= 0:
+            owner = v if v in is_upward else above
+            held[owner] = max(held[owner], load[v])
+    far = _distances(1, 1, int(leaves.max()))
+    for v, count in enumerate(leaves.tolist()):  # each star, of what its edges can bear beside the parts
+        gain += (far[count] - count) * (most - held[v])
     return _spared(gain, most)
 
 
-def _balls(given: Mapping[str, Any], n: int) -> tuple[Numbers, Numbers, Weights]:
-    """Return vertex, levels and weight of all balls."""
-    rows = given.get("balls")
-    if not isinstance(rows, list):
-        raise WrongError("balls", "must be a list of vertex, levels and weight")
-    for at, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != 3 or type(row[1]) is not int or not 1 <= row[1] <= _MOST_LEVELS:
-            raise WrongError(f"balls[{at}]", f"must be a vertex, levels from 1 to {_MOST_LEVELS} and a weight")
-    weight = expect_weighed({"balls": [[row[0], row[2]] for row in rows]}, "balls", n)
-    levels = [row[1] for row in rows]
-    return np.array(list(weight), np.int64), np.array(levels, np.int64), np.array(list(weight.values()))
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Connected parts of a tree: how far every vertex reaches, -1 in none, and its children in the same part."""
+
+    reach: list[int]
+    kids: list[list[int]]
+    above: list[int]  # the parent in the same part, -1 for none
 
 
-def _of_balls(rooted: Rooted, grid: Grid, vertex: Numbers, levels: Numbers, weight: Weights) -> tuple[Numbers, Weights]:
-    """Return how many vertices of each ball find no room where no edge has anything to spare, and the load of edges.
+def _parts(rooted: Rooted, given: Mapping[str, Any]) -> Parts:
+    """Return the parts of the tree that begin at ``tops``.
 
-    The vertices at most t levels below v reach the 2 t^2 + 2 t + 1 cells within t hops; by an edge of d hops whose
-    lower end has b levels of the ball below it, (2 b + 1) (d - 1) more at most.
+    Those not listed reach one hop less than their parents, at most as far as there are levels below them.
     """
-    height, load = np.array(rooted.height), np.zeros(len(rooted.parent))
-    if (levels > height[vertex]).any():
-        raise WrongError("balls", f"vertex {int(vertex[levels > height[vertex]][0])} has fewer levels below it")
-    held = np.ones(len(vertex), np.int64)
-    tall, missed = np.zeros(len(vertex), np.int64), np.zeros(len(vertex), np.int64)
-    ball, at = np.arange(len(vertex)), vertex
-    for depth in range(1, int(levels.max(initial=0)) + 1):
-        before = ball
-        source, at = rooted.kids_of(at)
-        ball = ball[source]
-        inside = levels[ball] >= depth
-        source, ball, at = source[inside], ball[inside], at[inside]
-        held += np.bincount(ball, minlength=len(vertex))
-        below = np.minimum(levels[ball] - depth, height[at])
-        load += np.bincount(at, weights=weight[ball] * (2 * below + 1), minlength=len(load))
-        is_tall = height[at] >= levels[ball] - depth - 1  # some vertex below it can be at the rim, or next to it
-        if depth == 1:
-            tall, tall_kid = np.bincount(ball[is_tall], minlength=len(vertex)), is_tall
-        if depth == 2:
-            kids = np.bincount(source[is_tall], minlength=len(before))
-            lacking = 2 * np.maximum(0, 3 - kids)
-            missed = np.bincount(before[tall_kid], weights=lacking[tall_kid], minlength=len(vertex)).astype(np.int64)
-    two = np.minimum(2 * levels + 1, 4 + np.where(levels > 3, missed, 0))
-    never = np.select([levels < 2, tall > 3, tall == 3, tall == 2], [0, 0, 2, two], 4 * levels)
-    within = {t: _within(grid, t) for t in set(levels.tolist())}
-    room = np.array([within[t] for t in levels.tolist()], np.int64)
-    return held - np.minimum(room, 2 * levels * (levels + 1) + 1 - never), load
+    n = len(rooted.parent)
+    tops, listed = (_listed(given, key, n) for key in ("tops", "reaches"))
+    parts = Parts([-1] * n, [[] for _ in range(n)], [-1] * n)
+    for v in rooted.order:
+        above = rooted.parent[v]
+        a = parts.reach[above] if above >= 0 else -1
+        key, most = ("tops", _MOST_REACH) if v in tops else ("reaches", a + (a >= 0))
+        own = (tops if v in tops else listed).get(v, min(a - 1, rooted.height[v]) if a > 0 else -1)
+        if not -1 <= own <= min(most, rooted.height[v]):
+            raise WrongError(key, f"vertex {v} must have one from -1 to {min(most, rooted.height[v])}")
+        parts.reach[v] = own
+        if v not in tops and own >= 0:
+            parts.kids[above].append(v)
+            parts.above[v] = above
+    return parts
+
+
+def _listed(given: Mapping[str, Any], key: str, n: int) -> dict[int, int]:
+    """Return the reaches of vertices; raises :class:`WrongError` if they are not such."""
+    rows = given.get(key)
+    if not isinstance(rows, list) or any(not isinstance(row, list) or len(row) != 2 for row in rows):
+        raise WrongError(key, "must be a list of vertices and their reaches")
+    vertices = expect_vertices({key: [row[0] for row in rows]}, key, n)
+    if any(type(row[1]) is not int for row in rows):
+        raise WrongError(key, "must hold whole numbers of hops")
+    return dict(zip(vertices, (row[1] for row in rows), strict=True))
+
+
+def _of_parts(rooted: Rooted, grid: Grid, parts: Parts, weight: Mapping[int, float]) -> tuple[float, list[float]]:
+    """Return how many vertices of all parts, weighed, find no room where no edge has anything to spare; and the loads.
+
+    A vertex reaches 2 a^2 + 2 a + 1 cells; a child that is d hops away and reaches b of them adds at most
+    (2 b + 1) (d - 1) cells where b is less than a, a row of 2 a + 1 and (2 a - 1) (d - 1) where it is a,
+    and a ring of 4 (a + 1) and (2 a + 1) (d - 1) where it is a + 1. What is below a vertex in its part has its weight.
+    """
+    gain, load, borne = 0.0, [0.0] * len(parts.reach), [0.0] * len(parts.reach)
+    for v in rooted.order:
+        own, above, b = weight.get(v, 0.0), parts.above[v], parts.reach[v]
+        if b < 0:
+            if own > 0:
+                raise WrongError("weights", f"vertex {v} is in no part")
+            continue
+        if above >= 0:
+            a, borne[v] = parts.reach[above], borne[above]
+            load[v] = borne[v] * (2 * b + 1 if b < a else max(2 * a - 1, 0) if b == a else 2 * a + 1)
+            gain -= borne[v] * (0 if b < a else 2 * a + 1 if b == a else 4 * (a + 1))
+        borne[v] += own
+        gain += borne[v]
+        if own > 0:
+            gain -= own * min(_within(grid, b), 2 * b * (b + 1) + 1 - _never(parts, v))
+    return gain, load
+
+
+def _never(parts: Parts, v: int) -> int:
+    """Return how many of the cells within its reach v's part never reaches, its edges and its children's short."""
+    reach, a = parts.reach, parts.reach[v]
+    if a < 2 or any(reach[kid] >= a for kid in parts.kids[v]):
+        return 0
+    tall = [kid for kid in parts.kids[v] if reach[kid] >= a - 2]  # one below it can be at the rim, or next to it
+    if len(tall) != 2:
+        return 4 * a if len(tall) < 2 else 2 if len(tall) == 3 else 0
+    missed = 4
+    if a > 3 and all(reach[one] < reach[kid] for kid in tall for one in parts.kids[kid]):
+        missed += sum(2 * max(0, 3 - sum(reach[one] >= a - 3 for one in parts.kids[kid])) for kid in tall)
+    return min(2 * a + 1, missed)

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from shorthaul.spatial.model import Tree
-
-Numbers = npt.NDArray[np.int64]
 
 
 class WrongError(Exception):
@@ -71,8 +66,6 @@ class Rooted:
                 self.size[v] += self.size[kid]
                 self.depths[v] += self.depths[kid] + self.size[kid]
                 self.height[v] = max(self.height[v], self.height[kid] + 1)
-        self._starts = np.concatenate([[0], np.cumsum([len(kids) for kids in self.kids])])
-        self._kids = np.array([kid for kids in self.kids for kid in kids], np.int64)
 
     def levels_below(self, v: int) -> Iterator[list[int]]:
         """Yield v, its children, theirs, and so on."""
@@ -80,10 +73,3 @@ class Rooted:
         while level:
             yield level
             level = [kid for one in level for kid in self.kids[one]]
-
-    def kids_of(self, at: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the children of many vertices, and of which of these each is one."""
-        count = self._starts[at + 1] - self._starts[at]
-        source = np.repeat(np.arange(len(at)), count)
-        before = np.cumsum(count) - count
-        return source, self._kids[self._starts[at][source] + np.arange(len(source)) - before[source]]
