@@ -125,7 +125,9 @@ def keeps_every_token(graph: SdfGraph, schedule: dataflow.PeriodicSchedule) -> b
 def test_firings_in_turn_and_core_types() -> None:
     actors = (SdfActor("a", {"slow": 4, "fast": 2}), SdfActor("b", {"slow": 6}))
     graph = SdfGraph("g", actors, (SdfChannel("c", "a", 2, "b", 3, 0, 1, 5),))
-    assert dataflow.throughput(graph).cost["period"] == 0
+    unlimited = dataflow.throughput(graph)
+    assert unlimited.cost["period"] == 0
+    assert "--serial" in unlimited.check.remarks[0]
     assert dataflow.throughput(graph, serial=True).cost["period"] == 12
     assert dataflow.throughput(graph, serial=True, capacities=True).cost["period"] == 16
     assert (

@@ -45,6 +45,9 @@ from shorthaul.dataflow.views import storage_figures, throughput_figures
 if TYPE_CHECKING:
     from shorthaul.dataflow.verbs.keywords import BuffersKeywords, ThroughputKeywords
 
+#: What a period of 0 means.
+UNLIMITED = "nothing limits the period: firings of one actor overlap; --serial keeps them in turn"
+
 
 @verb(ThroughputOptions, GRAPHS, SCHEDULES, searching=None)
 def throughput(
@@ -80,12 +83,15 @@ def throughput(
             analysed = bounded(analysed, _capacities(graph))
         cycle, schedule = least_period(analysed, search)
     period = Fraction(schedule.period, schedule.denominator)
+    report = check_schedule(analysed, schedule)
+    if not period:
+        report = replace(report, remarks=(*report.remarks, UNLIMITED))
     return Result(
         RESULT_KIND,
         Status.OPTIMAL,
         cost=Cost(period=float(period)),
         bound=period_bound_of(cycle),
-        check=check_schedule(analysed, schedule),
+        check=report,
         plan=schedule,
         provenance=provenance("dataflow throughput", options=options, source=source, search=search),
         extra={"exact_period": str(period), "iterations_per_tick": float(1 / period) if period else None},
