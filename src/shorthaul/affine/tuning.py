@@ -50,9 +50,12 @@ POINT_STEPS = 2e-4
 #: Points of a set that are listed in a second (25 million of adi take some 3 s).
 POINTS_PER_SECOND = 8_000_000
 #: The share of a bound's effort for finding arguments; the rest is for counting and adding those chosen.
-POOL_SHARE = 0.7
+POOL_SHARE = 0.85
 #: The share of what is left of this for each family of arguments.
-FAMILY_SHARE = 0.4
+FAMILY_SHARE = 0.5
+#: The share of the effort that is kept for arguments made for given sizes, and of this for finding them.
+FITTED_SHARE = 0.1
+MADE_SHARE = 0.8
 #: Shares of what is left for the arguments of the lower bound, and then for the derived order.
 LOWER_SHARE = 0.55
 UPPER_SHARE = 0.6
@@ -114,6 +117,9 @@ REDUNDANT_LOOP_OPERATIONS = 500_000
 # How many are tried or kept.
 #: By what factor an argument with its events chosen for given sizes is larger at least.
 LEAST_GAIN = 1.001
+#: Of so many arguments those are chosen that are worth most together, in so many steps at most.
+MOST_CHOSEN_FROM = 20
+MOST_CHOICES = 2_000
 #: Pieces of sets in one argument for each of its parts: nobody reads formulas of more.
 MOST_FORMULA_PIECES = 16
 #: Parameters that are small together.

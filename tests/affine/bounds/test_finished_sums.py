@@ -12,7 +12,7 @@ from tests.affine.derived import quick
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import AffineBound, fitted, lower_bound
-from shorthaul.affine.bounds.finished_sums import finished_sums, sub_bound
+from shorthaul.affine.bounds.sums.finished_sums import finished_sums, sub_bound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.model import Program

@@ -11,7 +11,7 @@ from tests.affine.derived import quick
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.bounds.waiting_sums import sub_bound, waiting_sums
+from shorthaul.affine.bounds.sums.waiting_sums import sub_bound, waiting_sums
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.model import Program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -12,17 +12,15 @@ from itertools import combinations as combinations_of
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds import cones, coupled, finished_sums, hourglass, lines, strips, used_sums, waiting_sums
-from shorthaul.affine.bounds.boxes.fields import boxed_cones
-from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
-from shorthaul.affine.bounds.choice import Family, Fixed, combinations, combined_at
+from shorthaul.affine.bounds import cones, coupled, hourglass
+from shorthaul.affine.bounds.at_sizes import Argued, added_sums, chosen_at, made_for, tuned_parts, worth_of
+from shorthaul.affine.bounds.choice import Family, Fixed, combinations
 from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.lifetime import (
     alternating_layers,
     crossing_scans,
     intervals,
     layers,
-    moments,
     phases,
     single_events,
     successive_chains,
@@ -43,7 +41,15 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import BOTH_BRANCHES, MODEL, ONE_BRANCH, REASSOCIATED_MODEL, Proof, SubBound
-from shorthaul.affine.tuning import FAMILY_SHARE, LEAST_GAIN, LEAST_LARGE, MOST_CONTRIBUTIONS, POOL_SHARE
+from shorthaul.affine.tuning import (
+    FAMILY_SHARE,
+    FITTED_SHARE,
+    LEAST_GAIN,
+    LEAST_LARGE,
+    MADE_SHARE,
+    MOST_CONTRIBUTIONS,
+    POOL_SHARE,
+)
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 
@@ -51,27 +57,6 @@ _SET = isl.dim_type.set
 
 #: The formulas of a bound, as they are printed.
 FORMULAS = ("formula", "leading", "inputs", "operations", "oi_limit")
-
-
-@dataclass(frozen=True, slots=True)
-class Argued:
-    """A graph with all arguments found on it; ``parts`` are those used, ``first`` the place of theirs in a proof.
-
-    The parts are as they stand on the graph.
-    """
-
-    graph: Graph
-    pool: tuple[Candidate | Fixed, ...]
-    parts: tuple[SubBound, ...]
-    first: int
-
-    def place(self, bound: SubBound) -> int | None:
-        """Return the place of an argument in the proof."""
-        return next((self.first + at for at, item in enumerate(self.parts) if item is bound), None)
-
-    def in_program(self, bound: SubBound) -> SubBound:
-        """Return what an argument on the graph says of the program."""
-        return bound if self.graph.is_whole else _in_program(bound, self.graph)
 
 
 @dataclass(frozen=True)
@@ -178,7 +163,8 @@ def lower_bound(
         inputs = sympy.Add(*until_out_of_effort(counts))
         operations = _operations(program)
     search = search.part(share)
-    with charged_to(search):
+    finding = search if sizes is None else search.part(1 - FITTED_SHARE)
+    with charged_to(finding):
         own = reassociated(flow) if options.reassociate else [Graph(flow)]
         known = until_out_of_effort(more for item in own for more in graphs(item)) if options.profile == "best" else own
     parts: list[SubBound] = []
@@ -186,7 +172,7 @@ def lower_bound(
     argued: list[Argued] = []
     for at, graph in enumerate(known):
         before = _added(parts, sums)
-        made, added = _argued(graph, options, small, search.part(1 / (len(known) - at)), before, len(parts))
+        made, added = _argued(graph, options, small, finding.part(1 / (len(known) - at)), before, len(parts))
         sums += [tuple(len(parts) + number for number in item) for item in added]
         argued.append(made)
         parts += [made.in_program(item) for item in made.parts]
@@ -209,9 +195,16 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     """Return the bound with the arguments that can be made for ``sizes`` (S among them) beside those for all sizes."""
     sums = found.proof.sums
     with charged_to(search):
-        parts, tuned, instead = _tuned(found.proof.parts, sums, sizes)
-        for argued in found.argued:
-            tuned += _with_others(argued, instead, parts, [*sums, *tuned], sizes)
+        parts, tuned, instead = tuned_parts(found.proof.parts, sums, sizes)
+        others = [chosen_at(argued, instead, parts, [*sums, *tuned], sizes) for argued in found.argued]
+    for at, argued in enumerate(found.argued):
+        own = search.part(1 / (len(found.argued) - at))
+        with charged_to(own.part(MADE_SHARE)):
+            made = until_out_of_effort(made_for(argued, sizes))
+        with charged_to(own):
+            others[at] = max(others[at], chosen_at(argued, instead, parts, [*sums, *tuned], sizes, made), key=worth_of)
+    for argued, chosen in zip(found.argued, others, strict=True):
+        tuned += added_sums(argued, chosen, parts, [*sums, *tuned], sizes)
     if not tuned:
         return found
     formula = found.inputs + _largest(_added(parts, [*sums, *tuned]))
@@ -269,115 +262,12 @@ def _argued(
     return Argued(graph, tuple(pool), tuple(parts), first), sums
 
 
-def _in_program(item: SubBound, graph: Graph) -> SubBound:
-    """Return what an argument on a graph that stands for the program's says of the program."""
-
-    def tuned(sizes: Mapping[str, int]) -> SubBound | None:
-        better = None if item.tuned is None else item.tuned(sizes)
-        return None if better is None else _in_program(better, graph)
-
-    return replace(
-        item,
-        value=graph.times * item.value,
-        steps=(*graph.notes, *item.steps),
-        lemmas=(*graph.lemmas, *item.lemmas),
-        points=None,
-        sources=None,
-        within={"graph": [dict(step) for step in graph.derived], "value": str(item.value)},
-        tuned=None if item.tuned is None else tuned,
-    )
-
-
 def _is_larger(value: sympy.Expr, others: Sequence[sympy.Expr], where: Sequence[Mapping[str, int]]) -> bool:
     """True if a formula has a value that is larger than those of all others at some sizes."""
     for sizes in where:
         if number_at(value, sizes) > LEAST_GAIN * max((number_at(item, sizes) for item in others), default=0.0):
             return True
     return False
-
-
-def _tuned(
-    parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]], sizes: Mapping[str, int]
-) -> tuple[list[SubBound], list[tuple[int, ...]], dict[int, int]]:
-    """Return the parts and those made for ``sizes`` behind them, the sums in which these take the others' place, and
-
-    which take whose place.
-    """
-    made: dict[int, int] = {}
-    every = list(parts)
-    with suppress(OutOfEffortError):
-        for at, item in enumerate(parts):
-            better = None if item.tuned is None else item.tuned(sizes)
-            if better is not None:
-                made[at] = len(every)
-                every.append(better)
-    return every, [tuple(made.get(at, at) for at in item) for item in sums if made.keys() & set(item)], made
-
-
-def _with_others(
-    argued: Argued,
-    instead: Mapping[int, int],
-    parts: list[SubBound],
-    sums: Sequence[tuple[int, ...]],
-    sizes: Mapping[str, int],
-) -> list[tuple[int, ...]]:
-    """Return the sum of arguments on one graph that is best at ``sizes``, those made for them among them.
-
-    What is new is put behind ``parts``. Nothing where the sum is hardly better than the ``sums`` known.
-    """
-    graph, flow = argued.graph, argued.graph.flow
-    times = number_at(graph.times, sizes)
-
-    def worth(bound: SubBound) -> tuple[float, SubBound]:
-        return times * number_at(bound.value, sizes), bound
-
-    def exact(bound: SubBound) -> tuple[float, SubBound]:
-        place = argued.place(bound)
-        if place is None:
-            return worth((bound.tuned and bound.tuned(sizes)) or bound)
-        known = parts[instead.get(place, place)]
-        return number_at(known.value, sizes), known
-
-    least = max(sum(max(0.0, number_at(parts[at].value, sizes)) for at in item) for item in sums)
-    made = [] if graph.only_events else until_out_of_effort(map(worth, _made_for(flow, sizes, argued.pool)))
-    chosen = combined_at(argued.pool, made, flow, sizes, exact, times, (LEAST_GAIN - 1) * least)
-    if sum(value for value, _ in chosen) <= LEAST_GAIN * least:
-        return []
-    known = {id(item): at for at, item in enumerate(parts)}
-    places = []
-    for _, item in chosen:
-        places.append(known.get(id(item), len(parts)))
-        parts += [] if id(item) in known else [argued.in_program(item)]
-    return [tuple(sorted(places))]
-
-
-def _made_for(flow: DataFlow, sizes: Mapping[str, int], known: Sequence[Candidate | Fixed]) -> Iterator[SubBound]:
-    """Yield the arguments that are made for sizes only: inside of boxes, on finished sums, between moments.
-
-    ``known`` are those for all sizes.
-    """
-    for stencil in boxed_stencils(flow):
-        general = stencil_levels.sub_bound(stencil, flow, balanced=True)
-        yield (general.tuned and general.tuned(sizes)) or general
-    for field_argument in boxed_cones(flow):
-        general = cones.sub_bound(field_argument, flow)
-        yield (general.tuned and general.tuned(sizes)) or general
-    for item in finished_sums.finished_sums(flow):
-        yield finished_sums.sub_bound(item, flow, sizes)
-    for used in used_sums.used_sums(flow):
-        yield used_sums.sub_bound(used, flow, sizes)
-    for grid in lines.lines(flow):
-        yield lines.sub_bound(grid, flow, sizes)
-    for waiting in waiting_sums.waiting_sums(flow):
-        yield waiting_sums.sub_bound(waiting, flow)
-    for found in moments.moments(flow, sizes):
-        yield moments.sub_bound(found)
-    for strip in strips.strips(flow, sizes):
-        yield strips.sub_bound(strip, flow)
-    halves = (one for item in known if isinstance(item, Fixed) and isinstance(one := item.item, phases.Phases))
-    if any(item.doubled and item.at({**sizes}) > 0 for item in halves):
-        for between in single_events.phases_of_single_events(flow, every_other=True):
-            yield phases.sub_bound(between, flow)
 
 
 def _pool(

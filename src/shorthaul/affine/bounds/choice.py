@@ -16,7 +16,7 @@ from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import LEAST_GAIN, PARTITION_OPERATIONS
+from shorthaul.affine.tuning import LEAST_GAIN, MOST_CHOICES, MOST_CHOSEN_FROM, PARTITION_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,22 @@ def _is_outweighed(item: Candidate | Fixed, waiting: Sequence[Candidate | Fixed]
     return rest > LEAST_GAIN * value
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An argument with what it is worth at most: one of the pool, or a sub-bound as it is counted."""
+
+    most: float
+    item: Candidate | Fixed | None
+    bound: SubBound | None
+
+    @property
+    def spill(self) -> isl.UnionSet:
+        """The vertices whose loads are counted."""
+        found = self.bound if self.bound is not None else self.item
+        assert found is not None
+        return found.spill
+
+
 def combined_at(
     pool: Sequence[Candidate | Fixed],
     made: Sequence[tuple[float, SubBound]],
@@ -147,38 +163,88 @@ def combined_at(
     times: float,
     least: float,
 ) -> list[tuple[float, SubBound]]:
-    """Return sub-bounds with disjoint may-spill sets: the best at ``sizes``, then the best of what is left of the rest.
+    """Return sub-bounds with disjoint may-spill sets and their values, that are worth as much as is found at ``sizes``.
 
-    These are ``made``, and those of the pool as ``exact`` gives them, with what they are worth; what is worth ``least``
-    or less does not matter. Each comes with that. An argument of the pool counts ``times``. Its formulas are made when
-    nothing else can be worth more.
+    These are ``made``, and those of the pool as ``exact`` gives them; what is worth ``least`` or less does not matter.
+    An argument of the pool counts ``times``. Either the best ones are taken one after the other, or first those that
+    are worth most together as they stand; in both cases what others have left of arguments is added.
+    """
+    rows = [_Row(value, None, bound) for value, bound in made]
+    rows += [_Row(times * item.most_at(sizes), item, None) for item in pool]
+    rows = sorted((row for row in rows if row.most > least), key=lambda row: -row.most)
+    chosen = _one_after_another((), rows, flow, sizes, exact, times, least)
+    first = _most_together(rows[:MOST_CHOSEN_FROM])
+    if sum(row.most for row in first) > LEAST_GAIN * sum(value for value, _ in chosen):
+        others = [row for row in rows if row not in first]
+        again = _one_after_another(first, others, flow, sizes, exact, times, least)
+        chosen = max(chosen, again, key=lambda found: sum(value for value, _ in found))
+    return chosen
+
+
+def _one_after_another(
+    first: Sequence[_Row],
+    others: Sequence[_Row],
+    flow: DataFlow,
+    sizes: Mapping[str, int],
+    exact: Callable[[SubBound], tuple[float, SubBound]],
+    times: float,
+    least: float,
+) -> list[tuple[float, SubBound]]:
+    """Return what ``first`` and then the best ones of the others give, what those chosen before have left of them.
+
+    The formulas of an argument are made when nothing else can be worth more.
     """
     taken = empty_union()
     chosen: list[tuple[float, SubBound]] = []
-    waiting: list[tuple[float, Candidate | Fixed | None, SubBound | None]]
-    waiting = [(value, None, bound) for value, bound in made]
-    waiting += [(times * item.most_at(sizes), item, None) for item in pool]
-    while waiting:
-        waiting.sort(key=lambda row: -row[0])
-        most, item, bound = waiting.pop(0)
-        if most <= least:
-            break
+    preferred, waiting = list(first), list(others)
+    while preferred or waiting:
+        of = preferred or waiting
+        of.sort(key=lambda row: -row.most)
+        row = of.pop(0)
+        if row.most <= least:
+            continue
         try:
-            if bound is not None and bound.spill.intersect(taken).is_empty():
-                chosen.append((most, bound))
-                taken = taken.union(bound.spill).coalesce()
-            elif item is not None and item.spill.intersect(taken).is_empty():
-                counted = item.count()
-                if counted is not None:
-                    value, bound = exact(counted)
-                    waiting.append((value, item, bound))
-            elif isinstance(item, Candidate) and most > 10 * least:
-                less = _remainder(item, taken, flow, symmetric=True)
-                if less is not None:
-                    waiting.append((times * less.most_at(sizes), less, None))
+            if not row.spill.intersect(taken).is_empty():
+                if isinstance(row.item, Candidate) and row.bound is None and row.most > 10 * least:
+                    less = _remainder(row.item, taken, flow, symmetric=True)
+                    if less is not None:
+                        of.append(_Row(times * less.most_at(sizes), less, None))
+            elif row.bound is not None:
+                chosen.append((row.most, row.bound))
+                taken = taken.union(row.bound.spill).coalesce()
+            elif row.item is not None and (counted := row.item.count()) is not None:
+                of.append(_Row(*_swapped(exact(counted), row.item)))
         except isl.Error:
             continue
     return chosen
+
+
+def _swapped(counted: tuple[float, SubBound], item: Candidate | Fixed) -> tuple[float, Candidate | Fixed, SubBound]:
+    return counted[0], item, counted[1]
+
+
+def _most_together(rows: Sequence[_Row]) -> tuple[_Row, ...]:
+    """Return those of the rows, sorted by what they are worth, that no two of share vertices and are worth most."""
+    known: dict[tuple[int, int], bool] = {}
+
+    def meet(one: int, other: int) -> bool:
+        if (one, other) not in known:
+            known[one, other] = not rows[one].spill.intersect(rows[other].spill).is_empty()
+        return known[one, other]
+
+    rest = [sum(row.most for row in rows[at:]) for at in range(len(rows) + 1)]
+    best: tuple[float, tuple[int, ...]] = (0.0, ())
+    open_ones: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
+    for _ in range(MOST_CHOICES):
+        if not open_ones:
+            break
+        at, value, chosen = open_ones.pop()
+        best = max(best, (value, chosen), key=lambda found: found[0])
+        if at < len(rows) and value + rest[at] > best[0]:
+            open_ones.append((at + 1, value, chosen))
+            if not any(meet(one, at) for one in chosen):
+                open_ones.append((at + 1, value + rows[at].most, (*chosen, at)))
+    return tuple(rows[at] for at in best[1])
 
 
 def _remainder(item: Candidate, taken: isl.UnionSet, flow: DataFlow, *, symmetric: bool) -> Candidate | None:

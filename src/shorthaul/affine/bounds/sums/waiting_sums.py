@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.finished_sums import Sums, all_sums
 from shorthaul.affine.bounds.hourglass import only, same_coordinates
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, union_of_maps, united
+from shorthaul.affine.bounds.sums.finished_sums import Sums, all_sums
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow

@@ -18,11 +18,11 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.finished_sums import FinishedSums, all_sums, of_paths, sums_certificate, to_sums
 from shorthaul.affine.bounds.hourglass import most_places, only
 from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.parts import sets_of
 from shorthaul.affine.bounds.partition.paths import paths_into
+from shorthaul.affine.bounds.sums.finished_sums import FinishedSums, all_sums, of_paths, sums_certificate, to_sums
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow

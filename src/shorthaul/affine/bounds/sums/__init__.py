@@ -1,0 +1,1 @@
+"""Arguments on sums: those a part computes whole, those that wait, that are used on lines, or that need whole rows."""
