@@ -109,6 +109,7 @@ def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[Any
         for at, item in enumerate(steps):
             steps[at] = boxes.better(item)
             yield list(steps)
+        yield from boxes.turned(steps)  # joining may take all the effort
         last = steps
         for last in joined(flow, steps, boxes):
             yield last

@@ -31,6 +31,7 @@ from shorthaul.affine.tuning import (
     MOST_TILED,
     NEGLIGIBLE,
     STEPS_PER_ORDER,
+    STEPS_PER_RATE,
     WIDEST_FREE_ORDER,
 )
 
@@ -204,7 +205,7 @@ class Rates:
 
     def of(self, policy: Policy) -> float:
         """Return the loads of ``policy``."""
-        effort.step()
+        effort.step(STEPS_PER_RATE)
         shape = policy.order, policy.weights
         lives, loads = self._live.setdefault(shape, {}), self._loads.setdefault(shape, {})
         live = [1.0 + self.words] + [0.0] * len(policy.order.tiled)

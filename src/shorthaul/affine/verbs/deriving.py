@@ -83,15 +83,15 @@ def dependences_in_time(program: Program) -> DataFlow | None:
 
 
 def upper_bound_in_time(
-    program: Program, flow: DataFlow | None, search: Search, small: tuple[str, ...] = ()
+    program: Program,
+    flow: DataFlow | None,
+    search: Search,
+    small: tuple[str, ...] = (),
+    share: float = tuning.UPPER_SHARE,
 ) -> UpperBound | None:
-    """Return a derived order, None if the search ends before there is one."""
+    """Return a derived order, found with a share of what is left, None if the search ends before there is one."""
     try:
-        return (
-            None
-            if flow is None
-            else upper_bound(program, flow=flow, small=small, search=search.part(tuning.UPPER_SHARE))
-        )
+        return None if flow is None else upper_bound(program, flow=flow, small=small, search=search.part(share))
     except OutOfEffortError:
         return None
 

@@ -180,7 +180,8 @@ class Order:
         """Return the order."""
         sizes, capacities = self.sizes, self.capacities
         flow = self.derived.flow_in_time(search)
-        upper = upper_bound_in_time(self.derived.program, flow, search, self.small)
+        share = tuning.UPPER_SHARE if sizes is None else tuning.FORMULA_SHARE
+        upper = upper_bound_in_time(self.derived.program, flow, search, self.small, share)
         if upper is None:
             return Ordered(None, None, {})
         here = None

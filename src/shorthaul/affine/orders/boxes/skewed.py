@@ -63,8 +63,9 @@ def _mended(
     rows = {name: (*front[name], item[at]) for name, item in placement.items()}
     distances = _distances(flow, rows, sizes, conflicts)
     names = list(placement)
+    pairs = sorted(distances, key=lambda both: both[0] != both[1])
     for factors in _multiples(at):
-        least = _least(distances, (*factors, 1))
+        least = _least(distances, pairs, (*factors, 1))
         if least is None:
             continue
         found = least_delays(len(names), {(names.index(a), names.index(b)): item for (a, b), item in least.items()})
@@ -108,18 +109,26 @@ def _distances(flow: DataFlow, rows: Placement, sizes: Mapping[str, int], confli
     return result
 
 
-def _least(distances: _Distances, factors: tuple[int, ...]) -> dict[tuple[str, str], int] | None:
-    """Return the least of a sum of coordinates by pair of statements; None where one has none."""
+def _least(
+    distances: _Distances, pairs: list[tuple[str, str]], factors: tuple[int, ...]
+) -> dict[tuple[str, str], int] | None:
+    """Return the least of a sum of coordinates by pair of statements; None where one has none, or no delays mend it.
+
+    ``pairs`` are looked at one after the other; the one that ends this is the first of the next time.
+    """
     names = [f"d{at}" for at in range(len(factors))]
     text = f"{{ [{', '.join(names)}] -> [{Row(factors).text(names)}] }}"
     along = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
-    result = {}
-    for both, items in distances.items():
+    result: dict[tuple[str, str], int] = {}
+    for number, both in enumerate(pairs):
         effort.step(STEPS_PER_SIGN)
-        ends = [item.apply(along).dim_min_val(0) for item in items]
-        if not all(end.is_int() for end in ends):
-            return None
-        result[both] = min(end.to_python() for end in ends)
+        ends = [item.apply(along).dim_min_val(0) for item in distances[both]]
+        if all(end.is_int() for end in ends):
+            result[both] = min(end.to_python() for end in ends)
+            if result[both] + result.get(both[::-1], 0) >= 0 or both[::-1] not in result:
+                continue  # what leads back to itself, or there and back, is late for good
+        pairs.insert(0, pairs.pop(number))
+        return None
     return result
 
 
