@@ -1,14 +1,12 @@
 """The tensor engine's search by parts: moves per second, the fused start, and its prices beside the replay's.
 
     python benchmarks/tensor_moves.py [--moves 50000] [--groups 0 [--first 0]]
-    python benchmarks/tensor_moves.py --seeds 411 412 413 [--operators 2000] [--effort 60]
 
 Random operator graphs of 100 and of 2,000 operators, on one core: what one operator per group takes, what the greedy
 fusion leaves of that, what an annealing of so many moves leaves, and how many moves a second of processor time makes,
 pricing new groups included. ``--groups N`` compares the price of N random groups, in random states of fast memory, at
 random granularities and in random orders, with the replay: every one has to be equal (``--first`` is the first seed, so
-that parts may be run beside one another). ``--seeds`` plans a random graph
-of each, without a bound, and replays the plan. Prints what it finds.
+that parts may be run beside one another). Prints what it finds.
 """
 
 from __future__ import annotations
@@ -21,14 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.cost_model.cost import Costs
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import CONTEST, RULES, Problem
 from shorthaul.tensor.search import move_kernels
-from shorthaul.tensor.search.driver import begin, improve
 from shorthaul.tensor.search.fusion import fused
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.workloads.cases import GraphBuilder
@@ -81,23 +77,6 @@ def measure(operators: int, moves: int) -> None:
     )
 
 
-def plan(seed: int, operators: int, effort: float) -> None:
-    """Print what the whole search leaves of one operator per group, in one process."""
-    problem = random_graph(seed, operators)
-    search = Search(effort=effort, workers=1)
-    began = time.process_time()
-    begun = begin(problem, CONTEST, search)
-    assert begun is not None
-    quick = Bound("latency", 0.0, "none", "")
-    found = replay(problem, improve(problem, CONTEST, search, begun=begun, bound=quick), CONTEST)
-    assert found.cost is not None
-    taken = time.process_time() - began
-    start, part = (latency / begun.alone.latency for latency in (begun.best.latency, found.cost["latency"]))
-    print(
-        f"seed {seed}, {operators:,} operators: first plan {start:.3f}, search {part:.3f} in {taken:.1f} s", flush=True
-    )
-
-
 def compare(groups: int, seed: int) -> None:
     """Compare so many prices with the replay, on problems from this seed on."""
     from tests.tensor.random_plans import random_plan, random_problem
@@ -134,16 +113,9 @@ def main() -> None:
     parser.add_argument("--moves", type=int, default=50_000)
     parser.add_argument("--groups", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--seeds", type=int, nargs="+", default=())
-    parser.add_argument("--operators", type=int, default=2_000)
-    parser.add_argument("--effort", type=float, default=60)
     options = parser.parse_args()
     if options.groups:
         compare(options.groups, options.first)
-        return
-    for seed in options.seeds:
-        plan(seed, options.operators, options.effort)
-    if options.seeds:
         return
     for operators in (100, 2_000):
         measure(operators, options.moves)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import chain, combinations, permutations, product
+from itertools import chain, combinations, product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shorthaul.tensor.check.replay import SubgraphReplay, replay
-from shorthaul.tensor.check.steps import Surroundings, grid, replay_steps
+from shorthaul.tensor.check.steps import Surroundings, grid, joined, replay_steps
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 
-#: All orders are tried up to this many tiles; beyond, the rasters and snakes along rows and columns.
-MOST_PERMUTED = 4
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: The best order is found up to this many tiles; beyond, the rasters and snakes along rows and columns are tried.
+MOST_ORDERED = 8
 
 
 def best_latency(problem: Problem, rules: Rules, *, longest: int) -> float:
@@ -73,14 +77,39 @@ def best_execution(problem: Problem, rules: Rules, subgraph: Subgraph, seen: Sub
         if rules.prologues_are_whole and not is_whole(problem, inside, w == shape.width, h == shape.height, w, h, k):
             continue
         tiles = grid(problem, inside, seen.outputs, Granularity(w, h, k))
+        around = Surroundings(seen.outputs, seen.resident, seen.retained, flushes=False)
+        traces = []
         for order in orders(tiles.rows, tiles.columns):
-            flushes = rules.default_order_flushes and order is None
-            around = Surroundings(seen.outputs, seen.resident, seen.retained, flushes)
-            traversal = None if order is None else np.array(order)
-            traces = list(replay_steps(problem, inside, tiles, traversal, around))
-            if all(trace.working_set.max() <= machine.capacity for trace in traces):
-                best = min(best, sum(trace.latency.sum() for trace in traces))
+            trace = joined(list(replay_steps(problem, inside, tiles, order, around)))
+            if trace.working_set.max() > machine.capacity:
+                break
+            traces.append((order, trace.latency.reshape(tiles.tiles, -1).sum(axis=1)))
+        else:
+            best = min(best, best_order(traces))
     return best
+
+
+def best_order(traces: list[tuple[Integers, Floats]]) -> float:
+    """Return the least latency of the orders whose tiles take so long each, or of all orders of a few tiles.
+
+    A tile takes what it does after the tile before it: so the best order is a shortest path through all tiles.
+    """
+    count = len(traces[0][0])
+    least = min(float(times.sum()) for _, times in traces)
+    if not 1 < count <= MOST_ORDERED:
+        return least
+    after = np.full((count, count), math.inf)
+    reached = {}
+    for order, times in traces:
+        reached[1 << order[0], order[0]] = times[0]
+        after[order[:-1], order[1:]] = times[1:]
+    for seen, last in product(range(1, 1 << count), range(count)):
+        latency = reached.get((seen, last), math.inf)
+        for tile in range(count) if latency < least else ():
+            key = seen | 1 << tile, tile
+            if key[0] > seen:
+                reached[key] = min(reached.get(key, math.inf), latency + after[last, tile])
+    return min([least, *(latency for (seen, _), latency in reached.items() if seen == (1 << count) - 1)])
 
 
 def is_whole(
@@ -103,13 +132,17 @@ def is_whole(
     return True
 
 
-def orders(rows: int, columns: int) -> Iterator[tuple[int, ...] | None]:
-    yield None
-    if rows * columns <= MOST_PERMUTED:
-        yield from permutations(range(rows * columns))
+def orders(rows: int, columns: int) -> Iterator[Integers]:
+    """Yield orders in which every tile follows every other one (Williams 1949); rasters and snakes of many tiles."""
+    count = rows * columns
+    numbers = np.arange(count)
+    if count <= MOST_ORDERED:
+        zigzag = np.where(numbers % 2, (numbers + 1) // 2, -numbers // 2)
+        for first in range(count):
+            yield (zigzag + first) % count
+            if count % 2 and count > 1:
+                yield (zigzag[::-1] + first) % count
         return
-    numbers = np.arange(rows * columns).reshape(rows, columns)
-    for lines in (numbers, numbers.T):
-        yield tuple(lines.ravel().tolist())
-        snake = [line if number % 2 == 0 else line[::-1] for number, line in enumerate(lines)]
-        yield tuple(np.concatenate(snake).tolist())
+    for lines in (numbers.reshape(rows, columns), numbers.reshape(rows, columns).T):
+        yield lines.ravel()
+        yield np.concatenate([line if number % 2 == 0 else line[::-1] for number, line in enumerate(lines)])
