@@ -86,9 +86,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             part = search.part(tuning.UPPER_SHARE)
             known: Known = {}
             kept = room_for_moved(upper, flow, sizes, known) if len(capacities) == 1 else 0
-            less = {**sizes, FAST_MEMORY: sizes[FAST_MEMORY] - kept}
-            if lack_of_room(program, less, less[FAST_MEMORY]) is not None:
-                kept, less = 0, sizes
+            kept, less = _without(kept, program, sizes)
             memory = (less[FAST_MEMORY],) if kept else capacities
             here = order_in_time(upper, flow, less, memory, part, tuning.CODE_SLACK) or upper
             try:
@@ -127,6 +125,12 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         figures=(*drawing, *drawn_data_flow(flow), *_tiles(extra["tiles"]), Text("Derived order as C", text)),
     )
     return priced(result, on_machine(options), sizes, program)
+
+
+def _without(kept: int, program: Program, sizes: Mapping[str, int]) -> tuple[int, Mapping[str, int]]:
+    """Return the words kept and the sizes with what is left of the memory; none are if no order has room then."""
+    less = {**sizes, FAST_MEMORY: sizes[FAST_MEMORY] - kept}
+    return (0, sizes) if lack_of_room(program, less, less[FAST_MEMORY]) is not None else (kept, less)
 
 
 def _replayed(
