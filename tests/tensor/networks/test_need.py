@@ -128,6 +128,38 @@ def read_twice(net: Net) -> list[str]:
     return [net.op("Exp", part(net, x, 0, 2, 5)), net.op("ReduceSum", part(net, x, 1, 6, 8), net.constant([0]))]
 
 
+def last_of_dilated(net: Net) -> list[str]:
+    """Residual layers whose taps are 2 and 4 places apart, of which the last place is an output, and skips."""
+    x, skips = net.op("Relu", net.input(1, 2, 12)), []
+    for apart in (2, 4):
+        y = net.op("Conv", x, net.weight(2, 2, 2), dilations=[apart], pads=[apart, 0])
+        skips.append(part(net, y, 2, -1, 12))
+        x = net.op("Add", x, net.op("Tanh", y))
+    return [*skips, net.op("Exp", part(net, x, 2, -1, 12))]
+
+
+def last_with_places_first(net: Net) -> list[str]:
+    x = net.op("Relu", net.input(1, 9, 2))
+    y = net.transpose(net.op("Conv", net.transpose(x, 0, 2, 1), net.weight(2, 1, 3), group=2, dilations=[3]), 0, 2, 1)
+    return [part(net, net.linear(net.op("Exp", y), 2, 3), 1, 2, 3)]
+
+
+def every_third(net: Net) -> list[str]:
+    x = net.conv(net.op("Relu", net.input(1, 2, 9, 8)), 2, 3, 1)
+    return [net.op("Exp", part(net, x, 2, 1, 9, 3)), part(net, part(net, x, 2, 4, 9, 3), 3, 7, 0, -2)]
+
+
+def rows_apart(net: Net) -> list[str]:
+    x = net.op("Tanh", net.op("Add", net.input(40, 3), net.input(3)))
+    return [net.op("Exp", part(net, x, 0, 0, 1)), net.op("Gather", x, net.constant(39), axis=0)]
+
+
+def pooled_from_apart(net: Net) -> list[str]:
+    """Pooling computes all between, the convolution before it every other row."""
+    x = net.conv(net.op("Relu", net.input(1, 2, 11, 4)), 2, 2, (1, 1), s=2, pad=0)
+    return [part(net, net.op("MaxPool", x, kernel_shape=[1, 2], strides=[1, 1]), 2, 0, 6, 5)]
+
+
 #: By network: where operators begin and how far they go, None of one that is left out; those not named are whole.
 CROPPED: dict[Callable[[Net], list[str]], dict[str, tuple[tuple[int, ...], tuple[int, ...]] | None]] = {
     middle_rows: {
@@ -160,7 +192,24 @@ CROPPED: dict[Callable[[Net], list[str]], dict[str, tuple[tuple[int, ...], tuple
     spread_out: {"Relu_1": ((0, 2, 0), (3, 2, 5)), "ConvTranspose_2": ((0, 6, 0, 0, 0, 0), (2, 2, 11, 3, 3, 3))},
     margin_of_zeros: {"Relu_1": ((0, 0), (2, 6)), "Pad_2": ((2, 0), (3, 8))},
     margin_alone: {"Pad_2": ((0, 0), (2, 8))},
-    backwards: {"Relu_1": ((2, 0), (7, 3))},
+    backwards: {"Relu_1": ((2, 0), (3, 3))},
+    last_of_dilated: {
+        "Relu_1": ((0, 5), (2, 4)),
+        "Conv_2": ((0, 7, 0, 0), (2, 2, 2, 2)),
+        **dict.fromkeys(("Tanh_4", "Add_5"), ((0, 7), (2, 2))),
+        "Conv_6": ((0, 11, 0, 0), (2, 1, 2, 2)),
+        **dict.fromkeys(("Tanh_8", "Add_9"), ((0, 11), (2, 1))),
+    },
+    last_with_places_first: {
+        "Relu_1": ((2, 0), (3, 2)),
+        "Conv_3": ((0, 2, 0), (2, 1, 3)),
+        "Exp_5": ((2, 0), (1, 2)),
+        "MatMul_6": ((2, 0, 0), (1, 3, 2)),
+        "Add_7": ((2, 0), (1, 3)),
+    },
+    every_third: {"Relu_1": ((0, 1, 0), (2, 3, 8)), "Conv_2": ((0, 1, 0, 0), (3, 3, 8, 2))},
+    rows_apart: {"Add_1": ((0, 0), (2, 3)), "Tanh_2": ((0, 0), (2, 3))},
+    pooled_from_apart: {"Relu_1": ((0, 0, 0), (2, 6, 2))},
     reshaped: {"Relu_1": ((0, 0), (5, 4))},
     taken: {"Relu_1": ((0, 2), (5, 2)), "GatherElements_2": ((0, 2, 0), (4, 2, 5))},
     words: {"Gather_1": ((0, 2, 0), (2, 2, 6))},
@@ -188,7 +237,7 @@ def test_operators_compute_what_outputs_need(make: Callable[[Net], list[str]]) -
     for access in network.outputs:  # all of what is left of a tensor is there for somebody
         box = reached_by(access, [(np.zeros(1, np.int64), np.full(1, size - 1)) for size in access.shape])
         shape = network.tensors[access.tensor].shape
-        if access.tensor in network.first and not network.consumers[access.tensor]:
+        if access.tensor in network.parts and not network.consumers[access.tensor]:
             assert [(int(low[0]), int(high[0])) for low, high in box] == [(0, size - 1) for size in shape]
     told = " ".join(network.remarks)
     assert all(name in told for name in expected)
@@ -237,10 +286,10 @@ def test_nothing_is_left_out_that_an_output_needs(make: Callable[[Net], list[str
         if number not in made:
             assert not needed[number].any()
             continue
-        first = network.first.get(number, (0,) * len(tensor.shape))
-        box = tuple(slice(low, low + size) for low, size in zip(first, tensor.shape, strict=True))
+        part = network.parts.get(number, ((0, 1),) * len(tensor.shape))
+        box = tuple(slice(low, low + by * (n - 1) + 1, by) for (low, by), n in zip(part, tensor.shape, strict=True))
         assert needed[number][box].sum() == needed[number].sum()
-        if number in network.first:  # and at its borders something is needed
+        if number in network.parts:  # and at its borders something is needed
             for axis in range(needed[number].ndim):
                 others = tuple(other for other in range(needed[number].ndim) if other != axis)
                 places = np.flatnonzero(needed[number].any(others))

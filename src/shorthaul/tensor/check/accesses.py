@@ -94,11 +94,12 @@ def reached_by(access: Access, dims: Sequence[Range]) -> list[Range]:
             first, last = first // index.divisor, last // index.divisor
         box.append(_cut(first, last, size))
     for step in access.steps:
-        box = _source(box, step)
+        box = source_of(box, step)
     return box
 
 
-def _source(box: list[Range], step: Step) -> list[Range]:
+def source_of(box: list[Range], step: Step) -> list[Range]:
+    """Return the positions in the source of a view."""
     if isinstance(step, Permute):
         return [box[step.axes.index(axis)] for axis in range(len(box))]
     if isinstance(step, Stride):

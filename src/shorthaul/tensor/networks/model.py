@@ -94,7 +94,8 @@ class Operator:
 
     Dimensions of ``whole`` cannot be cut: a softmax needs its row. Dimensions that the output lacks are reduced over.
     Of a ``barrier`` only the traffic is known: it reads all its inputs and writes all its outputs, once. ``first`` is
-    where each dimension begins in the node that the operator computes a part of; empty where it computes all of it.
+    where each dimension begins in the node that the operator computes a part of, ``steps`` how far its places there are
+    apart; both are empty where it computes all of it.
     Dimensions of ``running`` are cut where the operator that adds up over them cuts them, and not otherwise: a softmax
     in its online form. Between the two are operators that make 0 of 0, and read nothing else that depends on it.
     """
@@ -111,6 +112,7 @@ class Operator:
     barrier: bool = False
     first: tuple[int, ...] = ()
     running: frozenset[int] = frozenset()
+    steps: tuple[int, ...] = ()
 
     @property
     def rows(self) -> frozenset[int]:
@@ -172,10 +174,16 @@ class Network:
         return tuple(tuple(readers) for readers in found)
 
     @cached_property
-    def first(self) -> dict[int, tuple[int, ...]]:
-        """Where tensors begin, by axis, in those that the model makes; of the others nothing is left out."""
+    def parts(self) -> dict[int, tuple[tuple[int, int], ...]]:
+        """Where tensors begin, by axis, in those that the model makes, and how far their places there are apart.
+
+        Of the others nothing is left out.
+        """
         return {
-            access.tensor: tuple(item.first[index.terms[0][0]] if index.terms else 0 for index in access.axes)
+            access.tensor: tuple(
+                (item.first[index.terms[0][0]], item.steps[index.terms[0][0]]) if index.terms else (0, 1)
+                for index in access.axes
+            )
             for item in self.operators
             for access in item.writes
             if item.first

@@ -235,16 +235,18 @@ def _operators(network: Network, machine: Machine, replayed: NetworkReplay) -> T
     for number, seen in enumerate(replayed.groups):
         for operator, operations in sorted(seen.operations.items()):
             item = network.operators[operator]
-            begins = item.first or (0,) * len(item.dims)
+            begins, steps = item.first or (0,) * len(item.dims), item.steps or (1,) * len(item.dims)
             extents = " ".join(
-                f"{name}:{low}..{low + size - 1}" if low else f"{name}:{size}"
-                for name, low, size in zip(item.dim_names, begins, item.dims, strict=True)
+                f"{name}:{low}..{low + by * (size - 1)}{f':{by}' if by > 1 else ''}"
+                if low or by > 1
+                else f"{name}:{size}"
+                for name, low, by, size in zip(item.dim_names, begins, steps, item.dims, strict=True)
             )
             seconds = seen.filled[operator] * machine.seconds_per_operation(item.unit, network.bits(operator))
             again = operations / item.operations if item.operations else 1.0
             rows.append((item.name, item.kind, number, extents or "-", operations, round(again, 4), item.unit, seconds))
     columns = ("operator", "kind", "group", "extents", "operations", "times computed", "unit", "unit s")
-    note = "Of an operator of which outputs need a part, extents say from where to where, or how far from the first on."
+    note = "Of an operator of which outputs need a part, extents say from where to where (in what steps), or how far."
     return Table("Operators", columns, tuple(rows), note=note)
 
 

@@ -151,7 +151,8 @@ class _Writer:
         told = {"tiles": named(group.loops), "inner": inner, "kept": kept}
         parts = [
             {"operator": item.name, "first": dict(zip(item.dim_names, item.first, strict=True)),
-             "size": dict(zip(item.dim_names, item.dims, strict=True))}
+             "size": dict(zip(item.dim_names, item.dims, strict=True)),
+             "step": dict(zip(item.dim_names, item.steps, strict=True))}
             for item in (network.operators[number] for number in group.operators) if item.first
         ]  # fmt: skip
         return {key: json.dumps(value) for key, value in (told | ({"parts": parts} if parts else {})).items()}

@@ -50,7 +50,8 @@ class Piece:
 
     def _positions(self, dim: int) -> npt.NDArray[np.int64]:
         low, high = self.region[dim]
-        return np.arange(low, high + 1) + (self.operator.first[dim] if self.operator.first else 0)
+        first, by = (self.operator.first[dim], self.operator.steps[dim]) if self.operator.first else (0, 1)
+        return np.arange(low, high + 1) * by + first
 
     def input(self, number: int) -> str:
         """Return the name of an input, empty where it is left out."""

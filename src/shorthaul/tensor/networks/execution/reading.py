@@ -66,7 +66,7 @@ class Reader:
         self.graph, self.constants, self.fetch = graph, constants, fetch
         self.number = {tensor.name: number for number, tensor in enumerate(network.tensors)}
         self.stored_shape = [tensor.shape for tensor in (network.whole or network).tensors]
-        self.first = network.first
+        self.parts = network.parts
         self.maker = {name: node for node in graph.nodes for name in node.outputs}
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -94,8 +94,10 @@ class Reader:
 
     def stored(self, number: int, index: Index) -> Array:
         """Return elements of a stored tensor, of which a part may be all there is."""
-        first = self.first.get(number, ())
-        return self.fetch(number, tuple(at - low for at, low in zip(index, first, strict=True)) if first else index)
+        part = self.parts.get(number)
+        if part is None:
+            return self.fetch(number, index)
+        return self.fetch(number, tuple((at - low) // by for at, (low, by) in zip(index, part, strict=True)))
 
     def whole(self, name: str) -> Array:
         """Return all elements of a tensor."""

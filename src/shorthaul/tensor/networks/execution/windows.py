@@ -50,25 +50,37 @@ def _window(
     return strides, dilations, pads[:rank], pads[rank:]
 
 
-def _padded(piece: Piece, number: int, first: Sequence[Ints], spans: Sequence[tuple[int, int]], beyond: Any) -> Array:
-    """Return an input at ``first`` by all places of spans, which may lie outside: there is ``beyond``.
+def _padded(
+    piece: Piece,
+    number: int,
+    first: Sequence[Ints],
+    spans: Sequence[tuple[int, int]],
+    beyond: Any,
+    steps: Sequence[int] = (),
+) -> Array:
+    """Return an input at ``first`` by all places of spans, in ``steps``, which may lie outside: there is ``beyond``.
 
     ``first`` has the places along leading axes, as many as the input has before those of space; two for a channel are
     its group and the place in the group.
     """
     shape = piece.shape(number)[2:]
-    ends = [(max(low, 0), min(high, size - 1)) for (low, high), size in zip(spans, shape, strict=True)]
-    size = [high - low + 1 for low, high in spans]
+    by = steps or (1,) * len(spans)
+    ends = [
+        (low + -(min(low, 0) // step) * step, high - -(min(size - 1 - high, 0) // step) * step)
+        for (low, high), size, step in zip(spans, shape, by, strict=True)
+    ]
+    size = [(high - low) // step + 1 for (low, high), step in zip(spans, by, strict=True)]
     leading = [len(at) for at in first]
     if any(high < low for low, high in ends):
         return np.full((*leading, *size), beyond, np.float64 if isinstance(beyond, float) else None)
-    index = list(mesh(*first, *(np.arange(low, high + 1) for low, high in ends)))
+    index = list(mesh(*first, *(np.arange(low, high + 1, step) for (low, high), step in zip(ends, by, strict=True))))
     if len(first) == 3:
         n, g, c, *rest = index
         index = [n, g * (piece.shape(number)[1] // _groups(piece)) + c, *rest]
     values = piece.take(number, tuple(index))
     margins = [(0, 0)] * len(first)
-    margins += [(low - a, b - high) for (low, high), (a, b) in zip(ends, spans, strict=True)]
+    around = zip(ends, spans, by, strict=True)
+    margins += [((low - a) // step, (b - high) // step) for (low, high), (a, b), step in around]
     if not any(front or back for front, back in margins):
         return values
     return np.pad(values, margins, constant_values=beyond)
@@ -86,15 +98,17 @@ def convolution(piece: Piece) -> Array:
     strides, dilations, front, _ = _window(piece, kernel[2:], shape[2:])
     places, taps = _spatial(piece, rank)
     n, g, m, c = (piece.along(name) for name in "ngmc")
-    each = zip(places, taps, strides, dilations, front, strict=True)
+    each = list(zip(places, taps, strides, dilations, front, strict=True))
     spans = [(int(p[0]) * s + int(t[0]) * d - f, int(p[-1]) * s + int(t[-1]) * d - f) for p, t, s, d, f in each]
+    apart = [(int(p[1] - p[0]) * s if len(p) > 1 else 0, d if len(t) > 1 else 0) for p, t, s, d, _ in each]
+    steps = [math.gcd(*pair) or 1 for pair in apart]
     spread = mesh(g, m, c, *taps)
     weights = piece.take(at[1], (spread[0] * (kernel[0] // groups) + spread[1], *spread[2:]))
     beyond: Any = 0.0
     if piece.kind != "Conv":
         zero = {"QLinearConv": 2, "ConvInteger": 2}[piece.kind]
         beyond = piece.constant(zero, np.zeros((), np.uint8)).reshape(())
-    data = _padded(piece, at[0], (n, g, c), spans, beyond)
+    data = _padded(piece, at[0], (n, g, c), spans, beyond, steps)
     if piece.kind != "Conv":
         data = data.astype(np.int64) - int(beyond)
         offset = (
@@ -108,8 +122,8 @@ def convolution(piece: Piece) -> Array:
         (*data.shape[:3], *(len(t) for t in taps), *lengths),
         (
             *data.strides[:3],
-            *(by * d for by, d in zip(data.strides[3:], dilations, strict=True)),
-            *(by * s for by, s in zip(data.strides[3:], strides, strict=True)),
+            *(by * d // step for by, (_, d), step in zip(data.strides[3:], apart, steps, strict=True)),
+            *(by * p // step for by, (p, _), step in zip(data.strides[3:], apart, steps, strict=True)),
         ),
         writeable=False,
     )

@@ -16,7 +16,7 @@ from shorthaul.tensor.networks.translation.lookups import LOOKUPS
 Translate = Callable[[Builder, Node], bool]
 
 # fmt: off
-_POINTWISE: Final = (
+POINTWISE: Final = (
     "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BiasGelu",
     "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu",
     "Clip", "Cos", "Cosh", "DequantizeLinear", "Div", "DynamicQuantizeLinear", "Elu", "Equal", "Erf", "Exp", "FastGelu",
@@ -458,7 +458,7 @@ def experts(builder: Builder, node: Node) -> bool:
 
 
 TRANSLATIONS: Final[dict[str, Translate]] = {
-    **dict.fromkeys(_POINTWISE, pointwise),
+    **dict.fromkeys(POINTWISE, pointwise),
     **dict.fromkeys(("MatMul", "QLinearMatMul", "MatMulInteger"), matmul),
     "Gemm": gemm,
     "MatMulNBits": packed_product,
