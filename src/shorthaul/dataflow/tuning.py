@@ -78,7 +78,7 @@ CORE_SET_SHARE = 0.6
 COST_STRETCHES = 4
 #: Effort for them at the core costs of the points of a plan, over that of finding these; more where a period is above
 #: its bound by more than that factor.
-BOUND_SHARE, WIDE_GAP = (0.05, 0.2), 1.5
+BOUND_SHARE, WIDE_GAP = (0.025, 0.2), 1.5
 #: Share of what is left for the core cost of the widest gap between bound and plan, and how far into that gap the
 #: first look goes.
 WIDEST_GAP_SHARE, GAP_PART = 0.2, 0.3
@@ -99,7 +99,7 @@ ORDERS_OF_FIRINGS = 2
 ORDERS_TRIED = 23
 #: Share of the effort, or of the time limit, for polishing; where there is neither, its effort over that of exploring
 #: in networks of so many tasks at most (sobel4, 81, and multicamera, 284: 15 and 35 s with two workers on a slow day).
-POLISH_SHARE, POLISH_OVER_EXPLORING = 0.9, ((64, 14.0), (150, 20.0), (1 << 60, 22.0))
+POLISH_SHARE, POLISH_OVER_EXPLORING = 0.9, ((64, 14.0), (150, 24.0), (1 << 60, 38.0))
 #: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
 LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
 #: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.
@@ -126,6 +126,8 @@ ISLANDS, LEAST_ISLAND_EFFORT = 2, 1.0
 MEETINGS, MOST_MEETING_EFFORT = 4, 20.0
 #: Moves per price in the first two turns of annealing on loads; twice as many in the next two, and so on.
 FIRST_LOAD_MOVES = 2000
+#: The same where buffers of few tokens have turns of their own (50 and 80 random actors: 2 and 5 % shorter periods).
+OPEN_LOAD_MOVES = 6000
 #: First and last temperatures, as shares of the load, of turns; the first two where trees are small (sobel4, geometric
 #: means of seven periods, three seeds: 8,367 with the third alone, 8,272 with all, 8,239 with the second, which in
 #: another seed got stuck).

@@ -70,7 +70,11 @@ def with_tile_sets(
     application: Application, platform: Platform, bounds: FrontBound, search: Search,
     known: Mapping[float, int] | None = None,
 ) -> FrontBound:  # fmt: skip
-    """Return the bounds with least periods that no sets of actors in tiles fall below: of all cores first."""
+    """Return the bounds with least periods that no sets of actors in tiles fall below: of all cores first.
+
+    Where periods are ``known`` and nothing was found there, nothing is looked for at lower core costs: sets in tiles
+    hardly say more there, other bounds do.
+    """
     contents = TileSets(application, platform)
     if not contents.applies or not bounds.period_at_cost:
         return bounds
@@ -84,7 +88,7 @@ def with_tile_sets(
         bounds = dataclasses.replace(bounds, period=Bound("period", proven, "sets of actors in tiles", proof))
     if known is None:
         return at_all_costs(_in_tiles, Stretch(application, platform, ""), bounds, search)
-    return with_sets(contents, bounds, search, known)
+    return with_sets(contents, bounds, search, known) if proven else bounds
 
 
 def at_all_costs(

@@ -200,6 +200,16 @@ def _runs(at: Loads, actor: cython.Py_ssize_t, core: cython.longlong) -> cython.
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _can_pay(
+    at: Loads, actor: cython.Py_ssize_t, core: cython.longlong, budget: cython.longlong
+) -> cython.bint:  # fmt: skip
+    """True if the budget allows a core, or the actor leaves an empty one for it."""
+    return at.count[core] > 0 or at.paid + at.price[core] <= budget or at.count[at.one.binding[0, actor]] == 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _move_one(at: Loads, random: Random, budget: cython.longlong) -> cython.void:
     """Move an actor to a core of another's, or to any that the budget allows."""
     actor: cython.Py_ssize_t = _drawn(at, random)
@@ -219,14 +229,14 @@ def _move_one(at: Loads, random: Random, budget: cython.longlong) -> cython.void
         core = at.one.binding[0, other]
         for _turn in range(8):
             near = at.able[actor, random.below(at.able_count[actor])]
-            if at.problem.core_tile[near] == at.problem.core_tile[core]:
+            if at.problem.core_tile[near] == at.problem.core_tile[core] and _can_pay(at, actor, near, budget):
                 core = near
                 break
     elif at.mapping.live[other] and random.real() < 0.6:
         core = at.one.binding[0, other]
     else:
         core = at.able[actor, random.below(at.able_count[actor])]
-        if at.count[core] == 0 and at.paid + at.price[core] > budget and at.count[at.one.binding[0, actor]] > 1:
+        if not _can_pay(at, actor, core, budget):
             return
     if core != at.one.binding[0, actor] and _runs(at, actor, core):
         move(at, actor, core)

@@ -133,7 +133,8 @@ class _Polishing:
         if self.is_decided_soon and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
         is_longer = self.is_decided_soon or self.is_open
-        self.first_moves = tuning.FIRST_LOAD_MOVES * (max(1, tasks // tuning.FEW_TASKS) if is_longer else 1)
+        moves = tuning.OPEN_LOAD_MOVES if self.is_open else tuning.FIRST_LOAD_MOVES
+        self.first_moves = moves * (max(1, tasks // tuning.FEW_TASKS) if is_longer else 1)
         for point in () if knowledge.turns and self.is_large else knowledge.points:
             self._start_from(point)
 
@@ -191,7 +192,7 @@ class _Polishing:
         if self.is_soon:
             budgets = [int(self.draw.choice(alike)) for alike in self.known.alike(budgets)]
         if self.is_open and number < tuning.FRUGAL_TURNS:
-            moves = tuning.FIRST_LOAD_MOVES
+            moves = tuning.OPEN_LOAD_MOVES
         elif self.is_large or self.is_open:
             budgets = self.draw.permutation(budgets).tolist()
             end = self.search.spent() + tuning.ANNEAL_SHARE * self.search.left()

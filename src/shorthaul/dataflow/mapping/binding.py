@@ -12,6 +12,7 @@ from shorthaul.dataflow.model import (
     Application,
     Decisions,
     Platform,
+    Tile,
     crossbar,
     local_memory,
     ticks_for,
@@ -80,14 +81,14 @@ def determine_channel_bindings(
     A buffer takes the decision of its first channel; for several readers CONS means the first one, or with
     ``common_tile`` the first one on the tile that most readers are on.
     """
-    limits = platform.memories
+    limits, tiles = platform.memories, platform.tile_of
     used = dict.fromkeys(limits, 0)
     memory: dict[str, str] = {}
     for buffer in network.buffers:
         decision = decisions.channel_decision.get(buffer.id, "PROD")
-        actor = buffer.writer if "PROD" in decision else _consumer(buffer, platform, decisions, common_tile=common_tile)
+        actor = buffer.writer if "PROD" in decision else _consumer(buffer, tiles if common_tile else {}, decisions)
         core = decisions.binding[actor]
-        chain = [local_memory(core), tile_memory(platform.tile_of[core].id), GLOBAL_MEMORY]
+        chain = [local_memory(core), tile_memory(tiles[core].id), GLOBAL_MEMORY]
         chain = chain[2:] if decision == "GLOBAL" else chain[1:] if decision.startswith("TILE") else chain
         need = capacities[buffer.id] * buffer.token_bytes
         chosen = next((q for q in chain if (limit := limits[q]) is None or used[q] + need <= limit), None)
@@ -98,22 +99,28 @@ def determine_channel_bindings(
     return memory
 
 
-def _consumer(buffer: Buffer, platform: Platform, decisions: Decisions, *, common_tile: bool) -> str:
-    if not common_tile:
+def _consumer(buffer: Buffer, tile_of: Mapping[str, Tile], decisions: Decisions) -> str:
+    """Return the first reader, or the first on the tile that most are on where ``tile_of`` tells the tiles."""
+    if not tile_of:
         return buffer.readers[0]
-    tiles = [platform.tile_of[decisions.binding[reader]].id for reader in buffer.readers]
+    tiles = [tile_of[decisions.binding[reader]].id for reader in buffer.readers]
     return buffer.readers[max(range(len(tiles)), key=lambda i: (tiles.count(tiles[i]), -i))]
 
 
-def route(platform: Platform, core: str, memory: str) -> tuple[tuple[str, ...], float]:
-    """Return the interconnects between a core and a memory and the least of their bandwidths (Section II-D)."""
+def _homes(platform: Platform) -> dict[str, Tile]:
+    """Return the tile of every memory of a core or tile."""
+    homes = {local_memory(core): tile for core, tile in platform.tile_of.items()}
+    return homes | {tile_memory(tile.id): tile for tile in platform.tiles}
+
+
+def _route(
+    platform: Platform, here: Tile, homes: Mapping[str, Tile], core: str, memory: str
+) -> tuple[tuple[str, ...], float]:  # fmt: skip
+    """Return the interconnects between a core, on tile ``here``, and a memory; their least bandwidth (Section II-D)."""
     if memory == local_memory(core):
         return (), float("inf")
-    here = platform.tile_of[core]
     if memory == GLOBAL_MEMORY:
         return (crossbar(here.id), NOC), min(here.crossbar_bytes_per_s, platform.noc_bytes_per_s)
-    homes = {local_memory(name): tile for name, tile in platform.tile_of.items()}
-    homes |= {tile_memory(tile.id): tile for tile in platform.tiles}
     there = homes[memory]
     if there.id == here.id:
         return (crossbar(here.id),), here.crossbar_bytes_per_s
@@ -134,11 +141,12 @@ def mapped(
     reads: dict[str, list[Task]] = {name: [] for name in network.actors}
     writes: dict[str, list[Task]] = {name: [] for name in network.actors}
     routes: dict[tuple[str, str], tuple[tuple[str, ...], float]] = {}
+    tile_of, homes = platform.tile_of, _homes(platform)
 
     def task(name: str, actor: str, buffer: Buffer) -> Task:
         key = (binding[actor], memory[buffer.id])
         if key not in routes:
-            routes[key] = route(platform, *key)
+            routes[key] = _route(platform, tile_of[key[0]], homes, *key)
         crossed, bandwidth = routes[key]
         duration = ticks_for(buffer.token_bytes, bandwidth, application.ticks_per_second) if crossed else 0
         return Task(name, actor, buffer.id, duration, crossed)

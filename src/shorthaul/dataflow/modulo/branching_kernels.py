@@ -106,26 +106,26 @@ def _restart(tree: Tree, at: Differences) -> cython.void:
 def _split(tree: Tree, at: Differences) -> cython.bint:
     """Branch on the undecided turn of least slack for its weight; False if there is none."""
     best: cython.Py_ssize_t = -1
-    split: cython.longlong = 0
-    upper: cython.bint = False
+    slack: cython.longlong
+    most: cython.longlong = 0
     score: cython.double = 0.0
     at.steps += 4 * at.open
     for place in range(at.open):
         t = at.turns[place]
-        find_options(at, t)
-        middle = (at.low + at.high) >> 1
-        # slack of k <= middle, and of k > middle
-        below = middle * at.period - at.ticks[t, 0] - at.least[at.after[t, 0], at.before[t, 0]]
-        above = -at.ticks[t, 1] - middle * at.period - at.least[at.after[t, 1], at.before[t, 1]]
-        value = (below + above) / tree.weight[t]
+        # slack of k <= any split, and of k > that
+        slack = -at.ticks[t, 0] - at.least[at.after[t, 0], at.before[t, 0]]
+        slack -= at.ticks[t, 1] + at.least[at.after[t, 1], at.before[t, 1]]
+        value = slack / tree.weight[t]
         if best < 0 or value < score or (value == score and t < best):
             best = t
-            split = middle
-            upper = above > below
+            most = slack
             score = value
     if best < 0:
         return False
-    if upper:  # what lies on top is tried first
+    find_options(at, best)
+    split = (at.low + at.high) >> 1
+    below = split * at.period - at.ticks[best, 0] - at.least[at.after[best, 0], at.before[best, 0]]
+    if most > 2 * below:  # what lies on top is tried first
         _push(tree, at, best, 0, at.ticks[best, 0] - split * at.period)
         _push(tree, at, best, 1, at.ticks[best, 1] + split * at.period)
     else:

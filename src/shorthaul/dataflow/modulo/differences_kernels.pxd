@@ -6,6 +6,7 @@ cdef class Differences:
     cdef const long long[:, ::1] after
     cdef const long long[:, ::1] ticks
     cdef long long[:, ::1] least
+    cdef long long[::1] flat
     cdef long long[::1] turns
     cdef Py_ssize_t open
     cdef long long visit

@@ -38,6 +38,7 @@ class Differences:
     after: cython.const_longlong[:, ::1]
     ticks: cython.const_longlong[:, ::1]
     least: cython.longlong[:, ::1]
+    flat: cython.longlong[::1]  # the same, row by row
     turns: cython.longlong[::1]
     open: cython.Py_ssize_t
     visit: cython.longlong
@@ -66,6 +67,7 @@ class Differences:
         self.after = after
         self.ticks = ticks
         self.least = least
+        self.flat = np.asarray(least).reshape(-1)
         self.inverse = 1.0 / period
         self.turns = np.arange(before.shape[0])
         self.open = before.shape[0]
@@ -159,10 +161,9 @@ def tighten(differences: Differences, i: cython.longlong, j: cython.longlong, ti
 def undo(differences: Differences, kept: cython.Py_ssize_t, undecided: cython.Py_ssize_t) -> cython.void:
     """Take back what changed since so many entries were ``kept``, and so many turns undecided; a visit begins."""
     at: cython.Py_ssize_t
-    n: cython.Py_ssize_t = differences.least.shape[0]
     differences.steps += differences.kept - kept
     for at in range(differences.kept - 1, kept - 1, -1):
-        differences.least[differences.cell[at] // n, differences.cell[at] % n] = differences.value[at]
+        differences.flat[differences.cell[at]] = differences.value[at]
     differences.kept = kept
     differences.open = undecided
     differences.visit += 1

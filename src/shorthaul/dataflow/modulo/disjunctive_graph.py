@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -265,31 +266,37 @@ def turns(graph: DisjunctiveGraph) -> tuple[IntArray, IntArray, IntArray]:
     For some whole number k: time[after[t, 0]] - time[before[t, 0]] >= ticks[t, 0] - k * P, and on side 1 likewise with
     1 - k for k. Two accesses change sides; of two firings, the end of one comes before the begin of the other.
     """
-    before: list[tuple[int, int]] = []
-    after: list[tuple[int, int]] = []
-    length = graph.duration.tolist()
-    pairs: dict[tuple[int, int], None] = {}  # of accesses, in the order in which they are met
-    for begin, execution, stop in zip(graph.first.tolist(), graph.execution.tolist(), graph.stop.tolist(), strict=True):
-        pairs |= dict.fromkeys(_pairs(range(begin + 1, execution)))
-        pairs |= dict.fromkeys(_pairs(range(execution + 1, stop - 1)))
-    before += pairs
-    after += [(j, i) for i, j in pairs]
-    for low, high in pairwise(graph.core_at.tolist()):
-        for f, g in _pairs(graph.at_core[low:high].tolist()):
-            before.append((graph.stop[f] - 1, graph.stop[g] - 1))
-            after.append((graph.first[g], graph.first[f]))
-    shared: dict[tuple[int, int], None] = {}
-    for low, high in pairwise(graph.on_at.tolist()):
-        shared |= dict.fromkeys(pair for pair in _pairs(graph.on[low:high].tolist()) if pair not in pairs)
-    before += shared
-    after += [(j, i) for i, j in shared]
-    ticks = [(length[i], length[j]) for i, j in before]  # the ends of firings take none
-    return tuple(np.array(rows, np.int64).reshape(-1, 2) for rows in (before, after, ticks))  # type: ignore[return-value]
+    n, duration = len(graph.names), graph.duration
+    middles = zip(graph.first.tolist(), graph.execution.tolist(), graph.stop.tolist(), strict=True)
+    groups = [group for a, b, c in middles for group in (range(a + 1, b), range(b + 1, c - 1))]
+    own = [(i, j) for group in groups for j in group for i in range(group.start, j)]
+    inside = np.array(own, np.int64).reshape(-1, 2)
+    firings = _pairs_of(graph.core_at, graph.at_core)
+    shared = _pairs_of(graph.on_at, graph.on)
+    keys = shared[:, 0] * n + shared[:, 1]
+    first = np.sort(np.unique(keys, return_index=True)[1])  # in the order in which they are met
+    shared = shared[first[~np.isin(keys[first], inside[:, 0] * n + inside[:, 1])]]
+    stop, begin = graph.stop[firings] - 1, graph.first[firings]
+    before = np.concatenate([inside, stop, shared])
+    after = np.concatenate([inside[:, ::-1], begin[:, ::-1], shared[:, ::-1]])
+    return before, after, duration[before]  # the ends of firings take none
 
 
-def _pairs(members: Sequence[int]) -> list[tuple[int, int]]:
-    """Return all pairs, the earlier member first, ordered by the later one."""
-    return [(i, j) for place, j in enumerate(members) for i in members[:place]]
+def _pairs_of(starts: IntArray, members: IntArray) -> IntArray:
+    """Return the pairs of every group in turn; shape (., 2)."""
+    groups = [_pairs(members[low:high]) for low, high in pairwise(starts.tolist())]
+    return np.concatenate([np.zeros((0, 2), np.int64), *groups])
+
+
+def _pairs(members: IntArray) -> IntArray:
+    """Return all pairs, the earlier member first, ordered by the later one; shape (., 2)."""
+    return members[_triangle(len(members))]
+
+
+@lru_cache(maxsize=512)
+def _triangle(n: int) -> IntArray:
+    later = np.repeat(np.arange(n), np.arange(n))
+    return np.stack([np.arange(len(later)) - later * (later - 1) // 2, later], axis=1)
 
 
 def resources(graph: DisjunctiveGraph) -> tuple[IntArray, IntArray]:

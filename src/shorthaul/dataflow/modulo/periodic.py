@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -195,8 +196,12 @@ class _Solver:
         self.random = Random(1)
         self.layout = selection_kernels.Graph(graph)
         self.room = selection_kernels.Selection(self.layout)
-        self.turns = turns(graph)
         self.trees: dict[int, _Tree] = {}
+
+    @cached_property
+    def turns(self) -> tuple[IntArray, IntArray, IntArray]:
+        """What must take turns, which trees decide."""
+        return turns(self.graph)
 
     def is_open(self) -> bool:
         """True while there is something to decide and effort left to do it with."""
@@ -245,8 +250,9 @@ class _Solver:
     def narrow(self, nodes: int, narrowed: float, *, from_below: bool) -> None:
         """Decide by trees of so many nodes: one tick below the best and the bound, or ``from_below`` the other way.
 
-        Then halfway between what was not found and the best, until that is shorter by ``narrowed`` of the bound. Where
-        that is 1 or more, the first tree that does not find a schedule is the last.
+        Then halfway between what was not found and the best, until that is shorter by ``narrowed`` of the bound, and
+        one tick below the best while that finds one. Where ``narrowed`` is 1 or more, the first tree that does not find
+        a schedule is the last.
         """
         most = self.period
         if not from_below:
@@ -262,6 +268,10 @@ class _Solver:
             middle = (low + self.goal - 1) // 2
             self.decide(middle, nodes)
             low = max(low if self.period <= middle else middle + 1, self.least)
+        last = most
+        while narrowed < 1 and self.is_open() and self.period < last:
+            last = self.period
+            self.decide(last - 1, nodes)
 
     def climb(self, nodes: int, first: int) -> None:
         """Decide by trees of so many nodes a period, then longer ones, up to the best, until one is found."""

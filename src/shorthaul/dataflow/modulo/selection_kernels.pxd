@@ -20,6 +20,7 @@ cdef class Selection:
     cdef long long[::1] turn
     cdef long long[::1] residue
     cdef long long[::1] order
+    cdef long long[::1] near
     cdef readonly long long steps
     cdef Py_ssize_t arcs
     cdef long long[::1] arc_from

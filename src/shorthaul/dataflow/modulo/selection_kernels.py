@@ -11,7 +11,6 @@ from typing import Any
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import floor_division
 
 #: The period of a selection that no period suffices for, or that was given up.
 NEVER = cython.declare(cython.longlong, 1 << 60)
@@ -67,6 +66,7 @@ class Selection:
     turn: cython.longlong[::1]  # per node, in which period it starts
     residue: cython.longlong[::1]
     order: cython.longlong[::1]
+    near: cython.longlong[::1]  # the tasks of every interconnect and core as the last selection had them in order
     steps: cython.longlong  # arcs looked at so far: the work
     arcs: cython.Py_ssize_t
     arc_from: cython.longlong[::1]
@@ -92,6 +92,7 @@ class Selection:
         self.turn = np.empty(nodes, np.int64)
         self.residue = np.empty(nodes, np.int64)
         self.order = np.empty(nodes, np.int64)
+        self.near = np.concatenate([graph.on, np.asarray(graph.first)[np.asarray(graph.at_core)]])
         self.steps = 0
         self.arcs = 0
         self.arc_from = np.empty(arcs, np.int64)
@@ -133,15 +134,27 @@ def select(graph: Graph, room: Selection, period: cython.longlong) -> cython.voi
     """Fill the arcs of the selection that ``moved`` induces."""
     room.steps += 4 * room.arcs
     room.arcs = 0
+    accesses: cython.Py_ssize_t = graph.on.shape[0]
+    inverse: cython.double = 1.0 / period
+    for k in range(room.moved.shape[0]):
+        turn = cython.cast(cython.longlong, room.moved[k] * inverse)  # off by little
+        rest = room.moved[k] - turn * period
+        while rest < 0:
+            turn -= 1
+            rest += period
+        while rest >= period:
+            turn += 1
+            rest -= period
+        room.turn[k] = turn
     for f in range(graph.first.shape[0]):
         last = _chain(graph, room, graph.first[f], graph.execution[f])
         _chain(graph, room, last, graph.stop[f] - 1)
-    for k in range(room.moved.shape[0]):
-        room.turn[k] = floor_division(room.moved[k], period)
     for k in range(graph.on_at.shape[0] - 1):
-        _cycle_of_accesses(graph, room, period, graph.on_at[k], graph.on_at[k + 1])
+        _in_order(room, period, graph.on_at[k], graph.on_at[k + 1])
+        _cycle_of_accesses(graph, room, graph.on_at[k + 1] - graph.on_at[k])
     for k in range(graph.core_at.shape[0] - 1):
-        _cycle_of_firings(graph, room, period, graph.core_at[k], graph.core_at[k + 1])
+        _in_order(room, period, accesses + graph.core_at[k], accesses + graph.core_at[k + 1])
+        _cycle_of_firings(graph, room, graph.core_at[k + 1] - graph.core_at[k])
     for k in range(graph.tokens.shape[0]):
         _add_arc(room, graph.tokens[k, 0], graph.tokens[k, 1], graph.tokens[k, 2], graph.tokens[k, 3])
 
@@ -186,13 +199,21 @@ def _insert(room: Selection, count: cython.Py_ssize_t, node: cython.longlong, pe
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _cycle_of_accesses(
-    graph: Graph, room: Selection, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
-) -> cython.void:
+def _in_order(
+    room: Selection, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
+) -> cython.void:  # fmt: skip
+    """Fill ``order`` with the tasks of a resource by their residues, from the order that they had last."""
+    for k in range(stop - first):
+        _insert(room, k, room.near[first + k], period)
+    for k in range(stop - first):
+        room.near[first + k] = room.order[k]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _cycle_of_accesses(graph: Graph, room: Selection, count: cython.Py_ssize_t) -> cython.void:
     """Add the arcs between successors on an interconnect, the last before the first a period on."""
-    count: cython.Py_ssize_t = stop - first
-    for k in range(count):
-        _insert(room, k, graph.on[first + k], period)
     for k in range(count):
         i = room.order[k]
         j = room.order[k + 1 if k + 1 < count else 0]
@@ -202,13 +223,8 @@ def _cycle_of_accesses(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _cycle_of_firings(
-    graph: Graph, room: Selection, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
-) -> cython.void:
+def _cycle_of_firings(graph: Graph, room: Selection, count: cython.Py_ssize_t) -> cython.void:
     """Add the arcs between successors on a core, which firings hold from begin to end."""
-    count: cython.Py_ssize_t = stop - first
-    for k in range(count):
-        _insert(room, k, graph.first[graph.at_core[first + k]], period)
     for k in range(count):
         i = room.order[k]
         j = room.order[k + 1 if k + 1 < count else 0]
