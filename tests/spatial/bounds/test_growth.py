@@ -138,7 +138,7 @@ def test_large_trees_have_the_plain_bound_once_the_time_is_over(monkeypatch: pyt
     whole = energy_bound(tree, grid)
     over = Search(time_limit=1, started=time.monotonic() - 2)
     assert energy_bound(tree, grid, search=over) == whole  # a small tree
-    monkeypatch.setattr(energy, "_MOST_CENTRED", 300)
+    monkeypatch.setattr(energy, "_NEVER_LATE", 300)
     brief = energy_bound(tree, grid, search=over)
     assert (brief.value, brief.method) == (400, "edges")
     assert brief.value < whole.value
