@@ -213,14 +213,11 @@ def _one_after_another(
                 chosen.append((row.most, row.bound))
                 taken = taken.union(row.bound.spill).coalesce()
             elif row.item is not None and (counted := row.item.count()) is not None:
-                of.append(_Row(*_swapped(exact(counted), row.item)))
+                value, bound = exact(counted)
+                of.append(_Row(value, row.item, bound))
         except isl.Error:
             continue
     return chosen
-
-
-def _swapped(counted: tuple[float, SubBound], item: Candidate | Fixed) -> tuple[float, Candidate | Fixed, SubBound]:
-    return counted[0], item, counted[1]
 
 
 def _most_together(rows: Sequence[_Row]) -> tuple[_Row, ...]:
