@@ -33,10 +33,11 @@ MOST_WORSE = 64
 MIDDLE_DEGREE = 5
 #: Reads per vertex where nothing limits the search, and the most effort then.
 DEFAULT_READS, DEFAULT_EFFORT = 4000, 16.0
-#: Reads by default, at least: 1.4 s, of trees of so many vertices or more. On ten trees of 255 vertices, eight times as
-#: many as before ended 1.2 % lower (excess over the bound 12.6 to 11.3 %), on eight of 63 to 100 two to three times as
-#: many 1.4 % lower (two seeds each). Smaller trees are solved exactly.
-SMALL_READS, SMALL = 400e6, 50
+#: Reads by default, at least: 1.4 s, of trees of so many vertices or more; three times as many up to SMALL of them. On
+#: ten trees of 255 vertices, eight times as many as before ended 1.2 % lower, on eight of 63 to 100 two to three times
+#: as many 1.4 % lower (two seeds each); on eight of 63 to 255 three times as many again 1.4 %. Smaller trees than TINY
+#: are solved exactly.
+LEAST_READS, SMALL_READS, TINY, SMALL = 400e6, 1.2e9, 50, 300
 #: Reads per vertex unless an effort is asked for. On a Yule tree of 255 vertices 10 times as many gained 1.8 %.
 MOST_READS = 2_000_000
 

@@ -43,6 +43,21 @@ def proven(tree: Tree, grid: Grid, certificate: Mapping[str, Any]) -> float:
     return -1.0 if violations[0].available is None else violations[0].available
 
 
+def any_parts(rng: np.random.Generator, rooted: Rooted, tops: list[int]) -> tuple[list[list[int]], list[list[int]]]:
+    """Return parts of a tree with these tops: their reaches, and those of others that are not regular."""
+    reach, irregular = [-1] * len(rooted.parent), []
+    for v in rooted.order:
+        a = reach[rooted.parent[v]] if rooted.parent[v] >= 0 else -1
+        if v in tops:
+            reach[v] = int(rng.integers(1, rooted.height[v] + 1))
+        elif a >= 0 and rng.random() < 0.2:
+            reach[v] = int(rng.integers(-1, min(a + 1, rooted.height[v]) + 1))
+            irregular.append([v, reach[v]])
+        elif a > 0:
+            reach[v] = min(a - 1, rooted.height[v])
+    return [[v, reach[v]] for v in tops], irregular
+
+
 @pytest.mark.parametrize("kind", PROVEN_BY)
 def test_each_argument_has_a_certificate(kind: str) -> None:
     bound = energy_bound(*PROVEN_BY[kind])
@@ -95,12 +110,12 @@ def test_no_certificate_proves_more_than_a_layout_takes() -> None:
             rooted = Rooted(tree, [int(rng.integers(tree.n))])
             some = [v for v in range(tree.n) if rooted.height[v] and rng.random() < 0.15]
             upward = [v for v in range(tree.n) if rooted.parent[v] >= 0 and rng.random() < 0.3]
-            tops = [[v, int(rng.integers(1, rooted.height[v] + 1))] for v in some]
+            tops, reaches = any_parts(rng, rooted, some)
             weights = [[v, 1 / (2 * t - 1)] for v, t in tops]
             sums = [[v, 1 / int(rng.integers(1, rooted.size[v]))] for v in some]
             below = {"roots": rooted.order[:1]}
             certificates = (
-                {"kind": "volume", "tops": tops, "reaches": [], "weights": weights, "upward": upward, **below},
+                {"kind": "volume", "tops": tops, "reaches": reaches, "weights": weights, "upward": upward, **below},
                 {"kind": "growth", "sums": sums, "longer": [[some[0], 1.0]] if some and turn % 2 else [], **below},
             )
             found = max(proven(tree, Grid(5, 4), certificate) for certificate in certificates)

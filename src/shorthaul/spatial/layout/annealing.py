@@ -33,8 +33,8 @@ def effort_that_pays(n: int, search: Search, most: float = tuning.DEFAULT_EFFORT
     """Return the effort for a tree of ``n`` vertices where none is asked for, up to ``most``; more with a limit."""
     if not search.is_unlimited:
         return tuning.MOST_READS * n / tuning.READS_PER_EFFORT
-    least = tuning.SMALL_READS if n >= tuning.SMALL else tuning.MOST_READS * n
-    reads = max(tuning.DEFAULT_READS * n, least)
+    least = tuning.SMALL_READS if n <= tuning.SMALL else tuning.LEAST_READS
+    reads = max(tuning.DEFAULT_READS * n, least if n >= tuning.TINY else tuning.MOST_READS * n)
     return min(reads / tuning.READS_PER_EFFORT, most)
 
 
