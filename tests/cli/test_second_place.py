@@ -30,7 +30,9 @@ def gone(tmp_path: Path) -> Output:
 def ended(output: Output) -> int:
     result = shorthaul.spatial.plan([-1, 0, 0], baselines=False)
     with pytest.raises(typer.Exit) as exit_:
-        finish(result, output, plan_document={"x": [0, 1]}, write_plan=lambda path: save_json(path, {"x": [0, 1]}))
+        finish(
+            result, output, plan_document=lambda: {"x": [0, 1]}, write_plan=lambda path: save_json(path, {"x": [0, 1]})
+        )
     return exit_.value.exit_code
 
 

@@ -39,8 +39,19 @@ def components(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return labels
 
 
+def placed(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    n = int(rng.integers(1, 20))
+    sources, targets = rng.integers(0, n, (2, int(rng.integers(0, 60))))
+    free = np.cumsum(np.bincount(sources, minlength=n)) - np.bincount(sources, minlength=n)
+    ends = np.empty_like(sources)
+    kernels.place(sources, targets, free, ends)
+    np.testing.assert_array_equal(ends, targets[np.argsort(sources, kind="stable")])
+    return ends, free
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.graphs.component_kernels", components),
+    ("shorthaul.graphs.csr_kernels", placed),
     ("shorthaul.graphs.mincut_kernels", flows),
     ("shorthaul.graphs.replay_kernels", replays),
 ]

@@ -236,7 +236,7 @@ def _finish(
     finish(
         result,
         output,
-        plan_document=None if made is None else plan_document(made, program),
+        plan_document=None if made is None else lambda: plan_document(made, program),
         write_plan=None if made is None else lambda path: save_plan(path, made, program),
         details=details,
     )

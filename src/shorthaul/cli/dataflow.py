@@ -171,7 +171,7 @@ def throughput(workload: Input, options: ThroughputOptions, output: Output) -> N
 
     result = find(graph_case(workload), options=options)
     schedule: Any = result.plan
-    finish(result, output, plan_document=schedule.document(), write_plan=lambda path: save_schedule(path, schedule))
+    finish(result, output, plan_document=schedule.document, write_plan=lambda path: save_schedule(path, schedule))
 
 
 @verb(app, "buffers")
@@ -191,7 +191,7 @@ def buffers(workload: Input, options: BuffersOptions, search: TaskSearchFlags, o
     finish(
         result,
         output,
-        plan_document=plan.document(),
+        plan_document=plan.document,
         write_plan=lambda path: save_storage(path, plan),
         details=lambda stream: print_table(columns, rows, file=stream),
     )
@@ -224,7 +224,7 @@ def _finish(
     finish(
         result,
         output,
-        plan_document=None if plan is None else plan.document(),
+        plan_document=None if plan is None else plan.document,
         write_plan=lambda path: save_plan(path, plan),
         details=(lambda stream: print_table(columns, rows, file=stream)) if rows else None,
     )

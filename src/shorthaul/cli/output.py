@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import sys
@@ -29,16 +30,16 @@ def finish(
     result: Result[Any],
     output: Answer,
     *,
-    plan_document: Any = None,
+    plan_document: Callable[[], Any] | None = None,
     write_plan: Callable[[Path], None] | None = None,
     details: Callable[[TextIO], object] | None = None,
 ) -> NoReturn:
     """Write what was asked for, print the document or the table, and end with the exit status of ``result``.
 
-    ``plan_document`` is the plan as JSON for the result document; ``write_plan`` writes it in the engine's own format
-    to the path after ``-o``, unless it has violations. ``details`` prints what stands above the summary, after
-    everything is written. A file that cannot be written goes to a second place, and ends the command with status 2
-    after everything else was written; without such a place the document is printed.
+    ``plan_document`` makes the plan as JSON for the result document, if one is wanted; ``write_plan`` writes it in the
+    engine's own format to the path after ``-o``, unless it has violations. ``details`` prints what stands above the
+    summary, after everything is written. A file that cannot be written goes to a second place, and ends the command
+    with status 2 after everything else was written; without such a place the document is printed.
     """
     asked = target = output.output if isinstance(output, Output) else None
     if target is not None and write_plan is not None and result.plan is not None:
@@ -46,12 +47,16 @@ def finish(
             print(f"{target}: not written, since the plan has violations", file=sys.stderr)
         else:
             target = _put(target, write_plan)
-    carried = plan_document if target is None else _with_file(plan_document, target, output)
-    document = result.document(carried)
-    placed = None if output.result is None else _put(output.result, lambda path: save_json(path, document))
+
+    @functools.cache
+    def document() -> dict[str, Any]:
+        carried = None if plan_document is None or result.plan is None else plan_document()
+        return result.document(carried if target is None else _with_file(carried, target, output))
+
+    placed = None if output.result is None else _put(output.result, lambda path: save_json(path, document()))
     lost = (asked, output.result).count(None) < (target, placed).count(None)
     if output.json or lost:
-        sys.stdout.write(json_text(document))
+        sys.stdout.write(json_text(document()))
         sys.stdout.flush()
     from shorthaul.report.text import print_summary
 

@@ -65,7 +65,7 @@ def _finish(
     finish(
         result,
         output,
-        plan_document=None if made is None else plan_document(made, cdag),
+        plan_document=None if made is None else lambda: plan_document(made, cdag),
         write_plan=None if made is None else lambda path: save_plan(path, made, cdag),
         details=details,
     )
@@ -210,7 +210,7 @@ def code(
         sys.stdout.write(text)
         return
     made = result.plan
-    finish(result, output, plan_document=None if made is None else plan_document(made, source.workload))
+    finish(result, output, plan_document=None if made is None else lambda: plan_document(made, source.workload))
 
 
 @verb(app, "cases")

@@ -68,13 +68,14 @@ def plan(
         from shorthaul.spatial.verbs.planning import plan as make_plan
 
         result = make_plan(source, options=options, search=search)
-    assert result.plan is not None
-    data = None if output.output is None else layout_bytes(result.plan, suffix)
-    document = layout_document(result.plan, None if output.output is None else from_result(output.output, output), data)
+    layout = result.plan
+    assert layout is not None
+    data = None if output.output is None else layout_bytes(layout, suffix)
+    lies = None if output.output is None else from_result(output.output, output)
     finish(
         result,
         output,
-        plan_document=document,
+        plan_document=lambda: layout_document(layout, lies, data),
         write_plan=lambda path: write_bytes(path, data or b""),
         details=(lambda stream: _print_plan(result, stream)) if result.extra else None,
     )
@@ -143,8 +144,12 @@ def check(
     if found is None:
         finish(result, output)
     data = layout_bytes(found, suffix)
-    document = layout_document(found, from_result(path, output), given) if result.plan else None
-    finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))
+    finish(
+        result,
+        output,
+        plan_document=lambda: layout_document(found, from_result(path, output), given),
+        write_plan=lambda path: write_bytes(path, data),
+    )
 
 
 @verb(app, "treefix")
@@ -186,15 +191,16 @@ def _finish_run(result: Result[VertexTable, RunExtra], output: Output, suffix: s
     from shorthaul.report.text import entries, print_table
     from shorthaul.spatial.formats.files import table_bytes, table_document
 
-    assert result.plan is not None
+    table = result.plan
+    assert table is not None
     counted = ("method", "energy_per_vertex", "messages", "rounds", "words_per_processor", "messages_per_processor")
     names = [name for name in (*counted, "cycles") if name in result.extra]
-    data = None if output.output is None else table_bytes(result.plan.arrays, suffix)
-    document = table_document(result.plan, None if output.output is None else from_result(output.output, output), data)
+    data = None if output.output is None else table_bytes(table.arrays, suffix)
+    lies = None if output.output is None else from_result(output.output, output)
     finish(
         result,
         output,
-        plan_document=document,
+        plan_document=lambda: table_document(table, lies, data),
         write_plan=lambda path: write_bytes(path, data or b""),
         details=lambda stream: print_table(names, entries([result.extra], names), file=stream),
     )

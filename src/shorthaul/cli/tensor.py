@@ -150,7 +150,7 @@ def _finish(result: Result[Plan], output: Output, details: Callable[[TextIO], ob
     finish(
         result,
         output,
-        plan_document=form.document(made, form.workload),
+        plan_document=lambda: form.document(made, form.workload),
         write_plan=lambda path: form.save(path, made, form.workload),
         details=details,
     )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.graphs.component_kernels import join
+from shorthaul.graphs.csr_kernels import place
 
 IntArray = npt.NDArray[np.int64]
 
@@ -50,10 +51,12 @@ def from_arrays(n: int, sources: IntArray, targets: IntArray) -> Csr:
     >>> from_arrays(3, np.array([2, 0]), np.array([1, 2])).neighbours(2)
     array([1])
     """
-    order = np.argsort(sources, kind="stable")
     starts = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(sources, minlength=n), out=starts[1:])
-    return Csr(starts, np.asarray(targets, dtype=np.int64)[order])
+    begins, ends = (np.ascontiguousarray(nodes, dtype=np.int64) for nodes in (sources, targets))
+    placed = np.empty_like(begins)
+    place(begins, ends, starts[:-1].copy(), placed)
+    return Csr(starts, placed)
 
 
 def distinct(keys: IntArray) -> IntArray:

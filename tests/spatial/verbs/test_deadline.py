@@ -68,6 +68,15 @@ def test_refinement_that_is_late_keeps_the_layout() -> None:
     assert (refine(stored, 1.0, late()).x == stored.x).all()
 
 
+def test_a_late_plan_is_of_one_order_with_what_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "GRACE_S", 1000)  # it was in time up to here
+    tree = generators.yule(99, 1)
+    found, all_of_it = engine.plan(tree, search=late()), engine.plan(tree, refine=0)
+    assert found.extra["placement"].startswith("centred")
+    assert {"virtual_tree"} == all_of_it.extra.keys() - found.extra.keys()
+    assert 0 < found.bound.value <= all_of_it.bound.value
+
+
 class Ended(Search):
     """Somebody ends the search when it has asked three times whether one has."""
 

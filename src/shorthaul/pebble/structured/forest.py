@@ -60,13 +60,11 @@ def as_forest(cdag: Cdag) -> Forest | None:
     if np.bincount(key[goes_on], minlength=1).max(initial=0) > 1:
         return None
     nodes = np.flatnonzero(computed)
-    # Per set of operands the node that goes on, else the first.
-    ranked = nodes[np.lexsort((nodes, ~goes_on[nodes], key[nodes]))]
-    first = np.concatenate([[True], key[ranked][1:] != key[ranked][:-1]])
+    leader = np.full(cdag.n, -1, dtype=np.int64)  # per set of operands the node that goes on, else the first
+    for those in (nodes[::-1], np.flatnonzero(goes_on)):
+        leader[key[those]] = those
     stands = np.zeros(cdag.n, dtype=bool)
-    stands[ranked[first]] = True
-    leader = np.full(cdag.n, -1, dtype=np.int64)
-    leader[key[ranked[first]]] = ranked[first]
+    stands[leader[leader >= 0]] = True
     pruned = np.flatnonzero(computed & ~stands)
     needs = cdag.needs()
     np.maximum.at(needs, leader[key[pruned]], needs[pruned])

@@ -125,6 +125,8 @@ def place(
     x, y = curves.cells(curve, chosen, tree.n)
     found: list[tuple[int, str, Layout]] = []
     for order in ("centred", "dfs") if options.order == "auto" else (options.order,):
+        if found and search.remaining_s() <= 0:
+            break
         known = order == "light-first" and light_first is not None
         position = light_first if known else orders.positions(tree, order, generator=search.generator())
         expect_time(search)
@@ -280,12 +282,9 @@ def plan(
         until = search.deadline - finish_s
         comparing = beside.submit(_baselines, tree, stored, curve, search, name, until) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
-        expect_time(search)
         bound = known or energy_bound(numbered, layout.grid, stored.vertex, search=search)
-        expect_time(search)
-        virtual = _virtual(stored)
+        virtual = None if search.is_late() else _virtual(stored)
     report = checking.result()
-    expect_time(search)
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
     baselines = [] if comparing is None else comparing.result()
@@ -301,7 +300,9 @@ def plan(
         plan=layout,
         provenance=provenance("spatial plan", options=options, source=source, search=search),
         extra=extra,
-        figures=views.layout_figures(
+        figures=()
+        if search.is_late()
+        else views.layout_figures(
             tree, layout.x, layout.y, layout.grid, [row_of(name, cost, tree.n), *baselines], loads
         ),
     )
@@ -313,19 +314,21 @@ def _extra(
     energy: float,
     name: str,
     curve: str,
-    virtual: RelayedCost,
+    virtual: RelayedCost | None,
     baselines: list[dict[str, float | str]],
 ) -> PlanExtra:
-    return {
+    extra: PlanExtra = {
         "vertices": tree.n,
         "grid": [layout.grid.width, layout.grid.height],
         "placement": name,
         "curve": curve,
         "energy_per_vertex": energy / tree.n,
         "energy_per_edge": energy / max(1, tree.n - len(tree.roots())),
-        "virtual_tree": virtual,
         "baselines": baselines,
     }
+    if virtual is not None:
+        extra["virtual_tree"] = virtual
+    return extra
 
 
 def _creation(tree: Tree, layout: Layout, curve: str, light_first: Index, search: Search) -> dict[str, Any]:
