@@ -70,6 +70,19 @@ def test_a_defect_ends_in_70_with_a_file_to_report(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in report.read_text()
 
 
+@pytest.mark.parametrize(("kind", "most", "status"), [("RLIMIT_NOFILE", 5, 70), ("RLIMIT_AS", 150 << 20, 4)])
+def test_a_command_that_the_system_gives_nothing_ends_in_its_status(kind: str, most: int, status: int) -> None:
+    resource = pytest.importorskip("resource")
+
+    def limit() -> None:
+        resource.setrlimit(getattr(resource, kind), (most, most))
+
+    command = [sys.executable, "-m", "shorthaul", "spatial", "bound", "star:n=9"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_modes_and_links_are_kept(tmp_path: Path) -> None:
     tmp_path.joinpath("inner").mkdir()
     target = tmp_path / "inner" / "plan.json"

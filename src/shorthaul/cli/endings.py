@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DEFECT_STATUS = 70
 #: Seconds after the deadline at which a command ends that has not ended by itself.
 _LATE_S = 0.6
+_NO_MEMORY = "memory ran out before there was an answer"
 
 
 def end_by_signal(ended: KeyboardInterrupt) -> NoReturn:
@@ -67,8 +68,28 @@ def end_at_second_signal() -> None:
     threading.Thread(target=watch, name="signals", daemon=True).start()
 
 
+def end_by_error(error: Exception) -> NoReturn:
+    """End by an error that nothing else answers: memory that ran out, or a defect."""
+    errors = sys.modules.get("shorthaul.core.errors")  # what failed may be an import
+    if isinstance(error, MemoryError) or (errors is not None and errors.is_of_memory(error)):
+        end_without_memory()
+    end_by_defect(error)
+
+
 def end_by_defect(error: BaseException) -> NoReturn:
     """Write what a developer needs into a file, say where it is, and end."""
+    where = None
+    with contextlib.suppress(OSError, ImportError):  # of a machine that has no room, or no files left to open
+        where = _written(error)
+    with contextlib.suppress(OSError, ValueError):
+        print(f"defect in shorthaul: {type(error).__name__}: {error}", file=sys.stderr)
+        if where is not None:
+            print(f"  do:      report it, with the file {where} (it names the command and the place)", file=sys.stderr)
+    sys.exit(DEFECT_STATUS)
+
+
+def _written(error: BaseException) -> str:
+    """Return the file that describes a defect."""
     import platform
     import tempfile
     import traceback
@@ -81,15 +102,10 @@ def end_by_defect(error: BaseException) -> NoReturn:
         "",
         *traceback.format_exception(error),
     ]
-    where = ""
-    with contextlib.suppress(OSError):
-        handle, where = tempfile.mkstemp(prefix="shorthaul-defect-", suffix=".txt")
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write("\n".join(lines))
-    print(f"defect in shorthaul: {type(error).__name__}: {error}", file=sys.stderr)
-    if where:
-        print(f"  do:      report it, with the file {where} (it names the command and the place)", file=sys.stderr)
-    sys.exit(DEFECT_STATUS)
+    handle, path = tempfile.mkstemp(prefix="shorthaul-defect-", suffix=".txt")
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write("\n".join(lines))
+    return path
 
 
 @contextlib.contextmanager
@@ -107,7 +123,7 @@ def answering_by(search: Search) -> Iterator[None]:
         timer.cancel()
 
 
-def end_without_memory(text: str) -> NoReturn:
+def end_without_memory(text: str = _NO_MEMORY) -> NoReturn:
     """End at once, whatever is under way."""
     from shorthaul.core.errors import NoPlanError
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from shorthaul.cli.endings import end_at_once, end_at_second_signal, end_by_defect, end_by_signal, end_without_memory
+from shorthaul.cli.endings import end_at_once, end_at_second_signal, end_by_error, end_by_signal
 
 #: What NumPy's linear algebra looks at when it is imported. On matrices as small as ours its threads wait for one
 #: another, in every process, and they round differently on other machines.
@@ -28,11 +28,7 @@ def main() -> None:
     except KeyboardInterrupt as ended:
         end_by_signal(ended)
     except Exception as error:
-        from shorthaul.core.errors import is_of_memory
-
-        if is_of_memory(error):
-            end_without_memory("memory ran out before there was an answer")
-        end_by_defect(error)
+        end_by_error(error)
     finally:
         # The answer is out. While Python takes itself down it would give signals back to the system, which kills.
         for number in (signal.SIGINT, signal.SIGTERM):

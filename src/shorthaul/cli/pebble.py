@@ -147,7 +147,10 @@ def run(workload: Input, read: GraphOptions, options: RunOptions, search: Search
 
 @verb(app, "bound")
 def bound(workload: Input, read: GraphOptions, options: BoundOptions, search: TaskSearchFlags, output: Answer) -> None:
-    """Bound the traffic of every schedule within a fast memory from below, with the proof."""
+    """Bound the traffic of every schedule within a fast memory from below, with the proof.
+
+    Graphs of up to 400 nodes are searched in one process: all passes of that search go on from what earlier ones found.
+    """
     from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import planning
 

@@ -13,7 +13,7 @@ import typer
 
 from shorthaul.cli.endings import end_by_defect, end_by_signal, end_without_memory
 from shorthaul.cli.flags import describe, expanded_flags
-from shorthaul.core.errors import DefectError, InfeasibleError, ShorthaulError
+from shorthaul.core.errors import DefectError, InfeasibleError, ShorthaulError, is_of_memory
 
 
 def group(summary: str) -> typer.Typer:
@@ -79,11 +79,13 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
             silence_output()
             raise typer.Exit(0) from None
         except OSError as error:
+            if is_of_memory(error):
+                end_without_memory()
             silence_output()
             print(unwritable_text(error), file=sys.stderr)
             raise typer.Exit(2) from None
         except MemoryError:
-            end_without_memory("memory ran out before there was an answer")
+            end_without_memory()
 
     describe(trapped, function, list(inspect.signature(function).parameters.values()))
     return trapped

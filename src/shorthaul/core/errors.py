@@ -7,6 +7,7 @@ An :class:`InputError` names the file, the place inside it, the value found ther
 from __future__ import annotations
 
 import difflib
+import errno
 import re
 from collections.abc import Collection, Iterable
 from contextvars import ContextVar
@@ -248,7 +249,15 @@ def is_of_memory(error: BaseException | None) -> bool:
 
     >>> is_of_memory(MemoryError()), is_of_memory(ImportError("initialization failed"))
     (True, False)
+    >>> is_of_memory(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    True
     """
-    while error is not None and not isinstance(error, MemoryError):
+    while error is not None and not _tells_of_memory(error):
         error = error.__cause__
     return error is not None
+
+
+def _tells_of_memory(error: BaseException) -> bool:
+    if isinstance(error, ImportError):  # the loader of shared objects has no other words
+        return any(words in str(error).lower() for words in ("failed to map segment", "cannot allocate memory"))
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)

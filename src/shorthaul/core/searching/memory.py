@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import mmap
 import os
 import re
 import sys
@@ -31,6 +32,9 @@ _SEARCHES, _WORK, _COMMAND = 0.9, 1.0, 1.08
 _MOST_OF_FREE: Final = 0.9
 #: What may be reserved beyond the limit without being used, in bytes: stacks of threads, buffers of libraries.
 _RESERVED: Final = 1 << 30
+#: What NumPy reserves when it is imported, and the buffer of its linear algebra with what that takes beside, in bytes:
+#: 81 and 33 MiB measured; a matrix that needs the buffer.
+_NUMPY, _BUFFER, _ORDER = 84 << 20, 48 << 20, 64
 #: Seconds after work was given up until it is again.
 _PATIENCE_S: Final = 2.0
 
@@ -254,6 +258,22 @@ def refusing_beyond(limit: int) -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
+def take_buffers() -> None:
+    """Let linear algebra take its buffer now, where the system limits what a process may reserve (``ulimit -v``).
+
+    It ends the process with a status of its own, or waits forever, where it gets none later. Raises OSError without
+    room for it.
+    """
+    limits: list[int] = []
+    with contextlib.suppress(AttributeError):  # systems without such limits
+        limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    if any(limit != resource.RLIM_INFINITY for limit in limits):
+        mmap.mmap(-1, _BUFFER if "numpy" in sys.modules else _NUMPY + _BUFFER).close()
+        import numpy as np
+
+        np.linalg.eigvalsh(np.eye(_ORDER))
+
+
 #: Limits are not nested: the first one holds.
 _ACTIVE: Final[list[int]] = []
 
@@ -268,6 +288,8 @@ def limited(text: str | None, end: Callable[[str], None] | None = None) -> Itera
     if _ACTIVE or (text is None and end is None):
         yield
         return
+    if end is not None:
+        take_buffers()
     limit = limit_of(text)
     if limit is None:
         yield

@@ -24,8 +24,6 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> int:
     effort = n**3 / tuning.EIGENVALUE_RATE
     if not 2 <= n <= tuning.MOST_FOR_EIGENVALUES or effort > search.left():
         return 0
-    from scipy.linalg import eigvalsh
-
     search.spend(effort)
     number = np.full(cdag.n, -1, dtype=np.int64)
     number[computed] = np.arange(n)
@@ -38,7 +36,7 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> int:
     np.add.at(laplacian, (heads, heads), strength)
     np.add.at(laplacian, (tails, heads), -strength)
     np.add.at(laplacian, (heads, tails), -strength)
-    sums = np.cumsum(np.maximum(eigvalsh(laplacian), 0.0))
+    sums = np.cumsum(np.maximum(np.linalg.eigvalsh(laplacian), 0.0))
     parts = np.arange(1, n + 1)
     bounds = (n // parts) * sums - 2 * budget * (parts - 1)
     # Rounding of the eigenvalues must not lift the bound over an integer.
