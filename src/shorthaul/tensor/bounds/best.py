@@ -11,9 +11,9 @@ import numpy as np
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.core.searching.tasks import run_tasks
-from shorthaul.tensor.bounds.columns import Program, column_program, has_columns, is_too_wide
+from shorthaul.tensor.bounds.columns import Program, has_columns, is_too_wide
 from shorthaul.tensor.bounds.fronts import narrow_order
-from shorthaul.tensor.bounds.parts import part_prices, parts_effort
+from shorthaul.tensor.bounds.parts import PartPrograms, is_idle, part_prices, parts_effort, passes, stage
 from shorthaul.tensor.bounds.prices import Prices
 from shorthaul.tensor.bounds.separation import ordered_prices
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
@@ -25,13 +25,17 @@ from shorthaul.tensor.tuning import BUILDING_SHARE, PROVEN_ALONE
 #: The bounds by formula among the details of a bound, and the method of one that has a certificate.
 BY_FORMULA: Final = ("compute", "boundary_traffic", "streamed_operands", "products")
 CERTIFIED: Final = "linear program over subgraphs"
-#: The share of the effort in which the linear program is solved, before the integer program.
+#: The share of the effort in which linear programs are solved, before the integer program.
 _PRICING: Final = 0.85
-#: Where that leaves a gap above this, with more operators than these, parts of groups are priced, too. So many times
-#: what they take at least is kept for them, unless that is more than this share of the effort.
+#: The effort whose share goes into an order, to see whether there are far too many groups.
+_ORDERING: Final = 2.0
+#: Where all groups leave a gap above this, with more operators than these, parts of groups are priced before them in
+#: each pass but the first: so many times what that takes at least, and this share of the pass at least, unless that is
+#: more than the other share.
 _FEW: Final = 20
 _NEAR: Final = 0.02
 _KEPT: Final = 1.5
+_LEAST_KEPT: Final = 0.2
 _MOST_KEPT: Final = 0.4
 
 
@@ -77,6 +81,94 @@ def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) ->
     return Bound("latency", value, method, f"Under the rules '{rules.name}': {proofs[method]}", values)
 
 
+class _Proving:
+    """The programs so far; ``best`` are the best prices that are proven, ``program`` the one over all groups.
+
+    ``floor`` is a bound that is known; ``plan`` is a plan that takes ``latency``, if there is one.
+    """
+
+    def __init__(
+        self, problem: Problem, rules: Rules, floor: float, plan: Plan | None = None, latency: float = math.inf
+    ) -> None:
+        self._problem = problem
+        self._rules = rules
+        self._floor = floor
+        self._plan = plan
+        self._latency = latency
+        self._parts = PartPrograms(problem, rules, plan)
+        self._covers: list[float] = []
+        self._has_begun = False
+        self._is_hopeless = False  #: whether there are too many groups for any effort
+        self.program: Program | None = None
+        self.best: Prices | None = None
+
+    def resume(self, program: Program) -> None:
+        """Go on with a program."""
+        self.program = program
+
+    def run(self, search: Search, *, has_parts: bool = True) -> None:
+        """Go on in passes until ``search`` ends or nothing is left to do; ``has_parts`` is false without them."""
+        for part in passes(self._problem, search):
+            self.go_on(part, has_parts=has_parts)
+            if self._is_done() or (self._is_hopeless and not has_parts):
+                break
+            if is_idle(part) and (self.program is not None or self._is_hopeless):
+                break
+
+    def go_on(self, search: Search, *, has_parts: bool = True) -> None:
+        """Raise the best prices within ``search``."""
+        if self.program is None and not self._is_hopeless:
+            self._build(search)
+        kept = max(_LEAST_KEPT, _KEPT * parts_effort(self._problem) / max(search.left(), LEAST_PART))
+        if has_parts and self._has_begun and kept <= _MOST_KEPT and self._is_open():
+            self._price_parts(search.part(kept))
+        self._has_begun = True
+        if self.program is not None:
+            self._note(self.program.solve(search, self._covers, self._plan))
+            self._covers = []
+            if not math.isinf(self._latency):
+                self.program, better = ordered_prices(self.program, search, self._latency)
+                self._note(better)
+        elif has_parts:
+            self._price_parts(search)
+
+    def _price_parts(self, search: Search) -> None:
+        self._parts.go_on(search)
+        self._note(self._parts.best)
+
+    def _is_open(self) -> bool:
+        """True if parts may raise the best prices by as much as is worth it."""
+        if self.program is None or len(self._problem.operators) <= _FEW:
+            return False
+        return not self.program.is_proven() and self._value() < (1 - _NEAR) * self._latency
+
+    def _build(self, search: Search) -> None:
+        order = narrow_order(self._problem, search)
+        if is_too_wide(self._problem, order, search.left()):
+            return
+        begun = search.spent()
+        program = Program(self._problem, self._rules, search, order=order)
+        if program.diagram.is_complete:
+            self._covers = formula_prices(self._problem, self._rules, search)
+            self.program = program
+        elif search.effort is not None and search.spent() - begun < BUILDING_SHARE * (search.effort - begun):
+            self._is_hopeless = True  # it has too many nodes
+
+    def _is_done(self) -> bool:
+        """True if no more effort raises the best prices."""
+        if self._value() >= self._latency:
+            return True
+        program = self.program
+        return program is not None and program.is_proven() and (program.is_ordered or math.isinf(self._latency))
+
+    def _value(self) -> float:
+        return self._floor if self.best is None else max(self._floor, self.best.value)
+
+    def _note(self, prices: Prices | None) -> None:
+        if prices is not None and (self.best is None or prices.value > self.best.value):
+            self.best = prices
+
+
 class Proof(NamedTuple):
     """A bound, the groups of operators of a plan that its linear program suggests, in order, if it does; and that."""
 
@@ -107,33 +199,22 @@ def prove(
     """
     if earlier is None:
         bound = lower_bound(problem, rules, search)
-        if bound.is_met_by(latency) or search.expired():
+        if bound.is_met_by(latency) or search.expired() or not has_columns(problem, rules):
             return Proof(bound, None)
-        order = narrow_order(problem, search) if has_columns(problem, rules) else None
-        program = column_program(problem, rules, search, order=order)
     else:
-        order = None
-        bound, _, program = earlier
-    if bound.is_met_by(latency):
-        return Proof(bound, None)
-    if program is None:
-        prices = part_prices(problem, rules, search, plan, order)
+        bound = earlier.bound
+        if bound.is_met_by(latency):
+            return Proof(bound, None)
+    proving = _Proving(problem, rules, bound.value, plan, latency)
+    if earlier is None or earlier.program is None:
+        proving.run(search if math.isinf(latency) else search.part(_PRICING))
     else:
-        covers = formula_prices(problem, rules, search) if earlier is None else []
-        may_fall_apart = order is not None and len(problem.operators) > _FEW
-        kept = 0.0 if not may_fall_apart else _KEPT * parts_effort(problem) / max(search.left(), LEAST_PART)
-        pricing = search.part(_PRICING if kept > _MOST_KEPT else min(_PRICING, 1 - kept))
-        prices = program.solve(pricing, covers, plan)
-        if not math.isinf(latency):
-            program, better = ordered_prices(program, pricing, latency)
-            prices = prices if better is None or better.value < prices.value else better
-        is_open = max(prices.value, bound.value) < (1 - _NEAR) * latency
-        if may_fall_apart and is_open and not program.is_proven():
-            of_parts = part_prices(problem, rules, search.part(_PRICING), plan, order)
-            prices = prices if of_parts is None or of_parts.value < prices.value else of_parts
-    if prices is None:
+        proving.resume(earlier.program)
+        proving.go_on(search.part(_PRICING), has_parts=False)
+    if proving.best is None:
         return Proof(bound, None)
-    bound = _larger(bound, prices, rules)
+    program = proving.program
+    bound = _larger(bound, proving.best, rules)
     if program is None or math.isinf(latency) or bound.is_met_by(latency) or search.expired():
         return Proof(bound, None, program)
     from shorthaul.tensor.bounds.integer import chosen_groups
@@ -143,16 +224,16 @@ def prove(
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A linear program whose prices are a bound: over all groups, or over those that fall into parts."""
+    """Linear programs whose prices are a bound: over all groups, or over those that fall into parts."""
 
     problem: Problem
     rules: Rules
-    order: list[int]
+    floor: float
     is_whole: bool
 
 
 class _Priced(NamedTuple):
-    """What a linear program proves, and whether no other one proves more."""
+    """What linear programs prove, and whether no other ones prove more."""
 
     prices: Prices | None
     is_best: bool = False
@@ -168,11 +249,11 @@ def prove_in_tasks(problem: Problem, rules: Rules, search: Search) -> Bound:
     bound = lower_bound(problem, rules, search)
     if search.expired() or not has_columns(problem, rules):
         return bound
-    order = narrow_order(problem, search)
-    if is_too_wide(problem, order, search):
-        best = part_prices(problem, rules, search, order=order)
+    order = narrow_order(problem, stage(search, _ORDERING))
+    if is_too_wide(problem, order, math.inf):
+        best = part_prices(problem, rules, search)
     else:
-        ways = [_Way(problem, rules, order, is_whole) for is_whole in (True, False)]
+        ways = [_Way(problem, rules, bound.value, is_whole) for is_whole in (True, False)]
         weights = [len(ways) * share for share in (1.0, 1 - BUILDING_SHARE)]
         found = dict(run_tasks(_priced, ways, search=search, shares_time=False, weights=weights, enough=_is_best))
         taken = [found[0]] if 0 in found and found[0].is_best else [found[number] for number in sorted(found)]
@@ -183,13 +264,10 @@ def prove_in_tasks(problem: Problem, rules: Rules, search: Search) -> Bound:
 
 def _priced(way: _Way, search: Search) -> _Priced:
     if not way.is_whole:
-        return _Priced(part_prices(way.problem, way.rules, search, order=way.order))
-    program = column_program(way.problem, way.rules, search, order=way.order)
-    if program is None:
-        return _Priced(None)
-    covers = formula_prices(way.problem, way.rules, search)
-    prices = program.solve(search.part(_PRICING), covers)
-    return _Priced(prices, program.is_proven())
+        return _Priced(part_prices(way.problem, way.rules, search))
+    proving = _Proving(way.problem, way.rules, way.floor)
+    proving.run(search, has_parts=False)
+    return _Priced(proving.best, proving.program is not None and proving.program.is_proven())
 
 
 def _is_best(priced: _Priced) -> bool:

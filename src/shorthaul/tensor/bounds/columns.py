@@ -109,15 +109,15 @@ def column_program(
     if not has_columns(problem, rules):
         return None
     order = narrow_order(problem, search) if order is None else order
-    if is_too_wide(problem, order, search):
+    if is_too_wide(problem, order, search.left()):
         return None
     program = Program(problem, rules, search, later, order=order)
     return program if program.diagram.is_complete else None
 
 
-def is_too_wide(problem: Problem, order: list[int], search: Search) -> bool:
-    """True if there are far too many groups for a diagram of this order, with the effort that is left."""
-    nodes = min(MOST_NODES, ARCS_PER_EFFORT * BUILDING_SHARE * search.left())
+def is_too_wide(problem: Problem, order: list[int], effort: float) -> bool:
+    """True if there are far too many groups for a diagram of this order, with this effort."""
+    nodes = min(MOST_NODES, ARCS_PER_EFFORT * BUILDING_SHARE * effort)
     return fronts(problem, order) > _TOO_WIDE * nodes
 
 
@@ -178,7 +178,7 @@ class Program:
         self._latency_of: dict[int, _Latency] = {}  # by number of a profile
         rows = self.diagram.rows
         self._master = Master(rows.asked, np.arange(rows.number))
-        self._radii = list(_RADII)  #: in which rows are yet to be taken as alike
+        self._radii = list(_RADII)  #: in which rows are to be taken as alike, until that is solved
         self._best = np.zeros(rows.number)  # prices, proven
         self._centre = self._best.copy()  # prices that others are drawn to, proven or not
         self._centre[rows.prices :] = _FIRST_WEIGHT
@@ -261,8 +261,7 @@ class Program:
         """Generate columns until none is favoured or the search ends; return the best prices that are proven.
 
         See :func:`column_prices`. Prices that are the same for all rows alike come first, as they are soon proven.
-        Where no proof is wanted, only the columns that are found soon are generated. A
-        second call goes on from the columns and the prices of the first one.
+        Where no proof is wanted, only the columns that are found soon are generated. A second call goes on.
         """
         resident: frozenset[int] = frozenset()
         for subgraph in () if plan is None else plan.subgraphs:
@@ -272,11 +271,15 @@ class Program:
         covers = list(covers)
         self._centre[: len(covers)] = covers
         most = search.part(_GENERATING)
-        while is_proof and self._radii:
-            classes = alike_rows(self.problem, self.diagram.rows, self.diagram.later, self._radii.pop(0))
+        for radius in [*self._radii] if is_proof else ():
+            classes = alike_rows(self.problem, self.diagram.rows, self.diagram.later, radius)
             if classes.max(initial=0) < _MOST_CLASSES * len(classes):
                 self._use(Master(self.diagram.rows.asked, classes), search)
-                self._close(most.part(_ALIKE), is_proof=True)
+                part = most.part(_ALIKE)
+                self._close(part, is_proof=True)
+                if part.expired() and not self.is_proven():
+                    continue
+            self._radii.remove(radius)
         self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)), search)
         last = self._close(most, is_proof=is_proof)
         is_by_box = self.pricing.is_small
@@ -435,7 +438,7 @@ class Program:
                 continue
             known = self._latency_of.get(item.profile)
             if known is None:
-                if entered >= _ENTERING:
+                if entered >= _ENTERING or search.expired():
                     ratio = max(ratio, item.worth / max(self.pricing.least(item.profile), 1e-300))
                     continue
                 known = self._latency_of[item.profile] = self._latency(self.pricing.column(item), search)

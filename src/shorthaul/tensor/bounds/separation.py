@@ -54,7 +54,7 @@ def ordered_prices(program: Program, search: Search, latency: float) -> tuple[Pr
     while program.is_proven() and program.value < latency * _LESS and not search.expired():
         ordering = _ordered(program, search, latency)
         if ordering == program.diagram.ordering:
-            program.is_ordered = True
+            program.is_ordered = not search.expired()
             break
         later = Program(
             program.problem,
