@@ -83,6 +83,30 @@ def test_a_command_that_the_system_gives_nothing_ends_in_its_status(kind: str, m
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a system without a full device")
+def test_lost_streams_cost_no_answer(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from shorthaul.cli.main import open_closed_streams, prepare_outputs\n"
+        "assert sys.stdout is None\n"
+        "open_closed_streams()\n"
+        "prepare_outputs()\n"
+        "print('a message', file=sys.stderr)\n"
+        "with open('answer', 'w') as file:\n"
+        "    try:\n"
+        "        print('an answer', flush=True)\n"
+        "    except OSError:\n"
+        "        print('refused', file.fileno() > 2, file=file)\n"
+        "        sys.stdout = None\n"
+    )
+    with Path("/dev/full").open("w", encoding="ascii") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], check=False, cwd=tmp_path, stderr=full, preexec_fn=lambda: os.close(1)
+        )
+    assert done.returncode == 0
+    assert tmp_path.joinpath("answer").read_text() == "refused True\n"
+
+
 def test_modes_and_links_are_kept(tmp_path: Path) -> None:
     tmp_path.joinpath("inner").mkdir()
     target = tmp_path / "inner" / "plan.json"

@@ -11,6 +11,7 @@ import pytest
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search, process_start
+from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS
 from shorthaul.core.searching.progress import Progress
 
 
@@ -48,6 +49,40 @@ def test_one_interrupt_ends_the_search_two_the_program() -> None:
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(not ENDING_COMMANDS, reason="a system without such signals")
+def test_the_end_of_a_terminal_or_of_processor_time_ends_the_search_of_a_command_and_no_answer() -> None:
+    before = [signal.signal(number, signal.SIG_DFL) for number in ENDING_COMMANDS]
+    try:
+        for number in ENDING_COMMANDS:
+            with Search(is_command=True) as search:
+                for _ in range(3):
+                    signal.raise_signal(number)
+                assert search.interrupted
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+        with Search(is_command=True) as search:
+            signal.raise_signal(signal.SIGHUP)
+            assert not search.interrupted
+    finally:
+        for number, handler in zip(ENDING_COMMANDS, before, strict=True):
+            signal.signal(number, handler)
+        for number in ENDING:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def test_processor_time_that_ends_at_once_is_announced_before() -> None:
+    code = (
+        "import resource\n"
+        "from shorthaul.core.searching.ending import keep_processor_time, use_processor_time\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (50, 50))\n"
+        "for step in keep_processor_time, use_processor_time:\n"
+        "    step()\n"
+        "    print(resource.getrlimit(resource.RLIMIT_CPU))\n"
+    )
+    pytest.importorskip("resource")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "(45, 50)\n(50, 50)\n"
 
 
 def test_a_part_ends_with_the_whole_and_tells_its_progress() -> None:

@@ -12,6 +12,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.core.searching import processes
 from shorthaul.core.searching import tasks as subject
+from shorthaul.core.searching.ending import ENDING_COMMANDS
 from shorthaul.core.searching.tasks import run_tasks
 
 
@@ -51,6 +52,12 @@ def dying(flag: Path, search: Search) -> int:
 def dying_always(process: int, _: Search) -> int:
     if os.getpid() != process:
         os.kill(os.getpid(), signal.SIGKILL)
+    return process
+
+
+def without_time(process: int, _: Search) -> int:
+    if os.getpid() != process:
+        signal.raise_signal(signal.SIGXCPU)
     return process
 
 
@@ -99,6 +106,18 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path, capfd: pytest.Ca
     assert os.getpid() not in answers.values(), "other processes take over"
     assert search.left() == 8.25
     assert capfd.readouterr().err.count("a worker process died") == 1
+
+
+@pytest.mark.skipif(not ENDING_COMMANDS, reason="a system without such signals")
+def test_a_process_without_processor_time_ends_the_search(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(processes, "can_fork", lambda: True)
+    search = Search(workers=2, effort=9)
+    answers = dict(run_tasks(without_time, [os.getpid()] * 9, search=search))
+    assert search.interrupted
+    assert len(answers) < 9
+    assert "no processor time left" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("_both")

@@ -44,7 +44,7 @@ def end_at_once(number: int, _frame: FrameType | None = None) -> NoReturn:
         with contextlib.suppress(OSError):
             os.unlink(path)  # noqa: PTH108 -- Path would import more
     _end_children()
-    os._exit(128 + number)
+    os._exit(128 + (signal.SIGINT if number == signal.SIGINT else signal.SIGTERM))
 
 
 def end_at_second_signal() -> None:

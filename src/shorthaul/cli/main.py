@@ -3,27 +3,78 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
+from typing import Any
 
 from shorthaul.cli.endings import end_at_once, end_at_second_signal, end_by_error, end_by_signal
+from shorthaul.core.searching.ending import ENDING_COMMANDS, keep_processor_time
 
 #: What NumPy's linear algebra looks at when it is imported. On matrices as small as ours its threads wait for one
 #: another, in every process, and they round differently on other machines.
 _THREADS_OF_ALGEBRA = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+class _Messages(io.FileIO):
+    """Standard error, whose reader may go away or disk be full: what it does not take is lost, and costs no answer."""
+
+    def write(self, data: Any) -> int:
+        """Return that all was written."""
+        with contextlib.suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+def open_closed_streams() -> None:
+    """Open those of the first three files that are closed, or outputs would take their places.
+
+    Messages are dropped then, and answers are refused, as on a full device.
+    """
+    for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.set_inheritable(os.open(os.devnull, mode), True)  # the first number that is free
+    for number, (name, how) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            with contextlib.suppress(OSError):
+                setattr(sys, name, open(number, how, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def prepare_outputs() -> None:
+    """Let outputs have what they cannot encode as numbers, whole writes, and messages that cost no answer."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        if name == "stderr" and stream is sys.__stderr__:
+            raw = _Messages(stream.fileno(), "w", closefd=False)
+            stream = io.TextIOWrapper(io.BufferedWriter(raw), encoding=stream.encoding, line_buffering=True)
+        elif isinstance(stream.buffer, io.RawIOBase):
+            # Unbuffered (PYTHONUNBUFFERED): of a write that a signal cuts short, Python would lose the rest.
+            stream = open(stream.fileno(), "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115
+            stream.reconfigure(line_buffering=True)
+        # A terminal or file whose encoding lacks a sign, such as a cross in a table, gets its number.
+        stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, stream)
+
+
 def main() -> None:
     """Run the command line."""
     for name in _THREADS_OF_ALGEBRA:
         os.environ.setdefault(name, "1")
+    open_closed_streams()
     try:
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, end_at_once)
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
-                signal.signal(signal.SIGINT, end_at_once)
+            for number in (signal.SIGINT, *ENDING_COMMANDS):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    signal.signal(number, end_at_once)
             end_at_second_signal()
+        keep_processor_time()
         _run()
     except KeyboardInterrupt as ended:
         end_by_signal(ended)
@@ -31,24 +82,13 @@ def main() -> None:
         end_by_error(error)
     finally:
         # The answer is out. While Python takes itself down it would give signals back to the system, which kills.
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, *ENDING_COMMANDS):
             with contextlib.suppress(ValueError):
                 signal.signal(number, signal.SIG_IGN)
 
 
 def _run() -> None:
-    import io
-
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper):
-            if isinstance(stream.buffer, io.RawIOBase):
-                # Unbuffered (PYTHONUNBUFFERED): of a write that a signal cuts short, Python would lose the rest.
-                stream = open(stream.fileno(), "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115
-                stream.reconfigure(line_buffering=True)
-                setattr(sys, name, stream)
-            # A terminal or file whose encoding lacks a sign, such as a cross in a table, gets its number.
-            stream.reconfigure(errors="backslashreplace")
+    prepare_outputs()
     from shorthaul.cli.app import app
     from shorthaul.cli.verbs import silence_output, unwritable_text
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import option, validate
+from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS, is_processor_time, use_processor_time
 from shorthaul.core.searching.progress import Progress
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 #: The least effort (or seconds) of a part, so that each does something.
 LEAST_PART = 0.02
-
-
-#: The signals upon which a search returns what it has: those of a terminal, and of whoever runs jobs.
-ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -355,7 +352,9 @@ class Search:
     def __enter__(self) -> Search:
         Search.under_way.append(self)
         if threading.current_thread() is threading.main_thread():
-            self._previous = {number: signal.signal(number, self._interrupt) for number in ENDING}
+            asked = [number for number in ENDING_COMMANDS if signal.getsignal(number) is not signal.SIG_IGN]
+            numbers = (*ENDING, *asked) if self.is_command else ENDING
+            self._previous = {number: signal.signal(number, self._interrupt) for number in numbers}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -368,7 +367,9 @@ class Search:
             self._progress.close()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.interrupted:
+        if is_processor_time(number):
+            use_processor_time()
+        if self.interrupted and number in ENDING:
             previous = self._previous.get(number)
             if callable(previous):
                 previous(number, frame)

@@ -8,7 +8,9 @@ import islpy as isl
 import pytest
 import sympy
 
+from shorthaul.affine.bounds import choice
 from shorthaul.affine.bounds.choice import Fixed, combined_at
+from shorthaul.affine.bounds.partition.candidates import Candidate
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.workloads.cases import kernel
@@ -36,3 +38,26 @@ def test_two_that_are_worth_more_take_the_place_of_the_largest(with_made: bool) 
     assert all(
         one[1].spill.intersect(other[1].spill).is_empty() for one in chosen for other in chosen if one is not other
     )
+
+
+class Partitioned(Candidate):
+    """An argument that may lose instances, worth at most its points."""
+
+    def most_at(self, _: object) -> float:
+        return float(self.points[0])
+
+
+def test_what_turns_out_to_be_worth_less_gives_what_others_have_left_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, less = (argument(value, vertices) for value, vertices in ((6, "0 <= i < 9"), (5, "4 <= i < 9")))
+    first, rest = (Partitioned(one.item, (most,), (), (), one.count) for one, most in ((whole, 10), (less, 5)))
+    monkeypatch.setattr(choice, "_remainder", lambda item, *_, **__: rest if item is first else None)
+    chosen = combined_at(
+        [first, argument(7, "0 <= i < 4")],
+        [],
+        flow_dependences(kernel("gemm")),
+        {"S": 8},
+        lambda bound: (float(bound.value), bound),
+        1.0,
+        0.01,
+    )
+    assert sorted(value for value, _ in chosen) == [5, 7]

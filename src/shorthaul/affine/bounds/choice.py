@@ -205,7 +205,7 @@ def _one_after_another(
             continue
         try:
             if not row.spill.intersect(taken).is_empty():
-                if isinstance(row.item, Candidate) and row.bound is None and row.most > 10 * least:
+                if isinstance(row.item, Candidate) and row.most > 10 * least:
                     less = _remainder(row.item, taken, flow, symmetric=True)
                     if less is not None:
                         of.append(_Row(times * less.most_at(sizes), less, None))

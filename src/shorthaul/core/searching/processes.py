@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shorthaul.core.search import ENDING, Search
+from shorthaul.core.search import Search
+from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS, end_by_processor_time, is_processor_time
 from shorthaul.core.searching.signals import Allowance, TaskSearch, Told
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _LOOK_S: Final = 0.1
 HARMLESS_THREADS: Final = frozenset({"signals", "deadline", "memory"})
 #: A task that has lost so many processes is run in the process of the search.
 _MOST_LOST: Final = 3
+_ALL: Final = (*ENDING, *ENDING_COMMANDS)
 #: What reading from a process raises that died, also in the middle of a message.
 _DEATHS: Final = (EOFError, OSError, pickle.UnpicklingError)
 
@@ -92,10 +94,14 @@ class _Crew:
         worker.connection.close()
         worker.process.join(1)
         self.workers.remove(worker)
+        is_over = is_processor_time(worker.process.exitcode)
         if not self.is_told:
-            print("a worker process died; its task starts again", file=sys.stderr)
+            why = "has no processor time left; the search ends" if is_over else "died; its task starts again"
+            print(f"a worker process {why}", file=sys.stderr)
             self.is_told = True
-        self.lost[worker.task] = self.lost.get(worker.task, 0) + 1
+        if is_over:  # another one would get no further
+            self.work.search.stop()
+        self.lost[worker.task] = _MOST_LOST if is_over else self.lost.get(worker.task, 0) + 1
         return worker.task
 
     def tell_stop(self, after: int = -1) -> None:
@@ -188,7 +194,7 @@ def _messages(crew: _Crew) -> Iterator[tuple[_Worker, Any]]:
 @contextmanager
 def _deaf() -> Iterator[None]:
     """Keep signals from a process that is being copied: the copy would answer them as the command does."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ALL)
     try:
         yield
     finally:
@@ -253,8 +259,10 @@ def _serve(connection: Connection, work: Work[Any, Any] | None, others: tuple[Co
         with suppress(ValueError):
             signal.signal(number, signal.SIG_IGN)
     if work is not None:
+        for number in ENDING_COMMANDS:
+            signal.signal(number, end_by_processor_time if is_processor_time(number) else signal.SIG_IGN)
         signal.set_wakeup_fd(-1)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ALL)
     for other in others:
         other.close()
     threading.Thread(target=_end_with_parent, daemon=True).start()
