@@ -13,8 +13,10 @@ VISITS_PER_EFFORT: Final = 16_000_000
 VISITS_PER_MOVE: Final = 5
 #: Moves between two looks at effort and deadline.
 MOVES_AT_ONCE: Final = 100
-#: Profiles per effort whose best granularity is searched (0.42 ms each on average, in eleven problems of the family).
-GRANULARITIES_PER_EFFORT: Final = 2_000
+#: Profiles per effort whose best granularity is searched (0.11 ms each), and kinds of loads, charges and reductions in
+#: them (47 us each: 0.34 ms for a profile of five kinds, 0.6 for one of ten, in 414 profiles of nine problems).
+GRANULARITIES_PER_EFFORT: Final = 9_000
+KINDS_PER_EFFORT: Final = 21_000
 
 #: Effort of the round before all others, which every plan gets, per operator and at least.
 FIRST_EFFORT_PER_OPERATOR: Final = 0.002
@@ -49,15 +51,15 @@ CONSTRAINTS_PER_EFFORT: Final = 50_000
 #: Potentials followed along an arc per effort, where groups in the making are judged box by box.
 COMPLETIONS_PER_EFFORT: Final = 500_000_000
 #: Groups in the making that pricing meets per effort (1.5 us each), boxes that they are judged in where they are
-#: (40 ns), layers walked through (0.3 ms), profiles whose costs are worked out (60 us), profiles made (15 us), groups
-#: found (15 us), and operators of those whose latency is looked for (10 us).
+#: (40 ns), layers walked through (0.3 ms), profiles whose costs are worked out (70 us), profiles made (15 us), groups
+#: found (15 us), and operators of those whose latency is looked for (10 to 25 us).
 LABELS_PER_EFFORT: Final = 600_000.0
 BOXES_OF_LABELS_PER_EFFORT: Final = 25_000_000.0
 LAYERS_PER_EFFORT: Final = 3_000
-PROFILES_PER_EFFORT: Final = 16_000
+PROFILES_PER_EFFORT: Final = 14_000
 GROWN_PER_EFFORT: Final = 60_000
 FOUND_PER_EFFORT: Final = 60_000
-PROFILED_PER_EFFORT: Final = 100_000
+PROFILED_PER_EFFORT: Final = 65_000
 #: Pivots of the linear program times the root of its rows per effort (62 us a pivot at 1,200 rows, 140 at 11,000),
 #: entries read where it is solved (0.2 us), profiles of parts worked out (0.12 ms), columns made (50 us).
 PIVOTS_PER_EFFORT: Final = 600_000

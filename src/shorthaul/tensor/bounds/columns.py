@@ -45,7 +45,6 @@ from shorthaul.tensor.tuning import (
     COLUMNS_PER_EFFORT,
     EXHAUSTED_PER_EFFORT,
     FOUND_PER_EFFORT,
-    GRANULARITIES_PER_EFFORT,
     MOST_LABELS,
     MOST_NODES,
     PROFILED_PER_EFFORT,
@@ -249,8 +248,9 @@ class Program:
         profile = profile_of(self.problem, column.inside, outputs, column.resident, column.retained)
         search.spend(len(column.inside) / PROFILED_PER_EFFORT)
         if profile not in self._latencies:
+            before = self._granularities.work
             execution = self._granularities.best(profile)
-            search.spend(1 / GRANULARITIES_PER_EFFORT)
+            search.spend(self._granularities.work - before)
             met = math.inf if execution is None else execution.latency
             self._latencies[profile] = _Latency(met, partial(Floor, profile, self.problem.machine, self.rules, met))
         return self._latencies[profile]

@@ -15,6 +15,7 @@ from shorthaul.tensor.cost_model.profile import Profile
 from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, Traversal
 from shorthaul.tensor.model import Machine, Rules
 from shorthaul.tensor.plan import Granularity
+from shorthaul.tensor.tuning import GRANULARITIES_PER_EFFORT, KINDS_PER_EFFORT
 
 Integers = NDArray[np.int64]
 
@@ -55,7 +56,7 @@ class Granularities:
         self.machine = machine
         self.rules = rules
         self.known: dict[Profile, Execution | None] = {}
-        self.searched = 0  #: profiles
+        self.work = 0.0  #: effort spent so far
 
     def best(self, profile: Profile) -> Execution | None:
         """Return the best execution found, None if no granularity fits into fast memory."""
@@ -63,7 +64,8 @@ class Granularities:
             return self.known[profile]
         except KeyError:
             found = self.known[profile] = self._search(profile)
-            self.searched += 1
+            kinds = len(profile.loads) + len(profile.shared_loads) + len(profile.charges) + len(profile.reductions)
+            self.work += 1 / GRANULARITIES_PER_EFFORT + kinds / KINDS_PER_EFFORT
             return found
 
     def _search(self, profile: Profile) -> Execution | None:
