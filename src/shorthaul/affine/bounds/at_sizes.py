@@ -14,7 +14,7 @@ from shorthaul.affine.bounds.graphs import Graph
 from shorthaul.affine.bounds.lifetime import moments, phases, single_events
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate
-from shorthaul.affine.bounds.sums import finished_sums, used_sums, waiting_sums
+from shorthaul.affine.bounds.sums import finished_sums, used_sums, waiting_sums, whole_rows
 from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
@@ -157,6 +157,8 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield lines.sub_bound(grid, flow, sizes)
     for waiting in waiting_sums.waiting_sums(flow):
         yield waiting_sums.sub_bound(waiting, flow)
+    for rows in whole_rows.whole_rows(flow, sizes):
+        yield whole_rows.sub_bound(rows, flow)
     for found in moments.moments(flow, sizes):
         yield moments.sub_bound(found)
     for strip in strips.strips(flow, sizes):

@@ -28,6 +28,13 @@ from shorthaul.affine.check.families.waiting_sums import (
     wrong_waiting_sums,
     wrong_waiting_value,
 )
+from shorthaul.affine.check.families.whole_rows import (
+    sizes_at_limits,
+    whole_rows_of,
+    wrong_rows,
+    wrong_rows_counts,
+    wrong_rows_formulas,
+)
 from shorthaul.affine.check.formulas import (
     Number,
     as_decimal,
@@ -87,6 +94,8 @@ _LARGE: Final = ((40, 7), (700, 100), (9_973, 1_000), (100_003, 70_000))
 _DRAWN: Final = 12
 _LARGEST: Final = (30_000, 1_000_000)
 _NEAR: Final = 3.0
+#: Sizes up to which rows are counted width by width.
+_MOST_ROWS: Final = 6_000
 _RULE: Final = "certificate"
 
 
@@ -265,6 +274,17 @@ def _of_lines(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Itera
     yield from _wrong_values(item, samples, wrong_lines_value, wrong_lines_formulas)
 
 
+def _of_whole_rows(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = whole_rows_of(part, reads)
+    yield from wrong_rows(item, reads)
+    near = [{name: here[name] for name in samples.apart} for here in samples.large[len(_LARGE) + _DRAWN :]]
+    few = [sizes for sizes in near if max(sizes.values()) <= _MOST_ROWS]
+    for sizes in (*samples.counted[-_SAMPLES:], *few[:_SAMPLES], *sizes_at_limits(item, list(samples.apart))):
+        yield from wrong_rows_counts(item, sizes)
+    for here in samples.large:
+        yield from wrong_rows_formulas(item, here)
+
+
 def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = stencil_of(part, reads)
     yield from (wrong_coupled if part.get("coupled", False) else wrong_levels)(item, reads)
@@ -299,6 +319,7 @@ _VERIFIED: Final[Mapping[str, Callable[[Mapping[str, Any], Reads, _Samples], Ite
     "waiting sums": _of_waiting_sums,
     "used sums": _of_used_sums,
     "lines": _of_lines,
+    "whole rows": _of_whole_rows,
     "stencil": _of_stencil,
     "double cones": _of_cones,
     "moments": partial(_of_waiting, wrong=wrong_moments, wrong_there=wrong_moments_in),
