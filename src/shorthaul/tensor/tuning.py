@@ -13,9 +13,8 @@ VISITS_PER_EFFORT: Final = 16_000_000
 VISITS_PER_MOVE: Final = 5
 #: Moves between two looks at effort and deadline.
 MOVES_AT_ONCE: Final = 100
-#: Profiles per effort whose best granularity is searched (0.11 ms each), and kinds of loads, charges and reductions in
-#: them (47 us each: 0.34 ms for a profile of five kinds, 0.6 for one of ten, in 414 profiles of nine problems).
-GRANULARITIES_PER_EFFORT: Final = 9_000
+#: Kinds of loads, charges and reductions per effort in profiles whose best granularity is searched, and two for each
+#: profile (47 us each: 0.34 ms for a profile of five kinds, 0.6 for one of ten, in 414 profiles of nine problems).
 KINDS_PER_EFFORT: Final = 21_000
 
 #: Effort of the round before all others, which every plan gets, per operator and at least.

@@ -18,8 +18,8 @@ def test_a_search_of_more_effort_begins_with_the_passes_of_one_of_less():
             part.spend(part.effort)
         return found
 
-    assert efforts(0.9) == efforts(1.7) == [0.25, 0.5, 1.0]
-    assert efforts(3) == [0.25, 0.5, 1.0, 2.0]
+    assert efforts(1.3) == efforts(5.2) == [0.25, 1, 4]
+    assert efforts(5.3) == [0.25, 1, 4, 16]
     assert next(passes(contest_problem(9512), Search())).effort > 0.25  # parts of one operator take more there
 
 

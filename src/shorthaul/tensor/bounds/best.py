@@ -30,12 +30,10 @@ _PRICING: Final = 0.85
 #: The effort whose share goes into an order, to see whether there are far too many groups.
 _ORDERING: Final = 2.0
 #: Where all groups leave a gap above this, with more operators than these, parts of groups are priced before them in
-#: each pass but the first: so many times what that takes at least, and this share of the pass at least, unless that is
-#: more than the other share.
+#: each pass but the first: so many times what that takes at least, unless that is more than this share of the pass.
 _FEW: Final = 20
 _NEAR: Final = 0.02
 _KEPT: Final = 1.5
-_LEAST_KEPT: Final = 0.2
 _MOST_KEPT: Final = 0.4
 
 
@@ -97,7 +95,7 @@ class _Proving:
         self._latency = latency
         self._parts = PartPrograms(problem, rules, plan)
         self._covers: list[float] = []
-        self._has_begun = False
+        self._has_begun = False  #: whether all groups had a pass
         self._is_hopeless = False  #: whether there are too many groups for any effort
         self.program: Program | None = None
         self.best: Prices | None = None
@@ -119,11 +117,11 @@ class _Proving:
         """Raise the best prices within ``search``."""
         if self.program is None and not self._is_hopeless:
             self._build(search)
-        kept = max(_LEAST_KEPT, _KEPT * parts_effort(self._problem) / max(search.left(), LEAST_PART))
+        kept = _KEPT * parts_effort(self._problem) / max(search.left(), LEAST_PART)
         if has_parts and self._has_begun and kept <= _MOST_KEPT and self._is_open():
             self._price_parts(search.part(kept))
-        self._has_begun = True
         if self.program is not None:
+            self._has_begun = True
             self._note(self.program.solve(search, self._covers, self._plan))
             self._covers = []
             if not math.isinf(self._latency):

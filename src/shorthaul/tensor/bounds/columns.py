@@ -45,6 +45,7 @@ from shorthaul.tensor.tuning import (
     COLUMNS_PER_EFFORT,
     EXHAUSTED_PER_EFFORT,
     FOUND_PER_EFFORT,
+    KINDS_PER_EFFORT,
     MOST_LABELS,
     MOST_NODES,
     PROFILED_PER_EFFORT,
@@ -248,9 +249,9 @@ class Program:
         profile = profile_of(self.problem, column.inside, outputs, column.resident, column.retained)
         search.spend(len(column.inside) / PROFILED_PER_EFFORT)
         if profile not in self._latencies:
-            before = self._granularities.work
+            before = self._granularities.kinds
             execution = self._granularities.best(profile)
-            search.spend(self._granularities.work - before)
+            search.spend((self._granularities.kinds - before) / KINDS_PER_EFFORT)
             met = math.inf if execution is None else execution.latency
             self._latencies[profile] = _Latency(met, partial(Floor, profile, self.problem.machine, self.rules, met))
         return self._latencies[profile]
@@ -273,13 +274,12 @@ class Program:
         most = search.part(_GENERATING)
         for radius in [*self._radii] if is_proof else ():
             classes = alike_rows(self.problem, self.diagram.rows, self.diagram.later, radius)
-            if classes.max(initial=0) < _MOST_CLASSES * len(classes):
+            part, few = most.part(_ALIKE), classes.max(initial=0) < _MOST_CLASSES * len(classes)
+            if few:
                 self._use(Master(self.diagram.rows.asked, classes), search)
-                part = most.part(_ALIKE)
                 self._close(part, is_proof=True)
-                if part.expired() and not self.is_proven():
-                    continue
-            self._radii.remove(radius)
+            if not few or self.is_proven() or not part.expired():
+                self._radii.remove(radius)
         self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)), search)
         last = self._close(most, is_proof=is_proof)
         is_by_box = self.pricing.is_small

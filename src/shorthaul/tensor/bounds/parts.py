@@ -1,8 +1,8 @@
 """The linear program of a graph that is too wide for all its groups: they fall into parts, ever larger ones.
 
-Bounds are worked out in passes, each of twice the effort of the one before. How a pass divides its effort depends on
-that alone, not on how much there is in all: the last one is cut off where the search ends. So a search of more effort
-does all that one of less does, and then goes on: no bound falls with more effort.
+Bounds are worked out in passes, each of several times the effort of the one before. How a pass divides its effort
+depends on that alone, not on how much there is in all: the last one is cut off where the search ends. So a search of
+more effort does all that one of less does, and then goes on: no bound falls with more effort.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _ROUNDS: Final = ((1, 0.7), (3, 0.5), (8, 0.5), (16, 1.0))
 #: The effort of the first pass: this, or so many times what parts of one operator take at least.
 _FIRST: Final = 0.25
 _TIMES_PARTS: Final = 1.5
+#: How many times the effort of a pass the next one has.
+_TIMES: Final = 4
 #: A pass that spends less than this part of its effort has nothing more to do.
 _IDLE: Final = 0.1
 
@@ -53,7 +55,7 @@ def passes(problem: Problem, search: Search) -> Iterator[Search]:
     effort = max(_FIRST, _TIMES_PARTS * parts_effort(problem))
     while not search.expired():
         yield stage(search, effort)
-        effort *= 2
+        effort *= _TIMES
 
 
 def is_idle(part: Search) -> bool:

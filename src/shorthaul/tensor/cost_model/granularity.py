@@ -15,7 +15,6 @@ from shorthaul.tensor.cost_model.profile import Profile
 from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, Traversal
 from shorthaul.tensor.model import Machine, Rules
 from shorthaul.tensor.plan import Granularity
-from shorthaul.tensor.tuning import GRANULARITIES_PER_EFFORT, KINDS_PER_EFFORT
 
 Integers = NDArray[np.int64]
 
@@ -26,6 +25,8 @@ _MOST_STEPS: Final = (1 << 21, 10**9)
 #: Tiles above which the order is not written out, and above which few orders are tried.
 _MOST_TILES: Final = 1 << 18
 _FEW_TILES: Final = 1 << 12
+#: What the search of a profile takes besides, in kinds of loads.
+_BESIDES: Final = 2
 #: Granularities that are refined after the first pass.
 _REFINED: Final = 3
 #: Lengths worth a try around one, where not all are tried.
@@ -56,7 +57,7 @@ class Granularities:
         self.machine = machine
         self.rules = rules
         self.known: dict[Profile, Execution | None] = {}
-        self.work = 0.0  #: effort spent so far
+        self.kinds = 0  #: of loads, charges and reductions in profiles searched, and a few more for each profile
 
     def best(self, profile: Profile) -> Execution | None:
         """Return the best execution found, None if no granularity fits into fast memory."""
@@ -65,7 +66,7 @@ class Granularities:
         except KeyError:
             found = self.known[profile] = self._search(profile)
             kinds = len(profile.loads) + len(profile.shared_loads) + len(profile.charges) + len(profile.reductions)
-            self.work += 1 / GRANULARITIES_PER_EFFORT + kinds / KINDS_PER_EFFORT
+            self.kinds += _BESIDES + kinds
             return found
 
     def _search(self, profile: Profile) -> Execution | None:

@@ -16,6 +16,7 @@ from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan, Subgraph
 from shorthaul.tensor.search import group_kernels, move_kernels, sequence_kernels
 from shorthaul.tensor.search.change_kernels import Moves
+from shorthaul.tensor.tuning import KINDS_PER_EFFORT
 
 #: Groups in the order of their execution, each as its operators, ascending.
 Sequence = tuple[tuple[int, ...], ...]
@@ -54,7 +55,7 @@ class Schedules:
     @property
     def work(self) -> float:
         """The effort spent on granularities."""
-        return self.granularities.work
+        return self.granularities.kinds / KINDS_PER_EFFORT
 
     def number(self, operators: Iterable[int]) -> int:
         """Return the number of a connected group."""
