@@ -24,7 +24,7 @@ FILTER = np.ones((3, 8, 1), np.float32)
 def model(nodes: list[Any], *said: tuple[str, list[int]], opset: int = 17) -> bytes:
     """Return a model of an input of 8 by 6; ``said`` are shapes of tensors as the file has them."""
     info = onnx.helper.make_tensor_value_info
-    arrays = {"w": MATRIX, "v": VECTOR, "r": FRACTION, "k": FILTER}
+    arrays = {"w": MATRIX, "v": VECTOR, "r": FRACTION, "k": FILTER, "shape": np.array([6, 9])}
     given = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
     graph = onnx.helper.make_graph(
         nodes,
@@ -52,6 +52,7 @@ def model(nodes: list[Any], *said: tuple[str, list[int]], opset: int = 17) -> by
         model([UNSQUEEZE, make_node("MaxPool", ["u"], ["y"], kernel_shape=[7], strides=[2])], opset=12),
         model([UNSQUEEZE, make_node("MaxPool", ["u"], ["y"], kernel_shape=[2], strides=[-(2**62)])], opset=12),
         model([make_node("Slice", ["x", "r", "r"], ["y"])]),
+        model([make_node("Reshape", ["x", "shape"], ["m"]), make_node("Relu", ["m"], ["y"])]),
         model(
             [UNSQUEEZE, make_node("Conv", ["u", "k", "k"], ["m"]), make_node("Relu", ["m"], ["y"])],
             ("m", [1, 3, 6]),
@@ -67,7 +68,7 @@ def model(nodes: list[Any], *said: tuple[str, list[int]], opset: int = 17) -> by
     ],
     ids=[
         *("product", "transposed", "joined", "kept axes", "inputs", "attribute", "broadcast", "window"),
-        *("backwards", "fraction", "bias", "branch", "nothing", "shape", "no axis"),
+        *("backwards", "fraction", "elements", "bias", "branch", "nothing", "shape", "no axis"),
     ],
 )
 def test_a_contradiction_is_refused(data: bytes) -> None:

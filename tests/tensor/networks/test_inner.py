@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import onnx
 import pytest
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
@@ -125,6 +126,31 @@ def test_an_operator_without_tiles_takes_all_its_operands_again() -> None:
     assert not list(replay_inner(network, plan, replayed.groups, [InnerLevel(600.0, True)]))
     many, outputs = item.operations / item.work, network.tensors[item.writes[0].tensor].elements
     assert replayed.groups[number].inner_bytes == [((3 * many - outputs) * 4, many * 4)]
+
+
+def looked_up(rows: int, found: int, width: int) -> Network:
+    """Rows of a table that is made, and these added to others by their places."""
+    net = Net("lookups")
+    places = [net.input(found, 1, kind=onnx.TensorProto.INT64, name=name) for name in ("from", "to")]
+    rows_of = net.op("GatherND", net.op("Relu", net.input(rows, width)), places[0])
+    return read(net.model(net.op("ScatterND", net.input(rows, width), places[1], rows_of, reduction="add")))
+
+
+@pytest.mark.parametrize(("rows", "found", "width"), [(20, 3, 2), (5, 9, 2)])
+def test_what_is_looked_up_passes_by_element(rows: int, found: int, width: int) -> None:
+    """Not all of the table for every element, where no tile of it is held; no plan is below the bound there."""
+    network = looked_up(rows, found, width)
+    plan = NetworkPlan(tuple(Group((n,)) for n in range(len(network.operators))))
+    replayed = replay_network(network, plan, 1e12, double_buffered=True)
+    assert not list(replay_inner(network, plan, replayed.groups, [InnerLevel(16.0, True)]))
+    assert replayed.groups[1].inner_bytes == [(found * width * (4 + 8), found * width * 4)]
+    assert hunt_in(network, np.random.default_rng(5), 3, inner=2000) > 0
+    on = four_levels(np.random.default_rng(2), inner=64)
+    chosen, _ = planned(network, on, Search(effort=0.02))
+    report = report_on(network, chosen, on)
+    assert report.ok
+    assert report.cost is not None
+    assert report.cost["latency_s"] >= bound(network, on).value * (1 - 1e-9)
 
 
 def test_sums_that_go_on() -> None:

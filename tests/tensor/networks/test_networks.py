@@ -413,6 +413,18 @@ def test_rows_that_no_memory_holds_pass_as_a_whole() -> None:
             assert not planned(network, on, Search(effort=0.05))[1].violations
 
 
+def test_elements_that_no_tile_of_one_loop_per_axis_holds_pass_as_a_whole() -> None:
+    """A channel and a place of 16 and 16 are two loops along two axes; the 16 x 16 next to them do not fit twice."""
+    on = machine(1500)
+    for heads, whole in ((16, True), (1, False)):
+        net = Net("heads")
+        x = net.reshape(net.op("Relu", net.input(32, 16 * heads)), 2, 16, heads, 16)
+        model = net.model(net.op("Mul", x, net.weight(2, 16, heads, 1))).SerializeToString()
+        network = network_from_onnx(model, most_row_bytes=on.most_row_bytes())
+        assert any(item.barrier for item in network.operators) == whole, heads
+        assert not planned(network, on, Search(effort=0.05))[1].violations
+
+
 def test_large_constants_of_nodes_are_weights() -> None:
     """As some exporters write all weights: they are loaded as those are that the file lists, and nothing makes them."""
     weight = onnx.numpy_helper.from_array(np.ones((300, 300), np.float32), "weight")

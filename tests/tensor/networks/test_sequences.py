@@ -1,4 +1,4 @@
-"""Lists of tensors: what is taken out of them is known, so nothing of them is left in a plan."""
+"""Lists of tensors and choices in loops: what is taken is known, so nothing of them is left in a plan."""
 
 from __future__ import annotations
 
@@ -69,3 +69,27 @@ def test_a_place_that_is_not_known_leaves_the_list() -> None:
     given.graph.input.append(onnx.helper.make_tensor_value_info("where", onnx.TensorProto.INT32, []))
     remarks = tensor.plan(given, machine=_MACHINE).check.remarks
     assert any("SequenceAt is not known" in remark for remark in remarks)
+
+
+_CHOICES = """
+    count = Constant <value = int64 {3}> ()
+    two = Constant <value = int64 {2}> ()
+    last, all = Loop <body = step (int64 at, bool goes, float[4,6] x_in) => (bool goes_on, float[4,6] made, float[4,6] seen) {
+        left = Mod(at, two)
+        odd = Cast <to = 9> (left)
+        made = If <
+            then_branch = odd_one () => (float[4,6] w) { v = Tanh(x_in) w = Add(v, x) },
+            else_branch = even_one () => (float[4,6] w) { v = Relu(x_in) w = Mul(v, x_in) }
+        > (odd)
+        seen = Neg(made)
+        goes_on = Identity(goes)
+    }> (count, , x)
+    y = Add(last, all)"""
+
+
+def test_a_choice_by_the_step_of_a_loop_is_taken() -> None:
+    """Its branches have tensors of the same names in every step, and read those of the step and of around."""
+    found = tensor.run(model(_CHOICES, 13), machine=_MACHINE, effort=0.05)
+    assert found.check.ok
+    assert not found.check.remarks
+    assert found.extra["run"]["largest_error"] < 1e-12

@@ -173,18 +173,22 @@ def _by_position(network: Network, item: Operator, extents: Sequence[int], opera
     """Return what a region loads and stores if nothing stays from one position to the next, sums neither.
 
     Tiles of single positions move no more, and less where neighbours have something in common: leaving tiles out never
-    pays where those fit.
+    pays where those fit. It does where an operator looks a few elements up along dimensions that cannot be cut: an
+    operation takes one of an operand, so a position takes no more of such a dimension than it has operations.
     """
-    single = tuple(size if dim in item.whole | item.running else 1 for dim, size in enumerate(extents))
+    rows = item.whole | item.running
+    single = tuple(size if dim in rows else 1 for dim, size in enumerate(extents))
+    most = max(1, math.ceil(round(math.prod(single) * item.work, 9)))
+    taken = tuple(min(size, most) for size in single)
     homes = Homes((math.inf,), (0,) * (MADE + 1), [operands])
     all_at_once, one = (
         GroupRun(_alone(network, item, sizes), Group((0,)), set(), double_buffered=False, homes=homes).run()
-        for sizes in (extents, single)
+        for sizes in (extents, taken)
     )
     count = math.prod(extents) / max(1, math.prod(single))
-    stores = one.stores_bytes * count
+    stores = max(one.stores_bytes * count, all_at_once.stores_bytes)
     loads = [each * count for each in one.loads_of[0]]
-    loads[MADE] += max(0.0, stores - all_at_once.stores_bytes)
+    loads[MADE] += stores - all_at_once.stores_bytes
     return [*loads, stores]
 
 

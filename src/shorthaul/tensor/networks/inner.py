@@ -82,6 +82,19 @@ def largest_regions(network: Network, group: Group) -> dict[int, tuple[int, ...]
     return {number: tuple(extents) for number, extents in found.items()}
 
 
+def by_position_bytes(network: Network, number: int, extents: Sequence[int]) -> float:
+    """Return the bytes that an operator moves in a region if nothing stays from one position to the next.
+
+    Where it looks elements up, a position takes no more along a dimension that cannot be cut than it has operations.
+    """
+    operator = network.operators[number]
+    rows = math.prod(extents[dim] for dim in operator.rows)
+    taken = max(1, math.ceil(round(rows * operator.work, 9))) if operator.looks_up else rows
+    one = tuple(min(size, taken) if dim in operator.rows else 1 for dim, size in enumerate(extents))
+    touched = sum(tensor.elements * tensor.bits / 8 for tensor in region_network(network, number, one).tensors)
+    return touched * math.prod(extents) / max(1, rows)
+
+
 class InnerTilings:
     """Tiles for the memories inside of the first, worked out once for regions of one form."""
 
@@ -108,12 +121,11 @@ class InnerTilings:
             for level, inside in enumerate(self._inside, 2):
                 times = math.prod(operator.dims) / max(1, math.prod(extents))
                 tiled, made = self._tiled(number, extents, level)
-                if tiled is None:
-                    accesses = (*operator.reads, *operator.writes)
-                    touched_bytes = sum(self.network.tensors[access.tensor].bits / 8 for access in accesses)
-                    for at in range(level - 2, len(self._inside)):
-                        rate = self._inside[at].levels[0].bandwidth_bytes_per_s
-                        seconds[at] += math.prod(operator.dims) * touched_bytes / rate
+                alone = by_position_bytes(self.network, number, extents) * times
+                rates = [each.levels[0].bandwidth_bytes_per_s for each in self._inside[level - 2 :]]
+                if tiled is None or (operator.looks_up and alone / rates[0] < tiled.moved_s * times):
+                    for at, rate in enumerate(rates, level - 2):
+                        seconds[at] += alone / rate
                     break
                 goes_on = 1 - math.prod(extents[dim] / operator.dims[dim] for dim in operator.reduced)
                 again = goes_on * made if inside.served(1)[OUTPUTS] is not None else 0.0

@@ -120,6 +120,11 @@ class Operator:
         return self.whole | self.running
 
     @property
+    def looks_up(self) -> bool:
+        """Whether it takes less than one element per position: those that it looks up along what it cannot cut."""
+        return self.work < 1 and bool(self.rows)
+
+    @property
     def operations(self) -> float:
         """All operations; a multiply-accumulate is two."""
         return self.work * math.prod(self.dims)

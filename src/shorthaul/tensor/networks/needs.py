@@ -54,15 +54,19 @@ def demands(network: Network, machine: Machine) -> dict[int, Demand]:
         operator = network.operators[number]
         read: dict[int, float] = {}
         inner: list[dict[int, float]] = [{} for _ in served]
+        operations = math.prod(int(mask.sum()) for mask in dims) * operator.work
+        looked_up = operations if operator.looks_up else math.inf
         for access, operand in zip(operator.reads, operands_of(operator), strict=True):
             amount = _elements(network, operator, access, dims) * network.tensors[access.tensor].bits / 8
             read[access.tensor] = max(read.get(access.tensor, 0.0), amount)
             # A part of a region takes its share of what the region touches, at least, as what parts have in common
             # counts for both. That fails where places lie between those that are read, in transposed convolutions.
+            # Of what is looked up an operation takes one element.
             if not operator.barrier and all(index.divisor == 1 for index in access.axes):
+                taken = looked_up * network.tensors[access.tensor].bits / 8
                 for passing, memories in zip(inner, served, strict=True):
                     if memories[operand] is not None:
-                        passing[access.tensor] = max(passing.get(access.tensor, 0.0), amount)
+                        passing[access.tensor] = max(passing.get(access.tensor, 0.0), min(amount, taken))
         if not operator.barrier:
             target = operator.writes[0]
             made = math.prod(int(dims[dim].sum()) for index in target.axes for dim, _ in index.terms)

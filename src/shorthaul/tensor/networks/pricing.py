@@ -320,7 +320,7 @@ class GroupPricer:
         operand_loads, kept = np.zeros((OUTPUTS + 1, count)), np.zeros((len(self.rooms), count))
         live = np.zeros((len(self.rooms), len(self.operators), count))
         buffered = self.machine.levels[1].double_buffered
-        touched_bytes = {number: np.zeros((len(self.rooms), count)) for number in self.operators}
+        touched: dict[int, list[tuple[int, Floats, float]]] = {number: [] for number in self.operators}
         regions: dict[int, tuple[Floats, Floats, float]] = {}
         passing, by_step = Passing(trips), by_step and bool(order) and not self.machine.is_inside
         for part, factors, total, most, first in self._sums(chosen, count):
@@ -334,7 +334,7 @@ class GroupPricer:
                 continue
             for number in part.reach:
                 is_maker = part.role in _MADE and self.network.producer[part.number] == number
-                touched_bytes[number][part.homes[0 if is_maker else -1]] += most * part.unit
+                touched[number].append((part.homes[0 if is_maker else -1], most, part.unit))
             if part.role == "aside":
                 continue
             if part.number in self.near and part.role != "read":
@@ -364,7 +364,7 @@ class GroupPricer:
                 else:
                     kept[home] += np.where((moved > first) & buffered, 2 * size, size)
         kept[self.machine.served(1)[OUTPUTS] or 0] += self._scale_anew(regions, order, chosen, count)
-        seconds, inner_s = self._work(regions, touched_bytes, count)
+        seconds, inner_s = self._work(regions, touched, count)
         work = np.maximum(seconds["matrix"], seconds["vector"])
         if self.machine.is_inside:  # tiles that fill the array are preferred there, but its passes are those of steps
             work = np.full_like(work, sum(self._whole_s(number) for number in self.operators))
@@ -438,7 +438,7 @@ class GroupPricer:
     def _work(
         self,
         regions: Mapping[int, tuple[Floats, Floats, float]],
-        touched_bytes: Mapping[int, Floats],
+        touched: Mapping[int, Sequence[tuple[int, Floats, float]]],
         count: int,
     ) -> tuple[dict[str, Floats], Floats]:
         """Return, by class of steps, the seconds of each unit, and of what passes to the next inner memory."""
@@ -446,12 +446,11 @@ class GroupPricer:
         seconds = {"matrix": nothing, "vector": nothing}
         inner = [nothing for _ in self.rooms]
         for number, (entering, most, unit) in regions.items():
-            unit_name = self.network.operators[number].unit
-            seconds[unit_name] = seconds[unit_name] + entering * unit
-            if len(self.machine.levels) > 2:
-                inner = [
-                    so_far + entering * (each / most) for so_far, each in zip(inner, touched_bytes[number], strict=True)
-                ]
+            operator = self.network.operators[number]
+            seconds[operator.unit] = seconds[operator.unit] + entering * unit
+            taken = most * operator.work if operator.looks_up else np.inf
+            for home, elements, element_bytes in touched[number] if len(self.machine.levels) > 2 else ():
+                inner[home] = inner[home] + entering * (np.minimum(elements, taken) * element_bytes / most)
         level = self.machine.levels[1]
         inner_s = sum(inner, nothing) / level.bandwidth_bytes_per_s
         for each, memory in zip(inner, level.memories, strict=False):

@@ -87,12 +87,16 @@ def _spread_views(made: Translation) -> frozenset[str]:
 def _too_long(made: Translation) -> dict[str, tuple[float, Literal["matrix", "vector"]]]:
     """Return operators that need rows whole of more than ``most_row_bytes``, even one at a time, by what they make.
 
-    All that is known of these is that everything passes, their operations, and the unit that does them.
+    So are elements taken one by one through views that cut an axis into two or join two, of which one loop is cut. All
+    that is known of these is that everything passes, their operations, and the unit that does them.
     """
     network, found = made.network, dict[str, tuple[float, Literal["matrix", "vector"]]]()
     most = network.origin.most_row_bytes if network.origin else math.inf
     for number, (item, node) in enumerate(zip(network.operators, made.nodes, strict=True)):
-        if item.whole and _least_bits(network, number, (*item.reads, *item.writes)) > 8 * most:
+        accesses = tuple(dict.fromkeys((*item.reads, *item.writes)))
+        at_once = sum(network.tensors[access.tensor].bytes for access in accesses) <= 2 * most
+        by_element = not (item.reduced or item.barrier or at_once)
+        if (item.whole or by_element) and _least_bits(network, number, accesses) > 8 * most:
             found[node.outputs[0]] = item.operations, item.unit
     return found
 
@@ -152,7 +156,13 @@ def _translated(
                     builder.barrier(node)
                     continue
                 place, cure = f"node {node.name} ({node.kind})", "check the model with onnx.checker.check_model"
-                raise InputError("has inputs or attributes that do not fit", place=place, cure=cure) from None
+                shapes = {
+                    end: [list(graph.shapes[name]) for name in names if name in graph.shapes]
+                    for end, names in (("inputs", node.inputs), ("outputs", node.outputs))
+                }
+                raise InputError(
+                    "has inputs or attributes that do not fit", place=place, value=shapes, cure=cure
+                ) from None
         outputs = builder.mark_outputs()
         for tensor in builder.tensors:
             if max(tensor.shape, default=0) > _LONGEST_AXIS:
@@ -223,6 +233,8 @@ def _same(builder: Builder, node: Node) -> bool:
 def _reshape(builder: Builder, node: Node) -> bool:
     before, after = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
     if math.prod(before) != math.prod(after):
+        if builder.graph.guessed.isdisjoint(node.outputs):
+            raise ValueError("makes another number of elements")
         return False
     builder.view(node.outputs[0], node.inputs[0], Regroup(after, before))
     return True

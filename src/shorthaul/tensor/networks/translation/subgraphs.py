@@ -50,7 +50,7 @@ def captured(node: Any) -> list[str]:
 def unrolled(onnx: Any, node: Any, name: str, known: Known, opset: int) -> tuple[list[Any], list[Any]] | None:
     """Return the steps of a ``Loop`` or a ``Scan`` one after the other, and their constants.
 
-    None where their count is not known, a step may end them, they have graphs inside, or there are too many.
+    None where their count is not known, a step may end them, they have loops inside, or there are too many.
     """
     if node.op_type not in {"Loop", "Scan"} or node.domain not in {"", "ai.onnx"}:
         return None
@@ -59,12 +59,34 @@ def unrolled(onnx: Any, node: Any, name: str, known: Known, opset: int) -> tuple
     steps = _Steps(onnx, node, name, opset, body)
     is_scan = node.op_type == "Scan"
     count = steps.of_scan(attributes, known[0]) if is_scan else steps.of_loop(known[2])
-    if not 0 < count * len(body.node) <= _MOST_NODES or any(captured(inner) for inner in body.node):
+    inside = _nodes_inside(body)
+    if not 0 < count * len(inside) <= _MOST_NODES or any(
+        inner.op_type != "If" and any(item.HasField("g") or item.graphs for item in inner.attribute) for inner in inside
+    ):
         return None
     for step in range(count):
         steps.add(step)
     steps.end({at: list(item.ints) for at, item in attributes.items()}.get("scan_output_axes", []))
     return steps.nodes, steps.constants
+
+
+def _nodes_inside(graph: Any) -> list[Any]:
+    """Return the nodes of a graph, and those of the graphs inside them."""
+    inner = [item.g for node in graph.node for item in node.attribute if item.HasField("g")]
+    return [*graph.node, *(node for each in inner for node in _nodes_inside(each))]
+
+
+def _rename(node: Any, prefix: str, names: Mapping[str, str]) -> None:
+    """Give tensors other names, in the graphs inside a node too, where what these make gets a prefix."""
+    node.input[:] = [names.get(name, name) for name in node.input]
+    node.output[:] = [f"{prefix}{name}" if name else "" for name in node.output]
+    for graph in (item.g for item in node.attribute if item.HasField("g")):
+        made = {name for inner in graph.node for name in inner.output if name}
+        own = {**names, **{name: f"{prefix}{name}" for name in made | {tensor.name for tensor in graph.initializer}}}
+        for inner in graph.node:
+            _rename(inner, prefix, own)
+        for value in (*graph.initializer, *graph.value_info, *graph.output):
+            value.name = own.get(value.name, value.name)
 
 
 class _Steps:
@@ -138,8 +160,7 @@ class _Steps:
             copy = self.onnx.NodeProto()
             copy.CopyFrom(inner)
             copy.name = f"{prefix}{inner.name or f'{inner.op_type}_{number}'}"
-            copy.input[:] = [names.get(name, name) for name in inner.input]
-            copy.output[:] = [f"{prefix}{name}" if name else "" for name in inner.output]
+            _rename(copy, prefix, names)
             names |= {name: f"{prefix}{name}" for name in inner.output if name}
             self.nodes.append(copy)
         ends = [names.get(value.name, value.name) for value in self.body.output[self.made_before :]]
