@@ -107,6 +107,24 @@ def test_lost_streams_cost_no_answer(tmp_path: Path) -> None:
     assert tmp_path.joinpath("answer").read_text() == "refused True\n"
 
 
+def test_reading_ends_with_the_time_limit() -> None:
+    code = (
+        "import threading, time\n"
+        "from shorthaul.cli import endings\n"
+        "endings._LATE_S = 0\n"
+        "with endings.reading_by(1000):\n"
+        "    endings.stop_reading()\n"
+        "    for thread in threading.enumerate()[1:]:\n"
+        "        thread.join()\n"
+        "print('read', flush=True)\n"
+        "with endings.reading_by(0.001):\n"
+        "    time.sleep(60)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "read\n")
+    assert done.stderr.startswith("no answer within the time limit")
+
+
 def test_modes_and_links_are_kept(tmp_path: Path) -> None:
     tmp_path.joinpath("inner").mkdir()
     target = tmp_path / "inner" / "plan.json"

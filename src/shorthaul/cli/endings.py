@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 DEFECT_STATUS = 70
 #: Seconds after the deadline at which a command ends that has not ended by itself.
 _LATE_S = 0.6
+#: Set once the input is read.
+_READING: list[threading.Event] = []
 _NO_MEMORY = "memory ran out before there was an answer"
 
 
@@ -123,6 +125,42 @@ def answering_by(search: Search) -> Iterator[None]:
         timer.cancel()
 
 
+@contextlib.contextmanager
+def reading_by(limit_s: float | None) -> Iterator[None]:
+    """End the command soon after its time limit if it still reads its input then, which takes longer than that alone.
+
+    On a machine that is busy with others the clock tells little, so the processor time must be over as well.
+    """
+    if limit_s is None:
+        yield
+        return
+    from shorthaul.core.search import process_start
+
+    read = threading.Event()
+    _READING.append(read)
+    until = process_start() + limit_s
+    threading.Thread(target=_watch_reading, args=(read, limit_s, until), name="deadline", daemon=True).start()
+    try:
+        yield
+    finally:
+        stop_reading()
+
+
+def stop_reading() -> None:
+    """Note that the input is read: from here on the search knows when to end."""
+    while _READING:
+        _READING.pop().set()
+
+
+def _watch_reading(read: threading.Event, limit_s: float, until: float) -> None:
+    read.wait(max(0.0, until - time.monotonic()) + _LATE_S)
+    while not read.is_set():
+        missing_s = limit_s - time.process_time()
+        if missing_s <= 0:
+            _end_without_time()
+        read.wait(missing_s)
+
+
 def end_without_memory(text: str = _NO_MEMORY) -> NoReturn:
     """End at once, whatever is under way."""
     from shorthaul.core.errors import NoPlanError
@@ -142,10 +180,13 @@ def _end_children() -> None:
 
 def _end_late(search: Search) -> None:
     """End the command, unless its search has an answer: on a machine that is busy with others it comes late."""
+    if not search.has_answer:
+        _end_without_time()
+
+
+def _end_without_time() -> NoReturn:
     from shorthaul.core.errors import NoPlanError
 
-    if search.has_answer:
-        return
     with contextlib.suppress(OSError, ValueError):
         print(
             "no answer within the time limit\n  do:      give a longer --time-limit, or a smaller input",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from shorthaul.cli.endings import reading_by, stop_reading
 from shorthaul.core.document import promise_output
 from shorthaul.core.errors import AS_FLAGS, InputError
 from shorthaul.core.options import flag_name, option
@@ -64,6 +65,7 @@ class _Command(SearchOptions):
 
     def search(self) -> Search:
         """Return the search; raises :class:`InputError` if it names a cluster that cannot be used."""
+        stop_reading()
         return with_its_cluster(self.make(Progress(), process_start()))
 
 
@@ -113,7 +115,8 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
                 for field in dataclasses.fields(group):
                     if field.metadata.get("written") and fields[field.name] is not None:
                         promise_output(fields[field.name])
-            function(**arguments)
+            with reading_by(_limit_of(arguments)):
+                function(**arguments)
         except InputError as error:
             if error.file is None:
                 error.place = flags.get(error.place, error.place)
@@ -123,6 +126,11 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
 
     describe(expanded, function, [*required, *optional])
     return expanded
+
+
+def _limit_of(arguments: Mapping[str, Any]) -> float | None:
+    """Return the time limit of a command, None if it has none."""
+    return next((group.time_limit for group in arguments.values() if isinstance(group, _Command)), None)
 
 
 def _flags(group: type[Any]) -> list[inspect.Parameter]:

@@ -79,10 +79,11 @@ class Terms:
 
     def saved(self, cdag: Cdag) -> IntArray:
         """Return the room that each node does without where it takes that of an operand, shape (n,)."""
-        sources, targets = cdag.edge_arrays()
-        fits = self.in_place & (cdag.weights[sources] >= cdag.weights[targets])
         saved = np.zeros(cdag.n, dtype=np.int64)
-        saved[targets[fits]] = cdag.weights[targets[fits]]
+        if self.in_place:
+            sources, targets = cdag.edge_arrays()
+            fits = cdag.weights[sources] >= cdag.weights[targets]
+            saved[targets[fits]] = cdag.weights[targets[fits]]
         return saved
 
     def slack(self, cdag: Cdag) -> int:

@@ -124,5 +124,6 @@ def kept_values(cdag: Cdag, forest: Forest) -> IntArray:
 
 def twins_are_light(cdag: Cdag, forest: Forest) -> bool:
     """True if no output is heavier than the value kept for later that is computed beside it (Lemma 3.2)."""
-    kept = kept_values(cdag, forest)
-    return bool((forest.needs[kept] == cdag.needs()[kept]).all())
+    leaders = np.repeat(np.arange(cdag.n), forest.twins.degrees())
+    heavier = cdag.weights[forest.twins.targets] > cdag.weights[leaders]  # their operands are the same
+    return not bool((heavier & ~cdag.is_output()[leaders]).any())
