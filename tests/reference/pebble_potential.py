@@ -11,7 +11,10 @@ OUT, SAVED, UNSAVED = 0, 1, 2
 
 
 def live_after(cdag: Cdag, done: frozenset[int]) -> list[int]:
-    return [u for u in sorted(done) if not set(cdag.children.neighbours(u).tolist()) <= done]
+    """Return the values that are read after ``done``, but for inputs that nothing has read yet."""
+    given = set(cdag.inputs().tolist())
+    readers = {u: set(cdag.children.neighbours(u).tolist()) for u in done}
+    return [u for u in sorted(done) if not readers[u] <= done and (u not in given or readers[u] & done)]
 
 
 def computed_sets(cdag: Cdag) -> list[frozenset[int]]:
@@ -48,6 +51,7 @@ def _least(cdag: Cdag, budget: int, prices: Prices, done: frozenset[int], v: int
     least: int | None = None
     for places in product(*([OUT, SAVED] if u in given else [OUT, SAVED, UNSAVED] for u in values)):
         change, held = (prices[after, v][1] if (after, v) in prices else 0), 0
+        change += sum(prices[after, u][0] for u in operands - set(values) if (after, u) in prices)
         for u, place in zip(values, places, strict=True):
             before = 0 if place == OUT else prices[done, u][place - 1]
             then = 0

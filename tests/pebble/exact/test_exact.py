@@ -7,10 +7,12 @@ from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
-from shorthaul.pebble import case
+from shorthaul.pebble import case, tuning
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import beam, solver
 from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.orders import belady
+from shorthaul.pebble.states import potentials
 from shorthaul.pebble.states.layered_search import Layers, layered, tables
 
 
@@ -133,3 +135,15 @@ def test_effort_that_is_spent_still_gives_a_plan_and_a_true_bound() -> None:
 def test_too_small_a_budget_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="fast memory"):
         solver.solve(case("fft:n=8,word=1").workload, 2, search=Search())
+
+
+def test_prices_of_many_computed_sets_prove_true_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(potentials, "_FEW_SETS", 16)
+    monkeypatch.setattr(potentials, "_MOST_PRICED_APART", 16)
+    cdag = case("pyramid:n=6,word=1").workload
+    search = Search(effort=2)
+    tried = solver._Solver(cdag, 4, belady.plan(cdag, 4), cdag.algorithmic_bound(), search)
+    tried.use_potential(tuning.FIRST_TURN)
+    assert tried.bound == cdag.algorithmic_bound()  # too many sets for so little
+    tried.use_potential(tuning.MANY_FROM)
+    assert cdag.algorithmic_bound() < tried.bound <= cdag.algorithmic_bound() + 12 <= tried.best.traffic(cdag.weights)

@@ -15,10 +15,13 @@ from tests.reference import pebble_partial
 from tests.reference.pebble_prices import least_paid
 
 from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.search import Search
 from shorthaul.pebble import bound, check, code, memory, plan, run, sweep
 from shorthaul.pebble.formats.documents import cdag_document, cdag_from_document, load_cdag
 from shorthaul.pebble.formats.graphs import from_networkx
 from shorthaul.pebble.model import Cdag, Terms, build
+from shorthaul.pebble.states.layered_search import layered
+from shorthaul.pebble.strategy.kept import cut
 from shorthaul.pebble.workloads.kernels_as_graphs import fft
 
 #: a -> b -> c, b is an output too.
@@ -103,19 +106,46 @@ def test_least_memory_stores_them_at_once(in_place: bool) -> None:
 
 
 def test_bounds_with_them_are_verified(tmp_path: Path) -> None:
-    """Of what the usual game moves beside inputs and outputs only the loads count: stores are paid once anyway."""
+    """Where the graph is cut at them, loads and stores count: without that only loads, for their stores are paid anyway."""
     plain = fft(n=16, word=1)
     cdag = replace(plain, kept=np.arange(plain.n) == 30)
     path = tmp_path / "bound.json"
     result = bound(cdag, budget=4, effort=0.1)
     assert result.bound is not None
     assert cdag.algorithmic_bound() == 33
-    assert result.bound.value > 40
+    assert result.bound.value > 50
     document = result.document()
-    for more in (0, 1):
-        document["bound"]["value"] += more
+    stated = document["bound"]["certificate"]
+    assert stated["cut"] == [[30, 80]]
+    for names in (stated["cut"], [[29, 80]], [[30, 31]], [], [30, 80], None):
+        stated["cut"] = names
         path.write_text(json.dumps(document))
-        assert check(cdag, bound=str(path)).check.ok == (more == 0)
+        assert check(cdag, bound=str(path)).check.ok == (names == [[30, 80]])
+    stated["cut"] = [[30, 80]]
+    document["bound"]["value"] += 1
+    path.write_text(json.dumps(document))
+    assert not check(cdag, bound=str(path)).check.ok
+
+
+def test_graphs_that_are_cut_at_them_move_no_more_beyond() -> None:
+    lifted = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        plain = random_cdag(rng, int(rng.integers(4, 8)), 3)
+        kept = (rng.random(plain.n) < 0.4) & ~plain.given
+        cdag = build(plain.weights, *plain.edge_arrays(), given=plain.given, kept=kept, ids=[*"abcdefg"][: plain.n])
+        whole, names = cut(cdag)
+        budget = cdag.least_budget()
+        beyond = layered(whole, budget, limit=1000, search=Search()).excess
+        assert beyond is not None
+        assert len(names) == np.count_nonzero(kept & (cdag.children.degrees() > 0))
+        if beyond == 0 or not names:
+            continue
+        optimum = least_paid(cdag, budget, Terms(), recompute=False)
+        assert optimum is not None
+        assert cdag.algorithmic_bound() + beyond <= optimum, seed
+        lifted += 1
+    assert lifted > 0
 
 
 def test_every_format_keeps_them(tmp_path: Path) -> None:

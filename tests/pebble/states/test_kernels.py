@@ -144,16 +144,16 @@ def layers_with_prices(kernels: ModuleType, rng: np.random.Generator) -> Any:
         assert prices is not None
         limit = int(rng.integers(3, 30))
         for _ in range(2):
-            if prices._settle(limit):
+            if prices._settle(limit, Search()):
                 prices._step_up(Search())
-        found = searched(cdag, budget, limit, rng, potential=prices.potential())
+        found = searched(cdag, budget, limit, rng, potential=prices.potential(Search()))
         return prices.excess, prices._prices, prices._mean, prices._square, found
 
 
 def graphs_that_are_too_large(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag, budget = sample(rng, 9)
     with form_of(kernels):
-        problem = potentials.problem_of(cdag, budget)
+        problem = potentials.problem_of(cdag, budget, potentials.chains_of(cdag))
         most = int(rng.integers(2, 60))
         found = potentials.lattice_of(problem, most_sets=most, most_steps=2 * most)
         return 0 if found is None else list(found)

@@ -9,10 +9,17 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build
-from shorthaul.pebble.states import lattice_kernels
+from shorthaul.pebble.states import lattice_kernels, potentials
 from shorthaul.pebble.states import potential_kernels as kernels
 from shorthaul.pebble.states.layered_search import Cut, layered
-from shorthaul.pebble.states.potentials import Potentials, initial_prices, lattice_of, problem_of
+from shorthaul.pebble.states.potentials import (
+    Chains,
+    Potentials,
+    chains_of,
+    initial_prices,
+    lattice_of,
+    problem_of,
+)
 
 
 def random_cdag(rng: np.random.Generator, n: int, most: int) -> Cdag:
@@ -29,8 +36,10 @@ def sample(seed: int, largest: int, most: int | None = None) -> tuple[Cdag, int]
     return cdag, cdag.least_budget() + int(rng.integers(0, 4))
 
 
-def members(done: int) -> frozenset[int]:
-    return frozenset(v for v in range(64) if done >> v & 1)
+def apart(cdag: Cdag) -> Chains:
+    """Return every node as a chain of its own."""
+    computed = [v for v in cdag.order.tolist() if not cdag.is_input()[v]]
+    return Chains([[v] for v in [*computed, *cdag.inputs().tolist()]], len(computed))
 
 
 @pytest.mark.parametrize("most", [1, 5])
@@ -38,28 +47,29 @@ def test_the_kernel_proves_what_trying_everything_does(most: int) -> None:
     for seed in range(25):
         cdag, budget = sample(seed, 7, most)
         unit = int(np.gcd.reduce(cdag.weights))
-        problem = problem_of(cdag, budget)
+        chains = apart(cdag)
+        names, given = [nodes[0] for nodes in chains.nodes], frozenset(cdag.inputs().tolist())
+        problem = problem_of(cdag, budget, chains)
         lattice = lattice_of(problem)
         assert lattice is not None
-        sets = [members(int(done)) for done in lattice.sets]
+        sets = [given | {names[k] for k in range(chains.computed) if int(done) >> k & 1} for done in lattice.sets]
         rng = np.random.default_rng(seed)
         chosen: plain.Prices = {}
         prices = np.zeros((2, len(lattice.live)))
         for at, done in enumerate(sets):
-            assert lattice.live[lattice.live_first[at] : lattice.live_first[at + 1]].tolist() == plain.live_after(
-                cdag, done
-            )
+            mine = lattice.live[lattice.live_first[at] : lattice.live_first[at + 1]].tolist()
+            assert sorted(names[u] for u in mine) == plain.live_after(cdag, done)
             for entry in range(lattice.live_first[at], lattice.live_first[at + 1]):
                 u = int(lattice.live[entry])
-                weight = 12 * int(cdag.weights[u]) // unit
+                weight = 12 * int(cdag.weights[names[u]]) // unit
                 saved, unsaved = int(rng.integers(0, weight + 1)), int(rng.integers(0, 2 * weight + 1))
-                unsaved *= not problem.given[u]
-                chosen[done, u] = saved, unsaved
+                unsaved *= u < chains.computed
+                chosen[done, names[u]] = saved, unsaved
                 prices[:, entry] = saved, unsaved
         ahead, through = np.empty(len(sets)), np.empty(len(lattice.nodes))
-        ends = 6 * rng.random(len(through))
         graph, steps = lattice_kernels.Problem(*problem), lattice_kernels.Lattice(*lattice)
-        kernels.look_ahead(kernels.Prices(graph, steps, prices, ends, ahead, through), 0.0, True)
+        charges = problem.weights[lattice.live]
+        kernels.look_ahead(kernels.Prices(graph, steps, charges, prices, ahead, through), 0, len(sets), 0.0, True)
         best = plain.ahead(cdag, budget, chosen)
         assert set(best) == set(sets)
         if most == 1:
@@ -71,25 +81,26 @@ def test_the_kernel_proves_what_trying_everything_does(most: int) -> None:
 
 def test_the_flow_is_the_gradient() -> None:
     cdag, budget = sample(5, 8)
-    problem = problem_of(cdag, budget)
+    problem = problem_of(cdag, budget, apart(cdag))
     lattice = lattice_of(problem)
     assert lattice is not None
     rng = np.random.default_rng(0)
     charge = problem.weights[lattice.live]
-    prices = rng.random((2, len(charge))) * np.array([charge, 2 * charge])
+    prices = rng.random((2, len(charge))) * np.array(
+        [charge, np.where(lattice.live < len(problem.room), 2, 0) * charge]
+    )
     ahead, through = np.empty(len(lattice.sets)), np.empty(len(lattice.nodes))
-    ends = np.zeros_like(through)
     graph, steps = lattice_kernels.Problem(*problem), lattice_kernels.Lattice(*lattice)
-    work = kernels.Prices(graph, steps, prices, ends, ahead, through)
-    kernels.look_ahead(work, 0.5, False)
-    kernels.follow(work, 0.5)
+    work = kernels.Prices(graph, steps, charge, prices, ahead, through)
+    kernels.look_ahead(work, 0, len(ahead), 0.5, False)
+    kernels.follow(work, 0, len(ahead), 0.5)
     gradient, flow = np.array(work.gradient), np.array(work.flow)
     assert flow[-1] == pytest.approx(1.0, abs=1e-3)
     before, step = float(ahead[0]), 1e-6
     for kind in range(2):
         for entry in range(len(charge)):
             prices[kind, entry] += step
-            kernels.look_ahead(work, 0.5, False)
+            kernels.look_ahead(work, 0, len(ahead), 0.5, False)
             prices[kind, entry] -= step
             assert (ahead[0] - before) / step == pytest.approx(gradient[kind, entry], abs=2e-3)
 
@@ -105,10 +116,10 @@ def agree(seeds: range, largest: int) -> None:
         cdag, budget = sample(seed, largest)
         excess = least_traffic(cdag, budget, recompute=False) - cdag.algorithmic_bound()
         limit = excess + int(np.random.default_rng(seed).integers(0, 4)) * int(np.gcd.reduce(cdag.weights))
-        potentials = prices_of(cdag, budget)
+        prices = prices_of(cdag, budget)
         for steps in range(3):
-            assert potentials.excess <= excess, seed
-            potential = potentials.potential()
+            assert prices.excess <= excess, seed
+            potential = prices.potential(Search())
             found = layered(cdag, budget, limit=excess + 1, search=Search(), potential=potential)
             if steps == 0 or limit > excess:
                 assert found.complete, seed
@@ -118,11 +129,26 @@ def agree(seeds: range, largest: int) -> None:
             empty = layered(cdag, budget, limit=excess, search=Search(), potential=potential)
             assert empty.plan is None
             assert empty.complete
-            potentials.climb(limit, search=Search(effort=0.02 * (steps + 1)))
+            prices.climb(limit, search=Search(effort=0.02 * (steps + 1)))
 
 
 def test_bounds_and_searches_agree_with_the_game() -> None:
     agree(range(15), 8)
+
+
+def test_shared_prices_and_searches_agree_with_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(potentials, "_MOST_PRICED_APART", 0)
+    monkeypatch.setattr(potentials, "_CALL", 5)
+    agree(range(15, 22), 8)
+
+
+def test_chains_are_one_value() -> None:
+    # 0 and 1 are read by 2, which 3 alone reads, with an input of its own; 5 reads 3 and what 2 reads too
+    cdag = build([1] * 7, [0, 1, 4, 2, 6, 3, 4], [2, 2, 2, 3, 3, 5, 5])
+    chains = chains_of(cdag)
+    assert chains.nodes == [[2, 3], [5], [4]]
+    heavier = build([1, 1, 1, 2, 1, 1, 1], [0, 1, 4, 2, 6, 3, 4], [2, 2, 2, 3, 3, 5, 5])
+    assert chains_of(heavier).nodes[:3] == [[2], [3], [5]]
 
 
 @pytest.mark.slow
@@ -148,13 +174,15 @@ def test_a_guided_beam_finds_a_good_plan() -> None:
     found = prices_of(cdag, 4)
     found.climb(13, search=Search(effort=1))
     cut = Cut(300, is_guided=True)
-    outcome = layered(cdag, 4, limit=13, search=Search(), cut=cut, potential=found.potential())
+    outcome = layered(cdag, 4, limit=13, search=Search(), cut=cut, potential=found.potential(Search()))
     assert outcome.excess == 12
     assert outcome.plan is not None
     assert replay(cdag, outcome.plan, 4, recompute=False).ok
 
 
 def test_graphs_that_are_too_large_get_none() -> None:
-    assert initial_prices(case("fft:n=16,word=1").workload, 12) is None  # nodes
-    assert initial_prices(case("kary:k=2,depth=5,word=1").workload, 12) is None  # computed sets
+    assert initial_prices(case("fft:n=32,word=1").workload, 12) is None  # nodes
+    tree = case("kary:k=2,depth=6,word=1").workload
+    assert initial_prices(tree, 12) is None  # computed sets
+    assert initial_prices(tree, 12, is_large=True, search=Search(effort=0.02)) is None
     assert initial_prices(build([2**15, 1, 1], [0, 1], [2, 2]), 2**16) is None  # weights

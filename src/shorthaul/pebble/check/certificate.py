@@ -33,7 +33,7 @@ from shorthaul.pebble.check.certificates import (
     wavefront,
 )
 from shorthaul.pebble.check.certificates.part import Game, Proven, UnverifiedError, WrongError
-from shorthaul.pebble.model import Cdag, Terms
+from shorthaul.pebble.model import Cdag, Terms, build
 
 _RULE: Final = "certificate"
 _UNCERTIFIED: Final = ("formula", "exhaustive")
@@ -85,8 +85,13 @@ def verify(
     allowed = ("traffic", "total") if terms.offloads else ("total",)
     if of not in allowed:
         raise InputError("is not verified in this game", place="bound.of", value=of, allowed=" or ".join(allowed))
-    shares = _Shares(Game(cdag.unkept(), budget + (terms.slack(cdag) if terms.in_place else 0), recompute))
     violations: list[Violation] = []
+    seen, is_cut = cdag.unkept(), False
+    try:
+        seen, is_cut = _cut(cdag, bound["certificate"].get("cut"), recompute=recompute)
+    except WrongError as error:
+        violations.append(Violation(_RULE, "bound.certificate.cut", str(error)))
+    shares = _Shares(Game(seen, budget + (terms.slack(cdag) if terms.in_place else 0), recompute))
     remarks: list[str] = []
     is_certain, has_base = True, False
     for number, part in enumerate(parts, 1):
@@ -105,7 +110,7 @@ def verify(
         if kind in _UNCERTIFIED:
             is_certain = False
             remarks.append(f"[{number}] {kind} ({part.get('method')}): no certificate, it is taken as it is")
-    base, price = _prices(cdag, terms, is_total=of == "total")
+    base, price = _prices(cdag, terms, is_total=of == "total", is_cut=is_cut)
     unit = math.gcd(*cdag.weights.tolist())
     beyond = math.ceil(shares.moved / unit) * unit
     proven = (base if has_base else 0) + -(-price * beyond // 2)
@@ -114,6 +119,33 @@ def verify(
         message = "the bound is above what its parts add up to"
         violations.append(Violation(_RULE, "bound.value", message, float(value), float(proven)))
     return violations, remarks
+
+
+def _cut(cdag: Cdag, names: object, *, recompute: bool) -> tuple[Cdag, bool]:
+    """Return the graph that the parts speak of, and whether it is cut at all outputs that are read.
+
+    ``names`` are pairs of such an output and the name of an input beside, which is read in its place. A plan of the
+    graph is one of that which is cut, but for a load of each such input: right after the output is computed it is
+    stored, and loaded as the input where it was. That takes that nothing is computed twice.
+    """
+    if names is None:
+        return cdag.unkept(), False
+    if recompute or cdag.kept is None:
+        raise WrongError("holds where outputs are read, and no value is computed twice")
+    if not isinstance(names, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in names):
+        raise WrongError("must be pairs of names")
+    outputs = Game(cdag, 0).different({"cut": [pair[0] for pair in names]}, "cut").tolist()
+    known = [cdag.id_of(node) for node in range(cdag.n)]
+    beside = [pair[1] for pair in names]
+    if sorted(outputs) != np.flatnonzero(cdag.kept).tolist():
+        raise WrongError("must name every output that is read")
+    if any(type(name) not in (int, str) for name in beside) or len({*known, *beside}) < len(known) + len(beside):
+        raise WrongError("must give every input beside a name of its own")
+    place = {node: cdag.n + at for at, node in enumerate(outputs)}
+    edges = [(place.get(p, p), v) for p, v in zip(*(ends.tolist() for ends in cdag.edge_arrays()), strict=True)]
+    weights = [*cdag.weights.tolist(), *(int(cdag.weights[node]) for node in outputs)]
+    given = np.array([*cdag.given.tolist(), *(True for _ in outputs)])
+    return build(weights, *zip(*edges, strict=True), given=given, ids=[*known, *beside]), True
 
 
 def _kind_of(part: object, *, recompute: bool, terms: Terms) -> str:
@@ -127,11 +159,11 @@ def _kind_of(part: object, *, recompute: bool, terms: Terms) -> str:
     return kind
 
 
-def _prices(cdag: Cdag, terms: Terms, *, is_total: bool) -> tuple[int, int]:
+def _prices(cdag: Cdag, terms: Terms, *, is_total: bool, is_cut: bool) -> tuple[int, int]:
     """Return what every plan pays, and twice what a unit of traffic beyond that costs at least.
 
     Of that traffic half are loads at least: what is stored beyond the outputs is loaded. Stores of outputs that are
-    read are paid already, so of such graphs only the loads count.
+    read are paid already, so of such graphs only the loads count, unless they are cut there.
     """
     if not is_total:
         terms, compute = Terms(), 0
@@ -142,7 +174,8 @@ def _prices(cdag: Cdag, terms: Terms, *, is_total: bool) -> tuple[int, int]:
     load, store = terms.load or 0, terms.store or 0
     loaded = sum(cdag.weights[cdag.given].tolist())
     stored = sum(cdag.weights[cdag.is_output()].tolist())
-    return compute + load * loaded + store * stored, load + (min(load, store) if cdag.kept is None else 0)
+    has_both = cdag.kept is None or is_cut
+    return compute + load * loaded + store * stored, load + (min(load, store) if has_both else 0)
 
 
 class _Shares:

@@ -24,7 +24,7 @@ from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.states import automorphisms as symmetry
 from shorthaul.pebble.states import potentials
 from shorthaul.pebble.states.layered_search import Cut, Layers, Outcome, layered, tables
-from shorthaul.pebble.states.potentials import NO_POTENTIAL
+from shorthaul.pebble.states.potentials import NO_POTENTIAL, Potentials
 
 
 def solve(
@@ -56,12 +56,9 @@ def solve(
     solver.begin(effort)
     if bounding is not None and not solver.is_done():
         solver.raise_to(bounding(solver.best))
-    is_first = True
     while not solver.is_done():
         solver.use_tables(effort)
-        if is_first:
-            solver.use_potential(effort)
-        is_first = False
+        solver.use_potential(effort)
         solver.run(effort)
         if not solver.is_done():
             solver.improve(effort)
@@ -79,6 +76,7 @@ class _Solver:
         self._least = cdag.algorithmic_bound()
         self._tables: pattern_choice.Tables | None = None
         self._chosen = pattern_choice.NOTHING
+        self._prices: Potentials | None = None
         self._potential = NO_POTENTIAL
         self._automorphisms: IntArray | None = None
         self._main: Layers | None = None
@@ -163,23 +161,40 @@ class _Solver:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
         if self.gap() <= 0 or self._search.expired():
             return
-        found = potentials.initial_prices(self._cdag, self._budget)
-        if found is None:
+        is_late = effort >= tuning.MANY_FROM
+        if self._prices is None and (effort <= tuning.FIRST_TURN or is_late):
+            self._prices = potentials.initial_prices(self._cdag, self._budget, is_large=is_late, search=self._search)
+        found = self._prices
+        if found is None or found.is_flat or self._search.expired():
+            return
+        if not found.is_small:
+            self._price_many(found)
             return
         for turn in range(tuning.CLIMBS):
-            found.climb(
-                self.best.traffic(self._cdag.weights) - self._least, search=self._part(tuning.CLIMB_SHARE * effort)
-            )
-            self.raise_to(self._least + found.excess)
+            self._climb(found, tuning.CLIMB_SHARE * effort)
             if self.gap() <= 0 or self._search.expired():
                 return
-            self._potential = found.potential()
             is_last = found.is_flat or turn == tuning.CLIMBS - 1
-            if turn == 0 or is_last:
+            if is_last or turn == 0:
+                self._potential = found.potential(self._search)
                 self._guided(tuning.WIDE_BEAM if is_last else tuning.NARROW_BEAM, tuning.GUIDED_SHARE * effort)
             if is_last:
                 break
         self._begin_forwards(tuning.PRICED_SHARE * effort)
+
+    def _climb(self, prices: Potentials, effort: float) -> None:
+        prices.climb(self.best.traffic(self._cdag.weights) - self._least, search=self._part(effort))
+        self.raise_to(self._least + prices.excess)
+
+    def _price_many(self, prices: Potentials) -> None:
+        """Let the prices of a graph with many computed sets climb for long, then begin the pass again with them."""
+        self._climb(prices, tuning.MANY_SHARE * self._search.left())
+        if self.gap() <= 0 or self._search.expired():
+            return
+        self._potential = prices.potential(self._search)
+        self._guided(tuning.WIDE_BEAM, tuning.GUIDED_SHARE * tuning.FIRST_TURN)
+        if self.gap() > 0:
+            self._begin_forwards(tuning.MANY_SHARE * self._search.left())
 
     def _begin_forwards(self, effort: float) -> None:
         """Begin the pass again from the start, with what is known of what is to come, for a while.

@@ -1,18 +1,17 @@
 cdef class Problem:
     cdef const long long[::1] weights
-    cdef const unsigned long long[::1] parents
-    cdef const unsigned long long[::1] children
-    cdef const unsigned char[::1] given
+    cdef const unsigned long long[::1] before
+    cdef const unsigned long long[::1] touchers
+    cdef const unsigned char[:, ::1] touched
     cdef const long long[::1] room
-    cdef const long long[::1] touched_first
-    cdef const long long[::1] touched
+    cdef long long count
 
 cdef class Lattice:
     cdef const unsigned long long[::1] sets
     cdef const long long[::1] step_first
-    cdef const long long[::1] nodes
-    cdef const long long[::1] targets
+    cdef const unsigned char[::1] nodes
+    cdef const int[::1] targets
     cdef const long long[::1] live_first
-    cdef const long long[::1] live
-    cdef const unsigned long long[::1] masks
+    cdef const unsigned char[::1] live
+    cdef const int[::1] classes
     cdef long long count

@@ -189,7 +189,7 @@ def _may_lead_on(e: Expansion) -> cython.bint:
     if e.largest > e.slack * e.lookup.patterns.whole:
         return False
     if e.potential.table.ranks.shape[0] > 0:
-        rank = rank_of(e.potential, e.base[0])
+        rank = rank_of(e.potential, e.base, e.graph.words)
         if rank < 0:
             return False
         e.held = held_by(e.potential, e.base, e.graph.words, rank, e.own)

@@ -3,7 +3,8 @@
 A potential bounds the charges to come after a state (computed set D, red values R) by a(D) plus the sum of the prices
 b(D, u) of the values u of R. Any prices between 0 and the charge of letting a value go will do: a(D) then follows
 backwards. Computing one more node, to D', gains the prices of what was computed or read, as it is in fast memory
-afterwards, and loses at most what the other values that fit beside it drop in price, a fractional knapsack.
+afterwards, and loses at most what the other values that fit beside it drop in price, a fractional knapsack. Entries of
+one class have one price.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.libc.math import ceil, exp, log, sqrt
-from cython.cimports.shorthaul.core.compiled.bits import bit, has, ones
+from cython.cimports.shorthaul.core.compiled.bits import bit, has, lowest
 from cython.cimports.shorthaul.pebble.states.lattice_kernels import Lattice, Problem
 from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import SetTable, slot_of
 
@@ -27,116 +28,120 @@ _SMALL = cython.declare(cython.double, 1e-4)
 @cython.final
 @cython.cclass
 class Prices:
-    """Prices of the entries of a lattice (saved, unsaved), and what they prove.
+    """Prices of the classes of a lattice (saved, unsaved), and what they prove.
 
-    ``ahead`` is a(D) of every set, ``through`` the same for each step out of it, ``ends`` the drop in price per weight
-    at which each step's room ends, and before that a guess of it.
+    ``charges`` are the weights of the classes' values; ``ahead`` is a(D) of every set, ``through`` the same for each
+    step out of it.
     """
 
     problem: Problem
     lattice: Lattice
+    charges: cython.const_longlong[::1]
     prices: cython.double[:, ::1]
-    ends: cython.double[::1]
-    ahead: cython.double[::1]
+    ahead = cython.declare(cython.double[::1], visibility="readonly")
     through: cython.double[::1]
     gradient = cython.declare(cython.double[:, ::1], visibility="readonly")
     flow = cython.declare(cython.double[::1], visibility="readonly")
-    drops: cython.double[::1]
+    # The values that drop in price in one step: by how much per weight and in all, and their classes before and after.
     rates: cython.double[::1]
     amounts: cython.double[::1]
     sizes: cython.longlong[::1]
+    kinds: cython.longlong[::1]
+    olds: cython.longlong[::1]
+    news: cython.longlong[::1]
+    found: cython.longlong
+    cut: cython.double  # the rate at which the room ends
 
     def __init__(
         self,
         problem: Problem,
         lattice: Lattice,
+        charges: cython.const_longlong[::1],
         prices: cython.double[:, ::1],
-        ends: cython.double[::1],
         ahead: cython.double[::1],
         through: cython.double[::1],
     ) -> None:
         n = problem.weights.shape[0]
         self.problem = problem
         self.lattice = lattice
+        self.charges = charges
         self.prices = prices
-        self.ends = ends
         self.ahead = ahead
         self.through = through
         self.gradient = np.zeros((2, prices.shape[1]))
         self.flow = np.zeros(lattice.count)
-        self.drops = np.empty(n)
-        self.rates = np.empty(n)
-        self.amounts = np.empty(n)
-        self.sizes = np.empty(n, np.int64)
+        self.rates, self.amounts = np.empty((2, n))
+        self.sizes, self.kinds, self.olds, self.news = np.empty((4, n), np.int64)
+        self.found = 0
+        self.cut = 0.0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _drop(
-    work: Prices, first: cython.longlong, begin: cython.longlong, end: cython.longlong, shift: cython.longlong
-) -> cython.void:  # fmt: skip
-    """Write by how much the entries from ``begin`` to ``end`` drop in price where they stand ``shift`` further on."""
-    i: cython.Py_ssize_t
-    for i in range(begin, end):
-        work.drops[i - first] = max(
-            work.prices[0, i] - work.prices[0, i + shift], work.prices[1, i] - work.prices[1, i + shift]
-        )
+def _keep(
+    work: Prices, u: cython.longlong, old: cython.longlong, new: cython.longlong, is_touched: cython.bint,
+    flow: cython.double,
+) -> cython.double:  # fmt: skip
+    """Return what a value that is live before and after a step gains if the step touches it; else note its drop."""
+    saved: cython.double = work.prices[0, new] - work.prices[0, old]
+    unsaved: cython.double = work.prices[1, new] - work.prices[1, old]
+    kind: cython.longlong = u < work.problem.count and unsaved < saved
+    change: cython.double = unsaved if kind else saved
+    if is_touched:
+        if flow > 0:
+            work.gradient[kind, old] -= flow
+            work.gradient[kind, new] += flow
+        return change
+    if change < 0:
+        work.rates[work.found] = -change / work.problem.weights[u]
+        work.amounts[work.found] = -change
+        work.sizes[work.found] = work.problem.weights[u]
+        work.kinds[work.found] = kind
+        work.olds[work.found] = old
+        work.news[work.found] = new
+        work.found += 1
+    return 0.0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _priced(work: Prices, at: cython.longlong, step: cython.longlong, flow: cython.double) -> cython.double:
-    """Return what a step gains in prices of what it computes and reads; write what other live values drop to ``drops``.
+def _gained(work: Prices, at: cython.longlong, step: cython.longlong, flow: cython.double) -> cython.double:
+    """Return what a step gains in prices of what it computes and reads; note what other live values drop.
 
-    With a ``flow`` the gains are entered in ``gradient``. Inputs are never unsaved, and have price 0 there.
+    With a ``flow`` the gains are entered in ``gradient``.
     """
     v: cython.longlong = work.lattice.nodes[step]
     target: cython.longlong = work.lattice.targets[step]
-    mask: cython.ulonglong = work.lattice.masks[at]
-    then: cython.ulonglong = work.lattice.masks[target]
-    first: cython.longlong = work.lattice.live_first[at]
-    old: cython.longlong = first
-    shift: cython.longlong = work.lattice.live_first[target] - first
-    kind: cython.longlong
-    alive: cython.bint
-    is_out: cython.bint
+    old: cython.longlong = work.lattice.live_first[at]
+    old_end: cython.longlong = work.lattice.live_first[at + 1]
+    new: cython.longlong = work.lattice.live_first[target]
+    new_end: cython.longlong = work.lattice.live_first[target + 1]
     gain: cython.double = 0.0
-    k: cython.Py_ssize_t
-    for k in range(work.problem.touched_first[v], work.problem.touched_first[v + 1]):
-        u = work.problem.touched[k]
-        end = first + ones(mask & (bit(u) - 1))
-        _drop(work, first, old, end, shift)
-        old = end
-        alive = then & bit(u) != 0
-        if u == v:
-            if alive:
-                gain += work.prices[1, old + shift]
-                if flow > 0:
-                    work.gradient[1, old + shift] += flow
-                shift += 1
-            continue
-        saved = work.prices[0, old + shift] if alive else 0.0
-        change = saved - work.prices[0, old]
-        kind = 0
-        if not work.problem.given[u]:
-            other = (work.prices[1, old + shift] if alive else 0.0) - work.prices[1, old]
-            if other < change:
-                change = other
-                kind = 1
-        is_out = saved < change  # it was not in fast memory
-        gain += saved if is_out else change
-        if flow > 0:
-            if not is_out:
-                work.gradient[kind, old] -= flow
-            if alive:
-                work.gradient[0 if is_out else kind, old + shift] += flow
-        if not alive:
-            shift -= 1
-        work.drops[old - first] = 0.0
-        old += 1
-    _drop(work, first, old, work.lattice.live_first[at + 1], shift)
+    kind: cython.longlong
+    work.found = 0
+    while old < old_end or new < new_end:
+        u = work.lattice.live[old] if old < old_end else 256
+        w = work.lattice.live[new] if new < new_end else 256
+        before = work.lattice.classes[old] if old < old_end else 0
+        after = work.lattice.classes[new] if new < new_end else 0
+        if u == w:
+            gain += _keep(work, u, before, after, work.problem.touched[v, u], flow)
+            old += 1
+            new += 1
+        elif u < w:  # it is not read any more
+            kind = u < work.problem.count and work.prices[1, before] > work.prices[0, before]
+            gain -= work.prices[kind, before]
+            if flow > 0:
+                work.gradient[kind, before] -= flow
+            old += 1
+        else:  # it comes: computed, or for the first time
+            kind = w == v
+            gain += work.prices[kind, after]
+            if flow > 0:
+                work.gradient[kind, after] += flow
+            new += 1
     return gain
 
 
@@ -144,83 +149,83 @@ def _priced(work: Prices, at: cython.longlong, step: cython.longlong, flow: cyth
 @cython.nogil
 @cython.exceptval(check=False)
 def _swap(work: Prices, i: cython.longlong, j: cython.longlong) -> cython.void:
-    rate: cython.double = work.rates[i]
-    amount: cython.double = work.amounts[i]
-    size: cython.longlong = work.sizes[i]
-    work.rates[i] = work.rates[j]
-    work.amounts[i] = work.amounts[j]
-    work.sizes[i] = work.sizes[j]
-    work.rates[j] = rate
-    work.amounts[j] = amount
-    work.sizes[j] = size
+    work.rates[i], work.rates[j] = work.rates[j], work.rates[i]
+    work.amounts[i], work.amounts[j] = work.amounts[j], work.amounts[i]
+    work.sizes[i], work.sizes[j] = work.sizes[j], work.sizes[i]
+    work.kinds[i], work.kinds[j] = work.kinds[j], work.kinds[i]
+    work.olds[i], work.olds[j] = work.olds[j], work.olds[i]
+    work.news[i], work.news[j] = work.news[j], work.news[i]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _lost(work: Prices, at: cython.longlong, step: cython.longlong, is_whole: cython.bint) -> cython.double:
-    """Return by how much the values that fit may drop in price at most; set where the room ends.
+def _lost(work: Prices, step: cython.longlong, is_whole: cython.bint) -> cython.double:
+    """Return by how much the values noted that fit may drop in price at most; set ``cut``.
 
     Values may be divided; a whole number is rounded up. Drops per weight compare exactly, as weights are small (see
     :mod:`potentials`).
     """
-    first: cython.longlong = work.lattice.live_first[at]
-    room: cython.longlong = work.problem.room[work.lattice.nodes[step]]
-    end: cython.double = work.ends[step]
-    found: cython.longlong = 0
-    inside: cython.longlong = 0  # values before this number are taken
-    taken: cython.longlong = 0
-    least: cython.longlong
+    left: cython.longlong = work.problem.room[work.lattice.nodes[step]]
+    inside: cython.longlong = 0
     total: cython.double = 0.0
     i: cython.Py_ssize_t
-    for i in range(work.lattice.live_first[at + 1] - first):
-        if work.drops[i] > 0:
-            size = work.problem.weights[work.lattice.live[first + i]]
-            work.rates[found] = work.drops[i] / size
-            work.amounts[found] = work.drops[i]
-            work.sizes[found] = size
-            if work.rates[found] > end:
-                _swap(work, found, inside)
-                inside += 1
-                taken += size
-            found += 1
-    while inside > 0 and taken > room:
-        least = 0
-        for i in range(1, inside):
-            if work.rates[i] < work.rates[least]:
-                least = i
-        inside -= 1
-        taken -= work.sizes[least]
-        _swap(work, least, inside)
-    while inside < found:
+    work.cut = 0.0
+    while inside < work.found and left > 0:
         most = inside
-        for i in range(inside + 1, found):
+        for i in range(inside + 1, work.found):
             if work.rates[i] > work.rates[most]:
                 most = i
         _swap(work, most, inside)
-        if taken + work.sizes[inside] > room:
-            break
-        taken += work.sizes[inside]
+        amount = work.amounts[inside]
+        if work.sizes[inside] > left:
+            amount = amount * left / work.sizes[inside]
+            amount = ceil(amount) if is_whole else amount
+        total += amount
+        left -= work.sizes[inside]
+        work.cut = work.rates[inside]
         inside += 1
-    for i in range(inside):
-        total += work.amounts[i]
-    if inside == found:
-        work.ends[step] = 0.0
-        return total
-    work.ends[step] = work.rates[inside]
-    rest = work.amounts[inside] * (room - taken) / work.sizes[inside]
-    return total + (ceil(rest) if is_whole else rest)
+    if left > 0:
+        work.cut = 0.0
+    elif inside == 0:
+        work.cut = _INF
+    return total
 
 
-def look_ahead(work: Prices, temperature: cython.double, is_whole: cython.bint) -> None:
-    """Write ``ahead``, ``through`` and ``ends``.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _enter_drops(work: Prices, step: cython.longlong, flow: cython.double) -> cython.void:
+    """Enter what the values that drop most, as far as they fit, lose to a step; equals share what room is left."""
+    room: cython.double = work.problem.room[work.lattice.nodes[step]]
+    equal: cython.double = 0.0
+    share: cython.double = 0.0
+    i: cython.Py_ssize_t
+    for i in range(work.found):
+        if work.rates[i] > work.cut:
+            room -= work.sizes[i]
+        elif work.rates[i] == work.cut:
+            equal += work.sizes[i]
+    if equal > 0:
+        share = flow * min(1.0, max(0.0, room) / equal)
+    for i in range(work.found):
+        if work.rates[i] >= work.cut:
+            part = flow if work.rates[i] > work.cut else share
+            work.gradient[work.kinds[i], work.olds[i]] -= part
+            work.gradient[work.kinds[i], work.news[i]] += part
+
+
+def look_ahead(
+    work: Prices, begin: cython.longlong, end: cython.longlong, temperature: cython.double, is_whole: cython.bint
+) -> None:
+    """Write ``ahead`` and ``through`` of these sets, last ones first.
 
     With a ``temperature`` the minimum over steps is softened. If ``is_whole``, prices are whole numbers, and so is what
     is written, rounded down.
     """
     at: cython.Py_ssize_t
     with cython.nogil:
-        for at in range(work.lattice.count - 1, -1, -1):
+        for at in range(end - 1, begin - 1, -1):
             _look_ahead(work, at, temperature, is_whole)
 
 
@@ -239,8 +244,8 @@ def _look_ahead(
         work.ahead[at] = 0.0
         return
     for step in range(begin, end):
-        gain = _priced(work, at, step, 0.0)
-        work.through[step] = work.ahead[work.lattice.targets[step]] + gain - _lost(work, at, step, is_whole)
+        gain = _gained(work, at, step, 0.0)
+        work.through[step] = work.ahead[work.lattice.targets[step]] + gain - _lost(work, step, is_whole)
         least = min(least, work.through[step])
     work.ahead[at] = least
     if temperature > 0 and least < _INF:
@@ -249,61 +254,38 @@ def _look_ahead(
         work.ahead[at] -= temperature * log(total)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _enter_drops(work: Prices, at: cython.longlong, step: cython.longlong, flow: cython.double) -> cython.void:
-    """Enter what the values that drop most, as far as they fit, lose to a step; equals share what room is left."""
-    first: cython.longlong = work.lattice.live_first[at]
-    count: cython.longlong = work.lattice.live_first[at + 1] - first
-    target: cython.longlong = work.lattice.targets[step]
-    begin: cython.longlong = work.lattice.live_first[target]
-    then: cython.ulonglong = work.lattice.masks[target]
-    end: cython.double = work.ends[step]
-    room: cython.double = work.problem.room[work.lattice.nodes[step]]
-    weight: cython.double
-    equal: cython.double = 0.0
-    share: cython.double = 0.0
-    kind: cython.longlong
-    i: cython.Py_ssize_t
-    for i in range(count):
-        if work.drops[i] > 0:
-            weight = work.problem.weights[work.lattice.live[first + i]]
-            work.drops[i] /= weight
-            if work.drops[i] > end:
-                room -= weight
-            elif work.drops[i] == end:
-                equal += weight
-    if equal > 0:
-        share = flow * min(1.0, max(0.0, room) / equal)
-    for i in range(count):
-        if work.drops[i] > 0 and work.drops[i] >= end:
-            part = flow if work.drops[i] > end else share
-            old = first + i
-            new = begin + ones(then & (bit(work.lattice.live[old]) - 1))
-            kind = work.prices[1, old] - work.prices[1, new] > work.prices[0, old] - work.prices[0, new]
-            work.gradient[kind, old] -= part
-            work.gradient[kind, new] += part
+def follow(work: Prices, begin: cython.longlong, end: cython.longlong, temperature: cython.double) -> None:
+    """Write the gradient of the softened a(start) by the prices: what a flow over all ways, best ones first, meets.
 
-
-def follow(work: Prices, temperature: cython.double) -> None:
-    """Write the gradient of the softened a(start) by the prices: what a flow over all ways, best ones first, meets."""
+    These sets are followed; those before them were.
+    """
     with cython.nogil:
-        _follow(work, temperature)
+        if begin == 0:
+            _start_flow(work)
+        _follow(work, begin, min(end, work.lattice.count - 1), temperature)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _follow(work: Prices, temperature: cython.double) -> cython.void:
+def _start_flow(work: Prices) -> cython.void:
     at: cython.Py_ssize_t
-    step: cython.Py_ssize_t
     for at in range(work.gradient.shape[1]):
         work.gradient[0, at] = 0.0
         work.gradient[1, at] = 0.0
     for at in range(work.lattice.count):
         work.flow[at] = 1.0 if at == 0 else 0.0
-    for at in range(work.lattice.count - 1):
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _follow(
+    work: Prices, begin: cython.longlong, end: cython.longlong, temperature: cython.double
+) -> cython.void:  # fmt: skip
+    at: cython.Py_ssize_t
+    step: cython.Py_ssize_t
+    for at in range(begin, end):
         if work.flow[at] < _LEAST_FLOW:
             continue
         for step in range(work.lattice.step_first[at], work.lattice.step_first[at + 1]):
@@ -311,8 +293,9 @@ def _follow(work: Prices, temperature: cython.double) -> cython.void:
             if part < _LEAST_FLOW:
                 continue
             work.flow[work.lattice.targets[step]] += part
-            _priced(work, at, step, part)
-            _enter_drops(work, at, step, part)
+            _gained(work, at, step, part)
+            _lost(work, step, False)
+            _enter_drops(work, step, part)
 
 
 def climb(
@@ -349,7 +332,7 @@ def _move(
     mean: cython.double,
     root: cython.double,
 ) -> cython.void:
-    most: cython.double = (1 + kind) * work.problem.weights[work.lattice.live[entry]]
+    most: cython.double = (1 + kind) * work.charges[entry]
     price: cython.double = work.prices[kind, entry] + rate * most * mean / (root + _SMALL)
     work.prices[kind, entry] = min(max(price, 0.0), most)
 
@@ -371,12 +354,17 @@ def look_back(work: Prices, behind: cython.double[::1]) -> None:
 class Potential:
     """A potential for the search: ``ahead`` and ``prices`` (saved, unsaved) are counted in parts of ``whole``.
 
-    ``table`` has the lattice's sets. Plans below the limit lead through no other sets.
+    ``table`` has the lattice's sets, in which node v is number ``places[v]``, -1 if it is in none; the red nodes that
+    stand for value u are ``names[name_first[u]:name_first[u + 1]]``. Plans below the limit lead through no other sets.
     """
 
     table: SetTable
+    places: cython.const_longlong[::1]
+    name_first: cython.const_longlong[::1]
+    names: cython.const_longlong[::1]
     live_first: cython.const_longlong[::1]
-    live: cython.const_longlong[::1]
+    live: cython.const_uchar[::1]
+    classes: cython.const_int[::1]
     ahead: cython.const_longlong[::1]
     prices: cython.const_longlong[:, ::1]
     whole: cython.longlong
@@ -384,15 +372,23 @@ class Potential:
     def __init__(
         self,
         table: SetTable,
+        places: cython.const_longlong[::1],
+        name_first: cython.const_longlong[::1],
+        names: cython.const_longlong[::1],
         live_first: cython.const_longlong[::1],
-        live: cython.const_longlong[::1],
+        live: cython.const_uchar[::1],
+        classes: cython.const_int[::1],
         ahead: cython.const_longlong[::1],
         prices: cython.const_longlong[:, ::1],
         whole: cython.longlong,
     ) -> None:
         self.table = table
+        self.places = places
+        self.name_first = name_first
+        self.names = names
         self.live_first = live_first
         self.live = live
+        self.classes = classes
         self.ahead = ahead
         self.prices = prices
         self.whole = whole
@@ -401,8 +397,18 @@ class Potential:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def rank_of(potential: Potential, done: cython.ulonglong) -> cython.longlong:
-    """Return the number of a computed set, -1 if no plan below the limit leads through it."""
+def rank_of(
+    potential: Potential, state: cython.const_ulonglong[::1], words: cython.longlong
+) -> cython.longlong:  # fmt: skip
+    """Return the number of what a state has computed, -1 if no plan below the limit leads through it."""
+    done: cython.ulonglong = 0
+    for k in range(words):
+        word = state[k]
+        while word:
+            place = potential.places[64 * k + lowest(word)]
+            word &= word - 1
+            if place >= 0:
+                done |= bit(place)
     return potential.table.ranks[slot_of(potential.table, 0, potential.table.keys.shape[0], done)]
 
 
@@ -416,12 +422,23 @@ def held_by(
     rank: cython.longlong,
     own: cython.longlong[::1],
 ) -> cython.longlong:
-    """Return the potential of a state, and write the price of each red value into ``own`` (shape (n,))."""
+    """Return the potential of a state, and write the price of each red node into ``own`` (shape (n,)).
+
+    Nodes of a chain that nothing reads have none.
+    """
     total: cython.longlong = potential.ahead[rank]
     entry: cython.Py_ssize_t
+    for k in range(words):
+        word = state[words + k]
+        while word:
+            own[64 * k + lowest(word)] = 0
+            word &= word - 1
     for entry in range(potential.live_first[rank], potential.live_first[rank + 1]):
         u = potential.live[entry]
-        if has(state, words, u):
-            own[u] = potential.prices[has(state, 2 * words, u), entry]
-            total += own[u]
+        for k in range(potential.name_first[u], potential.name_first[u + 1]):
+            node = potential.names[k]
+            if has(state, words, node):
+                own[node] = potential.prices[has(state, 2 * words, node), potential.classes[entry]]
+                total += own[node]
+                break
     return total

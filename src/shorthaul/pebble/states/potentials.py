@@ -3,7 +3,8 @@
 All computed sets of a small graph are few, however many states there are. The prices of :mod:`potential_kernels` make a
 linear program whose optimum weighs all values and all orders against the capacity at once; here they climb along the
 gradient of the softened bound (Nesterov), and sets and steps through which no plan below the limit can lead are
-dropped on the way. What a bound claims is computed in whole numbers.
+dropped on the way. In large graphs entries share prices, so that sets which no gradient meets are priced too, and climb
+only where a bound is near the least. What a bound claims is computed in whole numbers.
 """
 
 from __future__ import annotations
@@ -22,31 +23,64 @@ from shorthaul.pebble.states.pattern_database_kernels import SetTable, enter_all
 from shorthaul.pebble.states.potential_kernels import Potential
 
 WordArray = npt.NDArray[np.uint64]
+ByteArray = npt.NDArray[np.uint8]
+SmallArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
 
-#: Graphs have at most this many nodes, and weights (in units of their divisor) add up to this at most.
-MOST_NODES = 64
+#: Graphs have at most this many nodes and computations, and weights (in units of their divisor) add up to this at most.
+MOST_NODES = 128
+_MOST_COMPUTED = 64
 _MOST_WEIGHT = 2**15
-#: Computed sets, and steps between them.
-_MOST_SETS = 2**14
-_MOST_STEPS = 2**16
+#: Computed sets, steps between them, entries.
+_MOST_SETS = 3 * 2**19
+_MOST_STEPS = 2**24
+_MOST_ENTRIES = 2**26
+#: Computed sets made room for at first, and all of a search that is not large.
+_FEW_SETS = 2**14
+#: Lattices of up to this many sets have a price for every entry from the start, the others one for every class.
+_MOST_PRICED_APART = 2**14
+#: Once prices of classes hardly rise, up to this many entries get one each.
+_MOST_SPLIT = 2**23
+#: Slots of the table in which classes are found, at most.
+_MOST_CLASS_SLOTS = 2**22
 #: Prices are counted in parts of this.
 _WHOLE = 2**16
 #: Prices start at this share of the charge.
 _FIRST_PRICE = 0.5
-#: Steps of the climb between two exact bounds.
-_STEPS = 10
+#: Steps of the climb between two exact bounds, on a lattice of up to so many steps and on a larger one.
+_STEPS, _FEW_STEPS, _MANY = 10, 4, 2**19
+#: Computed sets priced in one call: a look at the clock and for Ctrl-C in between.
+_CALL = 2**15
 #: The climb ends when this many exact bounds on end have risen by less than so much of what is missing to the limit.
 _PATIENCE, _LEAST_RISE = 6, 0.06
-#: Rates and temperatures (in mean weights): the first, by what each is multiplied per step, and the least.
-_RATE, _SLOWING, _LEAST_RATE = 0.05, 0.985, 0.003
-_TEMPERATURE, _COOLING, _LEAST_TEMPERATURE = 0.6, 0.98, 0.02
+#: What is no more than this (in mean weights) above the least bound is near it at any temperature.
+_NEAR = 0.15
+
+
+class _Pace(NamedTuple):
+    """Rates and temperatures (in mean weights): the first, by what each is multiplied per step, and the least.
+
+    Sets through which the bound is no more than ``margin`` temperatures above the least are climbed on.
+    """
+
+    rate: float
+    slowing: float
+    least_rate: float
+    temperature: float
+    cooling: float
+    least_temperature: float
+    margin: float
+
+
+_APART = _Pace(0.05, 0.985, 0.003, 0.6, 0.98, 0.02, float("inf"))
+_BY_CLASS = _Pace(0.05, 0.965, 0.005, 0.4, 0.96, 0.05, 4.0)
 
 
 def _nothing() -> Potential:
-    none = np.zeros(0, dtype=np.int64)
+    none, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
     table = SetTable(np.zeros(0, dtype=np.uint64), none)
-    return Potential(table, none, none, none, np.zeros((2, 0), dtype=np.int64), 1)
+    live, classes = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32)
+    return Potential(table, none, first, none, first, live, classes, none, np.zeros((2, 0), dtype=np.int64), 1)
 
 
 #: No potential: the heuristic is 0.
@@ -57,12 +91,10 @@ class Problem(NamedTuple):
     """The arrays of :class:`lattice_kernels.Problem`."""
 
     weights: IntArray
-    parents: WordArray
-    children: WordArray
-    given: npt.NDArray[np.uint8]
+    before: WordArray
+    touchers: WordArray
+    touched: ByteArray
     room: IntArray
-    touched_first: IntArray
-    touched: IntArray
 
 
 class Lattice(NamedTuple):
@@ -70,56 +102,126 @@ class Lattice(NamedTuple):
 
     sets: WordArray
     step_first: IntArray
-    nodes: IntArray
-    targets: IntArray
+    nodes: ByteArray
+    targets: SmallArray
     live_first: IntArray
-    live: IntArray
-    masks: WordArray
+    live: ByteArray
+    classes: SmallArray
 
 
-def problem_of(cdag: Cdag, budget: int) -> Problem:
+class Chains(NamedTuple):
+    """The values of a graph, computed ones first, and the ``nodes`` that each of them stands for, in order."""
+
+    nodes: list[list[int]]
+    computed: int
+
+
+def chains_of(cdag: Cdag) -> Chains:
+    """Return the values that prices are for: inputs read more than once, and chains of computed nodes.
+
+    A node joins the chain of the one operand that was computed if nothing else reads that, it weighs no more, and
+    nothing else reads the inputs that it reads. A plan stays as cheap if all of a chain is computed with its first
+    node, in the room of that: what it holds until then in the place of the operand it holds of the result. So what is
+    proven with chains as one node holds of the graph.
+    """
+    readers, given, weights = cdag.children.degrees(), cdag.is_input(), cdag.weights
+    chain: dict[int, list[int]] = {}
+    for v in cdag.order.tolist():
+        if given[v]:
+            continue
+        operands = cdag.parents.neighbours(v).tolist()
+        inner = [p for p in operands if not given[p]]
+        others = all(readers[p] == 1 for p in operands)
+        if len(inner) == 1 and others and weights[v] <= weights[inner[0]]:
+            chain[v] = chain[inner[0]]
+            chain[v].append(v)
+        else:
+            chain[v] = [v]
+    computed = [nodes for v, nodes in chain.items() if nodes[0] == v]
+    inputs = [[v] for v in np.flatnonzero(given & (readers > 1)).tolist()]
+    return Chains(computed + inputs, len(computed))
+
+
+def problem_of(cdag: Cdag, budget: int, chains: Chains) -> Problem:
     """Return the graph as the kernels see it, in units of the weights' divisor."""
     unit = int(np.gcd.reduce(cdag.weights))
-    weights = cdag.weights // unit
-    sources, targets = cdag.edge_arrays()
-    parents, children = np.zeros(cdag.n, dtype=np.uint64), np.zeros(cdag.n, dtype=np.uint64)
-    np.bitwise_or.at(parents, targets, np.uint64(1) << sources.astype(np.uint64))
-    np.bitwise_or.at(children, sources, np.uint64(1) << targets.astype(np.uint64))
-    read = np.zeros(cdag.n, dtype=np.int64)
-    np.add.at(read, targets, weights[sources])
-    touched_first = cdag.parents.starts + np.arange(cdag.n + 1)
-    touched = np.concatenate([np.sort([v, *cdag.parents.neighbours(v).tolist()]) for v in range(cdag.n)])
-    room = budget // unit - weights - read
-    return Problem(weights, parents, children, cdag.is_input().view(np.uint8), room, touched_first, touched)
+    count, size = chains.computed, len(chains.nodes)
+    value = {v: number for number, nodes in enumerate(chains.nodes) for v in nodes}
+    weights = np.array([cdag.weights[nodes[-1]] // unit for nodes in chains.nodes], dtype=np.int64)
+    touched, room = np.zeros((count, size), dtype=np.uint8), np.empty(count, dtype=np.int64)
+    before, touchers = [0] * count, [0] * size
+    for number in range(count):
+        first = chains.nodes[number][0]
+        room[number] = (budget - int(cdag.weights[first])) // unit
+        touched[number, number] = 1
+        for v in chains.nodes[number]:
+            for p in cdag.parents.neighbours(v).tolist():
+                operand = value.get(p)
+                room[number] -= int(cdag.weights[p]) // unit if v == first else 0
+                if operand is not None and operand != number:
+                    touched[number, operand] = 1
+                    before[number] |= 1 << operand if operand < count else 0
+        for operand in np.flatnonzero(touched[number]).tolist():
+            touchers[operand] |= 1 << number
+    return Problem(weights, np.array(before, dtype=np.uint64), np.array(touchers, dtype=np.uint64), touched, room)
 
 
-def lattice_of(problem: Problem, *, most_sets: int = _MOST_SETS, most_steps: int = _MOST_STEPS) -> Lattice | None:
-    """Return all computed sets of a graph; None if they are too many."""
-    sets = np.empty(most_sets, dtype=np.uint64)
-    sets[0] = _set(problem.given)
-    step_first = np.empty(most_sets + 1, dtype=np.int64)
-    nodes, targets = np.empty(most_steps, dtype=np.int64), np.empty(most_steps, dtype=np.int64)
-    slots = 1 << (2 * most_sets - 1).bit_length()
-    keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
+def lattice_of(
+    problem: Problem, *, most_sets: int = _MOST_SETS, most_steps: int = _MOST_STEPS, search: Search | None = None
+) -> Lattice | None:
+    """Return all computed sets of a graph, each entry a class of its own; None if they are too many, or time is up."""
     graph = lattice_kernels.Problem(*problem)
-    count = lattice_kernels.enumerate_steps(graph, SetTable(keys, ranks), sets, step_first, nodes, targets)
-    if count < 0:
-        return None
+    size = min(_FEW_SETS, most_sets)
+    while True:  # most graphs have few, or too many at once
+        room = min(most_steps, 16 * size)
+        sets, step_first = np.empty(size, dtype=np.uint64), np.empty(size + 1, dtype=np.int64)
+        nodes, targets = np.empty(room, dtype=np.uint8), np.empty(room, dtype=np.int32)
+        slots = 1 << (2 * size - 1).bit_length()
+        keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
+        count = lattice_kernels.enumerate_steps(graph, SetTable(keys, ranks), sets, step_first, nodes, targets)
+        if search is not None:
+            search.spend(size / tuning.COMPUTED_SETS_RATE)
+        if count >= 0:
+            break
+        if size == most_sets or (search is not None and 8 * size > search.left() * tuning.COMPUTED_SETS_RATE):
+            return None
+        size = min(8 * size, most_sets)
     sets, step_first = sets[:count].copy(), step_first[: count + 1].copy()
-    live_first, masks = np.zeros(count + 1, dtype=np.int64), np.empty(count, dtype=np.uint64)
-    lattice_kernels.find_live(graph, sets, masks, live_first)
-    bits = np.unpackbits(masks.view(np.uint8).reshape(count, 8), axis=1, bitorder="little")
-    live = np.nonzero(bits)[1].astype(np.int64)
-    steps = step_first[-1]
-    return Lattice(sets, step_first, nodes[:steps].copy(), targets[:steps].copy(), live_first, live, masks)
+    live_first, live = np.zeros(count + 1, dtype=np.int64), np.empty(0, dtype=np.uint8)
+    lattice_kernels.find_live(graph, sets, live_first, live)
+    entries, steps = int(live_first[-1]), int(step_first[-1])
+    if entries > _MOST_ENTRIES:
+        return None
+    live = np.empty(entries, dtype=np.uint8)
+    lattice_kernels.find_live(graph, sets, live_first, live)
+    classes = np.arange(entries, dtype=np.int32)
+    return Lattice(sets, step_first, nodes[:steps].copy(), targets[:steps].copy(), live_first, live, classes)
 
 
-def _set(members: npt.NDArray[np.uint8]) -> np.uint64:
-    return np.uint64(sum(1 << v for v in np.flatnonzero(members).tolist()))
+def _by_class(problem: Problem, lattice: Lattice) -> Lattice:
+    """Return the lattice with one class for entries of a value where the same of what is near it is computed.
+
+    Near are the nodes that touch it, all that several read, or nothing, and those that read what they alone do.
+    """
+    count = len(problem.room)
+    readers = np.array([int(problem.touchers[v]).bit_count() - 1 for v in range(count)])
+    alone = sum(1 << v for v in np.flatnonzero(readers == 1).tolist())
+    main = sum(1 << v for v in range(count) if readers[v] != 1 or int(problem.before[v]) & alone)
+    near = problem.touchers | np.uint64(main)
+    slots = min(_MOST_CLASS_SLOTS, 1 << (2 * len(lattice.live) + 1).bit_length())
+    keys, owners = np.zeros(slots, dtype=np.uint64), np.zeros(slots, dtype=np.int64)
+    ranks = np.full(slots, -1, dtype=np.int64)
+    classes = np.empty(len(lattice.live), dtype=np.int32)
+    found = lattice_kernels.classify(lattice_kernels.Lattice(*lattice), near, keys, owners, ranks, classes)
+    return lattice if found < 0 else lattice._replace(classes=classes)
 
 
-def initial_prices(cdag: Cdag, budget: int) -> Potentials | None:
+def initial_prices(
+    cdag: Cdag, budget: int, *, is_large: bool = False, search: Search | None = None
+) -> Potentials | None:
     """Return the prices to begin with; None if the graph has too many nodes, computed sets or weights.
+
+    Many computed sets, which take long, are only for a search that ``is_large``.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> found = initial_prices(fft(n=4, word=1), 3)
@@ -130,9 +232,12 @@ def initial_prices(cdag: Cdag, budget: int) -> Potentials | None:
     unit = int(np.gcd.reduce(cdag.weights))
     if cdag.n > MOST_NODES or int(cdag.weights.sum()) > _MOST_WEIGHT * unit:
         return None
-    problem = problem_of(cdag, budget)
-    lattice = lattice_of(problem)
-    return None if lattice is None else Potentials(problem, lattice, unit)
+    chains = chains_of(cdag)
+    if chains.computed > _MOST_COMPUTED:
+        return None
+    problem = problem_of(cdag, budget, chains)
+    lattice = lattice_of(problem, most_sets=_MOST_SETS if is_large else _FEW_SETS, search=search)
+    return None if lattice is None else Potentials(cdag.n, chains, problem, lattice, unit)
 
 
 class Potentials:
@@ -142,9 +247,11 @@ class Potentials:
     is less; ``is_flat`` tells that it hardly rises any more.
     """
 
-    def __init__(self, problem: Problem, lattice: Lattice, unit: int) -> None:
-        self._problem, self._graph, self._unit = problem, lattice_kernels.Problem(*problem), unit
-        self._lattice, self._steps = lattice, lattice_kernels.Lattice(*lattice)
+    def __init__(self, n: int, chains: Chains, problem: Problem, lattice: Lattice, unit: int) -> None:
+        self._n, self._chains, self._unit = n, chains, unit
+        self._problem, self._graph = problem, lattice_kernels.Problem(*problem)
+        self._pace = _APART if len(lattice.sets) <= _MOST_PRICED_APART else _BY_CLASS
+        self._lattice = lattice if self._pace is _APART else _by_class(problem, lattice)
         self._mean_weight = float(problem.weights.mean())
         self._limit: int | None = None
         self._value = 0.0
@@ -155,115 +262,185 @@ class Potentials:
         self._begin()
 
     @property
+    def is_small(self) -> bool:
+        """True if the graph has few computed sets: then prices climb in no time."""
+        return self._pace is _APART
+
+    @property
     def sets(self) -> int:
         """How many computed sets are left through which a plan below the limit can lead."""
         return len(self._lattice.sets)
 
     def _begin(self) -> None:
-        problem, lattice = self._problem, self._lattice
-        charge = problem.weights[lattice.live].astype(np.float64)
-        is_given = problem.given[lattice.live] == 1
-        done = np.repeat(lattice.sets, np.diff(lattice.live_first))
-        # An input that nothing has read yet is not in fast memory, and no input is ever unsaved.
-        waits = is_given & (problem.children[lattice.live] & done == 0)
-        self._prices = _FIRST_PRICE * np.array([np.where(waits, 0.0, charge), np.where(is_given, 0.0, 2 * charge)])
+        lattice, count = self._lattice, len(self._problem.room)
+        owner = np.zeros(int(lattice.classes.max(initial=-1)) + 1, dtype=np.int64)
+        owner[lattice.classes] = lattice.live
+        self._charges = self._problem.weights[owner]
+        charge = self._charges.astype(np.float64)
+        self._prices = _FIRST_PRICE * np.array([charge, np.where(owner < count, 2 * charge, 0.0)])
         self._mean, self._square = np.zeros_like(self._prices), np.zeros_like(self._prices)
-        self._ends = np.zeros(len(lattice.nodes))
+        self._over = np.zeros(len(lattice.sets))
+        self._over_steps = np.zeros(len(lattice.nodes))
 
     def climb(self, limit: int, *, search: Search) -> None:
         """Raise the bound until time is up, it hardly rises, or no plan with an excess below ``limit`` is left."""
         lowest = -(-limit // self._unit)
         self._limit = lowest if self._limit is None else min(self._limit, lowest)
-        search.spend(self._live_in_steps() / tuning.PRICING_RATE)
-        while self._settle(self._limit) and not search.expired() and not self.is_flat:
+        while self._settle(self._limit, search) and not search.expired() and not self.is_flat:
             self._step_up(search)
-            search.spend(self._live_in_steps() / tuning.PRICING_RATE)
             self._values.append(self._value)
-            self.is_flat = _is_flat(self._values, self._limit * _WHOLE)
+            self.is_flat = _is_flat(self._values, self._limit * _WHOLE) and not self._split()
+
+    def _split(self) -> bool:
+        """Give every entry a price of its own; False if it has one, or there are too many."""
+        lattice = self._lattice
+        if len(self._charges) >= len(lattice.live) or len(lattice.live) > _MOST_SPLIT:
+            return False
+        self._charges = self._charges[lattice.classes]
+        self._prices = np.ascontiguousarray(self._prices[:, lattice.classes])
+        self._mean, self._square = np.zeros_like(self._prices), np.zeros_like(self._prices)
+        self._lattice = lattice._replace(classes=np.arange(len(lattice.live), dtype=np.int32))
+        self._values.clear()
+        return True
 
     def _step_up(self, search: Search) -> None:
-        """Take a few steps along the gradient of the softened bound."""
-        work, _, _ = self._work(self._prices, self._ends)
-        for _ in range(_STEPS):
+        """Take a few steps along the gradient of the softened bound, where it is not far above the least."""
+        pace = self._pace
+        lattice, used = self._near_least()
+        prices, mean, square = (
+            np.ascontiguousarray(array[:, used]) for array in (self._prices, self._mean, self._square)
+        )  # fmt: skip
+        ahead, through = np.empty(len(lattice.sets)), np.empty(len(lattice.nodes))
+        steps = lattice_kernels.Lattice(*lattice)
+        work = kernels.Prices(self._graph, steps, self._charges[used], prices, ahead, through)
+        for _ in range(_STEPS if len(lattice.nodes) <= _MANY else _FEW_STEPS):
             self._number += 1
-            warmth = max(_TEMPERATURE * _COOLING**self._number, _LEAST_TEMPERATURE) * self._mean_weight
-            rate = max(_RATE * _SLOWING**self._number, _LEAST_RATE)
-            kernels.look_ahead(work, warmth, False)
-            kernels.follow(work, warmth)
-            kernels.climb(work, self._number, rate, self._mean, self._square)
-            search.spend(2 * self._live_in_steps() / tuning.PRICING_RATE)
+            warmth = max(pace.temperature * pace.cooling**self._number, pace.least_temperature) * self._mean_weight
+            rate = max(pace.rate * pace.slowing**self._number, pace.least_rate)
+            if not (_look_ahead(work, warmth, False, search) and _follow(work, warmth, search)):
+                break
+            kernels.climb(work, self._number, rate, mean, square)
+            search.spend(2 * self._work_of(lattice))
             if search.expired():
                 break
+        self._prices[:, used], self._mean[:, used], self._square[:, used] = prices, mean, square
 
-    def _live_in_steps(self) -> int:
-        """Return how many values are live, summed over all steps."""
-        lattice = self._lattice
-        return int((np.diff(lattice.live_first) * np.diff(lattice.step_first)).sum())
+    def _near_least(self) -> tuple[Lattice, IntArray]:
+        """Return what prices are to climb on, with classes of its own, and which classes these are."""
+        pace, lattice = self._pace, self._lattice
+        warmth = max(pace.temperature * pace.cooling**self._number, pace.least_temperature)
+        most = (pace.margin * warmth + _NEAR) * self._mean_weight * _WHOLE
+        sets, steps = self._over <= most, self._over_steps <= most
+        if not sets.all():
+            lattice = _part(lattice, sets, steps)
+        is_used = np.zeros(len(self._charges), dtype=bool)
+        is_used[lattice.classes] = True
+        number = (np.cumsum(is_used) - 1).astype(np.int32)
+        return lattice._replace(classes=number[lattice.classes]), np.flatnonzero(is_used)
 
-    def _work(self, prices: FloatArray, ends: FloatArray) -> tuple[kernels.Prices, FloatArray, FloatArray]:
-        """Return what the kernels work on, and where they write what prices prove for every set and step."""
-        ahead, through = np.zeros(len(self._lattice.sets)), np.empty(len(self._lattice.nodes))
-        return kernels.Prices(self._graph, self._steps, prices, ends, ahead, through), ahead, through
+    def _work_of(self, lattice: Lattice) -> float:
+        """Return the effort of looking ahead once: values that are live, summed over all steps."""
+        live = int((np.diff(lattice.live_first) * np.diff(lattice.step_first)).sum())
+        return (live + 10 * len(lattice.nodes)) / tuning.PRICING_RATE
 
-    def _exact(self) -> tuple[kernels.Prices, FloatArray, FloatArray, FloatArray]:
-        """Return prices in whole parts, and what they prove for every set and step."""
+    def _exact(self, search: Search) -> tuple[kernels.Prices, FloatArray, FloatArray, FloatArray] | None:
+        """Return prices in whole parts, and what they prove for every set and step; None if time was up before."""
         prices = np.floor(self._prices * _WHOLE)
-        work, ahead, through = self._work(prices, self._ends * _WHOLE)
-        kernels.look_ahead(work, 0.0, True)
-        return work, prices, ahead, through
+        ahead, through = np.zeros(len(self._lattice.sets)), np.empty(len(self._lattice.nodes))
+        steps = lattice_kernels.Lattice(*self._lattice)
+        work = kernels.Prices(self._graph, steps, self._charges, prices, ahead, through)
+        is_done = _look_ahead(work, 0.0, True, search)
+        search.spend(self._work_of(self._lattice) + tuning.PRICING_EFFORT)
+        return (work, prices, ahead, through) if is_done else None
 
-    def _settle(self, limit: int) -> bool:
+    def _settle(self, limit: int, search: Search) -> bool:
         """Take the bound that the prices prove, and drop what no plan below the limit passes; False if nothing is left.
 
         Plans of ``limit`` or more may pass what is dropped: so the bound is never above the limit.
         """
         lattice = self._lattice
-        if len(lattice.sets) == 0:
+        found = self._exact(search) if len(lattice.sets) > 0 else None
+        if found is None:
             return False
-        work, _, ahead, through = self._exact()
+        work, _, ahead, through = found
         most = (limit - 1) * _WHOLE
         self._value = float(ahead[0])
         value = limit if ahead[0] > most else int(-(-ahead[0] // _WHOLE))
         self.excess = max(self.excess, value * self._unit)
         behind = np.full(len(ahead), np.inf)
         kernels.look_back(work, behind)
-        keep = behind + ahead <= most
-        source = np.repeat(np.arange(len(keep)), np.diff(lattice.step_first))
-        steps = keep[source] & keep[lattice.targets] & (behind[source] + through <= most)
-        if not steps.all():
-            self._drop(lattice, keep, steps, source)
-        return bool(keep[-1])
+        over = behind + ahead
+        over_steps = np.repeat(behind, np.diff(lattice.step_first)) + through
+        keep = over <= most
+        is_open = bool(keep[-1])
+        if not keep.all():
+            steps = (over_steps <= most) & np.repeat(keep, np.diff(lattice.step_first)) & keep[lattice.targets]
+            self._lattice = _part(lattice, keep, steps)
+            over, over_steps = over[keep], over_steps[steps]
+        self._over, self._over_steps = over - self._value, over_steps - self._value
+        return is_open
 
-    def _drop(self, lattice: Lattice, keep: BoolArray, steps: BoolArray, source: IntArray) -> None:
-        entries = np.repeat(keep, np.diff(lattice.live_first))
-        number = np.cumsum(keep) - 1
-        degrees = np.bincount(source[steps], minlength=len(keep))[keep]
-        self._lattice = Lattice(
-            lattice.sets[keep],
-            np.concatenate([[0], np.cumsum(degrees)]),
-            lattice.nodes[steps],
-            number[lattice.targets[steps]],
-            np.concatenate([[0], np.cumsum(np.diff(lattice.live_first)[keep])]),
-            lattice.live[entries],
-            lattice.masks[keep],
-        )
-        self._steps = lattice_kernels.Lattice(*self._lattice)
-        self._ends = self._ends[steps]
-        self._prices, self._mean, self._square = (
-            np.ascontiguousarray(array[:, entries]) for array in (self._prices, self._mean, self._square)
-        )
-
-    def potential(self) -> Potential:
-        """Return the potential for a search below the limit."""
+    def potential(self, search: Search) -> Potential:
+        """Return the potential for a search below the limit; none if time is up."""
         lattice = self._lattice
-        _, prices, ahead, _ = self._exact()
+        found = self._exact(search)
+        if found is None:
+            return NO_POTENTIAL
+        _, prices, ahead, _ = found
         slots = 1 << max(1, 2 * len(lattice.sets) - 1).bit_length()
         keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
         table = SetTable(keys, ranks)
-        enter_all(table, lattice.sets & ~_set(self._problem.given), np.arange(len(lattice.sets)))
+        enter_all(table, lattice.sets, np.arange(len(lattice.sets)))
+        places = np.full(self._n, -1, dtype=np.int64)
+        for number, nodes in enumerate(self._chains.nodes[: self._chains.computed]):
+            places[nodes[0]] = number
+        name_first = np.cumsum([0, *(len(nodes) for nodes in self._chains.nodes)])
+        names = np.array([v for nodes in self._chains.nodes for v in nodes], dtype=np.int64)
         # A set that no step leads out of any more, for all plans would pass a dropped one, is as good as dropped.
         bounded = np.minimum(ahead, 2.0**52).astype(np.int64)
-        return Potential(table, lattice.live_first, lattice.live, bounded, prices.astype(np.int64), _WHOLE)
+        return Potential(
+            table, places, name_first, names, lattice.live_first, lattice.live, lattice.classes, bounded,
+            prices.astype(np.int64), _WHOLE,
+        )  # fmt: skip
+
+
+def _part(lattice: Lattice, keep: BoolArray, steps: BoolArray) -> Lattice:
+    """Return some sets of a lattice, and those of some steps that lead from one to another."""
+    source = np.repeat(np.arange(len(keep)), np.diff(lattice.step_first))
+    steps = steps & keep[source] & keep[lattice.targets]
+    live = np.diff(lattice.live_first)
+    entries = np.repeat(keep, live)
+    number = (np.cumsum(keep) - 1).astype(np.int32)
+    degrees = np.bincount(source[steps], minlength=len(keep))[keep]
+    return Lattice(
+        lattice.sets[keep],
+        np.concatenate([[0], np.cumsum(degrees)]),
+        lattice.nodes[steps],
+        number[lattice.targets[steps]],
+        np.concatenate([[0], np.cumsum(live[keep])]),
+        lattice.live[entries],
+        lattice.classes[entries],
+    )
+
+
+def _look_ahead(work: kernels.Prices, temperature: float, is_whole: bool, search: Search) -> bool:
+    """Look ahead in short calls; False if time was up before the start was reached."""
+    count = len(work.ahead)
+    for end in range(count, 0, -_CALL):
+        if end < count and search.expired():
+            return False
+        kernels.look_ahead(work, max(0, end - _CALL), end, temperature, is_whole)
+    return True
+
+
+def _follow(work: kernels.Prices, temperature: float, search: Search) -> bool:
+    """Follow the flow in short calls; False if time was up before the end was reached."""
+    count = len(work.ahead)
+    for begin in range(0, count, _CALL):
+        if begin > 0 and search.expired():
+            return False
+        kernels.follow(work, begin, min(begin + _CALL, count), temperature)
+    return True
 
 
 def _is_flat(values: list[float], goal: float) -> bool:

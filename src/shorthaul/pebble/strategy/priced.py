@@ -18,13 +18,15 @@ from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move
 from shorthaul.pebble.request import Found, Request
-from shorthaul.pebble.strategy import in_place
+from shorthaul.pebble.strategy import in_place, kept
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 
 #: The methods that know prices.
 METHODS = ("auto", "local-search", "exact")
-#: Of outputs that are read, too.
+#: What traffic beyond inputs and outputs costs; of outputs that are read, too; and where the graph is cut there.
+_HALF = "and a value that is stored is loaded, so at least half of that is loads."
 _KEPT = " The stores of outputs that are read count once."
+_CUT = f"{_HALF} That is of the graph cut at outputs that are read, each loaded again as an input."
 #: More than any plan pays.
 _ANY_PRICE = 2**61
 
@@ -153,22 +155,32 @@ def priced_bound(request: Request) -> Bound:
 
 def _moved(known: Bound, request: Request, search: Search) -> Bound:
     """Return the bound that follows from the one on the traffic if it is higher than the one known."""
-    terms, cdag = request.terms, request.cdag.unkept()
+    terms, cdag = request.terms, request.cdag
     if terms.load is None or terms.store is None:
         return known
-    budget = request.budget + terms.slack(cdag)
+    both = terms.load + min(terms.load, terms.store)
+    if cdag.kept is None:
+        return _beyond(known, request, cdag, both, _HALF, search)
+    if not request.recompute:
+        whole, names = kept.cut(cdag)
+        known = _beyond(known, request, whole, both, _CUT, search.part(0.5), names)
+    return _beyond(known, request, cdag.unkept(), terms.load, _HALF + _KEPT, search)
+
+
+def _beyond(
+    known: Bound, request: Request, cdag: Cdag, price: int, why: str, search: Search, cut: kept.Names | None = None
+) -> Bound:
+    """Return what follows from the traffic of ``cdag`` if two units of it cost ``price``, where that is more."""
+    budget = request.budget + request.terms.slack(cdag)
     usual = lower_bound(replace(request, cdag=cdag, terms=Terms(), budget=budget, search=search.aside()))
     beyond = int(usual.value) - cdag.algorithmic_bound()
-    is_kept = request.cdag.kept is not None
-    price = terms.load if is_kept else terms.load + min(terms.load, terms.store)
-    value = terms.least(request.cdag) + -(-price * beyond // 2)
-    proof = (
-        f"{usual.proof} So at least {beyond} is moved beside inputs and outputs; and a value that is stored is loaded, "
-        f"so at least half of that is loads.{_KEPT if is_kept else ''}{_larger(terms)}"
-    )
+    value = request.terms.least(request.cdag) + -(-price * beyond // 2)
     if value <= known.value:
         return known
+    proof = f"{usual.proof} So at least {beyond} is moved beside inputs and outputs; {why}{_larger(request.terms)}"
     details = {name: told for name, told in usual.details.items() if name == "certificate"}
+    if cut is not None and details:
+        details["certificate"] = {**details["certificate"], "cut": cut}
     return Bound("total", value, f"traffic ({usual.method})", proof, details)
 
 
