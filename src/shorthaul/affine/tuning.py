@@ -74,6 +74,10 @@ REPLAYED_PER_EFFORT = 1_000_000
 #: Emitted loops of at most so many instances are replayed, with this effort beside that of the search.
 LARGEST_CODE_REPLAY = 1_000_000
 CODE_REPLAY_EFFORT = 4.0
+#: The effort for the text of emitted loops beside that of the search, and isl's operations for the loops of a phase
+#: (1.5 million take a second; 7 million for three fields of which one is a Laplacian of another one).
+CODE_LOOPS_EFFORT = 4.0
+LOOPS_OPERATIONS = 20_000_000
 #: List scheduling of plans of at most so many instances: how many operations that are left it looks at, the words that
 #: a load weighs where an operand that nothing else reads weighs one, and its effort beside that of the search.
 LARGEST_LISTED = 50_000

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import islpy as isl
 import numpy as np
 import pytest
 from tests.affine.derived import flow_of, kernel, quick, upper_of
@@ -15,6 +16,8 @@ from tests.commands import shorthaul as command
 from tests.samples import ALL
 
 import shorthaul
+from shorthaul.affine import effort
+from shorthaul.affine.c_code import loops
 from shorthaul.affine.c_code.legal import legal_order
 from shorthaul.affine.c_code.legality import broken_between, examined
 from shorthaul.affine.c_code.parts import nest_of
@@ -212,6 +215,24 @@ def test_program_order_where_the_search_ends(tmp_path: Path, monkeypatch: pytest
     assert found["loads_words"] == report.cost["loads_words"]
     assert "program order" in found["remarks"][0]
     assert_agrees(run(found["code"], tmp_path, *SANITIZED))
+
+
+def test_program_order_where_its_loops_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "LOOPS_OPERATIONS", 100)
+    found = made("gemm", "NI=9,NJ=8,NK=7,S=30")
+    assert "before the loops of the derived order were made: program order" in found["remarks"][0]
+    assert found["is_replayed"]
+    assert not found["tiles"]
+
+
+def test_loops_are_given_up_where_the_search_ends_among_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"NI": 9, "NJ": 8, "NK": 7, "S": 30}
+    order = legal_order(upper_of("gemm"), flow_of("gemm"), sizes)
+    assert "for" in loops.loops_text(order.nests[-1], kernel("gemm"), order.orders[-1])
+    monkeypatch.setattr(effort, "is_out_of_effort", lambda: True)  # as after a signal
+    with pytest.raises(isl.Error, match="operations"):
+        loops.loops_text(order.nests[-1], kernel("gemm"), order.orders[-1])
+    assert isl.Set("{ [i] : 0 <= i < 3 }").intersect(isl.Set("{ [2] }")).is_empty() is False
 
 
 @needs_compiler

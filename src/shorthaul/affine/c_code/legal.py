@@ -155,11 +155,14 @@ def _put_in_rows(
     return upper
 
 
-def as_it_is(upper: UpperBound | LevelOrder, flow: DataFlow) -> LegalOrder:
-    """Return program order, of which nothing has to be examined; which loops are parallel is not known."""
+def as_it_is(upper: UpperBound | LevelOrder, flow: DataFlow, missing: str) -> LegalOrder:
+    """Return program order, of which nothing has to be examined; which loops are parallel is not known.
+
+    ``missing`` says what the search ended before.
+    """
     program = flow.program
     nest = program_nest(program, [item.name for item in program.statements])
-    remark = "the search ended before the derived order was known to be legal: program order in its place"
+    remark = f"the search ended before {missing}: program order in its place"
     storage = Storage(flow)
     return LegalOrder(upper, (replace(nest, remark=remark),), (None,), storage, Conflicts(program, storage.accesses()))
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import islpy as isl
 
+from shorthaul.affine import effort
 from shorthaul.affine.c_code.legality import Order
 from shorthaul.affine.c_code.parts import Nest, Part
 from shorthaul.affine.c_code.strips import Strips, moved, strip_heads
 from shorthaul.affine.model import Program
-from shorthaul.affine.tuning import STRIP
+from shorthaul.affine.tuning import LOOPS_OPERATIONS, STRIP
 
 _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 _INDENT = "  "
@@ -57,7 +59,8 @@ class _Text:
 def loops_text(nest: Nest, program: Program, order: Order | None, strips: Strips | None = None, indent: int = 1) -> str:
     """Return the loops of ``nest``; calls are ``statement(iterators)``.
 
-    With an ``order``, parallel loops say so; with ``strips`` some loops are executed in strips.
+    With an ``order``, parallel loops say so; with ``strips`` some loops are executed in strips. Raises isl.Error if
+    isl takes too long for them.
     """
     return "\n".join(_Printer(nest, program, order, strips).nest_lines(indent))
 
@@ -75,8 +78,11 @@ class _Printer:
         """Return the lines of the whole nest."""
         if not self.nest.parts:
             return []
-        whole, apart = (self._lines(separated=item) for item in (False, True))
-        return [_INDENT * indent + line for line in (apart if len(apart) <= _MOST_SEPARATED * len(whole) else whole)]
+        lines = self._lines(separated=False)
+        with suppress(isl.Error):
+            apart = self._lines(separated=True)
+            lines = apart if len(apart) <= _MOST_SEPARATED * len(lines) else lines
+        return [_INDENT * indent + line for line in lines]
 
     def _lines(self, *, separated: bool) -> list[str]:
         """Return the lines of the whole nest; ``separated``: loops inside of tiles have no choices where isl can."""
@@ -95,7 +101,8 @@ class _Printer:
         prefix = isl.IdList.alloc(isl.DEFAULT_CONTEXT, self.nest.length)
         for at in range(self.nest.length):
             prefix = prefix.add(isl.Id.read_from_str(isl.DEFAULT_CONTEXT, f"{self.letter}{at}"))
-        node = build.set_iterators(prefix).node_from_schedule_map(schedule)
+        # program order is what is written where others take too long
+        node = _tree(build.set_iterators(prefix), schedule, LOOPS_OPERATIONS if self.order is not None else 0)
         return list(self._node(node, frozenset(), parallel=self.order is None).lines)
 
     def _node(self, node: Any, walked: frozenset[int], *, parallel: bool) -> _Text:
@@ -261,6 +268,21 @@ class _Printer:
             if at not in walked
         ]
         return _Text((f"if ({' && '.join(missing)}) {line}" if missing else line,), frozenset({part.name}))
+
+
+def _tree(build: isl.AstBuild, schedule: isl.UnionMap, operations: int) -> Any:
+    """Return isl's tree of loops; raise isl.Error if that takes more ``operations`` (0: no limit) or time."""
+    context = isl.DEFAULT_CONTEXT
+
+    def before_loop(_build: Any) -> isl.Id:
+        mark = isl.Id.read_from_str(context, "loop")
+        if effort.is_out_of_effort():
+            context.set_max_operations(1)
+        return mark
+
+    watched, _callback = build.set_before_each_for(before_loop)
+    with effort.limited(operations):
+        return watched.node_from_schedule_map(schedule)
 
 
 def _users(node: Any) -> list[Any] | None:

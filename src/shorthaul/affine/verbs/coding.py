@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Unpack
 
+import islpy as isl
+
 from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.c_code.files import c_file, remarks_of
@@ -92,11 +94,10 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             try:
                 order = legal_order(here, flow, less, known)
             except OutOfEffortError:
-                order = as_it_is(here, flow)
+                order = as_it_is(here, flow, "the derived order was known to be legal")
+            order, text = _written(program, order, flow, sizes, search)
             loads = order.loads(less) if order.room <= kept else None
             replayed = _replayed(program, order, flow, sizes, capacities, search)
-            remarks = remarks_of(order)
-            text = c_file(program, order, sizes, remarks)
         except OutOfEffortError:
             raise NoPlanError("no order found before the search ended: give it more time") from None
         wanted = BoundOptions(profile=options.profile)
@@ -109,7 +110,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             "tiles": {name: value for nest in order.nests for name, value in nest.tiles.items()},
             "loads_words": replayed.get(capacities[0], loads),
             "is_replayed": bool(replayed),
-            "remarks": remarks,
+            "remarks": remarks_of(order),
         }
         shown = loads_of(drawn, sizes, capacities)
         drawing = drawn_over_memory(over_memory(found, sizes, capacities, search), shown, sizes)
@@ -131,6 +132,19 @@ def _without(kept: int, program: Program, sizes: Mapping[str, int]) -> tuple[int
     """Return the words kept and the sizes with what is left of the memory; none are if no order has room then."""
     less = {**sizes, FAST_MEMORY: sizes[FAST_MEMORY] - kept}
     return (0, sizes) if lack_of_room(program, less, less[FAST_MEMORY]) is not None else (kept, less)
+
+
+def _written(
+    program: Program, order: LegalOrder, flow: DataFlow, sizes: Mapping[str, int], search: Search
+) -> tuple[LegalOrder, str]:
+    """Return the order and its file; that of program order where the loops of another one take isl too long."""
+    try:
+        with charged_to(search.beside(tuning.CODE_LOOPS_EFFORT)):
+            return order, c_file(program, order, sizes, remarks_of(order))
+    except isl.Error:
+        order = as_it_is(order.upper, flow, "the loops of the derived order were made")
+        with charged_to(Search()):
+            return order, c_file(program, order, sizes, remarks_of(order))
 
 
 def _replayed(
