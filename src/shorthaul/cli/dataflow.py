@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -79,8 +80,8 @@ def bound(workload: Input, options: BoundOptions, search: TaskSearchFlags, outpu
     source = _case(workload)
     result = find(source, options=options, search=search.search())
     curve = result.extra["front_bound"]["period_at_core_cost"] if "front_bound" in result.extra else []
-    steps = [pair for number, pair in enumerate(curve) if not number or pair[1] < curve[number - 1][1]]
-    _finish(result, output, ("core cost from", "least period"), [(f"{cost:g}", least) for cost, least in steps])
+    steps = [pair for pair, after in pairwise([*curve, (0, 0)]) if after[1] < pair[1]]
+    _finish(result, output, ("core cost up to", "least period"), [(f"{cost:g}", least) for cost, least in steps])
 
 
 @verb(app, "check")

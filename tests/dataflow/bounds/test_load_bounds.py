@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -209,6 +210,21 @@ def test_what_fits_no_memory_crosses_the_network() -> None:
     bounds = bounds_on_all(application, platform, "mrb-explore")
     curve = dict(bounds.period_at_cost)
     assert (curve[0.5], curve[2.0], bounds.period.value) == (276_444, 89_481, 65_056)
+
+
+def test_least_periods_are_those_of_costs_that_cores_have() -> None:
+    """Not of multiples of the least one; a free core, on which some actor cannot be, is none."""
+    actors = tuple(Actor(f"a{number}", {"x": 10, "y": 6}) for number in range(6))
+    chain = tuple(Channel(f"c{i}", f"a{i}", f"a{i + 1}", 4, delay=1) for i in range(5))
+    cores = tuple(Core(f"p{number}", "xyxyz"[number], 1000) for number in range(5))
+    kinds = {"x": CoreType(1.0), "y": CoreType(1.5), "z": CoreType(0.0)}
+    machine = Platform("costs", kinds, (Tile("T", cores, 1000, 4e6),), 4e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bounds = bounds_on_all(Application("chain", actors, chain), machine, "mrb-explore")
+    assert [cost for cost, _ in bounds.period_at_cost] == [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0]
+    assert dict(bounds.period_at_cost)[1.5] == 36 == 6 * 6
+    assert bounds.period_at_cost[-1][1] == bounds.period.value == 12
 
 
 def test_sobel_meets_its_bounds() -> None:

@@ -225,12 +225,9 @@ def front_bound(
     firing = least_firings(application, platform, kept)
     busiest = busiest_crossbar(application, platform, kept)
     curve = period_at_cost(application, platform, firing, busiest[1], quick=quick)
-    return FrontBound(
-        _any_period(application, platform, strategy, firing, busiest, curve, quick=quick),
-        _footprint(network),
-        _core_cost(platform, firing),
-        curve,
-    )
+    period = _any_period(application, platform, strategy, firing, busiest, curve, quick=quick)
+    curve = tuple((cost, max(least, int(period.value))) for cost, least in curve)
+    return FrontBound(period, _footprint(network), _core_cost(platform, firing), curve)
 
 
 def of_complete_front(bounds: FrontBound, points: Sequence[Point]) -> FrontBound:

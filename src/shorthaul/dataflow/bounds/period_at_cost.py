@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -13,6 +15,7 @@ from shorthaul.dataflow.bounds.prices import Demands, FloatArray, Prices, Supply
 from shorthaul.dataflow.model import Application, Platform, ticks_for
 
 _MOST_BUDGETS: Final = 200
+_MOST_SUMS: Final = 10_000
 #: Room for the rounding of sums.
 _MARGIN: Final = 1e-9
 
@@ -29,18 +32,15 @@ def period_at_cost(
     prices.
     """
     cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
-    unit = min((price for price in cost.values() if price > 0), default=0.0)
-    if unit == 0:
+    budgets = _budgets(platform)
+    if not budgets:
         return ()
     kinds = list(cost)
     ticks = np.array([[times.get(kind, np.inf) for kind in kinds] for times in firing.values()], np.float64)
     rates = np.array([cost[kind] for kind in kinds])
-    prices = Prices(
-        Demands(application, platform, firing, kinds), np.nan_to_num(rates * ticks, posinf=0.0), quick=quick
-    )
-    total = sum(cost[core.type] for core in platform.cores)
-    steps = min(_MOST_BUDGETS, int(total / unit))
-    supplies = [supply_at(platform, budget) for budget in [*(unit * step for step in range(1, steps + 1)), total]]
+    work = rates * np.where(np.isfinite(ticks), ticks, 0.0)
+    prices = Prices(Demands(application, platform, firing, kinds), work, quick=quick)
+    supplies = [supply_at(platform, budget) for budget in budgets]
     for supply in supplies:
         prices.refine(supply)
     curve: list[tuple[float, int]] = []
@@ -50,7 +50,25 @@ def period_at_cost(
             low, crossbars_together(application, platform, firing, supply.cost), _least(prices, ticks, supply, low)
         )
         curve.append((float(supply.cost), low))
-    return tuple(dict(reversed(curve)).items())
+    return tuple(reversed(curve))
+
+
+def _budgets(platform: Platform) -> list[float]:
+    """Return what cores in use can cost together, above 0 and rising; of many such sums some, the last one always."""
+    sums, count = {0.0}, Counter(platform.core_types[core.type].cost for core in platform.cores)
+    for price, cores in count.items():
+        sums = {known + price * used for known in sums for used in range(cores + 1)}
+        if len(sums) > _MOST_SUMS:
+            sums = {*_some(sorted(sums), _MOST_SUMS)}
+    rising = sorted(cost for cost in sums if cost > 0)
+    apart = [cost for cost, after in pairwise([*rising, math.inf]) if after > cost * (1 + _MARGIN)]
+    return _some(apart, _MOST_BUDGETS)
+
+
+def _some(costs: list[float], most: int) -> list[float]:
+    """Return at most so many of the costs, evenly spread, the last one always."""
+    step = max(1.0, len(costs) / most)
+    return [costs[-1 - int(step * number)] for number in range(min(most, len(costs)))][::-1]
 
 
 def _least(prices: Prices, ticks: FloatArray, supply: Supply, low: int) -> int:
