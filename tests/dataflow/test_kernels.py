@@ -41,7 +41,9 @@ def beside(kernels: ModuleType, name: str) -> ModuleType:
 
 def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     mappings, draws = (beside(kernels, name) for name in (MAPPING, "shorthaul.core.compiled.random_kernels"))
-    held, annealing = (beside(kernels, PACKAGE + f"exploration.{name}_kernels") for name in ("loads", "load"))
+    held, annealing = (
+        beside(kernels, PACKAGE + name) for name in ("mapping.loads_kernels", "exploration.load_kernels")
+    )
     problem = small_problem(int(rng.integers(1000)), most_actors=8)
     instance = build(problem.application, problem.platform)
     actors, multicasts, cores = len(instance.tau), len(instance.feeding), len(instance.core_tile)
@@ -59,6 +61,22 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     best = loads.best
     kept = (best.xi, best.decision, best.binding, loads.best_bytes, loads.best_price)
     return begun, found, *kept, annealing.evaluate(loads), loads.steps
+
+
+def moved_between_tiles(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    actors, tiles, buffers = int(rng.integers(2, 7)), int(rng.integers(1, 4)), int(rng.integers(1, 8))
+    counts = rng.integers(2, 4, buffers)
+    pairs = [(b, count) for b in range(buffers) for count in range(int(counts[b]), 0, -1)]
+    work = rng.integers(-1, 9, (actors, tiles)).astype(float)
+    work[:, 0] = 3.0
+    tile, place = np.zeros(actors, np.int64), np.zeros(buffers, np.int64)
+    at = kernels.Tiling(
+        np.cumsum([0, *counts]), rng.integers(0, actors, int(counts.sum())), rng.integers(0, 9, buffers),
+        rng.integers(1, 5, buffers), rng.integers(1, 9, buffers), rng.permutation(pairs), work, rng.integers(0, 20, tiles),
+        np.arange(actors), tile, place,
+    )  # fmt: skip
+    random = beside(kernels, "shorthaul.core.compiled.random_kernels").Random(int(rng.integers(99)))
+    return kernels.anneal_tiles(at, random, 60, 0.1, 0.001, 0.1), tile, place
 
 
 def enumerated(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -234,8 +252,9 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.caps_hms.heuristic_kernels", decoded),
     ("shorthaul.dataflow.exploration.nsga2_kernels", generations),
     ("shorthaul.dataflow.exploration.load_kernels", annealed),
-    ("shorthaul.dataflow.exploration.loads_kernels", annealed),
+    ("shorthaul.dataflow.mapping.loads_kernels", annealed),
     ("shorthaul.dataflow.exploration.mappings_kernels", enumerated),
+    ("shorthaul.dataflow.exploration.tiles_kernels", moved_between_tiles),
     ("shorthaul.dataflow.modulo.annealing_kernels", selections),
     ("shorthaul.dataflow.modulo.selection_kernels", selections),
     ("shorthaul.dataflow.modulo.differences_kernels", branches),

@@ -16,6 +16,8 @@ BRANCHING_STEPS = 3e8
 CLOSING_STEPS = 2.5e8
 #: Accesses that annealing on loads adds or takes away.
 LOAD_STEPS = 4e7
+#: Accesses to buffers that are looked at where actors move between tiles alone.
+TILING_STEPS = 1e8
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.
 SOLVED_TASKS = 5e3
 #: Tasks of networks that are built and scheduled by a list with few tokens (50 and 100 random actors).
@@ -168,6 +170,11 @@ SCARCE = (150, 0.25)
 #: then, so that an actor that moves finds no room for its buffers (least loads of 100,000 moves: 50 random actors
 #: 26,600 to 21,200, 80 actors 71,000 to 50,200, 40 actors 13,650 to 13,180; sobel4 and multicamera alike).
 EXCHANGED = 0.5
+#: Where buffers exchange places: how often annealing starts from actors moved between tiles alone, and its temperatures
+#: then; the share of the memories of cores that is counted on; moves, first and last temperatures, and the weight of
+#: the mean square of the loads (80 random actors: loads of 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4 without).
+TILED, TILED_COOLING = 0.8, (0.01, 0.0003)
+FILLED, TILING_MOVES, TILING = 0.8, 0.3, (0.1, 0.001, 0.1)
 #: Shares where buffers of few tokens have a turn of their own: greedy and exact schedules with buffers of any size (1.5
 #: times the load in the median), list schedules with few tokens (1.1 times) and better ones from there.
 FRUGAL_STEP_SHARES = (0.15, 0.15, 0.3, 0.4)

@@ -18,10 +18,10 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import islands
 from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, Symmetry
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
-from shorthaul.dataflow.exploration.loads_kernels import Loads
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
+from shorthaul.dataflow.mapping.loads_kernels import Loads
 from shorthaul.dataflow.mapping.mapping_kernels import Problem as Arrays
 from shorthaul.dataflow.model import DECISIONS, Decisions, Problem
 from shorthaul.dataflow.plan import covers

@@ -9,10 +9,10 @@ import pytest
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.bounds.period import maximum_cycle_ratio
-from shorthaul.dataflow.exploration.groups import groups_of
 from shorthaul.dataflow.graphs.expansion import marked_graph
 from shorthaul.dataflow.graphs.multirate import check_live, dependences, expand, repetition_vector
 from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.mapping.groups import groups_of
 from shorthaul.dataflow.model import Actor, Application, Channel, SdfActor, SdfChannel, SdfGraph, phases
 from shorthaul.dataflow.verbs.planning import plan
 from shorthaul.dataflow.workloads.generators import platform24

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
+from fractions import Fraction
 from itertools import pairwise
-from typing import Final
+from math import lcm
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -15,7 +17,8 @@ from shorthaul.dataflow.bounds.prices import Demands, FloatArray, Prices, Supply
 from shorthaul.dataflow.model import Application, Platform, ticks_for
 
 _MOST_BUDGETS: Final = 200
-_MOST_SUMS: Final = 10_000
+_MOST_SUMS: Final = 2_000
+NumberT = TypeVar("NumberT", int, float)
 #: Room for the rounding of sums.
 _MARGIN: Final = 1e-9
 
@@ -55,17 +58,20 @@ def period_at_cost(
 
 def _budgets(platform: Platform) -> list[float]:
     """Return what cores in use can cost together, above 0 and rising; of many such sums some, the last one always."""
-    sums, count = {0.0}, Counter(platform.core_types[core.type].cost for core in platform.cores)
+    count = Counter(Fraction(platform.core_types[core.type].cost) for core in platform.cores)
+    unit = lcm(*(price.denominator for price in count))
+    sums = {0}
     for price, cores in count.items():
-        sums = {known + price * used for known in sums for used in range(cores + 1)}
+        each = int(price * unit)
+        sums = {known + each * used for known in sums for used in range(cores + 1)}
         if len(sums) > _MOST_SUMS:
             sums = {*_some(sorted(sums), _MOST_SUMS)}
-    rising = sorted(cost for cost in sums if cost > 0)
+    rising = sorted({float(Fraction(units, unit)) for units in sums if units})
     apart = [cost for cost, after in pairwise([*rising, math.inf]) if after > cost * (1 + _MARGIN)]
     return _some(apart, _MOST_BUDGETS)
 
 
-def _some(costs: list[float], most: int) -> list[float]:
+def _some(costs: list[NumberT], most: int) -> list[NumberT]:
     """Return at most so many of the costs, evenly spread, the last one always."""
     step = max(1.0, len(costs) / most)
     return [costs[-1 - int(step * number)] for number in range(min(most, len(costs)))][::-1]

@@ -40,7 +40,7 @@ def raised(
     bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE))
     part = search.part(tuning.CORE_SET_SHARE)
     bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, part)
-    return refined(application, platform, strategy, bounds, search)
+    return _of_all_cores(refined(application, platform, strategy, bounds, search))
 
 
 def raised_beside(
@@ -63,7 +63,16 @@ def raised_beside(
         bounds = with_tile_sets(application, platform, bounds, beside.part(tuning.TILE_SET_SHARE), known)
         bounds = with_sets(CoreContents(application, platform, strategy), bounds, beside, known)
     search.keep_back(0.0)
-    return bounds
+    return _of_all_cores(bounds)
+
+
+def _of_all_cores(bounds: FrontBound) -> FrontBound:
+    """Return the bounds with the least period of all cores for that of every mapping, where it is longer."""
+    least = max((period for _, period in bounds.period_at_cost[-1:]), default=0)
+    if least <= bounds.period.value:
+        return bounds
+    proof = f"on all cores, no whole actors on cores and whole buffers in memories let all end in {least - 1} ticks"
+    return dataclasses.replace(bounds, period=Bound("period", least, "loads on all cores", proof))
 
 
 def with_tile_sets(

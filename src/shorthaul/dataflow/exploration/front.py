@@ -18,7 +18,6 @@ from shorthaul.dataflow.bounds.constraints import Constraints, constrained_insta
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.exploration.decoders import MultiStart, decoder_for
-from shorthaul.dataflow.exploration.groups import groups_of
 from shorthaul.dataflow.exploration.islands import polish_together
 from shorthaul.dataflow.exploration.kept import Explored, expect_fit
 from shorthaul.dataflow.exploration.nsga2 import (
@@ -32,6 +31,7 @@ from shorthaul.dataflow.exploration.nsga2 import (
 )
 from shorthaul.dataflow.loading import machine_of
 from shorthaul.dataflow.mapping.arrays import Instance, build
+from shorthaul.dataflow.mapping.groups import groups_of
 from shorthaul.dataflow.model import Decisions, Problem
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point

@@ -6,7 +6,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import exp
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
-from cython.cimports.shorthaul.dataflow.exploration.loads_kernels import (
+from cython.cimports.shorthaul.dataflow.mapping.loads_kernels import (
     Loads,
     busiest,
     energy_of,

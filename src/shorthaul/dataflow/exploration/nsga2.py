@@ -12,8 +12,8 @@ import numpy.typing as npt
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import nsga2_kernels as kernels
-from shorthaul.dataflow.exploration.groups import Groups, groups_of, mappings_of_firings
 from shorthaul.dataflow.mapping.arrays import Instance
+from shorthaul.dataflow.mapping.groups import Groups, groups_of, mappings_of_firings
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import HypervolumeDocument, Point

@@ -20,11 +20,11 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
-from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, Symmetry
+from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, Symmetry, budgets_of
 from shorthaul.dataflow.exploration.decoders import MultiStart
 from shorthaul.dataflow.exploration.few_tokens import few_tokens
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
-from shorthaul.dataflow.exploration.loads_kernels import Loads
+from shorthaul.dataflow.exploration.tiling import tiled
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import (
@@ -35,6 +35,7 @@ from shorthaul.dataflow.mapping.binding import (
     needed_capacities,
 )
 from shorthaul.dataflow.mapping.list_schedule import list_schedule
+from shorthaul.dataflow.mapping.loads_kernels import Loads
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.mapping.start_times import tokens_to_itself
 from shorthaul.dataflow.model import Decisions
@@ -48,9 +49,10 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Loads:
-    """Annealing on loads with buffers of some size."""
+    """Annealing on loads with buffers of some size, those that an instance has initially."""
 
     at: Loads
+    instance: Instance
     frugal: bool
 
 
@@ -108,11 +110,14 @@ class _Polishing:
         #: Where channels need more tokens than the least for a schedule, trees with the least decide too little.
         self.is_decided_soon = bool((tokens == least).all())
         size, near = int((least * instance.token_bytes).sum()), _near_memory(instance)
-        rules = able, counts, fixed, flips, common, size > tuning.EXCHANGED * near
-        self.loads = [_Loads(Loads(Problem(instance), *rules), frugal=False)]
+        exchanges = size > tuning.EXCHANGED * near
+        rules = able, counts, fixed, flips, common, exchanges
+        self.loads = [_Loads(Loads(Problem(instance), *rules), instance, frugal=False)]
         if (tokens != least).any() and options.capacity_rule != "atomic-firing":
-            few = Problem(replace(instance, delay=tokens))
-            self.loads.append(_Loads(Loads(few, *rules), frugal=True))
+            few = replace(instance, delay=tokens)
+            self.loads.append(_Loads(Loads(Problem(few), *rules), few, frugal=True))
+        #: Whether mappings are looked for tile by tile too: buffers of actors that move find no room then.
+        self.is_tiled = exchanges and not constraints.binding
         most_tasks, share = tuning.SCARCE
         #: Where few tokens have turns of their own, memories are soon full, and exact schedules take long.
         self.is_open = len(self.loads) > 1 and tasks > most_tasks and size > share * near
@@ -128,7 +133,7 @@ class _Polishing:
         #: Whether they decide much though they are large: a turn of annealing at all prices is long then.
         self.is_large = self.is_decided_soon and not self.is_cheap
         most = math.inf if constraints.max_cost is None else constraints.max_cost
-        sums = _budgets(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[self.is_decided_soon])
+        sums = budgets_of(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[self.is_decided_soon])
         self.budgets = [sum_ for sum_ in sums if sum_ <= 1e6 * most + 1]
         if self.is_decided_soon and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
@@ -210,10 +215,14 @@ class _Polishing:
             genotype = start.genotype
             if self.is_soon and self.draw.integers(2):
                 genotype = self._genotype_of_best(budget) or genotype
+            cooling = hot, cold
+            if self.is_tiled and not is_roomy and self.draw.random() < tuning.TILED:
+                moved = tiled(loads.instance, genotype, self.random, moves, self.search)
+                genotype, cooling = (genotype, cooling) if moved is None else (moved, tuning.TILED_COOLING)
             if not begin(loads.at, genotype, 0, int(is_roomy)):
                 continue
             done = loads.at.steps
-            anneal(loads.at, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
+            anneal(loads.at, self.random, moves, budget, most_bytes, *cooling, *self.weights)
             self.search.spend((loads.at.steps - done) / tuning.LOAD_STEPS)
             self._take(loads, small=small, is_roomy=is_roomy)
             if self.search.expired() or self.search.spent() > end:
@@ -477,21 +486,3 @@ def _genotype(instance: Instance, point: Point) -> Genotypes:
         core = binding[instance.src[instance.feeding[instance.multicast_of[actor]]]]
         binding[actor] = core if core in instance.able[actor] else instance.able[actor][0]
     return genotype
-
-
-def _budgets(instance: Instance, price: IntArray, count: int) -> list[int]:
-    """Return the sums of core prices, rising; at most ``count`` of them."""
-    kinds, counts = np.unique(price, return_counts=True)
-    sums = {0}
-    for kind, cores in zip(kinds.tolist(), counts.tolist(), strict=True):
-        most = min(cores, len(instance.tau))
-        sums = {total + kind * times for total in sums for times in range(most + 1)}
-        if len(sums) > tuning.MOST_SUMS_OF_PRICES:
-            ordered = sorted(sums)
-            sums = {ordered[i] for i in np.linspace(0, len(ordered) - 1, tuning.MOST_SUMS_OF_PRICES).astype(int)}
-    ordered = sorted(sums)
-    if len(ordered) <= count:
-        return ordered
-    # dense where cores are few
-    chosen = np.geomspace(1, len(ordered), count).astype(int) - 1
-    return [ordered[i] for i in sorted(set(chosen.tolist()))]

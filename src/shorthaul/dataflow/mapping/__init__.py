@@ -1,1 +1,1 @@
-"""A mapping as arrays, its bindings and the start times of its firings."""
+"""A mapping as arrays, its bindings, its loads and the start times of its firings."""
