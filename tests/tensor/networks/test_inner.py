@@ -226,3 +226,35 @@ def test_windows_are_cut_where_registers_hold_a_part(registers: int) -> None:
     plan, replayed = planned(network, on, Search(effort=0.02))
     passed, _ = replayed.groups[0].inner_bytes[0]
     assert passed == 2 * 7 * 5 * 4 * math.prod(-(-24 // loop.tile) for loop in plan.groups[0].loops if loop.dim)
+
+
+def broken(network: Network, groups: list[Group], rng: np.random.Generator) -> list[Group]:
+    """Return the groups with one thing changed, most often into what the rules or the network do not know."""
+    at, last = int(rng.integers(len(groups))), len(network.operators)
+
+    def loops() -> tuple[Loop, ...]:
+        return tuple(Loop(*map(int, rng.integers(-1, last + 1, 3))) for _ in range(int(rng.integers(4))))
+
+    group = groups[at]
+    changed = [
+        replace(group, operators=tuple(int(item) for item in rng.integers(-1, last + 2, len(group.operators)))),
+        replace(group, operators=()),
+        replace(group, loops=loops()),
+        replace(group, kept=tuple(int(item) for item in rng.integers(-1, len(network.tensors), 2))),
+        replace(group, inner=tuple(Inner(int(rng.integers(last)), int(rng.integers(6)), loops()) for _ in range(3))),
+    ]
+    return groups[:at] + [changed[int(rng.integers(len(changed)))]] + groups[at + 1 :]
+
+
+def test_a_plan_for_another_network_breaks_rules() -> None:
+    """Operators, dimensions and tensors that do not exist are violations, on machines with further memories too."""
+    seen = set()
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        network, other = (list(SMALL.values())[int(rng.integers(len(SMALL)))] for _ in range(2))
+        source = other if seed % 3 == 0 else network
+        groups = [random_inner(source, group, rng) for group in random_plan(source, rng).groups]
+        plan = NetworkPlan(tuple(broken(network, groups, rng)))
+        report = report_on(network, plan, four_levels(rng, int(rng.integers(100, 10**6))))
+        seen.update(item.rule for item in report.violations)
+    assert {"operator-unknown", "loop-unknown"} <= seen

@@ -36,11 +36,12 @@ def group_faults(network: Network, group: Group, where: str) -> Iterator[Violati
 def loop_faults(network: Network, group: Group, where: str) -> Iterator[Violation]:
     """Yield what is wrong with the loops of a group."""
     sink, seen, anchor = group.operators[-1], set(), None
-    steps = 1
+    steps, unknown = 1, False
     for loop in group.loops:
         text = f"loop over dimension {loop.dim} of operator {loop.operator}"
         if loop.operator not in group.operators or not 0 <= loop.dim < len(network.operators[loop.operator].dims):
             yield Violation("loop-unknown", where, f"{text}: there is no such dimension")
+            unknown = True
             continue
         item = network.operators[loop.operator]
         size = item.dims[loop.dim]
@@ -60,6 +61,8 @@ def loop_faults(network: Network, group: Group, where: str) -> Iterator[Violatio
             yield Violation("loop-order", where, f"{text}: neither of the sink nor a reduction of one anchor")
         else:
             anchor = loop.operator
+    if unknown:
+        return
     cut = [at for at, loop in enumerate(group.loops) if loop.tile < network.operators[loop.operator].dims[loop.dim]]
     for number, (_, place) in running(network, group).items():
         if place != cut[-1]:

@@ -61,7 +61,8 @@ def time_steps(network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay
             times = _Times(network, group, near[number], seen, pace)
             seen.steps_s = times.seconds()
             seen.beside_s = times.beside(made)
-        made = {access.tensor for member in group.operators for access in network.operators[member].writes}
+        known = [network.operators[member] for member in group.operators if 0 <= member < len(network.operators)]
+        made = {access.tensor for item in known for access in item.writes}
 
 
 @dataclass(slots=True)

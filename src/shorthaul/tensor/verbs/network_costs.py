@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from shorthaul.core.amounts import Cost
@@ -40,6 +40,8 @@ def replay_on(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkR
         ]
         wider = [wider_sums(network, machine, number) for number in range(len(network.operators))]
         replayed.violations.extend(replay_inner(network, plan, replayed.groups, inner, wider))
+    if replayed.violations:  # nothing is known of when such tiles move what
+        plan = NetworkPlan(tuple(replace(group, inner=()) for group in plan.groups))
     time_steps(network, plan, replayed.groups, pace)
     return replayed
 
@@ -152,7 +154,8 @@ def _passes(machine: Machine, seen: GroupReplay) -> list[tuple[LevelSection, tup
 def _energy(network: Network, machine: Machine, seen: GroupReplay) -> float | None:
     """Return the joules of a group, None where the machine file lacks an energy that it needs."""
     total = 0.0
-    for outer, (loads, (_, (_, stores))) in enumerate(zip(seen.loads_of, _passes(machine, seen), strict=True)):
+    # What a group moves is not known where it breaks the rules.
+    for outer, (loads, (_, (_, stores))) in enumerate(zip(seen.loads_of, _passes(machine, seen), strict=False)):
         parts = [(amount, True, operand) for operand, amount in enumerate(loads)] + [(stores, False, OUTPUTS)]
         for amount, inward, operand in parts:
             if amount:
