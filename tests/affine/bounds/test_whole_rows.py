@@ -128,7 +128,7 @@ def written(name: str) -> str:
 @pytest.mark.costly
 @pytest.mark.parametrize(("name", "key", "value"), quick(
     [(name, *change) for name in ("two matrices", "search trees") for change in (
-        ("", ""), ("events", "1501"), ("least", 93), ("most", 301), ("rim", -1), ("delay", 3), ("onward", 2), ("lines", "same"),
+        ("", ""), ("events", "1501"), ("least", 301), ("most", 301), ("rim", -1), ("delay", 3), ("onward", 2), ("lines", "same"),
         ("axes", [0, 2, 1]), ("weight", "N**4"), ("sources_count", "0"), ("value", "N**4"), ("ancestors", "{ }"),
         ("spill", "{ }"),
     )], [("two matrices", "", ""), ("two matrices", "most", 301)]

@@ -60,7 +60,7 @@ def most_weight(
     >>> most_weight(sympy.Integer(100), "apart", (10, 0, 1, 10), sympy.Integer(0))
     2500
     """
-    w, delta, h, M = map(sympy.Integer, parts)
+    w, delta, h, M = map(sympy.sympify, parts)
     e, m, q = 1 + delta / w, 2 * h * M, w**2
 
     def product(x: sympy.Expr) -> sympy.Expr:

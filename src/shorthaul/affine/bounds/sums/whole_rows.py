@@ -269,15 +269,16 @@ def _best_numbers(
     """
     number, rim, sources = known
     shares = sorted({max(1, round(max(number) * one)) for one in ROW_WIDTHS})
+    names = K_, w, M = sympy.symbols("K w M", positive=True)
+    heaviest = sympy.lambdify(names, most_weight(K_, rows.lines, (w, rim, rows.delay, M), K_), modules="math")
+    step()
     best, chosen = 0.0, (0, 0, 0)
     for events in (max(1, round(capacity * share)) for share in ROW_EVENTS):
         K = capacity + events
-        for least, most in itertools.product(shares, shares):
+        for least, most in itertools.product(reversed(shares), shares):  # of equal ones with the widest rows
             left = {x: many - (K / x if rows.lines == "same" else 0) for x, many in number.items() if x >= least}
             weight = sum(max(0.0, many) * x * min(x, most) for x, many in left.items())
-            parts = (least, rim, rows.delay, most)
-            U = float(most_weight(sympy.Integer(K), rows.lines, parts, sympy.Integer(K)))
-            value = events_at(weight / U, events, capacity) - sources
+            value = events_at(weight / heaviest(K, least, most), events, capacity) - sources
             if value > best:
                 best, chosen = value, (least, most, events)
     return best, chosen
