@@ -72,7 +72,7 @@ class PlanOptions(LayoutOptions):
     """How to lay a tree out."""
 
     objective: str = option("energy", _OBJECTIVE, choices=OBJECTIVES)
-    exact: bool = option(False, "Also search for a proof that no layout takes less energy; up to some 100 vertices.")
+    exact: bool = option(False, "Also search for a proof that no layout takes less energy; up to some 140 vertices.")
     baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.", free=True)
     create: bool = option(False, "Also create the light-first order on the machine itself, by messages.", free=True)
     machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)

@@ -99,10 +99,12 @@ MIDDLE_REACH = 8
 
 # Exact solving (bounds/exact.py).
 
-#: Vertices times processors, at most: 100 vertices on a square, where the questions are written in some seconds.
-MOST_EXACT = 10_000
+#: Vertices times processors, at most: 144 vertices on a square.
+MOST_EXACT = 21_000
 #: Effort for all questions together where nothing limits it.
 EXACT_EFFORT = 30.0
 #: Vertices times processors up to which trees are solved where nothing is asked for, and the effort then. Of random
 #: trees of 36, 41 and 49 vertices on the smallest square, 3, 4 and 2 of 4 were within 5 % of the bound, in 4 s at most.
 SOLVED_BY_DEFAULT, DEFAULT_EXACT_EFFORT = 2_401, 12.0
+#: The effort by default of larger trees (not forests), up to MOST_EXACT: of five of 63 vertices it raises three bounds.
+SEARCHED_EFFORT = 3.0

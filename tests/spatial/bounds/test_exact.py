@@ -68,7 +68,7 @@ def test_from_the_command_line(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"grid": "30x30"}, "too large to be solved exactly"),
+        ({"grid": "40x40"}, "too large to be solved exactly"),
         ({"objective": "distance"}, "cannot be combined with objective"),
         ({"machine": "wafer-750x994"}, "cannot be combined with machine"),
     ],

@@ -168,17 +168,21 @@ def test_plans_hold_the_certificate_in_the_numbers_of_the_input(tmp_path: Path) 
     assert (found.status, found.check.violations[0].place) == ("invalid", "bound.value")
 
 
-def test_what_a_search_proved_is_taken_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    result = engine.plan(generators.perfect_binary(15), exact=True, grid="4x4", refine=0.02)
-    assert result.bound.method == "exact"
+@pytest.mark.parametrize("parent", [[], [-1]], ids=["tree", "forest"])
+def test_what_a_search_proved_is_searched_again(tmp_path: Path, parent: list[int]) -> None:
+    path, tree = tmp_path / "plan.json", [*generators.perfect_binary(15).parent.tolist(), *parent]
+    result = engine.plan(tree, exact=True, grid="4x4", refine=0.02, forest=bool(parent))
+    assert (result.bound.value, result.bound.method) == (16, "exact")
     path.write_text(json.dumps(result.document()))
-    remarks = engine.check(generators.perfect_binary(15), bound=str(path)).check.remarks
-    assert any("no certificate" in remark for remark in remarks)
+    found = engine.check(tree, bound=str(path), forest=bool(parent)).check
+    assert found.ok
+    told = "taken as it is" if parent else "verified by a search of its own"
+    assert f"exact {told}" in "; ".join(found.remarks)
     path.write_text(json.dumps({**result.document(), "bound": {**result.bound.document(), "value": 17}}))
-    found = engine.check(generators.perfect_binary(15), result.plan, bound=str(path)).check.violations
-    assert "layout takes less" in found[0].message
-    assert engine.check(generators.perfect_binary(15), bound=str(path)).check.ok
+    assert engine.check(tree, bound=str(path), forest=bool(parent)).check.ok is bool(parent)
+    violations = engine.check(tree, result.plan, bound=str(path), forest=bool(parent)).check.violations
+    assert {one.message for one in violations} >= {"the layout takes less than the bound"}
+    assert any("a layout takes less" in one.message for one in violations) or parent
 
 
 @pytest.mark.parametrize(("per_processor", "kind"), [(3, "cuts"), (1, "stars")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +13,32 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
 from shorthaul.spatial.bounds.energy import energy_bound
+from shorthaul.spatial.bounds.placing import find_layout
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.model import Tree
+
+#: Effort for each layout of so many hops that is searched for before CP-SAT is asked. With twice as much trees of 63
+#: vertices have the same bounds.
+_PLACING_EFFORT: Final = 3.0
+#: Vertices times processors up to which CP-SAT is asked: 100 vertices on a square, where the questions are written in
+#: some seconds.
+_MOST_MODELLED: Final = 10_000
 
 
 def solve(stored: StoredTree, search: Search, effort: float) -> tuple[StoredTree, Bound]:
     """Return the best layout that so much effort finds, and how much energy it proves that every layout takes.
 
-    CP-SAT is asked for a layout of as many hops as the bound. If there is none the bound is one hop higher.
+    A layout of as many hops as the bound is searched for; if there is none the bound is one hop higher. Where that
+    takes too long CP-SAT is asked.
     """
     bound = energy_bound(Tree(stored.parent), stored.grid, stored.vertex)
     least, best = int(bound.value), edge_energy(stored.parent, stored.x, stored.y)[0]
     part = search.within(effort)
     while least < best and not part.expired():
-        is_settled, found = _ask(_Model(stored, least), part)
+        is_settled, found = find_layout(stored, least, part.within(_PLACING_EFFORT))
+        if not is_settled and stored.n * stored.grid.cells <= _MOST_MODELLED and not part.expired():
+            is_settled, found = ask_cp_sat(stored, least, part)
         if not is_settled:
             break
         if found is not None:
@@ -38,15 +49,16 @@ def solve(stored: StoredTree, search: Search, effort: float) -> tuple[StoredTree
         search.report(best=best, bound=least, what="exact")
     if least == bound.value:
         return stored, bound
-    proof = f"CP-SAT finds no layout on {stored.grid} of less than {least} hops."
+    proof = f"All layouts on {stored.grid} of less than {least} hops were searched through: there is none."
     values = {**bound.details["values"], "exact": least}
     return stored, replace(bound, value=least, method="exact", proof=proof, details={**bound.details, "values": values})
 
 
-def _ask(model: _Model, search: Search) -> tuple[bool, StoredTree | None]:
-    """Return whether CP-SAT settled the question, and the layout if it found one."""
+def ask_cp_sat(stored: StoredTree, most: int, search: Search) -> tuple[bool, StoredTree | None]:
+    """Return whether CP-SAT tells if a layout takes at most ``most`` hops, and the layout if one does."""
     from ortools.sat.python import cp_model
 
+    model = _Model(stored, most)
     status, solver = solve_model(model.cp, search)
     if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return True, model.found(solver)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
+from shorthaul.spatial.check.placing import least_is_above
 from shorthaul.spatial.check.rooted import Rooted, WrongError, expect_vertices, expect_weighed
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree
 
@@ -72,14 +73,24 @@ def verify(tree: Tree, bound: Mapping[str, Any], where: Grid | Room) -> tuple[li
         return [Violation(_RULE, f"bound.certificate.{error.place}", error.problem)], []
     remarks = [f"{kind} verified: energy_hops {proven:,} of the {value:,} stated"]
     violations = []
-    if value > proven and is_searched:
-        remarks.append("exact: the search behind the rest has no certificate, it is taken as it is")
+    if value > proven and is_searched and isinstance(where, Grid):
+        violations += _searched(tree, where, math.ceil(value) - 1, remarks)
     elif value > proven:
         message = "the bound is above what its certificate proves"
         violations.append(Violation(_RULE, "bound.value", message, float(value), float(proven)))
     if isinstance(where, Grid):
         violations += _beside(tree, where, bound, remarks)
     return violations, remarks
+
+
+def _searched(tree: Tree, grid: Grid, most: int, remarks: list[str]) -> list[Violation]:
+    """Return what is wrong with the bound that no layout takes ``most`` hops, which is searched anew."""
+    is_above = least_is_above(tree, grid, most)
+    if is_above is False:
+        return [Violation(_RULE, "bound.value", "a layout takes less than the bound", float(most + 1), float(most))]
+    told = "verified by a search of its own" if is_above else "taken as it is, a search of its own did not end in time"
+    remarks.append(f"exact {told}: no layout takes {most:,} hops")
+    return []
 
 
 def _beside(tree: Tree, grid: Grid, bound: Mapping[str, Any], remarks: list[str]) -> list[Violation]:

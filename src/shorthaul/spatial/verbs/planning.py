@@ -166,12 +166,14 @@ def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> Stor
 
 def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[StoredTree, Bound | None]:
     nothing_asked = options.refine is None and options.objective == "energy" and search.is_unlimited
-    is_small = stored.n * stored.grid.cells <= tuning.SOLVED_BY_DEFAULT
-    if not options.exact and not (nothing_asked and is_small):
+    size = stored.n * stored.grid.cells
+    most = tuning.MOST_EXACT if (stored.parent < 0).sum() == 1 else tuning.SOLVED_BY_DEFAULT
+    if not options.exact and not (nothing_asked and size <= most):
         return stored, None
     from shorthaul.spatial.bounds.exact import solve
 
-    return solve(stored, search, tuning.EXACT_EFFORT if options.exact else tuning.DEFAULT_EXACT_EFFORT)
+    by_default = tuning.DEFAULT_EXACT_EFFORT if size <= tuning.SOLVED_BY_DEFAULT else tuning.SEARCHED_EFFORT
+    return solve(stored, search, tuning.EXACT_EFFORT if options.exact else by_default)
 
 
 def _expect_solvable(tree: Tree, layout: Layout, options: PlanOptions) -> None:

@@ -1,0 +1,283 @@
+"""Kernel of exhaustive search: whether a small tree has a layout whose edges take few hops more than one each."""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.int32]
+
+#: What a search ends with: there is no such layout, there is one, or the nodes were spent.
+NONE = cython.declare(cython.int, 0)
+FOUND = cython.declare(cython.int, 1)
+SPENT = cython.declare(cython.int, 2)
+#: More than there are free cells beside a vertex.
+LEAVES_LATER = cython.declare(cython.longlong, 8)
+
+
+@cython.final
+@cython.cclass
+class Partial:
+    """The layout of a part of a tree, which grows vertex by vertex; the grid has a rim of cells that are taken."""
+
+    starts: cython.const_int[::1]
+    kids: cython.const_int[:, ::1]  # also, whether of the same shape as the one before, and the levels from here on
+    below: cython.const_int[:, :, ::1]  # by child and level: what is counted against the free cells, see below
+    step: cython.const_int[::1]  # from a cell to those around it, by distance
+    ring: cython.const_int[::1]  # how many cells are within 0, 1, ... hops, but the cell itself
+    side: cython.const_int[::1]  # the steps to the four cells beside one
+    cells: cython.const_int[::1]  # of the grid
+    taken: cython.uchar[::1]
+    stop: cython.const_uchar[::1]
+    cell: cython.int[::1]  # of a vertex that is placed
+    open: cython.int[::1]  # by cell: the children left of the vertex that is there
+    next: cython.int[::1]  # the child to be placed next, an index of kids
+    placed: cython.int[::1]
+    count: cython.Py_ssize_t
+    spare: cython.longlong  # hops beyond one per edge that are left
+    nodes: cython.longlong
+    free: cython.longlong  # cells that no vertex has to take
+    within: cython.longlong[::1]  # free cells within so many hops of the vertex at work
+    alike: cython.longlong[::1]  # so many hops from it, or two, four, ... fewer
+    seen: cython.longlong[::1]  # by cell: when it was last seen
+    queue: cython.int[::1]
+    now: cython.longlong
+
+    def __init__(
+        self,
+        starts: cython.const_int[::1],
+        kids: cython.const_int[:, ::1],
+        below: cython.const_int[:, :, ::1],
+        step: cython.const_int[::1],
+        ring: cython.const_int[::1],
+        taken: cython.const_uchar[::1],
+        spare: cython.longlong,
+        nodes: cython.longlong,
+        stop: cython.const_uchar[::1],
+    ) -> None:
+        n = int(starts.shape[0]) - 1
+        self.starts = starts
+        self.kids = kids
+        self.below = below
+        self.step = step
+        self.ring = ring
+        self.side = step[:4]
+        self.taken = np.array(taken)
+        self.stop = stop
+        self.cells = np.flatnonzero(np.asarray(taken) == 0).astype(np.int32)
+        self.cell = np.full(n, -1, np.int32)
+        self.open = np.zeros(taken.shape[0], np.int32)
+        self.next = np.array(starts[:n])
+        self.placed = np.zeros(n, np.int32)
+        self.count = 0
+        self.spare = spare
+        self.nodes = nodes
+        self.free = self.cells.shape[0] - n
+        self.within = np.zeros(ring.shape[0], np.int64)
+        self.alike = np.zeros(ring.shape[0], np.int64)
+        self.seen = np.zeros(taken.shape[0], np.int64)
+        self.queue = np.zeros(taken.shape[0], np.int32)
+        self.now = 0
+
+
+def search_layout(
+    starts: cython.const_int[::1],
+    kids: cython.const_int[:, ::1],
+    below: cython.const_int[:, :, ::1],
+    step: cython.const_int[::1],
+    ring: cython.const_int[::1],
+    taken: cython.const_uchar[::1],
+    first: cython.const_int[::1],
+    spare: int,
+    nodes: int,
+    stop: cython.const_uchar[::1],
+) -> tuple[int, Numbers, int]:
+    """Search for a layout whose edges take at most ``spare`` hops beyond one each, vertex 0 on a cell of ``first``.
+
+    The children of vertex v are ``kids[i, 0]`` from i = starts[v] to starts[v + 1] - 1; ``kids[i, 1]`` says whether
+    the child's subtree has the shape of the one before it. Of the subtrees of these, from i on, ``kids[i, 2]`` is how
+    many levels below v they reach, ``below[i, 0, t]`` how many vertices are within t levels, and ``below[i, 1, t]`` how
+    many are t, t - 2, ... levels below it. From a cell, ``step[: ring[t]]`` lead to those within t hops; the
+    cells of the grid are those not ``taken``, with a rim of taken ones as wide as a step. Who sets ``stop[0]`` ends it.
+
+    Returns 0 where there is none, 1 where there is, 2 where ``nodes`` were spent before that was known; the cells of
+    the layout; and the nodes left.
+    """
+    partial = Partial(starts, kids, below, step, ring, taken, spare, nodes, stop)
+    found: cython.int = NONE
+    with cython.nogil:
+        for i in range(first.shape[0]):
+            if found == NONE:
+                found = _put(partial, 0, first[i], 0)
+    return found, np.asarray(partial.cell), partial.nodes
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(partial: Partial, v: cython.Py_ssize_t, cell: cython.int, longer: cython.longlong) -> cython.int:
+    """Place a vertex on a cell, its edge ``longer`` than one hop, and all after it; undo it unless that works."""
+    partial.taken[cell] = 1
+    partial.open[cell] = partial.starts[v + 1] - partial.starts[v]
+    partial.cell[v] = cell
+    partial.placed[partial.count] = cython.cast(cython.int, v)
+    partial.count += 1
+    partial.spare -= longer
+    found: cython.int = _go_on(partial)
+    if found != FOUND:
+        partial.spare += longer
+        partial.count -= 1
+        partial.taken[cell] = 0
+        partial.open[cell] = 0
+        partial.cell[v] = -1
+    return found
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _go_on(partial: Partial) -> cython.int:
+    """Place what is left: the next child of the vertex that has fewest free cells to choose from."""
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    best: cython.Py_ssize_t = -1
+    choice: cython.longlong
+    least: cython.longlong = 0
+    needs: cython.longlong
+    own: cython.longlong = 0
+    left: cython.longlong = partial.spare
+    found: cython.int = NONE
+    if partial.count == partial.placed.shape[0]:
+        return FOUND
+    if partial.nodes <= 0 or partial.stop[0]:
+        return SPENT
+    partial.nodes -= 1
+    for i in range(partial.count - 1, -1, -1):  # the latest has most to say
+        v = partial.placed[i]
+        if partial.next[v] == partial.starts[v + 1]:
+            continue
+        needs = _needs(partial, v)
+        left -= needs
+        if left < 0:
+            return NONE
+        choice = partial.within[1] - (partial.starts[v + 1] - partial.next[v])
+        if choice > 0 and partial.kids[partial.next[v], 2] == 1:  # leaves that have room can wait
+            choice += LEAVES_LATER
+        if best < 0 or choice <= least:
+            best, least, own = v, choice, needs
+    if _is_cut_off(partial):
+        return NONE
+    at: cython.Py_ssize_t = partial.next[best]
+    lowest: cython.int = partial.cell[partial.kids[at - 1, 0]] if partial.kids[at, 1] else -1
+    hops: cython.Py_ssize_t
+    cell: cython.int
+    partial.next[best] += 1
+    partial.open[partial.cell[best]] -= 1
+    for hops in range(1, min(left + own + 1, partial.ring.shape[0] - 1) + 1):
+        for i in range(partial.ring[hops - 1], partial.ring[hops]):
+            cell = partial.cell[best] + partial.step[i]
+            if found == NONE and cell > lowest and not partial.taken[cell]:
+                found = _put(partial, partial.kids[at, 0], cell, hops - 1)
+    partial.next[best] -= 1
+    partial.open[partial.cell[best]] += 1
+    return found
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _needs(partial: Partial, v: cython.Py_ssize_t) -> cython.longlong:
+    """Return how many hops beyond one each the edges to the children left, and those below them, take at least.
+
+    The children are on different free cells. All within some levels of the vertex are within as many hops of it, and
+    what their edges have to spare; where these spare none, each is as many hops from it as levels, or two, four, ...
+    fewer.
+    """
+    level: cython.Py_ssize_t
+    looked: cython.Py_ssize_t = 0
+    most: cython.Py_ssize_t = partial.ring.shape[0] - 1
+    at: cython.Py_ssize_t = partial.next[v]
+    left: cython.longlong = partial.starts[v + 1] - at
+    stars: cython.longlong = 0
+    balls: cython.longlong = 0
+    for level in range(1, min(partial.kids[at, 2], partial.below.shape[2] - 1) + 1):
+        while looked < min(level + balls, most):
+            looked += 1
+            _look(partial, v, looked)
+        while level + balls <= most and partial.below[at, 0, level] > partial.within[level + balls]:
+            balls += 1
+            if looked < min(level + balls, most):
+                looked += 1
+                _look(partial, v, looked)
+        if balls == 0 and partial.below[at, 1, level] > partial.alike[level]:
+            balls = 1
+    level = 1
+    while level <= most:
+        if looked < level:
+            looked += 1
+            _look(partial, v, looked)
+        if left <= partial.within[level]:
+            break
+        stars += left - partial.within[level]
+        level += 1
+    return max(stars, balls)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _look(partial: Partial, v: cython.Py_ssize_t, hops: cython.Py_ssize_t) -> cython.void:
+    """Count the free cells so many hops from a vertex."""
+    i: cython.Py_ssize_t
+    free: cython.longlong = 0
+    for i in range(partial.ring[hops - 1], partial.ring[hops]):
+        free += not partial.taken[partial.cell[v] + partial.step[i]]
+    partial.within[hops] = partial.within[hops - 1] + free
+    partial.alike[hops] = free + (partial.alike[hops - 2] if hops > 1 else 0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_cut_off(partial: Partial) -> cython.bint:
+    """Whether more free cells are out of reach of edges of one hop than may stay free or long edges lead to.
+
+    Free cells side by side are a region. The first vertex in one that no open vertex is beside comes by a long edge.
+    """
+    i: cython.Py_ssize_t
+    head: cython.Py_ssize_t
+    tail: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    cell: cython.int
+    beside: cython.int
+    is_open: cython.bint
+    shut: cython.longlong = 0  # cells
+    regions: cython.longlong = 0
+    largest: cython.longlong = 0
+    partial.now += 1
+    for i in range(partial.cells.shape[0]):
+        cell = partial.cells[i]
+        if partial.taken[cell] or partial.seen[cell] == partial.now:
+            continue
+        is_open = False
+        head = 0
+        tail = 1
+        partial.queue[0] = cell
+        partial.seen[cell] = partial.now
+        while head < tail:
+            cell = partial.queue[head]
+            head += 1
+            for j in range(4):
+                beside = cell + partial.side[j]
+                if partial.taken[beside]:
+                    is_open = is_open or partial.open[beside] > 0
+                elif partial.seen[beside] != partial.now:
+                    partial.seen[beside] = partial.now
+                    partial.queue[tail] = beside
+                    tail += 1
+        if not is_open:
+            shut += tail
+            regions += 1
+            largest = max(largest, tail)
+    return shut - min(partial.spare, regions) * largest > partial.free
