@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--effort", type=float, help="default: what plan takes by itself")
+    parser.add_argument("--time-limit", type=float, help="seconds of each plan on the clock; default: none")
     parser.add_argument("--workers", type=int, help="default: one per core")
     parser.add_argument("--published", type=Path, default=PUBLISHED)
     given = parser.parse_args()
@@ -76,7 +77,8 @@ def main() -> None:
         fronts, clock, seconds = [], [], []
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             began, spent = time.monotonic(), processor_s()
-            result = plan(case(name), search=Search(seed=seed, effort=given.effort, workers=given.workers))
+            search = Search(seed=seed, effort=given.effort, time_limit=given.time_limit, workers=given.workers)
+            result = plan(case(name), search=search)
             clock.append(time.monotonic() - began)
             seconds.append(processor_s() - spent)
             assert result.plan is not None
