@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
 import numpy as np
-import pytest
 from tests.samples import samples
-from tests.twins import Case, assert_agree
 
 import shorthaul.spatial as engine
 from shorthaul.core.search import Search
@@ -20,8 +15,6 @@ from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Grid, Tree, tree_from_parents
 from shorthaul.spatial.plan import Layout
 from shorthaul.spatial.workloads import generators
-
-NODES = 3_000
 
 
 def some_tree(rng: np.random.Generator, turn: int, n: int) -> Tree:
@@ -83,22 +76,3 @@ def test_effort_ends_a_search() -> None:
     assert placing.find_layout(stored, 66, search) == (False, None)
     assert search.expired()
     assert checker.least_is_above(tree, grid, 66, 100) is None
-
-
-def planned(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    tree = some_tree(rng, int(rng.integers(6)), 12)
-    _, *numbered = placing._rooted(tree.parent)
-    return kernels.search_layout(*numbered, *placing._cells(Grid(4, 3), 8), 1, NODES, np.zeros(1, np.uint8))
-
-
-def checked(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    tree = some_tree(rng, int(rng.integers(6)), 12)
-    return kernels.place(*checker._numbered(tree), *checker._cells(Grid(4, 3), 6), 1, NODES)
-
-
-@pytest.mark.parametrize(
-    ("name", "case"),
-    [("shorthaul.spatial.bounds.placing_kernels", planned), ("shorthaul.spatial.check.placing_kernels", checked)],
-)
-def test_compiled_kernels_agree_with_their_twins(name: str, case: Case) -> None:
-    assert_agree(name, case, 3)

@@ -1,0 +1,36 @@
+"""The two searches through all layouts, compiled and as plain Python."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.spatial.bounds.test_placing import some_tree
+from tests.twins import Case, assert_agree
+
+from shorthaul.spatial.bounds import placing
+from shorthaul.spatial.check import placing as checker
+from shorthaul.spatial.model import Grid
+
+NODES = 3_000
+
+
+def planned(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    tree = some_tree(rng, int(rng.integers(6)), 12)
+    _, *numbered = placing._rooted(tree.parent)
+    return kernels.search_layout(*numbered, *placing._cells(Grid(4, 3), 8), 1, NODES, np.zeros(1, np.uint8))
+
+
+def checked(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    tree = some_tree(rng, int(rng.integers(6)), 12)
+    return kernels.place(*checker._numbered(tree), *checker._cells(Grid(4, 3), 6), 1, NODES)
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [("shorthaul.spatial.bounds.placing_kernels", planned), ("shorthaul.spatial.check.placing_kernels", checked)],
+)
+def test_compiled_kernels_agree_with_their_twins(name: str, case: Case) -> None:
+    assert_agree(name, case, 3)
