@@ -81,11 +81,10 @@ def check(
     ] = None,
 ) -> None:
     """Replay anybody's plan; without a plan, test the kernel's dependences and bounds against brute force."""
-    if plan_file is None and output.output is not None:
-        from shorthaul.core.errors import InputError
+    from shorthaul.cli.output import refuse_output
 
-        cure = "give the plan to be replayed and written, or take --result for the comparisons"
-        raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
+    if plan_file is None:
+        refuse_output(output, "comparisons")
     source = _read(workload, options.function)
     from shorthaul.affine.verbs import planning
     from shorthaul.report.text import print_table

@@ -96,6 +96,13 @@ def text_file(path: Path | None) -> Path | None:
     return path
 
 
+def refuse_output(output: Output, instead: str) -> None:
+    """Raise :class:`InputError` if ``-o`` asks for a plan and none was given; ``--result`` has ``instead``."""
+    if output.output is not None:
+        cure = f"give the plan to be replayed and written, or take --result for the {instead}"
+        raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
+
+
 def from_result(path: Path, output: Answer) -> str:
     """Return ``path`` as a result document names it: from where that lies, or is printed."""
     return os.path.relpath(path, Path() if output.result is None else output.result.parent)

@@ -172,11 +172,10 @@ def check(
     ] = None,
 ) -> None:
     """Replay anybody's plan: every violation, the cost, the peak; or verify a bound, or both."""
-    if plan_file is None and output.output is not None:
-        from shorthaul.core.errors import InputError
+    from shorthaul.cli.output import refuse_output
 
-        cure = "give the plan to be replayed and written, or take --result for the bound"
-        raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
+    if plan_file is None:
+        refuse_output(output, "bound")
     from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)

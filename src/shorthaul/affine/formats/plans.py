@@ -11,14 +11,13 @@ import numpy as np
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
 from shorthaul.core.arguments import public
-from shorthaul.core.document import decode_text, digest, expect_kind, json_text, parse_json, read_bytes, write_bytes
+from shorthaul.core.document import digest, json_text, parse_json, write_bytes
 from shorthaul.core.errors import InputError, unknown_name
-from shorthaul.core.files.arrays import Column, is_archive
+from shorthaul.core.files.arrays import Column
 from shorthaul.core.files.columns import (
     MOST_JSON_ENTRIES,
-    companion,
-    expect_digest,
     read_columns,
+    read_plan,
     write_columns,
     write_head,
 )
@@ -128,24 +127,14 @@ def load_plan(path: str | Path, program: Program) -> Plan:
     shorthaul.core.errors.InputError: no.json: no such file
       do:      name a file that is there, or '-' and pipe it in
     """
-    path = Path(path)
-    try:
-        data = read_bytes(path)
-        if is_archive(data):
-            return _from_columns(data, program)
-        document = parse_json(decode_text(data, file=path), file=path)
-        if isinstance(document, dict) and document.get("kind") == "shorthaul/affine-result":
-            document = document.get("plan")
-        fields = expect_kind(document, PLAN_KIND)
-        found = companion(path, fields)
-        if found is not None:
-            columns, content = found
-            plan = _from_columns(content, program)
-            expect_digest(fields, plan_digest(plan), columns)
-            return plan
-        return _from_order(fields, program)
-    except InputError as error:
-        raise error.in_file(path) from None
+    kinds = (PLAN_KIND, "shorthaul/affine-result")
+    return read_plan(
+        Path(path),
+        kinds,
+        lambda data: _from_columns(data, program),
+        lambda fields: _from_order(fields, program),
+        plan_digest,
+    )
 
 
 def _sizes(value: Any, program: Program) -> dict[str, int]:

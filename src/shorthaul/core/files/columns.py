@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.document import digest, json_text, read_bytes, write_bytes
+from shorthaul.core.document import decode_text, digest, expect_kind, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
-from shorthaul.core.files.arrays import Column, read_archive
+from shorthaul.core.files.arrays import Column, is_archive, read_archive
 
+P = TypeVar("P")
 #: Plans of more entries than this are written in columns.
 MOST_JSON_ENTRIES: Final = 100_000
 #: A piece of text in an archive.
@@ -81,6 +82,37 @@ def expect_digest(document: Mapping[str, Any], found: str, columns: Path) -> Non
     """Raise :class:`InputError` unless the digest in ``document``, if it has one, is the one found in its columns."""
     if document.get("digest") not in {None, found}:
         raise InputError("is not the file that was written with the plan", file=columns, place="digest")
+
+
+def read_plan(
+    path: Path,
+    kinds: tuple[str, str],
+    from_columns: Callable[[bytes], P],
+    from_document: Callable[[Mapping[str, Any]], P],
+    digest_of: Callable[[P], str],
+) -> P:
+    """Return the plan that ``path`` holds: columns, a plan document, or a result document that carries a plan.
+
+    ``kinds`` are those of a plan's document and of a result's; ``digest_of`` gives the digest that a document of the
+    first kind states for the columns it names. Raises :class:`InputError` naming file, place, value and cure.
+    """
+    plan_kind, result_kind = kinds
+    try:
+        data = read_bytes(path)
+        if is_archive(data):
+            return from_columns(data)
+        document = parse_json(decode_text(data, file=path), file=path)
+        if isinstance(document, dict) and document.get("kind") == result_kind:
+            document = document.get("plan")
+        fields = expect_kind(document, plan_kind)
+        found = companion(path, fields)
+        if found is None:
+            return from_document(fields)
+        plan = from_columns(found[1])
+        expect_digest(fields, digest_of(plan), found[0])
+    except InputError as error:
+        raise error.in_file(path) from None
+    return plan
 
 
 def columns_digest(arrays: Iterable[npt.NDArray[Any]]) -> str:

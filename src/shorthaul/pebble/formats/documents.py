@@ -20,12 +20,11 @@ from shorthaul.core.document import (
     write_bytes,
 )
 from shorthaul.core.errors import InputError, nearest_name
-from shorthaul.core.files.arrays import Column, is_archive
+from shorthaul.core.files.arrays import Column
 from shorthaul.core.files.columns import (
     MOST_JSON_ENTRIES,
-    companion,
-    expect_digest,
     read_columns,
+    read_plan,
     write_columns,
     write_head,
 )
@@ -343,24 +342,14 @@ def load_plan(path: str | Path, cdag: Cdag) -> Plan:
     shorthaul.core.errors.InputError: no.json: no such file
       do:      name a file that is there, or '-' and pipe it in
     """
-    path = Path(path)
-    try:
-        data = read_bytes(path)
-        if is_archive(data):
-            return _plan_from_columns(data, cdag)
-        document = parse_json(decode_text(data, file=path), file=path)
-        if isinstance(document, dict) and document.get("kind") == "shorthaul/pebble-result":
-            document = document.get("plan")
-        fields = expect_kind(document, PLAN_KIND)
-        found = companion(path, fields)
-        if found is not None:
-            columns, content = found
-            plan = _plan_from_columns(content, cdag)
-            expect_digest(fields, plan_digest(plan), columns)
-            return plan
-        return _plan_from_moves(fields.get("moves"), cdag)
-    except InputError as error:
-        raise error.in_file(path) from None
+    kinds = (PLAN_KIND, "shorthaul/pebble-result")
+    return read_plan(
+        Path(path),
+        kinds,
+        lambda data: _plan_from_columns(data, cdag),
+        lambda fields: _plan_from_moves(fields.get("moves"), cdag),
+        plan_digest,
+    )
 
 
 def _plan_from_moves(moves: Any, cdag: Cdag) -> Plan:
