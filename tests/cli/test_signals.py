@@ -107,21 +107,25 @@ def test_lost_streams_cost_no_answer(tmp_path: Path) -> None:
     assert tmp_path.joinpath("answer").read_text() == "refused True\n"
 
 
-def test_reading_ends_with_the_time_limit() -> None:
+def test_what_has_no_answer_ends_with_the_time_limit() -> None:
     code = (
-        "import threading, time\n"
         "from shorthaul.cli import endings\n"
+        "from shorthaul.core.search import Search\n"
         "endings._LATE_S = 0\n"
-        "with endings.reading_by(1000):\n"
-        "    endings.stop_reading()\n"
-        "    for thread in threading.enumerate()[1:]:\n"
-        "        thread.join()\n"
-        "print('read', flush=True)\n"
-        "with endings.reading_by(0.001):\n"
-        "    time.sleep(60)\n"
+        "with endings.answering_by(1000):\n"
+        "    watch = endings._WATCHES[0]\n"
+        "    watch._until = watch._limit_s = 0\n"
+        "    search = Search()\n"
+        "    endings.watch_answer(search)\n"
+        "    search.begin()\n"
+        "    search.keep(1, 'a plan')\n"
+        "    watch._run()\n"
+        "    print('answered', flush=True)\n"
+        "    endings.watch_answer(Search())\n"
+        "    watch._run()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (4, "read\n")
+    assert (done.returncode, done.stdout) == (4, "answered\n")
     assert done.stderr.startswith("no answer within the time limit")
 
 

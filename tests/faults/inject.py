@@ -29,7 +29,11 @@ SEARCHES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 #: What makes it work on two processes; affine has no such search.
 TWO = dict.fromkeys(("pebble", "tensor", "dataflow", "spatial"), ("--restarts", "2", "--workers", "2"))
-FAULTS = ("kill", "kill a worker", "SIGTERM", "SIGINT", "no space", "no memory", "pause")
+FAULTS = ("kill", "kill a worker", "SIGTERM", "SIGINT", "no space", "no memory", "pause", "stop one")
+#: Those that are there from the beginning: nothing strikes.
+_LASTING = {"no space", "no memory"}
+#: Seconds that one process of a search stands still.
+_STILL_S = 3.0
 #: The ends that are documented; 2 only where a file could not be written.
 STATUSES = {0, 4, 130, 143}
 #: Processor seconds of the command until a fault, at most: a busy machine must not have all faults come before the search.
@@ -124,7 +128,7 @@ def broken(
     workload, entry = SEARCHES[engine]
     outcome = Outcome(engine, fault, random.uniform(0.05, LATEST_S))
     arguments = [engine, "plan", *workload, "--seed", str(random.randrange(1000)), "--json", "-o", "plan.json"]
-    if fault == "kill a worker" or random.random() < 0.3:
+    if fault in {"kill a worker", "stop one"} or random.random() < 0.3:
         arguments += TWO.get(engine, ())
     with _small_disk(folder, random) if fault == "no space" else contextlib.nullcontext() as largest:
         _run_and_break(outcome, arguments, random, folder, entry, when, largest)
@@ -144,7 +148,7 @@ def _run_and_break(
 ) -> None:
     fault, journal = outcome.fault, folder / "journal"
     more = ["--memory-limit", f"{random.randrange(90, 250)}M"] if fault == "no memory" else []
-    limit = ["--effort", str(_EFFORT) if fault in {"no space", "no memory"} else "100000"]
+    limit = ["--effort", str(_EFFORT) if fault in _LASTING else "100000"]
     if fault == "pause":
         limit = ["--time-limit", str(_LIMIT_S)]
     running = _Running([*arguments, *limit, *more, "--journal", journal.name], folder)
@@ -152,7 +156,9 @@ def _run_and_break(
         resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (largest, largest))
     began = time.monotonic()
     idle, worked_s = 0, -1.0
-    while running.process.poll() is None and time.monotonic() < began + _STARTED_S and idle < _IDLE:
+    while fault not in _LASTING and running.process.poll() is None:
+        if time.monotonic() >= began + _STARTED_S or idle >= _IDLE:
+            break
         before_s, worked_s = worked_s, _worked_s(running.process.pid)
         idle = idle + 1 if worked_s == before_s else 0
         if worked_s >= outcome.after_s if when is None else when(journal):
@@ -161,7 +167,7 @@ def _run_and_break(
             break
         time.sleep(_LOOK_S)
     _strike(running.process, fault, random, began + _LIMIT_S + 2)
-    if fault == "kill a worker":  # the search goes on; then somebody wants its answer
+    if fault in {"kill a worker", "stop one"}:  # the search goes on; then somebody wants its answer
         time.sleep(0.5)
         running.process.send_signal(signal.SIGTERM)
     try:
@@ -203,6 +209,13 @@ def _strike(process: subprocess.Popen[str], fault: str, random: Random, until: f
         others = _descendants(process.pid)
         if others:
             os.kill(random.choice(others), signal.SIGKILL)
+    elif fault == "stop one":
+        one = random.choice([process.pid, *_descendants(process.pid)])
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, number)
+            if number == signal.SIGSTOP:
+                time.sleep(_STILL_S)
     elif fault == "pause":  # as on a machine that is busy with others, from some moment until after the deadline
         for number in (signal.SIGSTOP, signal.SIGCONT):
             for pid in (process.pid, *_descendants(process.pid)):

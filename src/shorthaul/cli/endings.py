@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 #: The exit status of a defect in shorthaul itself (EX_SOFTWARE of sysexits.h).
 DEFECT_STATUS = 70
 #: Seconds after the deadline at which a command ends that has not ended by itself.
-_LATE_S = 0.6
-#: Set once the input is read.
-_READING: list[threading.Event] = []
+_LATE_S = 0.9
+#: What watches over the time limit of the command.
+_WATCHES: list[_Watch] = []
 _NO_MEMORY = "memory ran out before there was an answer"
 
 
@@ -110,55 +110,48 @@ def _written(error: BaseException) -> str:
     return path
 
 
-@contextlib.contextmanager
-def answering_by(search: Search) -> Iterator[None]:
-    """End the command soon after the deadline, whatever it is busy with, unless there is something to answer."""
-    if search.deadline == float("inf"):
-        yield
-        return
-    timer = threading.Timer(max(0.0, search.deadline - time.monotonic()) + _LATE_S, _end_late, [search])
-    timer.name, timer.daemon = "deadline", True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-@contextlib.contextmanager
-def reading_by(limit_s: float | None) -> Iterator[None]:
-    """End the command soon after its time limit if it still reads its input then, which takes longer than that alone.
+class _Watch:
+    """Ends a command soon after its time limit, whatever it is busy with, unless there is something to answer.
 
     On a machine that is busy with others the clock tells little, so the processor time must be over as well.
     """
+
+    def __init__(self, limit_s: float) -> None:
+        from shorthaul.core.search import process_start
+
+        self.is_over = threading.Event()
+        self.search: Search | None = None  #: none while the input is read, as a rule
+        self._limit_s, self._until = limit_s, process_start() + limit_s
+        threading.Thread(target=self._run, name="deadline", daemon=True).start()
+
+    def _run(self) -> None:
+        self.is_over.wait(max(0.0, self._until - time.monotonic()) + _LATE_S)
+        while not (self.is_over.is_set() or (self.search is not None and self.search.has_answer)):
+            missing_s = self._limit_s - time.process_time()
+            if missing_s <= 0:
+                _end_without_time()
+            self.is_over.wait(missing_s)
+
+
+@contextlib.contextmanager
+def answering_by(limit_s: float | None) -> Iterator[None]:
+    """End what runs inside soon after its time limit, if it has one, unless its search has something to answer."""
     if limit_s is None:
         yield
         return
-    from shorthaul.core.search import process_start
-
-    read = threading.Event()
-    _READING.append(read)
-    until = process_start() + limit_s
-    threading.Thread(target=_watch_reading, args=(read, limit_s, until), name="deadline", daemon=True).start()
+    watch = _Watch(limit_s)
+    _WATCHES.append(watch)
     try:
         yield
     finally:
-        stop_reading()
+        _WATCHES.remove(watch)
+        watch.is_over.set()
 
 
-def stop_reading() -> None:
-    """Note that the input is read: from here on the search knows when to end."""
-    while _READING:
-        _READING.pop().set()
-
-
-def _watch_reading(read: threading.Event, limit_s: float, until: float) -> None:
-    read.wait(max(0.0, until - time.monotonic()) + _LATE_S)
-    while not read.is_set():
-        missing_s = limit_s - time.process_time()
-        if missing_s <= 0:
-            _end_without_time()
-        read.wait(missing_s)
+def watch_answer(search: Search) -> None:
+    """Let the search of the command say whether there is something to answer."""
+    for watch in _WATCHES:
+        watch.search = search
 
 
 def end_without_memory(text: str = _NO_MEMORY) -> NoReturn:
@@ -178,12 +171,6 @@ def _end_children() -> None:
             child.kill()
 
 
-def _end_late(search: Search) -> None:
-    """End the command, unless its search has an answer: on a machine that is busy with others it comes late."""
-    if not search.has_answer:
-        _end_without_time()
-
-
 def _end_without_time() -> NoReturn:
     from shorthaul.core.errors import NoPlanError
 
@@ -193,4 +180,5 @@ def _end_without_time() -> NoReturn:
             file=sys.stderr,
         )
         sys.stderr.flush()
+    _end_children()
     os._exit(NoPlanError.exit_status)

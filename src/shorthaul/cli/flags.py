@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from shorthaul.cli.endings import reading_by, stop_reading
+from shorthaul.cli.endings import answering_by, watch_answer
 from shorthaul.core.document import promise_output
 from shorthaul.core.errors import AS_FLAGS, InputError
 from shorthaul.core.options import flag_name, option
@@ -65,8 +65,9 @@ class _Command(SearchOptions):
 
     def search(self) -> Search:
         """Return the search; raises :class:`InputError` if it names a cluster that cannot be used."""
-        stop_reading()
-        return with_its_cluster(self.make(Progress(), process_start()))
+        search = self.make(Progress(), process_start())
+        watch_answer(search)
+        return with_its_cluster(search)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
                 for field in dataclasses.fields(group):
                     if field.metadata.get("written") and fields[field.name] is not None:
                         promise_output(fields[field.name])
-            with reading_by(_limit_of(arguments)):
+            with answering_by(_limit_of(arguments)):
                 function(**arguments)
         except InputError as error:
             if error.file is None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from shorthaul.cli.endings import answering_by
 from shorthaul.cli.flags import (
     Answer,
     Listing,
@@ -63,11 +62,10 @@ def plan(
     from shorthaul.spatial.formats.files import layout_bytes, layout_document
 
     suffix = _suffix(output)
-    with answering_by(search):
-        source = _load(tree, read, search)
-        from shorthaul.spatial.verbs.planning import plan as make_plan
+    source = _load(tree, read, search)
+    from shorthaul.spatial.verbs.planning import plan as make_plan
 
-        result = make_plan(source, options=options, search=search)
+    result = make_plan(source, options=options, search=search)
     layout = result.plan
     assert layout is not None
     data = None if output.output is None else layout_bytes(layout, suffix)
@@ -105,11 +103,10 @@ def _print_plan(result: Result[Layout, PlanExtra], stream: TextIO) -> None:
 def bound(tree: TreeArgument, read: TreeOptions, options: BoundOptions, flags: SearchFlags, output: Answer) -> None:
     """Say how little energy any layout of a tree needs, and why."""
     search = flags.search()
-    with answering_by(search):
-        source = _load(tree, read, search)
-        from shorthaul.spatial.verbs.planning import bound as find_bound
+    source = _load(tree, read, search)
+    from shorthaul.spatial.verbs.planning import bound as find_bound
 
-        result = find_bound(source, options=options, search=search)
+    result = find_bound(source, options=options, search=search)
     finish(result, output)
 
 
@@ -134,13 +131,12 @@ def check(
     from shorthaul.spatial.formats.files import layout_bytes, layout_document, load_layout
 
     found, path, given = None, Path(), None
-    with answering_by(search):
-        source = _load(tree, read, search)
-        from shorthaul.spatial.verbs.checking import check as replay
+    source = _load(tree, read, search)
+    from shorthaul.spatial.verbs.checking import check as replay
 
-        if layout is not None:
-            found, path, given = load_layout(layout)
-        result = replay(source, found, options=options, search=search)
+    if layout is not None:
+        found, path, given = load_layout(layout)
+    result = replay(source, found, options=options, search=search)
     if found is None:
         finish(result, output)
     data = layout_bytes(found, suffix)
@@ -159,11 +155,10 @@ def treefix(
     """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
     search = flags.search()
     suffix = _suffix(output)
-    with answering_by(search):
-        source = _load(tree, read, search)
-        from shorthaul.spatial.verbs.treefix import treefix as run
+    source = _load(tree, read, search)
+    from shorthaul.spatial.verbs.treefix import treefix as run
 
-        result = run(source, options=options, search=search)
+    result = run(source, options=options, search=search)
     _finish_run(result, output, suffix)
 
 
@@ -172,11 +167,10 @@ def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: TaskS
     """Find lowest common ancestors of many pairs on the spatial computer."""
     search = flags.search()
     suffix = _suffix(output)
-    with answering_by(search):
-        source = _load(tree, read, search)
-        from shorthaul.spatial.verbs.lca import lca as run
+    source = _load(tree, read, search)
+    from shorthaul.spatial.verbs.lca import lca as run
 
-        result = run(source, options=options, search=search)
+    result = run(source, options=options, search=search)
     _finish_run(result, output, suffix)
 
 
@@ -215,8 +209,7 @@ def sweep(
     from shorthaul.report.text import print_table
     from shorthaul.spatial.verbs.sweep import sweep as compare
 
-    with answering_by(search):
-        result = compare(tree, forest=read.forest, options=options, search=search)
+    result = compare(tree, forest=read.forest, options=options, search=search)
 
     def details(stream: TextIO) -> None:
         for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):

@@ -22,7 +22,10 @@ from shorthaul.cli.verbs import group, verb
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
 
 if TYPE_CHECKING:
+    from shorthaul.core.cases import Source
     from shorthaul.core.result import Result
+    from shorthaul.tensor.model import Problem
+    from shorthaul.tensor.networks.model import Network
     from shorthaul.tensor.plan import Plan
 
 app = group("Operator graphs scheduled on a scratchpad accelerator.")
@@ -35,12 +38,19 @@ Input = Annotated[
 ]
 
 
+def _load(text: str, options: RuleOptions) -> Source[Problem | Network]:
+    """Return the problem that ``text`` names; before the search is made, which begins once it is read."""
+    from shorthaul.tensor.verbs.inputs import PROBLEMS
+
+    return PROBLEMS.source(text, options)
+
+
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
     from shorthaul.tensor.verbs import planning
 
-    result = planning.plan(workload, options=options, search=search.search())
+    result = planning.plan(_load(workload, options), options=options, search=search.search())
     _finish(result, output, lambda stream: _print_groups(result, stream))
 
 
@@ -50,7 +60,7 @@ def bound(workload: Input, options: RuleOptions, search: TaskSearchFlags, output
     from shorthaul.cli.output import finish
     from shorthaul.tensor.verbs import planning
 
-    result = planning.bound(workload, options=options, search=search.search())
+    result = planning.bound(_load(workload, options), options=options, search=search.search())
     proof = "" if result.bound is None else result.bound.proof
     finish(result, output, details=lambda stream: proof and print(proof, file=stream))
 
@@ -97,7 +107,7 @@ def run(
     from shorthaul.report.text import print_table
     from shorthaul.tensor.verbs import planning
 
-    result = planning.run(workload, plan_file, options=options, search=search.search())
+    result = planning.run(_load(workload, options), plan_file, options=options, search=search.search())
     done = result.extra["run"]
     told = {name: value for name, value in (done or {}).items() if name != "outputs"}
 
@@ -115,7 +125,7 @@ def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, outp
     from shorthaul.report.text import print_table
     from shorthaul.tensor.verbs import sweeping
 
-    result = sweeping.sweep(workload, options=options, search=search.search())
+    result = sweeping.sweep(_load(workload, options), options=options, search=search.search())
     latency: Literal["latency", "latency_s"] = "latency_s" if result.extra["rules"] == "network" else "latency"
     columns = (options.over, latency, "bound", "gap", "status")
     rows = [

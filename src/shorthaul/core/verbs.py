@@ -256,6 +256,7 @@ def verb(
                     asked = _asked(function, source, [picked, reading_options], given)
                     check = functools.partial(_replayed, replay, workload, picked)
                     result = _kept(run, source, search, asked, plans, check, picked)
+            search.has_part = True
             if plans is None or not isinstance(result, Result) or result.plan is None:
                 return result
             return dataclasses.replace(result, plan_file=PlanFile(plans.document, plans.save, workload))

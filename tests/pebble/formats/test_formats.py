@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import numpy as np
@@ -319,6 +320,23 @@ def test_graphs_that_networkx_writes(how: str, seed: int, tmp_path: Path) -> Non
         assert {v: int(w) for v, w in zip(cdag.ids, cdag.weights, strict=True)} == {
             v: graph.nodes[v].get("weight", 1) for v in graph
         }
+
+
+def test_edge_lists_are_read_as_networkx_reads_them() -> None:
+    import networkx as nx
+
+    rng = random.Random(7)
+    lines = ["", "# a comment", "\tx y  # another", "v0\u2003v1 {}"]
+    lines += [f"v{rng.randrange(b)} v{b}" for b in rng.choices(range(1, 40), k=120)]
+    text = "\r\n".join(lines)
+    read = load_cdag("g.edges", text.encode())
+    made = from_networkx(nx.parse_edgelist(lines, create_using=nx.DiGraph, data=False))
+    assert (read.ids, read.edges) == (made.ids, made.edges)
+    assert read.edges < 121
+    for ours, theirs in ((read.parents, made.parents), (read.children, made.children)):
+        assert (ours.starts.tolist(), ours.targets.tolist()) == (theirs.starts.tolist(), theirs.targets.tolist())
+    with pytest.raises(InputError, match="cycle"):
+        load_cdag("g.edges", b"a b\nb a\n")
 
 
 def test_nodes_without_edges_are_told_what_is_missing() -> None:

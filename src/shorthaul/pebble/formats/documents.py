@@ -31,7 +31,7 @@ from shorthaul.core.files.columns import (
 from shorthaul.pebble.formats.dot import read_dot
 from shorthaul.pebble.formats.graphs import cost_from, from_dependencies, inputs_of, read_hyperdag
 from shorthaul.pebble.formats.matrices import read_matrix_market
-from shorthaul.pebble.formats.networks import READERS, from_node_link, read_network
+from shorthaul.pebble.formats.networks import SUFFIXES, from_node_link, read_network
 from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, NodeId, build
 from shorthaul.pebble.plan import Move, Plan
 
@@ -86,7 +86,7 @@ def load_cdag(path: str | Path, data: bytes | None = None, *, work: bool = False
                 allowed=_CONTENTS,
                 cure="write the graph into it, or name a built-in case (see 'shorthaul pebble cases')",
             )
-        if path.suffix in READERS:
+        if path.suffix in SUFFIXES:
             return read_network(text, path.suffix, file=path)
         if start.startswith(("{", "[")) or path.suffix == ".json":
             return cdag_from_document(parse_json(text, file=path), name=str(path))

@@ -104,10 +104,10 @@ def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
         finish_s = max(_FINISH_S, _FINISH_PARTS * (search.elapsed_s() - before_s))
         search.keep_back(min(_FINISH_SHARE * search.time_limit, finish_s))
     count = len(problem.operators)
-    if count == 1:
+    if count == 1 or (count > tuning.MANY_OPERATORS and search.expired()):
         return Begun(schedules, alone, start)
     capped = _begun_for_the_contest(schedules, alone, search)
-    # A little is done even when the time is up already: it takes less than what has gone by.
+    # A little is done even when the time is up already: of few operators it takes less than what has gone by.
     begun = Begun(schedules, alone, min(start, fused(schedules, alone, _sure(search))), capped)
     if capped is not None:
         begun = begun.with_groups(capped.best.sequence)

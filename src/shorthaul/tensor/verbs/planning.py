@@ -261,7 +261,7 @@ def _result(
         plan=plan,
         provenance=provenance(f"tensor {verb}", options=options, source=source, search=search),
         extra={"rules": options.rules, "operations": problem.operations()},
-        figures=figures(problem, plan, replayed),
+        figures=() if search.is_late() else figures(problem, plan, replayed),
     )
 
 
