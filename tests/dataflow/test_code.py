@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from shorthaul.dataflow.c_code.files import c_files
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.mapping.names import comment, identifiers, literal
 from shorthaul.dataflow.mapping.steps import accesses, steps_of_cores
-from shorthaul.dataflow.model import Actor, Application, Channel, Platform, Problem
+from shorthaul.dataflow.model import Actor, Application, Channel, Platform, Problem, phases
 from shorthaul.dataflow.plan import Point
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -218,9 +219,85 @@ def test_random_networks_compute_the_same(tmp_path: Path) -> None:
         folder = tmp_path / str(seed)
         folder.mkdir()
         net = mapped_point(problem.application, problem.platform, point)
-        program = sanitized(written(c_files(problem.application, net, point), folder), "thread")
+        program = sanitized(written(c_files(problem.application, problem.application, net, point), folder), "thread")
         checked = subprocess.run([str(program), "check", "50"], capture_output=True, text=True, check=False)
         assert checked.returncode == 0, (seed, checked.stdout + checked.stderr)
+
+
+def random_rates(seed: int) -> Application:
+    """A live network in which actors fire one to four times an iteration, some with phases, one initially empty."""
+    draw = random.Random(seed)
+    fires = [draw.randint(1, 4) for _ in range(draw.randint(2, 4))]
+    ends = [(i, i + 1) for i in range(len(fires) - 1)]
+    ends += [(draw.randrange(len(fires)), draw.randrange(len(fires))) for _ in range(draw.randint(0, 3))]
+    channels = []
+    for number, (i, j) in enumerate(ends):
+        amount = math.lcm(fires[i], fires[j]) * draw.randint(1, 2)
+        rates: list[int | tuple[int, ...]] = []
+        for rate, fired in ((amount // fires[i], fires[i]), (amount // fires[j], fires[j])):
+            uneven = draw.randint(0, rate)
+            rates.append((uneven, 2 * rate - uneven) if fired % 2 == 0 and draw.random() < 0.5 else rate)
+        delay = draw.choice((0, 1, 3, 7)) if i < j else amount + draw.randint(0, 3)
+        channels.append(Channel(f"c{number}", f"a{i}", f"a{j}", 4, delay, 1, *rates))
+    return Application(
+        f"rates {seed}", tuple(Actor(f"a{i}", {"t1": i + 1}) for i in range(len(fires))), tuple(channels)
+    )
+
+
+def counting(application: Application) -> str:
+    """Return functions that number the tokens of every channel, and end the program where one is read out of order."""
+    lines = ['#include "actors.h"', "#include <stdlib.h>"]
+    for c in application.channels:
+        for end, rate in (("w", phases(c.produce)), ("r", phases(c.consume))):
+            before = [sum(rate[:at]) for at in range(len(rate))]
+            lines.append(f"static const int {end}_{c.id}[] = {{{', '.join(map(str, rate))}}};")
+            lines.append(
+                f"static long at_{end}_{c.id}(long f) {{ static const int b[] = {{{', '.join(map(str, before))}}};"
+            )
+            lines.append(f"  return f / {len(rate)} * {sum(rate)} + b[f % {len(rate)}]; }}")
+        if c.delay:
+            lines.append(f"void initial_{c.id}(long token, void *place) {{ *(int *)place = (int)token; }}")
+    for actor in application.actors:
+        into = [c for c in application.channels if c.dst == actor.id]
+        out = [c for c in application.channels if c.src == actor.id]
+        named = ["long firing", *(f"const void *from_{c.id}" for c in into), *(f"void *to_{c.id}" for c in out)]
+        lines.append(f"void fire_{actor.id}({', '.join(named)}) {{\n  (void)firing;")
+        for c in into:
+            lines.append(f"  for (int i = 0; i < r_{c.id}[firing % {len(phases(c.consume))}]; i++)")
+            lines.append(f"    if (((const int *)from_{c.id})[i] != (int)at_r_{c.id}(firing) + i) abort();")
+        for c in out:
+            lines.append(f"  for (int i = 0; i < w_{c.id}[firing % {len(phases(c.produce))}]; i++)")
+            lines.append(f"    ((int *)to_{c.id})[i] = (int)at_w_{c.id}(firing) + {c.delay} + i;")
+        lines.append("}")
+    return "\n".join([*lines, ""])
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", [17, pytest.param(range(100), marks=pytest.mark.slow)])
+def test_one_function_serves_all_firings_of_an_actor(seed: int | range, tmp_path: Path) -> None:
+    for number in [seed] if isinstance(seed, int) else seed:
+        application = random_rates(number)
+        found = dataflow.plan(application, generations=2, population=10, polish_effort=0)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        written(dataflow.code(application, found).extra["files"], folder)
+        kept = (folder / "actors.c").read_text()
+        (folder / "actors.c").write_text(counting(application))
+        program = sanitized(folder, "address,undefined" if number % 2 else "thread")
+        checked = subprocess.run([str(program), "check", "9"], capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, (number, checked.stdout + checked.stderr)
+        (folder / "actors.c").write_text(kept)
+        library = [
+            str(COMPILER),
+            *WARNINGS,
+            "-shared",
+            "-fPIC",
+            str(folder / "actors.c"),
+            "-o",
+            str(folder / "actors.so"),
+        ]
+        subprocess.run(library, check=True)
+        assert dataflow.run(application, found, functions=folder / "actors.so", point=0, iterations=3).check.ok
 
 
 def test_points_that_cannot_become_c() -> None:

@@ -13,8 +13,8 @@ from tests.dataflow.small import small_problem
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError, NoPlanError
-from shorthaul.dataflow.execution.firings import firings
 from shorthaul.dataflow.loading import default_platform
+from shorthaul.dataflow.mapping.firings import firings
 from shorthaul.dataflow.mapping.names import identifiers
 from shorthaul.dataflow.model import Actor, Application, Channel, Decisions
 

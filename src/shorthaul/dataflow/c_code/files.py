@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from importlib import resources
+from itertools import zip_longest
 
 from shorthaul.dataflow.mapping.binding import MappedNetwork
+from shorthaul.dataflow.mapping.firings import Side, firings
 from shorthaul.dataflow.mapping.names import comment, identifiers, literal
 from shorthaul.dataflow.mapping.steps import Access, Step, accesses, steps_of_cores
-from shorthaul.dataflow.model import Application, Channel
+from shorthaul.dataflow.model import Application, Channel, phases
 from shorthaul.dataflow.plan import Point
 
 #: The file of the user's functions: written once.
@@ -22,9 +24,12 @@ _LIBRARY = "actors.so"
 _FIXED = ("main.c", "ring.c", "ring.h", "stand_in.h")
 
 
-def c_files(application: Application, net: MappedNetwork, point: Point) -> dict[str, str]:
-    """Return the files by name. Raises :class:`InputError` if the point does not say in which order actors fire."""
-    return _Files(application, net, point).files()
+def c_files(application: Application, marked: Application, net: MappedNetwork, point: Point) -> dict[str, str]:
+    """Return the files by name: the functions are those of the application, what is mapped are its firings, ``marked``.
+
+    Raises :class:`InputError` if the point does not say in which order actors fire.
+    """
+    return _Files(application, marked, net, point).files()
 
 
 def lacking(files: Mapping[str, str], yours: str) -> list[str]:
@@ -34,12 +39,14 @@ def lacking(files: Mapping[str, str], yours: str) -> list[str]:
 
 
 class _Files:
-    def __init__(self, application: Application, net: MappedNetwork, point: Point) -> None:
-        self.application, self.net, self.point = application, net, point
+    def __init__(self, application: Application, marked: Application, net: MappedNetwork, point: Point) -> None:
+        self.application, self.marked, self.net, self.point = application, marked, net, point
+        self.firings, self.carried = firings(application)
         self.accesses = accesses(net)
         self.steps = steps_of_cores(net, point, self.accesses)
         self.actor = identifiers(actor.id for actor in application.actors)
         self.channel = identifiers(channel.id for channel in application.channels)
+        self.edge = identifiers(channel.id for channel in marked.channels)
         self.core = identifiers(self.steps)
         every = [access for reads, writes in self.accesses.values() for access in (*reads, *writes)]
         self.number = {access.task.name: number for number, access in enumerate(every)}
@@ -85,18 +92,33 @@ class _Files:
         writes = [f"void *to_{self.channel[c.id]}" for c in out]
         return f"void fire_{self.actor[actor]}({', '.join(['long firing', *reads, *writes])})"
 
+    def _rates(self, actor: str) -> list[str]:
+        """A comment that tells how many tokens an actor reads and writes, where that is not one each time."""
+        into, out = self._ends(actor)
+        rates = {f"from_{self.channel[c.id]}": phases(c.consume) for c in into}
+        rates |= {f"to_{self.channel[c.id]}": phases(c.produce) for c in out}
+        said = [f"{name} {', '.join(map(str, rate))}" for name, rate in rates.items() if set(rate) != {1}]
+        return [f"/* Tokens of a firing, in turn: {'; '.join(said)}. */"] if said else []
+
     def _initial(self) -> list[Channel]:
         return [channel for channel in self.application.channels if channel.delay]
 
     def _header(self) -> str:
         sizes = [f"#define BYTES_{self.channel[c.id]} {c.token_bytes}u" for c in self.application.channels]
-        functions = [f"{self._signature(actor)};" for actor in self.functions]
+        functions = [line for a in self.functions for line in (*self._rates(a), f"{self._signature(a)};")]
         initial = [f"void initial_{self.channel[c.id]}(long token, void *place);" for c in self._initial()]
+        beside = ["   Firings of one actor never overlap. initial_... writes a token that is there at the start. */"]
+        if not self.application.is_marked_graph:
+            beside = [
+                "   Tokens of one firing lie one after another; 0 stands for none. Firings of one actor may overlap on",
+                "   different cores, unless a channel leads from it to itself that holds the tokens of one firing.",
+                "   initial_... writes a token that is there at the start. */",
+            ]
         return "\n".join(
             [
                 f"/* The actors of {comment(self.application.name)}: what you write, and the sizes of tokens in bytes.",
                 "   A function reads the tokens from_... and writes all of the tokens to_...; firing counts from 0.",
-                "   Firings of one actor never overlap. initial_... writes a token that is there at the start. */",
+                *beside,
                 "#ifndef ACTORS_H\n#define ACTORS_H\n",
                 *sizes, "", *functions, "", *initial,
                 "\n#endif\n",
@@ -113,9 +135,11 @@ class _Files:
             into, out = self._ends(actor)
             lines += [self._signature(actor), "{", f"  unsigned long long digest = mixed({number}, firing);"]
             for c in into:
-                lines.append(f"  digest = digested(digest, from_{self.channel[c.id]}, BYTES_{self.channel[c.id]});")
+                name = self.channel[c.id]
+                lines.append(f"  digest = digested(digest, from_{name}, {_bytes(name, phases(c.consume))});")
             for c in out:
-                lines.append(f"  fill(digest, to_{self.channel[c.id]}, BYTES_{self.channel[c.id]});")
+                name = self.channel[c.id]
+                lines.append(f"  fill(digest, to_{name}, {_bytes(name, phases(c.produce))});")
             lines += ["  (void)digest;", "}\n"]
         for number, c in enumerate(self._initial()):
             lines.append(f"void initial_{self.channel[c.id]}(long token, void *place)")
@@ -149,7 +173,7 @@ class _Files:
         buffers = self.net.network.buffers
         rings = []
         for buffer in buffers:
-            initial = f"initial_{self.channel[buffer.id]}" if buffer.delay else "0"
+            initial = self._filler(buffer.id) if buffer.delay else "0"
             rings.append(
                 f"  /* in {comment(self.net.memory[buffer.id])} */\n"
                 f"  {{.name = {literal(buffer.id)}, .bytes = {buffer.token_bytes}u, .delay = {buffer.delay}, "
@@ -164,6 +188,7 @@ class _Files:
         return "\n".join(
             [
                 '#include "network.h"\n\n#include "actors.h"\n',
+                *self._fillers(), *self._gathered(self.firings), "",
                 "struct ring rings[RINGS + 1] = {", *rings, "  {.name = 0}};\n",
                 "struct tally tallies[ACCESSES + 1];",
                 "const char *const access_names[ACCESSES + 1] = {",
@@ -174,6 +199,46 @@ class _Files:
                 *firings, "  }\n}\n",
             ]
         )  # fmt: skip
+
+    def _filler(self, edge: str) -> str:
+        """The function that fills an initial place of a ring: several tokens of the application's, maybe."""
+        carried = self.carried[edge]
+        plain = carried.first == 0 and carried.count == carried.per_iteration == 1
+        return f"initial_{self.channel[carried.channel]}" if plain else f"filled_{self.edge[edge]}"
+
+    def _fillers(self) -> list[str]:
+        lines = []
+        for buffer in self.net.network.buffers:
+            carried, name = self.carried[buffer.id], self._filler(buffer.id)
+            if not buffer.delay or name.startswith("initial_"):
+                continue
+            channel = self.channel[carried.channel]
+            token = f"{carried.first} + iteration * {carried.per_iteration} + at"
+            lines += [
+                f"static void {name}(long iteration, void *place)\n{{",
+                f"  for (long at = 0; at < {carried.count}; at++)",
+                f"    initial_{channel}({token}, (char *)place + at * BYTES_{channel});\n}}\n",
+            ]
+        return lines
+
+    # -- a firing whose tokens are on several rings
+
+    def _split(self, actor: str) -> list[tuple[Side, bool]]:
+        """The sides of a firing, those it reads first, that have several parts; True for those it writes."""
+        firing = self.firings[actor]
+        if firing.actor in self.application.multicasts:
+            return []
+        sides = [(side, False) for side in firing.reads] + [(side, True) for side in firing.writes]
+        return [(side, writing) for side, writing in sides if len(side.parts) > 1]
+
+    def _gathered(self, actors: Iterable[str]) -> list[str]:
+        """The places in which the tokens of one firing lie together, the same for all firings of a core."""
+        sizes: list[int] = []
+        of_token = {channel.id: channel.token_bytes for channel in self.application.channels}
+        for actor in actors:
+            mine = [side.count * of_token[side.channel] for side, _ in self._split(actor)]
+            sizes = [max(pair) for pair in zip_longest(sizes, mine, fillvalue=1)]
+        return [f"static _Alignas(16) unsigned char all_{number}[{size}];" for number, size in enumerate(sizes)]
 
     # -- a core
 
@@ -186,10 +251,10 @@ class _Files:
         lines = [
             f"/* Core {comment(core)}: one period after another. Tokens that cross an interconnect are copied. */",
             '#include "network.h"\n\n#include "actors.h"\n',
-            *scratch,
+            *scratch, *self._gathered(step.actor for step in steps if step.access is None),
             f"\nvoid run_{self.core[core]}(long iterations)\n{{",
             f"  for (long period = 0; period < iterations{f' + {latest}' if latest else ''}; period++) {{\n    long k;",
-        ]
+        ]  # fmt: skip
         open_age: int | None = None
         for step in steps:
             if step.age != open_age:
@@ -224,7 +289,7 @@ class _Files:
         for access in (*reads, *writes):
             ring, tally = self.ring[access.buffer.id], self._tally(access)
             writing = access.reader < 0
-            name = f"{'to' if writing else 'from'}_{self.channel[access.edge]}"
+            name = f"{'to' if writing else 'from'}_{self.edge[access.edge]}"
             arguments[name] = name
             if access.is_copy and not in_place:
                 arguments[name] = self._copy(access)
@@ -237,9 +302,35 @@ class _Files:
         return [*lines, *before, *self._call(actor, arguments), *after, "      }"]
 
     def _call(self, actor: str, arguments: dict[str, str]) -> list[str]:
-        into, out = self._ends(actor)
-        read = [arguments[f"from_{self.channel[c.id]}"] for c in into]
-        written = [arguments[f"to_{self.channel[c.id]}"] for c in out]
-        if actor in self.application.multicasts:
-            return [f"        memcpy({name}, {read[0]}, {into[0].token_bytes}u);" for name in written]
-        return [f"        fire_{self.actor[actor]}({', '.join(['k', *read, *written])});"]
+        firing = self.firings[actor]
+        if firing.actor in self.application.multicasts:
+            channels = self.marked.channels
+            ((read, size),) = [
+                (arguments[f"from_{self.edge[c.id]}"], c.token_bytes) for c in channels if c.dst == actor
+            ]
+            written = [arguments[f"to_{self.edge[c.id]}"] for c in channels if c.src == actor]
+            return [f"        memcpy({name}, {read}, {size}u);" for name in written]
+        number = "k" if firing.per_iteration == 1 else f"k * {firing.per_iteration} + {firing.number}"
+        places = {(side.channel, writing): f"all_{n}" for n, (side, writing) in enumerate(self._split(actor))}
+        given, before, after = [number], list[str](), list[str]()
+        for side, writing in [*((side, False) for side in firing.reads), *((side, True) for side in firing.writes)]:
+            parts = [arguments[f"{'to' if writing else 'from'}_{self.edge[name]}"] for name, _ in side.parts]
+            whole = places.get((side.channel, writing))
+            if whole is None:
+                given.append(parts[0] if parts else "0")
+                continue
+            given.append(whole)
+            done, one = 0, f"BYTES_{self.channel[side.channel]}"
+            for part, (_, count) in zip(parts, side.parts, strict=True):
+                pair = (part, f"{whole} + {done} * {one}") if writing else (f"{whole} + {done} * {one}", part)
+                (after if writing else before).append(f"        memcpy({', '.join(pair)}, {count} * {one});")
+                done += count
+        return [*before, f"        fire_{self.actor[firing.actor]}({', '.join(given)});", *after]
+
+
+def _bytes(channel: str, rate: Sequence[int]) -> str:
+    """The bytes of the tokens that a firing moves through a channel, by its phase."""
+    if len(rate) == 1:
+        return f"BYTES_{channel}" if rate == (1,) else f"{rate[0]} * BYTES_{channel}"
+    counts = ", ".join(map(str, rate))
+    return f"(size_t)(const int[]){{{counts}}}[firing % {len(rate)}] * BYTES_{channel}"

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from shorthaul.core.document import expect_no_output
 from shorthaul.core.errors import InputError, nearest_name
-from shorthaul.dataflow.execution.firings import Firing, Side, firings
+from shorthaul.dataflow.mapping.firings import Firing, Side, firings
 from shorthaul.dataflow.mapping.names import identifiers
 from shorthaul.dataflow.model import Application
 
@@ -40,7 +40,7 @@ def load_functions(path: Path, application: Application, marked: Application) ->
     expect_no_output(path)
     try:
         if path.suffix in _LIBRARIES:
-            return LibraryFunctions(path, marked)
+            return LibraryFunctions(path, application, marked)
         return PythonFunctions(_module(path), application, marked)
     except InputError as error:
         raise error.in_file(path) from None
@@ -204,20 +204,20 @@ def _tokens(side: Side, item: Any, place: str) -> tuple[Any, ...]:
 class LibraryFunctions:
     """``fire_ACTOR`` and ``initial_CHANNEL`` of a shared library, as the emitted ``actors.h`` declares them."""
 
-    def __init__(self, path: Path, marked: Application) -> None:
+    def __init__(self, path: Path, application: Application, marked: Application) -> None:
         try:
             library = ctypes.CDLL(str(path.resolve()))
         except OSError as error:
             raise InputError(
                 f"is no shared library: {error}", cure="compile it with cc -shared -fPIC actors.c -o actors.so"
             ) from None
-        actors = identifiers(actor.id for actor in marked.actors)
-        channels = identifiers(channel.id for channel in marked.channels)
-        self._reads = {a.id: [c.id for c in marked.channels if c.dst == a.id] for a in marked.actors}
-        self._writes = {a.id: [c.id for c in marked.channels if c.src == a.id] for a in marked.actors}
-        self._bytes = {channel.id: channel.token_bytes for channel in marked.channels}
-        named = {a.id: f"fire_{actors[a.id]}" for a in marked.actors if a.kind != "multicast"}
-        initial = {c.id: f"initial_{channels[c.id]}" for c in marked.channels if c.delay}
+        self._firings, self._carried = firings(application)
+        self._multicasts = {actor.id for actor in marked.actors if actor.kind == "multicast"}
+        self._bytes = {channel.id: channel.token_bytes for channel in application.channels}
+        actors = identifiers(actor.id for actor in application.actors)
+        channels = identifiers(channel.id for channel in application.channels)
+        named = {a.id: f"fire_{actors[a.id]}" for a in application.actors if a.kind != "multicast"}
+        initial = {c.id: f"initial_{channels[c.id]}" for c in application.channels if c.delay}
         lacking = [name for name in (*named.values(), *initial.values()) if not hasattr(library, name)]
         if lacking:
             raise InputError(
@@ -229,21 +229,34 @@ class LibraryFunctions:
         for function in (*self._fire.values(), *self._initial.values()):
             function.restype = None
 
-    def _place(self, channel: str) -> Any:
-        return ctypes.create_string_buffer(max(1, self._bytes[channel]))
+    def _place(self, channel: str, count: int) -> Any:
+        return ctypes.create_string_buffer(max(1, count * self._bytes[channel]))
 
     def fire(self, actor: str, iteration: int, read: Mapping[str, Any]) -> Mapping[str, Any]:
         """Call the function of an actor."""
-        if actor not in self._fire:
+        firing = self._firings[actor]
+        if actor in self._multicasts:
             (token,) = read.values()
-            return dict.fromkeys(self._writes[actor], token)
-        written = {channel: self._place(channel) for channel in self._writes[actor]}
-        tokens = [ctypes.c_char_p(read[channel]) for channel in self._reads[actor]]
-        self._fire[actor](ctypes.c_long(iteration), *tokens, *written.values())
-        return {channel: place.raw for channel, place in written.items()}
+            return {name: token for side in firing.writes for name, _ in side.parts}
+        tokens = [ctypes.c_char_p(b"".join(read[name] for name, _ in side.parts)) for side in firing.reads]
+        places = [self._place(side.channel, side.count) for side in firing.writes]
+        number = iteration * firing.per_iteration + firing.number
+        self._fire[firing.actor](ctypes.c_long(number), *tokens, *places)
+        written = {}
+        for side, place in zip(firing.writes, places, strict=True):
+            done, size = 0, self._bytes[side.channel]
+            for name, count in side.parts:
+                written[name] = place.raw[done : done + count * size]
+                done += count * size
+        return written
 
     def initial(self, channel: str, iteration: int) -> Any:
-        """Return an initial token."""
-        place = self._place(channel)
-        self._initial[channel](ctypes.c_long(iteration), place)
-        return place.raw
+        """Return the initial tokens that a channel of the marked graph carries in an iteration."""
+        carried = self._carried[channel]
+        first = carried.first + iteration * carried.per_iteration
+        tokens = []
+        for token in range(first, first + carried.count):
+            place = self._place(carried.channel, 1)
+            self._initial[carried.channel](ctypes.c_long(token), place)
+            tokens.append(place.raw[: self._bytes[carried.channel]])
+        return b"".join(tokens)

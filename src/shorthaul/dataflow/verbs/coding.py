@@ -73,6 +73,7 @@ def code(
     if report.violations:
         problem = f"the point breaks the rules: {report.violations[0]}"
         raise InputError(problem, place=f"front[{options.point}]", cure="see dataflow check for all that is wrong")
+    files = c_files(given.application, application, mapped_point(application, machine, point), point)
     return Result(
         RESULT_KIND,
         Status.FEASIBLE,
@@ -80,5 +81,5 @@ def code(
         check=report,
         plan=Plan((point,)),
         provenance=provenance("dataflow code", options=options, source=source, search=search),
-        extra={"files": c_files(application, mapped_point(application, machine, point), point), "yours": ACTORS},
+        extra={"files": files, "yours": ACTORS},
     )
