@@ -67,7 +67,8 @@ def end_at_second_signal() -> None:
                 if seen > 1:
                     end_at_once(data[0])
 
-    threading.Thread(target=watch, name="signals", daemon=True).start()
+    with contextlib.suppress(RuntimeError):  # the system allows no thread
+        threading.Thread(target=watch, name="signals", daemon=True).start()
 
 
 def end_by_error(error: Exception) -> NoReturn:
@@ -118,11 +119,12 @@ class _Watch:
 
     def __init__(self, limit_s: float) -> None:
         from shorthaul.core.search import process_start
+        from shorthaul.core.searching.threads import start_thread
 
         self.is_over = threading.Event()
         self.search: Search | None = None  #: none while the input is read, as a rule
         self._limit_s, self._until = limit_s, process_start() + limit_s
-        threading.Thread(target=self._run, name="deadline", daemon=True).start()
+        start_thread(self._run, "deadline")
 
     def _run(self) -> None:
         self.is_over.wait(max(0.0, self._until - time.monotonic()) + _LATE_S)

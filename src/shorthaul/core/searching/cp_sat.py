@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from typing import Any, Final
 
 from shorthaul.core.search import Search
+from shorthaul.core.searching.threads import Threads
 
 #: CP-SAT's deterministic time per effort: 0.3 of it pass in a second of one core of the machine of our benchmarks.
 _TIME_PER_EFFORT = 0.3
@@ -35,7 +36,7 @@ def run_solver(solver: Any, model: Any, search: Search) -> int:
     It runs beside this thread, which only so hears of signals and of memory that runs out.
     """
     solver.parameters.catch_sigint_signal = False  # the search would not know of it, and go on
-    with ThreadPoolExecutor(1) as beside:
+    with Threads(1) as beside:
         solving = beside.submit(solver.solve, model)
         try:
             while not wait([solving], _LOOK_S).done:

@@ -16,6 +16,7 @@ from typing import Final
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.threads import start_thread
 
 try:
     import resource
@@ -202,7 +203,8 @@ class Watch:
         self._is_told = False
 
     def __enter__(self) -> Watch:
-        threading.Thread(target=self._run, name="memory", daemon=True).start()
+        if not start_thread(self._run, "memory") and not self._is_free:
+            print("memory is not watched: the system allows no further thread", file=sys.stderr)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from shorthaul.core.search import Search
 from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS, end_by_processor_time, is_processor_time
 from shorthaul.core.searching.signals import Allowance, TaskSearch, Told
+from shorthaul.core.searching.threads import start_thread
 
 if TYPE_CHECKING:
     from shorthaul.core.searching.tasks import Work
@@ -265,7 +266,7 @@ def _serve(connection: Connection, work: Work[Any, Any] | None, others: tuple[Co
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ALL)
     for other in others:
         other.close()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    start_thread(_end_with_parent, "parent")  # without it, a task looks for the search now and then
     with suppress(*_DEATHS):
         while True:
             message = connection.recv()

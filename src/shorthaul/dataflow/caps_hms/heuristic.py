@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.threads import Threads
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.caps_hms.heuristic_kernels import decode
 from shorthaul.dataflow.caps_hms.placement_kernels import Schedule
@@ -81,7 +82,7 @@ class Decoder:
     rules: Rules
     compact: bool = True
     threads: int = 1
-    _pool: ThreadPoolExecutor | None = field(default=None, repr=False)
+    _pool: Executor | None = field(default=None, repr=False)
 
     def objectives(self, genotypes: Genotypes, search: Search) -> FloatArray:
         """Return period, footprint and core cost of every individual, shape (n, 3).
@@ -95,7 +96,7 @@ class Decoder:
         if len(pieces) == 1:
             steps = [self._decode(*pieces[0])]
         else:
-            self._pool = self._pool or ThreadPoolExecutor(self.threads)
+            self._pool = self._pool or Threads(self.threads)
             steps = [job.result() for job in [self._pool.submit(self._decode, *piece) for piece in pieces]]
         search.spend(sum(steps) / tuning.PLACEMENT_STEPS)
         return answer

@@ -13,7 +13,6 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import time
 import warnings
 from collections import defaultdict, deque
@@ -26,6 +25,7 @@ from typing import Any, Final
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.threads import start_thread
 from shorthaul.dataflow.execution.functions import Functions
 from shorthaul.dataflow.graphs.multi_reader_buffers import Buffer, Network
 from shorthaul.dataflow.mapping.binding import MappedNetwork
@@ -331,7 +331,7 @@ def _answers(names: Sequence[str], ours: Sequence[Connection], processes: Sequen
 def _serve(work: _Work, name: str, shared: _Shared, connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    start_thread(_end_with_parent, "parent")
     sys.stdout = sys.stderr  # what functions print is no part of the answer
     try:
         connection.send(work(name, shared))

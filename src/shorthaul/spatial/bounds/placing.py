@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from dataclasses import replace
 from typing import Final
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
+from shorthaul.core.searching.threads import Threads
 from shorthaul.spatial.bounds.placing_kernels import search_layout
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.model import Grid
@@ -36,7 +37,7 @@ def find_layout(stored: StoredTree, most: int, search: Search) -> tuple[bool, St
     order, starts, kids, below = _rooted(stored.parent)
     around = min(max(_LEVELS, spare) + 1, stored.grid.width + stored.grid.height - 1)
     cells, stop = _cells(stored.grid, around), np.zeros(1, np.uint8)
-    with ThreadPoolExecutor(1) as beside:
+    with Threads(1) as beside:
         searching = beside.submit(search_layout, starts, kids, below, *cells, spare, nodes, stop)
         try:
             while not wait([searching], _LOOK_S).done:

@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import LEAST_PART, Search
+from shorthaul.core.searching.threads import Threads
 from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.cost_kernels import edge_energy
@@ -61,7 +62,7 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
     steps = temperatures(reads, tuning.HOTTEST_FACTOR * longer, most=tuning.HOTTEST * longer)
     best, (best_x, best_y) = start, board.places()
     tiles = [Tile(tuning.TILE) for _ in range(search.workers)]
-    with ThreadPoolExecutor(search.workers) as pool:
+    with Threads(search.workers) as pool:
         for stage, temperature in enumerate(steps):
             until = began + (stage + 1) / len(steps) * remaining_s
             cut = _cut(stored.grid, stage, search.seed)
@@ -90,7 +91,7 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
     if best[0] <= 1:
         return stored
     board, _ = _board(stored)
-    with ThreadPoolExecutor(search.workers) as pool:
+    with Threads(search.workers) as pool:
         while best[0] > 1 and spent < effort and not search.expired():
             if low >= best[0]:
                 low, longer = 1, longer * tuning.LONGER
@@ -211,7 +212,7 @@ def _further(stored: StoredTree, effort: float | None, search: Search) -> float:
 def _stage(
     board: Board,
     tiles: Sequence[Tile],
-    pool: ThreadPoolExecutor,
+    pool: Executor,
     cut: Sequence[tuple[int, Rectangle]],
     heat: tuple[float, float, float],
     search: Search,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -21,6 +20,7 @@ from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.searching.threads import Threads
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import machine_bound
 from shorthaul.spatial.check.machine_replay import check_on_machine
@@ -185,7 +185,7 @@ def plan_on_machine(
         most, puts = _placed(tree, fabric, load, options, search)
     name, put = puts[0]
     layout = put.layout()
-    with ThreadPoolExecutor(1) as beside:
+    with Threads(1) as beside:
         checking = beside.submit(check_on_machine, layout, tree, fabric, load)
         rows = [_row(name, put), *(_row(other, one) for other, one in puts if options.baselines and one is not put)]
         bound = bounded(machine_bound(tree, load, fabric, most), fabric)

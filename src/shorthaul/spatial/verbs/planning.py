@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -18,6 +17,7 @@ from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import restarts, run_tasks
+from shorthaul.core.searching.threads import Threads
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound
@@ -279,7 +279,7 @@ def plan(
         if refined is not stored:
             stored, layout, name = refined, refined.layout(tree), f"{name} + refine"
     numbered = Tree(stored.parent)
-    with ThreadPoolExecutor(2) as beside:  # kernels run beside each other
+    with Threads(2) as beside:  # kernels run beside each other
         checking = beside.submit(check_layout, layout, tree)
         until = search.deadline - finish_s
         comparing = beside.submit(_baselines, tree, stored, curve, search, name, until) if options.baselines else None
