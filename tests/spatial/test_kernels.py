@@ -381,29 +381,35 @@ def spared(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:
     tree = tree_from_parents(some_tree(rng)[0])
     weight = rng.integers(1, 5, tree.n).astype(np.int32)
-    starts, kids, _ = parents_before(tree)
+    starts, kids, *_ = parents_before(tree)
     return [kernels.fewest_cuts(starts, kids, weight, most) for most in (4, 6, 20)]
 
 
 def shared(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    starts, kids, _ = parents_before(random_tree(rng))
+    starts, kids, *_ = parents_before(random_tree(rng))
     sums = np.sort(rng.integers(0, 99, len(kids) + 1))
     return kernels.most_of_stars(starts, kids, sums), kernels.best_stars(starts, kids, sums)
 
 
 def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    starts, kids, _ = parents_before(random_tree(rng, 60))
-    room = rng.integers(1, 5, len(kids) + 1)
-    return kernels.most_of_growth(starts, kids, np.cumsum(room // 2), np.append(np.cumsum(room), len(kids)))
+    parent = parents_before(random_tree(rng, 60))[3]
+    room = rng.integers(1, 5, len(parent) + 1)
+    given = parent, np.cumsum(room // 2), np.append(np.cumsum(room), len(parent))
+    return kernels.most_of_growth(*given), kernels.weights_of_growth(*given)
+
+
+def crowded_parts(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    parent = parents_before(random_tree(rng, 90))[3]
+    room, star = np.sort(rng.integers(1, 9, rng.integers(2, 9))), rng.integers(0, 3, len(parent))
+    return parent, room, star, rng.integers(0, 2, len(parent)).astype(np.uint8)
 
 
 def outgrown_parts(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    starts, kids, _ = parents_before(random_tree(rng, 90))
-    parent = np.full(len(kids), -1, np.int32)
-    parent[kids[: starts[len(kids)]]] = np.repeat(np.arange(len(kids)), np.diff(starts[: len(kids) + 1]))
-    room, star = np.sort(rng.integers(1, 9, rng.integers(2, 9))), rng.integers(0, 3, len(kids))
-    given = parent, room, star, rng.integers(0, 2, len(kids)).astype(np.uint8)
-    return kernels.most_of_volume(*given), kernels.reaches_of_volume(*given)
+    return kernels.most_of_volume(*crowded_parts(rng))
+
+
+def reaches(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    return kernels.reaches_of_volume(*crowded_parts(rng))
 
 
 CASES: list[tuple[str, Case]] = [
@@ -430,6 +436,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.bounds.star_kernels", shared),
     ("shorthaul.spatial.bounds.growth_kernels", outgrown),
     ("shorthaul.spatial.bounds.volume_kernels", outgrown_parts),
+    ("shorthaul.spatial.bounds.part_kernels", reaches),
 ]
 
 

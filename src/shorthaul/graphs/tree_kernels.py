@@ -54,6 +54,11 @@ def depths(parent: cython.const_int[::1]) -> tuple[Index, int]:
 def _set_depths(parent: cython.const_int[::1], depth: cython.int[::1], mark: cython.int[::1]) -> cython.longlong:
     level: cython.int
     for v in range(parent.shape[0]):
+        if depth[v] >= 0:
+            continue
+        if parent[v] >= 0 and depth[parent[v]] >= 0:
+            depth[v] = depth[parent[v]] + 1
+            continue
         level = -1
         u = v
         while u >= 0 and depth[u] < 0:

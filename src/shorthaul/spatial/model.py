@@ -71,7 +71,7 @@ class Tree:
 
     def degrees(self) -> npt.NDArray[np.int64]:
         """Return the number of children of every vertex."""
-        return np.bincount(self.parent[self.parent >= 0], minlength=self.n)
+        return np.bincount(self.parent + 1, minlength=self.n + 1)[1:]
 
     def _repr_html_(self) -> str:
         return f"<p>tree of {self.n} vertices, {len(self.roots())} root(s)</p>"

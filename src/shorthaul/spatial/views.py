@@ -140,7 +140,10 @@ def placement(tree: Tree, x: Index, y: Index, grid: Grid) -> GridFigure:
     count = np.bincount(cell, minlength=shape[0] * shape[1])
     total = np.bincount(cell, weights=depth, minlength=shape[0] * shape[1])
     mean = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0).reshape(shape)
-    near = sorted_by(depth, int(depth.max()))[: _EDGES + 1]
+    levels = np.cumsum(np.bincount(depth))
+    last = min(int(np.searchsorted(levels, _EDGES + 1)), len(levels) - 1)  # so many levels hold enough
+    near = np.flatnonzero(depth <= last)
+    near = near[sorted_by(depth[near], last)][: _EDGES + 1]
     near = near[tree.parent[near] >= 0]
     ends = np.stack([tree.parent[near], near], axis=1)
     across, down = (np.round(value[ends] / block, 3).tolist() for value in (x, y))

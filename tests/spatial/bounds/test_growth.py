@@ -79,8 +79,7 @@ def test_weights_of_subtrees_are_the_best() -> None:
         room = np.concatenate([[1], np.sort(rng.integers(1, 2 + turn % 12, tree.n))])
         sums = np.cumsum(np.repeat(np.arange(len(room)), room))[: tree.n]
         alternate = np.append([room[t % 2 : t + 1 : 2].sum() for t in range(len(room))], tree.n)
-        starts, kids, _ = parents_before(tree)
-        found = most_of_growth(starts, kids, sums, alternate)
+        found = most_of_growth(parents_before(tree)[3], sums, alternate)
         assert found == pytest.approx(best_weights(tree, sums.tolist(), alternate.tolist()), abs=1e-6)
         weighed += found > 1
     assert weighed > 10

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
+from shorthaul.spatial.bounds.part_kernels import reaches_of_volume
 from shorthaul.spatial.bounds.star_kernels import best_stars
-from shorthaul.spatial.bounds.volume_kernels import reaches_of_volume
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
@@ -28,10 +28,10 @@ def of_stars(starts: Index, kids: Index, sums: Counts, names: Index) -> dict[str
     return {"kind": "stars", "upward": names[above.astype(bool)].tolist()}
 
 
-def of_growth(starts: Index, kids: Index, sums: Counts, alternate: Counts, names: Index) -> dict[str, Any]:
+def of_growth(parent: Index, sums: Counts, alternate: Counts, names: Index) -> dict[str, Any]:
     """Return the roots, and the weights of what the vertices below one need, and of a long edge below it."""
-    own, longer = weights_of_growth(starts, kids, sums, alternate)
-    roots = names[kids[starts[len(kids)] : starts[len(kids) + 1]]].tolist()
+    own, longer = weights_of_growth(parent, sums, alternate)
+    roots = names[parent < 0].tolist()
     return {"kind": "growth", "roots": roots, "sums": _weighed(names, own), "longer": _weighed(names, longer)}
 
 

@@ -17,20 +17,23 @@ from shorthaul.spatial.bounds.growth_kernels import most_of_growth
 from shorthaul.spatial.bounds.star_kernels import best_stars, most_of_stars
 from shorthaul.spatial.bounds.volume_kernels import most_of_volume
 from shorthaul.spatial.layout.orders import positions, sizes
-from shorthaul.spatial.model import Fabric, Grid, Load, Tree, tree_from_parents
+from shorthaul.spatial.model import Fabric, Grid, Load, Tree
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
-#: Children as :func:`parents_before` numbers them, and the vertices.
-Numbered = tuple[Index, Index, Index]
+#: Children as :func:`parents_before` numbers them, the vertices, and the parents.
+Numbered = tuple[Index, Index, Index, Index]
 #: What sums of weights may be off by, as a part of them and in hops.
 _ROUNDING = 1e-6
-#: Vertices up to which a tree is also rooted elsewhere for its bound, 0.5 to 1 CPU s for so many, and up to which all
-#: arguments are tried whatever the time.
-_MOST_CENTRED, _NEVER_LATE = 2**20, 2**17
-#: Hops that a vertex reaches at most: with 12 as with 20 Yule and perfect binary trees prove as much; with 8, in half
-#: of the time, 2 % less of what is beyond a hop per edge. The latter where trees are too large to be rooted elsewhere.
-_MOST_REACH, _LARGE_TREES_REACH = 12, 8
+#: Vertices up to which a tree is rooted as given as well as at its centroid (of eight trees of 60,000 vertices the root
+#: as given proves a hop more of one, the centroid two more of another), and up to which all arguments are tried
+#: whatever the time.
+_MOST_TWICE, _NEVER_LATE = 2**16, 2**17
+#: Hops that a vertex reaches at most: with 12 as with 20 Yule and perfect binary trees prove as much; with 8, 2 % less
+#: of what is beyond a hop per edge.
+_MOST_REACH = 12
+#: Vertices with fewer children have fewer neighbours than there are processors a hop away, so that no star is crowded.
+_CROWDED_STAR = 4
 
 
 def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: Search | None = None) -> Bound:
@@ -52,14 +55,16 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     if is_late():
         details: dict[str, Any] = {"values": values, "distance_hops": min(1, edges), "link_load": min(1, edges)}
         return Bound("energy_hops", edges, "edges", _of_edges(edges), details)
-    first = parents_before(tree)
+    moved = centred(tree)
+    first = parents_before(moved)
     values |= {"stars": star_bound(*first[:2]), "cuts": _cut_bound(tree, grid)}
-    rooted = {"stars": first}
-    for numbered in (first, parents_before(centred(tree))) if tree.n <= _MOST_CENTRED else (first,):
+    rooted: dict[str, Numbered] = {}
+    is_moved = tree.n <= _MOST_TWICE and not np.array_equal(moved.parent, tree.parent)
+    for numbered in (first, parents_before(tree)) if is_moved else (first,):
         for name, grown in (("growth", _growth), ("volume", _volume)):
             if is_late():
                 break
-            value = edges + grown(*numbered[:2], grid)
+            value = edges + grown(numbered, grid)
             if value > values.get(name, 0):
                 values[name], rooted[name] = value, numbered
             values.setdefault(name, value)
@@ -80,8 +85,8 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
             "are so many hops from it together, which the edges on the ways to them take; and where more "
             "vertices are t, t - 2, ... levels below one than processors as many hops away, an edge is longer than a "
             "hop. The subtrees are given weights so that all such sums together count no edge more than once: the "
-            "best ones, by linear programming. Which vertex is the root does not change the energy: the tree as "
-            "given and as rooted at its centroid are tried."
+            "best ones, by linear programming. Which vertex is the root does not change the energy: the centroid "
+            "is tried, and unless the tree is large the root as given."
         ),
         "volume": (
             "Around a processor, 2 t^2 + 2 t + 1 are within t hops. Let every vertex of a part of the tree reach the "
@@ -89,12 +94,13 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
             "edge is of one hop, and at most 2 b + 1 with each further hop; with the same or a larger reach it adds "
             "some at once. A part with more vertices than it reaches so takes longer edges. Its vertices are given "
             "weights so that all such sums together count no edge more than once, for the tree cut into parts: the "
-            "best cuts, reaches and weights, for the tree as given and as rooted at its centroid."
+            "best cuts, reaches and weights, with the centroid as root and unless the tree is large as given."
         ),
     }
     details = {"values": values, "distance_hops": distance_bound(tree), "link_load": _load_bound(tree, grid)}
     if tree.n <= certificates.MOST_CERTIFIED:
-        details["certificate"] = _certificate(method, rooted.get(method, first), grid, names)
+        numbered = parents_before(tree) if method == "stars" else rooted.get(method, first)
+        details["certificate"] = _certificate(method, numbered, grid, names)
     return Bound("energy_hops", values[method], method, proofs[method], details)
 
 
@@ -103,14 +109,14 @@ def _of_edges(edges: int) -> str:
 
 
 def _certificate(method: str, numbered: Numbered, grid: Grid, names: Index | None) -> dict[str, Any]:
-    starts, kids, order = numbered
+    starts, kids, order, parent = numbered
     order = order if names is None else names[order]
     if method == "stars":
         return certificates.of_stars(starts, kids, star_sums(_degree(starts, kids) + 1, 1, 1), order)
     if method == "growth":
-        return certificates.of_growth(starts, kids, *room_around(grid, len(kids)), order)
+        return certificates.of_growth(parent, *room_around(grid, len(kids)), order)
     if method == "volume":
-        return certificates.of_volume(*_parts(starts, kids, grid), order)
+        return certificates.of_volume(*_parts(numbered, grid), order)
     return {"kind": method}
 
 
@@ -118,34 +124,40 @@ def centred(tree: Tree) -> Tree:
     """Return the trees with the centroid of each as root, below which no subtree has more than half of the vertices."""
     parent, size = tree.parent.copy(), sizes(tree)
     heavy = heavy_children(tree.parent, size)
+    turned: list[int] = []  # upwards
     for root in tree.roots().tolist():
-        v, below = root, int(heavy[root])
+        path, below = [root], int(heavy[root])
         while below >= 0 and 2 * size[below] > size[root]:
-            parent[v] = below
-            v, below = below, int(heavy[below])
-        parent[v] = -1
-    return tree_from_parents(parent, forest=True)
+            parent[path[-1]] = below
+            path.append(below)
+            below = int(heavy[below])
+        parent[path[-1]] = -1
+        turned += path[::-1]
+    order = tree.parents_first if len(tree.parents_first) else np.arange(tree.n, dtype=np.int32)
+    stays = np.ones(tree.n, bool)
+    stays[turned] = False
+    return Tree(parent, np.concatenate([np.array(turned, np.int32), order[stays[order]]]))
 
 
-def _growth(starts: Index, kids: Index, grid: Grid) -> int:
+def _growth(numbered: Numbered, grid: Grid) -> int:
     """Return how many hops the edges take beyond one each, since subtrees outgrow the cells around their roots."""
-    return _whole_hops(most_of_growth(starts, kids, *room_around(grid, len(kids))))
+    return _whole_hops(most_of_growth(numbered[3], *room_around(grid, len(numbered[3]))))
 
 
-def _volume(starts: Index, kids: Index, grid: Grid) -> int:
+def _volume(numbered: Numbered, grid: Grid) -> int:
     """Return how many hops the edges take beyond one each, since parts of the tree outgrow the cells in their reach."""
-    return _whole_hops(most_of_volume(*_parts(starts, kids, grid)))
+    return _whole_hops(most_of_volume(*_parts(numbered, grid)))
 
 
-def _parts(starts: Index, kids: Index, grid: Grid) -> tuple[Index, Counts, Counts, npt.NDArray[np.uint8]]:
+def _parts(numbered: Numbered, grid: Grid) -> tuple[Index, Counts, Counts, npt.NDArray[np.uint8]]:
     """Return the parents, what fits within so many hops, and what the star of each vertex needs with which edges."""
-    n = len(kids)
-    parent = np.full(n, -1, np.int32)
-    parent[kids[: starts[n]]] = np.repeat(np.arange(n, dtype=np.int32), np.diff(starts[: n + 1]))
-    leaves = np.arange(_degree(starts, kids) + 2)
-    own, above = best_stars(starts, kids, star_sums(int(leaves[-1]), 1, 1) - leaves)
-    reach = _MOST_REACH if n <= _MOST_CENTRED else _LARGE_TREES_REACH
-    return parent, cells_within(grid, reach), own, above
+    starts, kids, _, parent = numbered
+    most = _degree(starts, kids) + 1
+    if most <= _CROWDED_STAR:
+        own, above = np.zeros(len(parent), np.int64), np.zeros(len(parent), np.uint8)
+    else:
+        own, above = best_stars(starts, kids, star_sums(most, 1, 1) - np.arange(most + 1))
+    return parent, cells_within(grid, _MOST_REACH), own, above
 
 
 def _whole_hops(gain: float) -> int:
@@ -205,7 +217,10 @@ def star_bound(starts: Index, kids: Index, most: int = 1, layers: int = 1) -> in
 
     Vertex v has the children kids[starts[v]:starts[v + 1]], which come after it; the roots are those of n.
     """
-    return most_of_stars(starts, kids, star_sums(_degree(starts, kids) + 1, most, layers))
+    degree = _degree(starts, kids) + 1
+    if degree <= _CROWDED_STAR and most == layers == 1:
+        return int(starts[len(kids)])
+    return most_of_stars(starts, kids, star_sums(degree, most, layers))
 
 
 def _degree(starts: Index, kids: Index) -> int:
@@ -214,7 +229,7 @@ def _degree(starts: Index, kids: Index) -> int:
 
 
 def parents_before(tree: Tree) -> Numbered:
-    """Return the children of the vertices as numbered one subtree after the other, and the vertices in this order.
+    """Return the vertices numbered one subtree after the other: children, the vertices in this order, and parents.
 
     Parents come before their children, of whose subtrees the largest is last, and what is near in the tree is near in
     memory.
@@ -224,7 +239,7 @@ def parents_before(tree: Tree) -> Numbered:
     parent, order = np.empty(tree.n, np.int32), np.empty(tree.n, np.int32)
     parent[rank] = np.where(tree.parent >= 0, rank[tree.parent], np.int32(-1))
     order[rank] = np.arange(tree.n, dtype=np.int32)
-    return *children(parent, none), order
+    return *children(parent, none), order, parent
 
 
 def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
@@ -234,7 +249,7 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     vertex need room.
     """
     lightest = np.sort(load.weight[tree.parent >= 0])
-    starts, kids, order = parents_before(tree)
+    starts, kids, order, _ = parents_before(tree)
     cuts = max(
         fewest_cuts(starts, kids, np.ones(tree.n, np.int32), most),
         fewest_cuts(starts, kids, load.bytes[order], fabric.memory_bytes),
@@ -265,8 +280,11 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
 def _cut_bound(tree: Tree, grid: Grid) -> int:
     if len(tree.roots()) > 1 or tree.n < 2:
         return 0
-    size = sizes(tree)[tree.parent >= 0].astype(np.int64)
-    apart = np.sort(np.minimum(size, tree.n - size))[::-1]
+    size = sizes(tree)
+    counts = np.bincount(np.minimum(size, tree.n - size))[:0:-1]  # the root's is 0
+    largest = np.arange(len(counts), 0, -1)
+    some = int(np.searchsorted(np.cumsum(counts * largest), tree.n // 2)) + 1  # these sum to half of all
+    apart = np.repeat(largest[:some], counts[:some])
     # A cut with e edges has at most the e largest on its smaller side: edge e is needed beyond the first e - 1.
     needed_from = np.concatenate([[0], np.cumsum(apart)[:-1]]) + 1
     room = np.maximum(tree.n - 2 * needed_from + 1, 0)
@@ -290,11 +308,10 @@ def _load_bound(tree: Tree, grid: Grid) -> int:
 
 def distance_bound(tree: Tree) -> int:
     """Return a lower bound on the longest edge: all vertices within k edges of one lie within k times it in hops."""
-    if tree.n < 2 or int(tree.degrees().max()) == 0:
-        return 0
-    longest = 1
     degree = int((tree.degrees() + (tree.parent >= 0)).max())
-    longest = max(longest, _radius(degree + 1))
+    if degree == 0:
+        return 0
+    longest = _radius(degree + 1)
     depth, _ = depths(tree.parent)
     root = tree.roots()[0]
     if len(tree.roots()) == 1 and root >= 0:

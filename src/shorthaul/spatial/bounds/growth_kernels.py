@@ -15,193 +15,230 @@ MOST_TRIED = cython.declare(cython.longlong, 400)
 @cython.final
 @cython.cclass
 class Growth:
-    """What is known of the subtree of every vertex, parents before children.
+    """What is known of vertices with a child that is done and not done themselves: a stack, a row each.
 
     Let the load on a subtree be the weight of those above it. What the weights within it can add at most falls with
     that load, along a concave curve: its ``value`` and ``slope`` without load, and breakpoints, where the slope falls
-    by ``drop``. A vertex has at most one breakpoint of its own; those below it form a leftist heap by their places.
+    by ``drop``. A vertex v has at most one breakpoint of its own, number v + 1; those below it form a leftist heap by
+    their places.
     """
 
-    starts: cython.const_int[::1]
-    kids: cython.const_int[::1]
+    parent: cython.const_int[::1]
     sums: cython.const_longlong[::1]
     alternate: cython.const_longlong[::1]
     near: cython.longlong  # no subtree of so few vertices is crowded
+    top: cython.Py_ssize_t
+    owner: cython.longlong[::1]  # the vertex of a row
     size: cython.longlong[::1]
     depths: cython.longlong[::1]  # summed, below the vertex
     largest: cython.longlong[::1]  # size of a child
+    height: cython.Py_ssize_t[::1]
+    level: cython.longlong[:, ::1]  # vertices so many levels below it, where it is not settled
     settled: cython.uchar[::1]  # has a long edge for certain, or is too large to be tried
     value: cython.double[::1]
     slope: cython.double[::1]
     heap: cython.int[::1]
+    # Of breakpoints:
     place: cython.double[::1]
     drop: cython.double[::1]
     left: cython.int[::1]
     right: cython.int[::1]
     rank: cython.int[::1]
-    queue: cython.int[::1]
+    # Of vertices:
     reach: cython.double[::1]  # the least load that its own weight brings about, 0 for none
-    is_long: cython.uchar[::1]  # has a weight for a long edge below it
+    longer: cython.longlong[::1]  # size of the largest child where it has a weight for a long edge below it, or 0
 
     def __init__(
-        self,
-        starts: cython.const_int[::1],
-        kids: cython.const_int[::1],
-        sums: cython.const_longlong[::1],
-        alternate: cython.const_longlong[::1],
+        self, parent: cython.const_int[::1], sums: cython.const_longlong[::1], alternate: cython.const_longlong[::1]
     ) -> None:
-        n: cython.Py_ssize_t = kids.shape[0]
-        self.starts = starts
-        self.kids = kids
+        n = int(parent.shape[0])
+        rows = n.bit_length() + 2  # the largest subtree of a vertex is done first
+        enough = np.flatnonzero(np.asarray(alternate) >= MOST_TRIED)
+        self.parent = parent
         self.sums = sums
         self.alternate = alternate
         self.near = alternate[min(1, alternate.shape[0] - 1)]
-        self.size = np.ones(n, np.int64)
-        self.depths = np.zeros(n, np.int64)
-        self.largest = np.zeros(n, np.int64)
-        self.settled = np.zeros(n, np.uint8)
-        self.value = np.zeros(n + 1)
-        self.slope = np.zeros(n)
-        self.heap = np.full(n, -1, np.int32)
-        self.place = np.zeros(n)
-        self.drop = np.zeros(n)
-        self.left = np.full(n, -1, np.int32)
-        self.right = np.full(n, -1, np.int32)
-        self.rank = np.ones(n, np.int32)
-        self.queue = np.empty(MOST_TRIED, np.int32)
+        self.top = -1
+        self.owner = np.zeros(rows, np.int64)
+        self.size = np.zeros(rows, np.int64)
+        self.depths = np.zeros(rows, np.int64)
+        self.largest = np.zeros(rows, np.int64)
+        self.height = np.zeros(rows, np.intp)
+        self.level = np.zeros((rows, int(enough[0] if len(enough) else alternate.shape[0]) + 2), np.int64)
+        self.settled = np.zeros(rows, np.uint8)
+        self.value = np.zeros(rows)
+        self.slope = np.zeros(rows)
+        self.heap = np.zeros(rows, np.int32)
+        self.place = np.zeros(n + 1)
+        self.drop = np.zeros(n + 1)
+        self.left = np.zeros(n + 1, np.int32)
+        self.right = np.zeros(n + 1, np.int32)
+        self.rank = np.zeros(n + 1, np.int32)
         self.reach = np.zeros(n)
-        self.is_long = np.zeros(n, np.uint8)
+        self.longer = np.zeros(n, np.int64)
 
 
 def most_of_growth(
-    starts: cython.const_int[::1],
-    kids: cython.const_int[::1],
-    sums: cython.const_longlong[::1],
-    alternate: cython.const_longlong[::1],
+    parent: cython.const_int[::1], sums: cython.const_longlong[::1], alternate: cython.const_longlong[::1]
 ) -> float:
     """Return how much longer than one hop each the edges of a tree are together, by the best weights of two arguments.
 
-    Parents precede their children, of which vertex v has kids[starts[v]:starts[v + 1]]; the roots are those of n.
-    The vertices below one are together ``sums[k]`` hops or more from it if they are k. A subtree in which more than
+    The vertices are numbered subtree by subtree, parents first and the largest subtree of a parent last. Those below
+    one are together ``sums[k]`` hops or more from it if they are k. A subtree in which more than
     ``alternate[t]`` vertices are t, t - 2, ... levels down has an edge of two hops; the table ends with a number that
     no subtree reaches. From the leaves up, a linear program is solved exactly (but for rounding).
     """
-    growth = Growth(starts, kids, sums, alternate)
+    growth = Growth(parent, sums, alternate)
     with cython.nogil:
-        _grow(growth)
-    return float(growth.value[kids.shape[0]])
+        gain: cython.double = _grow(growth)
+    return float(gain)
 
 
 def weights_of_growth(
-    starts: cython.const_int[::1],
-    kids: cython.const_int[::1],
-    sums: cython.const_longlong[::1],
-    alternate: cython.const_longlong[::1],
+    parent: cython.const_int[::1], sums: cython.const_longlong[::1], alternate: cython.const_longlong[::1]
 ) -> tuple[Weights, Weights]:
     """Return the weights of which :func:`most_of_growth` is the sum: of the distances below every vertex, shape (n,).
 
     The second ones are those for a long edge somewhere below it.
     """
-    growth = Growth(starts, kids, sums, alternate)
-    load: cython.double[::1] = np.zeros(kids.shape[0])
-    own: cython.double[::1] = np.zeros(kids.shape[0])
-    longer: cython.double[::1] = np.zeros(kids.shape[0])
+    growth = Growth(parent, sums, alternate)
+    load: cython.double[::1] = np.zeros(parent.shape[0])
+    own: cython.double[::1] = np.zeros(parent.shape[0])
+    longer: cython.double[::1] = np.zeros(parent.shape[0])
+    v: cython.Py_ssize_t
     with cython.nogil:
         _grow(growth)
-        _assign(growth, load, own, longer)
+        for v in range(parent.shape[0]):  # what the load from above lacks to its reach
+            if parent[v] >= 0:
+                load[v] = load[parent[v]]
+            own[v] = max(0.0, growth.reach[v] - load[v])
+            load[v] += own[v]
+            if growth.longer[v] > 0:
+                longer[v] = max(0.0, 1 - load[v] * growth.longer[v])
     return np.asarray(own), np.asarray(longer)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _assign(
-    growth: Growth, load: cython.double[::1], own: cython.double[::1], longer: cython.double[::1]
-) -> cython.void:
-    """Let every vertex have what its load lacks to its reach; ``load`` is from those above it, at first none."""
+def _grow(growth: Growth) -> cython.double:
     v: cython.Py_ssize_t
-    for v in range(growth.kids.shape[0]):
-        own[v] = max(0.0, growth.reach[v] - load[v])
-        load[v] += own[v]
-        if growth.is_long[v]:
-            longer[v] = max(0.0, 1 - load[v] * growth.largest[v])
-        for i in range(growth.starts[v], growth.starts[v + 1]):
-            load[growth.kids[i]] = load[v]
+    gain: cython.double = 0
+    for v in range(growth.parent.shape[0] - 1, -1, -1):
+        above: cython.longlong = growth.parent[v]
+        if growth.top >= 0 and growth.owner[growth.top] == v:
+            _weigh(growth, v, growth.top)
+            if above >= 0:
+                _add(growth, above)
+            else:
+                gain += growth.value[growth.top]
+                growth.top -= 1
+        elif above >= 0:  # a leaf
+            if growth.top < 0 or growth.owner[growth.top] != above:
+                growth.top += 1
+                _begin(growth, above)
+            growth.size[growth.top] += 1
+            growth.depths[growth.top] += 1
+            growth.largest[growth.top] = max(growth.largest[growth.top], 1)
+            growth.level[growth.top, 1] += 1
+    return gain
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _grow(growth: Growth) -> cython.void:
-    n: cython.Py_ssize_t = growth.kids.shape[0]
-    v: cython.Py_ssize_t
-    for v in range(n - 1, -1, -1):
-        for i in range(growth.starts[v], growth.starts[v + 1]):
-            _add(growth, v, growth.kids[i])
-        if growth.size[v] > 1:
-            _weigh(growth, v)
-    for i in range(growth.starts[n], growth.starts[n + 1]):
-        growth.value[n] += growth.value[growth.kids[i]]
+def _begin(growth: Growth, v: cython.longlong) -> cython.void:
+    """Let the top row be that of v, of which nothing else is known."""
+    row: cython.Py_ssize_t = growth.top
+    growth.owner[row] = v
+    growth.size[row] = 1
+    growth.depths[row] = 0
+    growth.largest[row] = 0
+    growth.height[row] = 1
+    growth.level[row, 0] = 1
+    growth.level[row, 1] = 0
+    growth.settled[row] = 0
+    growth.value[row] = 0
+    growth.slope[row] = 0
+    growth.heap[row] = 0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _add(growth: Growth, v: cython.Py_ssize_t, kid: cython.Py_ssize_t) -> cython.void:
-    if growth.starts[kid] == growth.starts[kid + 1]:  # a leaf weighs nothing: spare looking it up
-        growth.size[v] += 1
-        growth.depths[v] += 1
-        growth.largest[v] = max(growth.largest[v], 1)
+def _add(growth: Growth, above: cython.longlong) -> cython.void:
+    """Add the vertex of the top row to its parent, and let that have the top row."""
+    kid: cython.Py_ssize_t = growth.top
+    row: cython.Py_ssize_t = kid - 1
+    level: cython.Py_ssize_t
+    last: cython.Py_ssize_t = growth.level.shape[1] - 1
+    if row < 0 or growth.owner[row] != above:  # it takes the same row
+        growth.owner[kid] = above
+        growth.depths[kid] += growth.size[kid]
+        growth.largest[kid] = growth.size[kid]
+        growth.size[kid] += 1
+        growth.height[kid] = min(growth.height[kid] + 1, last)
+        for level in range(growth.height[kid] if not growth.settled[kid] else 0, 0, -1):
+            growth.level[kid, level] = growth.level[kid, level - 1]
+        growth.level[kid, 0] = 1
         return
-    growth.size[v] += growth.size[kid]
-    growth.depths[v] += growth.depths[kid] + growth.size[kid]
-    growth.largest[v] = max(growth.largest[v], growth.size[kid])
-    growth.settled[v] |= growth.settled[kid]
-    growth.value[v] += growth.value[kid]
-    growth.slope[v] += growth.slope[kid]
-    growth.heap[v] = _merged(growth, growth.heap[v], growth.heap[kid])
+    growth.top = row
+    growth.size[row] += growth.size[kid]
+    growth.depths[row] += growth.depths[kid] + growth.size[kid]
+    growth.largest[row] = max(growth.largest[row], growth.size[kid])
+    growth.settled[row] |= growth.settled[kid]
+    growth.value[row] += growth.value[kid]
+    growth.slope[row] += growth.slope[kid]
+    growth.heap[row] = _merged(growth, growth.heap[row], growth.heap[kid])
+    if growth.settled[row]:
+        return
+    while growth.height[row] < min(growth.height[kid] + 1, last):
+        growth.height[row] += 1
+        growth.level[row, growth.height[row]] = 0
+    for level in range(1, min(growth.height[kid] + 1, last) + 1):
+        growth.level[row, level] += growth.level[kid, level - 1]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _weigh(growth: Growth, v: cython.Py_ssize_t) -> cython.void:
+def _weigh(growth: Growth, v: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.void:
     """Let the subtree of v have a weight: one for a long edge somewhere, or as its distances demand."""
-    excess: cython.longlong = growth.sums[growth.size[v] - 1] - growth.depths[v]
-    if not growth.settled[v] and (excess > 0 or _is_crowded(growth, v)):
+    excess: cython.longlong = growth.sums[growth.size[row] - 1] - growth.depths[row]
+    if not growth.settled[row] and (excess > 0 or _is_crowded(growth, row)):
         # With weight w, every edge below v bears w: beside a load that leaves 1 - load * largest.
-        growth.settled[v] = 1
-        growth.is_long[v] = 1
-        growth.value[v] += 1
-        growth.slope[v] -= growth.largest[v]
-    if growth.size[v] > MOST_TRIED:
-        growth.settled[v] = 1
-    if excess > 0 and growth.slope[v] > -excess:
-        _raise(growth, v, cython.cast(cython.double, excess))
+        growth.settled[row] = 1
+        growth.longer[v] = growth.largest[row]
+        growth.value[row] += 1
+        growth.slope[row] -= growth.largest[row]
+    if growth.size[row] > MOST_TRIED:
+        growth.settled[row] = 1
+    if excess > 0 and growth.slope[row] > -excess:
+        _raise(growth, v, row, cython.cast(cython.double, excess))
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _raise(growth: Growth, v: cython.Py_ssize_t, excess: cython.double) -> cython.void:
+def _raise(growth: Growth, v: cython.Py_ssize_t, row: cython.Py_ssize_t, excess: cython.double) -> cython.void:
     """Let the subtree of v bear a weight of its own, ``excess`` a unit, where that is more than what is lost below."""
-    end: cython.double = 1 / cython.cast(cython.double, growth.largest[v])
+    end: cython.double = 1 / cython.cast(cython.double, growth.largest[row])
     at: cython.double = 0
-    slope: cython.double = growth.slope[v]
+    slope: cython.double = growth.slope[row]
     k: cython.Py_ssize_t
     while slope > -excess and at < end:
-        k = growth.heap[v]
-        following: cython.double = end if k < 0 else min(end, growth.place[k])
-        growth.value[v] += (slope + excess) * (following - at)
+        k = growth.heap[row]
+        following: cython.double = end if k == 0 else min(end, growth.place[k])
+        growth.value[row] += (slope + excess) * (following - at)
         at = following
         if at < end:
             slope -= growth.drop[k]
-            growth.heap[v] = _merged(growth, growth.left[k], growth.right[k])
+            growth.heap[row] = _merged(growth, growth.left[k], growth.right[k])
     if slope < -excess:
-        growth.place[v] = at
-        growth.drop[v] = -excess - slope
-        growth.heap[v] = _merged(growth, growth.heap[v], v)
-    growth.slope[v] = -excess
+        growth.place[v + 1] = at
+        growth.drop[v + 1] = -excess - slope
+        growth.heap[row] = _merged(growth, growth.heap[row], v + 1)
+    growth.slope[row] = -excess
     growth.reach[v] = at
 
 
@@ -209,48 +246,35 @@ def _raise(growth: Growth, v: cython.Py_ssize_t, excess: cython.double) -> cytho
 @cython.nogil
 @cython.exceptval(check=False)
 def _merged(growth: Growth, a: cython.Py_ssize_t, b: cython.Py_ssize_t) -> cython.int:
-    """Return the heap of two."""
-    if a < 0 or b < 0:
+    """Return the heap of two, 0 for none."""
+    if a == 0 or b == 0:
         return cython.cast(cython.int, max(a, b))
     if growth.place[b] < growth.place[a]:
         a, b = b, a
     growth.right[a] = _merged(growth, growth.right[a], b)
     left: cython.Py_ssize_t = growth.left[a]
     right: cython.Py_ssize_t = growth.right[a]
-    if left < 0 or growth.rank[left] < growth.rank[right]:
+    if left == 0 or growth.rank[left] < growth.rank[right]:
         growth.left[a] = cython.cast(cython.int, right)
         growth.right[a] = cython.cast(cython.int, left)
-    growth.rank[a] = 1 + (0 if growth.right[a] < 0 else growth.rank[growth.right[a]])
+    growth.rank[a] = 0 if growth.right[a] == 0 else growth.rank[growth.right[a]] + 1
     return cython.cast(cython.int, a)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_crowded(growth: Growth, v: cython.Py_ssize_t) -> cython.bint:
+def _is_crowded(growth: Growth, row: cython.Py_ssize_t) -> cython.bint:
     """Whether the subtree of v has more vertices t, t - 2, ... levels down than the grid has cells as far away."""
-    if growth.size[v] > MOST_TRIED or growth.size[v] <= growth.near:
+    level: cython.Py_ssize_t
+    alike: cython.longlong = 0  # so many levels down, or two, four, ... fewer
+    other: cython.longlong = 0
+    if growth.size[row] > MOST_TRIED or growth.size[row] <= growth.near:
         return False
-    even: cython.longlong = 1
-    odd: cython.longlong = 0
-    level: cython.Py_ssize_t = 0
-    begin: cython.Py_ssize_t = 0
-    end: cython.Py_ssize_t = 1
-    filled: cython.Py_ssize_t = 1
-    growth.queue[0] = cython.cast(cython.int, v)
-    # Where the grid has room for all, nothing further down can crowd it.
-    while begin < end and growth.alternate[level] < growth.size[v]:
-        for i in range(begin, end):
-            for j in range(growth.starts[growth.queue[i]], growth.starts[growth.queue[i] + 1]):
-                growth.queue[filled] = growth.kids[j]
-                filled += 1
-        begin = end
-        end = filled
-        level += 1
-        if level & 1:
-            odd += end - begin
-        else:
-            even += end - begin
-        if (odd if level & 1 else even) > growth.alternate[level]:
+    for level in range(growth.height[row] + 1):
+        alike, other = other + growth.level[row, level], alike
+        if growth.alternate[level] >= growth.size[row]:  # room for all: nothing further down can crowd it
+            return False
+        if alike > growth.alternate[level]:
             return True
     return False

@@ -4,21 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-import numpy.typing as npt
-
-Levels = npt.NDArray[np.int64]
-Weights = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.uint8]
-
-#: What edges from a vertex lead to: children of any reach, of less than its own, or these and theirs of less again.
-ANY = cython.declare(cython.Py_ssize_t, 0)
-LESS = cython.declare(cython.Py_ssize_t, 1)
-LESS_TWICE = cython.declare(cython.Py_ssize_t, 2)
-#: Columns have so many bits where they are kept together with one of these.
-COLUMN_BITS = cython.declare(cython.longlong, 5)
-#: A vertex is looked at where so many in a hundred of the cells within its reach could be held by vertices below it:
-#: 0 to 55 prove the same of Yule and perfect binary trees.
-CROWDED = cython.declare(cython.longlong, 55)
+from cython.cimports.shorthaul.spatial.bounds.volume_constants import ANY, COLUMN_BITS, LESS, LESS_TWICE
 
 
 @cython.final
@@ -41,25 +27,31 @@ class Volume:
     height: cython.longlong[::1]  # levels below it
     apart: cython.double[::1]  # what the subtrees of its children prove, each on its own
     is_loaded: cython.uchar[::1]  # whether any of its children was weighed
-    added: cython.double[:, :, :, ::1]  # by what its edges lead to, of children that were weighed
+    # By what its edges lead to, its reach and the load, of children that were weighed; the last row is empty:
+    added: cython.double[::1]
+    # By reach: whether that differs between edges to any children and to those of less reach, and between these and
+    # those that have less again. Where it does not, only the last is known.
+    is_any: cython.uchar[:, ::1]
+    is_less: cython.uchar[:, ::1]
     leaves: cython.longlong[::1]  # among its children
-    count: cython.longlong[:, ::1]  # itself and the vertices within b levels below it, but for children weighed
-    tall: cython.longlong[:, ::1]  # children with b - 2 levels or more
-    missed: cython.longlong[:, ::1]  # cells that these miss, since few of their children have b - 3 levels
+    level: cython.longlong[:, ::1]  # vertices so many levels below it, but for children weighed, up to its height
+    tallest: cython.longlong[:, ::1]  # levels below its four tallest children, -1 where it has fewer
+    second: cython.longlong[:, :, ::1]  # levels below the three tallest children of the first two of them
     # Where the weights themselves are asked for, of every vertex:
     row: cython.longlong[::1]  # its number among those that were weighed, -1 for others
     below: cython.longlong[::1]  # levels below it
     ball: cython.uchar[::1]  # its reach and 1 where it is the top of a part, 0 where it is not
+    alone: cython.double[::1]  # what its subtree proves on its own
     # Of those that were weighed:
-    chosen: cython.uchar[:, :, :, ::1]  # the column of its load and what its edges lead to, by the reach and load of it
-    step: cython.uchar[:, :, :, ::1]  # what becomes of its reach, by what edges of its parent lead to, reach and load
+    chosen: cython.uchar[:, ::1]  # the column of its load and what its edges lead to: as ``total``
+    kept: cython.double[:, ::1]  # ``total``
     weighed: cython.longlong
     # Of the vertex at work:
     levels: cython.longlong
     is_weighed: cython.bint
-    within: cython.longlong[::1]
-    lacking: cython.longlong[::1]
-    total: cython.double[:, :, ::1]  # as ``added``, with itself; and where its own edges lead to children of less reach
+    tall: cython.longlong[::1]  # levels below its three tallest children
+    total: cython.double[::1]  # as ``added``, with itself; and where its own edges lead to children of less reach
+    is_two: cython.uchar[::1]  # whether these are two, by reach
 
     def __init__(
         self,
@@ -82,23 +74,26 @@ class Volume:
         self.height = np.zeros(rows, np.int64)
         self.apart = np.zeros(rows)
         self.is_loaded = np.zeros(rows, np.uint8)
-        self.added = np.zeros((rows, 3, reaches, reaches + 1))
-        self.count = np.zeros((rows, reaches), np.int64)
-        self.tall = np.zeros((rows, reaches), np.int64)
-        self.missed = np.zeros((rows, reaches), np.int64)
+        self.added = np.zeros((rows + 1) * 3 * reaches * (reaches + 1))
+        self.is_any = np.zeros((rows + 1, reaches), np.uint8)
+        self.is_less = np.zeros((rows + 1, reaches), np.uint8)
+        self.level = np.zeros((rows, reaches + 2), np.int64)
+        self.tallest = np.zeros((rows, 4), np.int64)
+        self.second = np.zeros((rows, 2, 3), np.int64)
         self.leaves = np.zeros(rows, np.int64)
         told = int(parent.shape[0]) if remembered >= 0 else 0
         self.row = np.full(told, -1, np.int64)
         self.below = np.zeros(told, np.int64)
         self.ball = np.zeros(told, np.uint8)
-        self.chosen = np.zeros((max(remembered, 0), 2, reaches, reaches + 1), np.uint8)
-        self.step = np.zeros((max(remembered, 0), 3, reaches, reaches + 1), np.uint8)
+        self.alone = np.zeros(told)
+        self.chosen = np.zeros((max(remembered, 0), 2 * reaches * (reaches + 1)), np.uint8)
+        self.kept = np.zeros((max(remembered, 0), 2 * reaches * (reaches + 1)))
         self.weighed = 0
         self.levels = 0
         self.is_weighed = False
-        self.within = np.zeros(reaches, np.int64)
-        self.lacking = np.zeros(reaches, np.int64)
-        self.total = np.zeros((2, reaches, reaches + 1))
+        self.tall = np.zeros(3, np.int64)
+        self.total = np.zeros(2 * reaches * (reaches + 1))
+        self.is_two = np.zeros(reaches, np.uint8)
 
 
 def most_of_volume(
@@ -126,91 +121,20 @@ def most_of_volume(
     With a weight w for this, an edge bears w d; no edge may bear more than 1 together. The tree is cut into
     parts, in which every u has a reach and a weight for the part below it; what the edges can bear beside that goes to
     their sum ``star[u]``. The best cuts, reaches and weights are found from the leaves up, but that all edges of u
-    count for ``star[u]`` as if they bore the most that they can, and but for parts below vertices that hold few: as
-    functions of the load from above they bend where an edge below can bear no more, so that they are known from the
-    loads 1 / (2 i + 1).
+    count for ``star[u]`` as if they bore the most that they can: as functions of the load from above they bend where
+    an edge below can bear no more, so that they are known from the loads 1 / (2 i + 1).
     """
     volume = Volume(parent, room, star, above)
     with cython.nogil:
-        gain: cython.double = _weigh_all(volume)
+        gain: cython.double = weigh_all(volume)
     return float(gain)
 
 
-def reaches_of_volume(
-    parent: cython.const_int[::1],
-    room: cython.const_longlong[::1],
-    star: cython.const_longlong[::1],
-    above: cython.const_uchar[::1],
-) -> tuple[Levels, Weights, Flags]:
-    """Return the reaches and weights behind :func:`most_of_volume`, -1 for those in no part, and what is irregular.
-
-    The regular reach is one less than the parent's, at most the levels below, and none where the parent has none or 0:
-    0 of those that have it, 2 of the tops of parts, 1 of others. Takes some 1,000 bytes for each vertex weighed.
-    """
-    first = Volume(parent, room, star, above)
-    with cython.nogil:
-        _weigh_all(first)
-    volume = Volume(parent, room, star, above, first.weighed)
-    reach: cython.longlong[::1] = np.full(parent.shape[0], -1, np.int64)
-    weight: cython.double[::1] = np.zeros(parent.shape[0])
-    irregular: cython.uchar[::1] = np.zeros(parent.shape[0], np.uint8)
-    column: cython.longlong[::1] = np.zeros(parent.shape[0], np.int64)
-    leads: cython.longlong[::1] = np.zeros(parent.shape[0], np.int64)
-    with cython.nogil:
-        _weigh_all(volume)
-        _tell(volume, reach, weight, irregular, column, leads)
-    return np.asarray(reach), np.asarray(weight), np.asarray(irregular)
-
-
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _tell(
-    volume: Volume,
-    reach: cython.longlong[::1],
-    weight: cython.double[::1],
-    irregular: cython.uchar[::1],
-    column: cython.longlong[::1],
-    leads: cython.longlong[::1],
-) -> cython.void:
-    """Follow what was chosen from the roots down; ``column`` is that of the load below a vertex."""
-    v: cython.Py_ssize_t
-    w: cython.Py_ssize_t
-    above: cython.Py_ssize_t
-    load: cython.Py_ssize_t
-    step: cython.longlong
-    regular: cython.longlong
-    limited: cython.Py_ssize_t
-    for v in range(volume.parent.shape[0]):
-        above = volume.parent[v]
-        w = volume.row[v]
-        load = volume.most + 1
-        limited = 0
-        regular = -1
-        if above >= 0 and reach[above] >= 0:
-            if reach[above] > 0:
-                regular = min(reach[above] - 1, volume.below[v])
-            step = 1 if w < 0 else volume.step[w, leads[above], reach[above], column[above]]
-            reach[v] = -1 if step == 0 else regular if step == 1 else reach[above] + step - 2
-            if reach[v] >= 0:
-                load = column[above]
-                limited = leads[above] == LESS_TWICE
-        irregular[v] = reach[v] != regular
-        if reach[v] < 0 and w >= 0 and volume.ball[v] > 0:
-            reach[v] = volume.ball[v] - 1
-            irregular[v] = 2
-        column[v] = load
-        leads[v] = LESS
-        if reach[v] >= 0 and w >= 0:
-            column[v] = volume.chosen[w, limited, reach[v], load] & ((1 << COLUMN_BITS) - 1)
-            leads[v] = volume.chosen[w, limited, reach[v], load] >> COLUMN_BITS
-            weight[v] = volume.load[column[v]] - volume.load[load]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _weigh_all(volume: Volume) -> cython.double:
+def weigh_all(volume: Volume) -> cython.double:
+    """Weigh all vertices, from the last on; return what they prove together."""
     v: cython.Py_ssize_t
     alone: cython.double
     gain: cython.double = 0
@@ -218,16 +142,18 @@ def _weigh_all(volume: Volume) -> cython.double:
         above: cython.longlong = volume.parent[v]
         if volume.top < 0 or volume.owner[volume.top] != v:  # a leaf
             if above >= 0:
-                _turn_to(volume, above)
+                if volume.top < 0 or volume.owner[volume.top] != above:
+                    volume.top += 1
+                    _begin(volume, above, 1)
+                    volume.level[volume.top, 1] = 0
                 volume.leaves[volume.top] += 1
             continue
         alone = _weigh(volume, volume.top)
-        volume.top -= 1
         if above < 0:
+            volume.top -= 1
             gain += alone
         else:
-            _turn_to(volume, above)
-            _add(volume, alone)
+            _add(volume, above, alone)
         volume.weighed += volume.is_weighed
     return gain
 
@@ -235,22 +161,25 @@ def _weigh_all(volume: Volume) -> cython.double:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _turn_to(volume: Volume, v: cython.longlong) -> cython.void:
-    """Let the row of v be the top one."""
-    if volume.top >= 0 and volume.owner[volume.top] == v:
-        return
-    volume.top += 1
+def at(volume: Volume, leads: cython.longlong, b: cython.longlong) -> cython.Py_ssize_t:
+    """Return where the columns of a reach begin."""
+    return (leads * (volume.most + 1) + b) * (volume.most + 2)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _begin(volume: Volume, v: cython.longlong, height: cython.longlong) -> cython.void:
+    """Let the top row be that of v."""
     row: cython.Py_ssize_t = volume.top
-    b: cython.Py_ssize_t
     volume.owner[row] = v
     volume.leaves[row] = 0
-    volume.height[row] = 1
+    volume.height[row] = height
     volume.apart[row] = 0
     volume.is_loaded[row] = 0
-    for b in range(volume.most + 1):
-        volume.count[row, b] = 1
-        volume.tall[row, b] = 0
-        volume.missed[row, b] = 0
+    volume.level[row, 0] = 1
+    for i in range(4):
+        volume.tallest[row, i] = -1
 
 
 @cython.cfunc
@@ -260,16 +189,18 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
     """Let the vertex of a row have a reach and a weight where that pays; return what its subtree proves on its own."""
     v: cython.Py_ssize_t = volume.owner[row]
     b: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    count: cython.longlong = 0
     alone: cython.double = volume.apart[row] + cython.cast(cython.double, volume.star[v])
     volume.levels = volume.height[row]
-    for b in range(1, volume.most + 1):
-        volume.count[row, b] += volume.leaves[row]
-        if b <= 2:
-            volume.tall[row, b] += volume.leaves[row]
+    volume.level[row, 1] += volume.leaves[row]
+    for i in range(4):  # leaves are the smallest
+        if volume.tallest[row, i] < 0 and volume.leaves[row] > 0:
+            volume.tallest[row, i] = 0
+            volume.leaves[row] -= 1
+    for i in range(3):
+        volume.tall[i] = volume.tallest[row, i]
     volume.is_weighed = volume.is_loaded[row] or volume.star[v] > 0 or _is_crowded(volume, row)
-    for b in range(volume.most + 1):
-        volume.within[b] = volume.count[row, b]
-        volume.lacking[b] = 2 * max(0, 3 - volume.tall[row, b])
     if volume.below.shape[0] > 0:
         volume.below[v] = volume.levels
         if volume.is_weighed:
@@ -277,62 +208,87 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
     if not volume.is_weighed:
         return alone
     for b in range(min(volume.levels, volume.most) + 1):
-        _weigh_reach(volume, row, b)
-        if volume.total[0, b, volume.most + 1] > alone:
-            alone = volume.total[0, b, volume.most + 1]
+        count += volume.level[row, b]
+        _weigh_reach(volume, row, b, count)
+        if volume.total[at(volume, 0, b) + volume.most + 1] > alone:
+            alone = volume.total[at(volume, 0, b) + volume.most + 1]
             if volume.ball.shape[0] > 0:
                 volume.ball[v] = cython.cast(cython.uchar, b + 1)
+    if volume.weighed < volume.kept.shape[0]:
+        for i in range(volume.total.shape[0]):
+            volume.kept[volume.weighed, i] = volume.total[i]
+        volume.alone[v] = alone
     return alone
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _weigh_reach(volume: Volume, row: cython.Py_ssize_t, b: cython.Py_ssize_t) -> cython.void:
+def _weigh_reach(volume: Volume, row: cython.Py_ssize_t, b: cython.Py_ssize_t, count: cython.longlong) -> cython.void:
     """Find the best weight of the vertex of a row where its reach is b, by the load on it."""
     v: cython.Py_ssize_t = volume.owner[row]
-    w: cython.Py_ssize_t = volume.weighed
     star: cython.double = cython.cast(cython.double, volume.star[v])
+    cells: cython.longlong = 2 * b * (b + 1) + 1
     leads: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    limited: cython.Py_ssize_t
-    cells: cython.longlong = 2 * b * (b + 1) + 1
     room: cython.double
-    bears: cython.longlong
+    spare: cython.double
+    bears: cython.double
     most: cython.double
     best: cython.Py_ssize_t
     gain: cython.double
-    for leads in range(3):
+    added: cython.Py_ssize_t
+    is_told: cython.bint = volume.weighed < volume.chosen.shape[0]
+    known: cython.Py_ssize_t = row if volume.is_loaded[row] else volume.owner.shape[0]
+    volume.is_two[b] = is_told or volume.is_any[known, b]
+    before: cython.Py_ssize_t = at(volume, volume.is_two[b], b)  # where edges lead to children of less reach
+    total: cython.Py_ssize_t = before
+    for leads in range(2, -1, -1):
+        if (leads == ANY and not volume.is_two[b]) or (leads == LESS and not is_told and not volume.is_less[known, b]):
+            continue
         room = cython.cast(cython.double, min(volume.room[b], cells - _missed(volume, row, b, leads)))
-        bears = 2 * b + 1 if leads == ANY or volume.above[v] else max(2 * b - 1, 0)
-        most = 0
-        best = -1
+        spare = cython.cast(cython.double, count) - room
+        bears = cython.cast(cython.double, 2 * b + 1 if leads == ANY or volume.above[v] else max(2 * b - 1, 0))
+        added = at(volume, 3 * known + leads, b)
+        if leads == ANY:
+            total = at(volume, 0, b)
+        most = -1e300
+        best = 0
         for i in range(max(b - 1, 0), volume.most + 2):  # an edge from v bears 2 b - 1 or more for every unit
-            gain = volume.load[i] * cython.cast(cython.double, volume.count[row, b])
-            gain += star * max(0.0, 1 - volume.load[i] * cython.cast(cython.double, bears))
-            if volume.is_loaded[row]:
-                gain += volume.added[row, leads, b, i]
-            if best < 0 or gain - volume.load[i] * room >= most:
-                most = gain - volume.load[i] * room
+            gain = volume.added[added + i] + volume.load[i] * spare
+            if star > 0:
+                gain += star * max(0.0, 1 - volume.load[i] * bears)
+            if gain >= most:
+                most = gain
                 best = i
             gain = most + volume.load[i] * room
-            for limited in range(2):
-                if leads == limited or (leads > limited and gain > volume.total[limited, b, i]):
-                    volume.total[limited, b, i] = gain
-                    if w < volume.chosen.shape[0]:
-                        volume.chosen[w, limited, b, i] = cython.cast(cython.uchar, best + (leads << COLUMN_BITS))
+            if leads == 2 or gain >= volume.total[before + i]:
+                volume.total[total + i] = gain
+                if is_told:
+                    volume.chosen[volume.weighed, total + i] = cython.cast(cython.uchar, best + (leads << COLUMN_BITS))
+            elif leads == ANY:
+                volume.total[total + i] = volume.total[before + i]
+                if is_told:
+                    volume.chosen[volume.weighed, total + i] = volume.chosen[volume.weighed, before + i]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_crowded(volume: Volume, row: cython.Py_ssize_t) -> cython.bint:
-    """Whether the vertices below one come near to the cells within its reach, so that there may be too many of them."""
+    """Whether a weight for v, or a reach that is not regular, pays: no child was weighed.
+
+    Without weights below, what v adds is its load times the vertices within its reach.
+    """
     b: cython.Py_ssize_t
+    count: cython.longlong = 1
     cells: cython.longlong
     for b in range(1, min(volume.height[row], volume.most) + 1):
-        cells = min(volume.room[b], 2 * b * (b + 1) + 1 - _missed(volume, row, b, LESS_TWICE))
-        if volume.count[row, b] > cells or (b > 2 and 100 * volume.count[row, b] >= CROWDED * cells):
+        count += volume.level[row, b]
+        cells = 2 * b * (b + 1) + 1
+        if volume.level[row, b] > 2 * b + 1 or volume.level[row, b - 1] + volume.level[row, b] > 4 * b:
+            return True
+        if count > volume.room[b] or (count > cells - 4 * b and count > cells - _missed(volume, row, b, LESS_TWICE)):
             return True
     return False
 
@@ -358,75 +314,139 @@ def _missed(volume: Volume, row: cython.Py_ssize_t, b: cython.longlong, leads: c
     line less than r(u) - 1 from it; of the two lines on one side beyond, the nearer has two runs only if the farther
     has none. Vertices that come to share a cell on the way do no harm: the count above is of directions.
     """
-    tall: cython.longlong = volume.tall[row, b]
-    if leads == ANY or b < 2 or tall > 3:
-        return 0
-    if tall == 3:
-        return 2
-    if tall < 2:
-        return 4 * b
-    return min(2 * b + 1, 4 + (volume.missed[row, b] if b > 3 and leads == LESS_TWICE else 0))
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _add(volume: Volume, alone: cython.double) -> cython.void:
-    """Add the vertex that was weighed last to its parent, which has the top row."""
-    row: cython.Py_ssize_t = volume.top
-    leads: cython.Py_ssize_t
-    a: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    volume.height[row] = max(volume.height[row], volume.levels + 1)
-    volume.apart[row] += alone
-    for a in range(1, volume.most + 1):
-        if not volume.is_weighed:
-            volume.count[row, a] += volume.within[a - 1]
-        if volume.levels >= a - 2:
-            volume.tall[row, a] += 1
-            volume.missed[row, a] += volume.lacking[a - 1]
-    if not volume.is_weighed:
-        return
-    if not volume.is_loaded[row]:
-        volume.is_loaded[row] = 1
-        for leads in range(3):
-            for a in range(volume.most + 1):
-                for i in range(volume.most + 2):
-                    volume.added[row, leads, a, i] = 0
-    for a in range(volume.most + 1):
-        for i in range(max(a - 1, 0), volume.most + 2):
-            _add_reach(volume, row, alone, a, i)
+    missed: cython.longlong = 4
+    if leads == ANY or b < 2 or volume.tallest[row, 3] >= b - 2:
+        return 0
+    if volume.tallest[row, 2] >= b - 2:
+        return 2
+    if volume.tallest[row, 1] < b - 2:
+        return 4 * b
+    if b > 3 and leads == LESS_TWICE:
+        for i in range(3):
+            missed += 2 * (volume.second[row, 0, i] < b - 3) + 2 * (volume.second[row, 1, i] < b - 3)
+    return min(2 * b + 1, missed)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _add_reach(
-    volume: Volume, row: cython.Py_ssize_t, alone: cython.double, a: cython.Py_ssize_t, i: cython.Py_ssize_t
-) -> cython.void:
-    """Add it where its parent has the reach a and the load of column i: left out, or with the best reach."""
-    leads: cython.Py_ssize_t
-    best: cython.double
-    found: cython.double
-    step: cython.uchar
-    for leads in range(3):
-        best = alone
-        step = 0
-        if a > 0:
-            found = volume.total[leads == LESS_TWICE, min(a - 1, volume.levels), i]
-            if found > best:
-                best = found
-                step = 1
-        if leads == ANY and 0 < a <= volume.levels:
-            found = volume.total[0, a, i] - volume.load[i] * cython.cast(cython.double, 2 * a + 1)
-            if found > best:
-                best = found
-                step = 2
-        if leads == ANY and a < min(volume.levels, volume.most) and i >= a:
-            found = volume.total[0, a + 1, i] - volume.load[i] * cython.cast(cython.double, 4 * (a + 1))
-            if found > best:
-                best = found
-                step = 3
-        volume.added[row, leads, a, i] += best
-        if volume.weighed < volume.step.shape[0]:
-            volume.step[volume.weighed, leads, a, i] = step
+def _add(volume: Volume, above: cython.longlong, alone: cython.double) -> cython.void:
+    """Add the vertex of the top row, which was weighed last, to its parent, and let that have the top row."""
+    row: cython.Py_ssize_t = volume.top - 1
+    a: cython.Py_ssize_t
+    levels: cython.Py_ssize_t = min(volume.levels, volume.most)
+    if row >= 0 and volume.owner[row] == above:
+        volume.top = row
+        while volume.height[row] <= volume.levels:
+            volume.height[row] += 1
+            if volume.height[row] <= volume.most + 1:
+                volume.level[row, volume.height[row]] = 0
+        if not volume.is_weighed:
+            for a in range(levels + 1):
+                volume.level[row, a + 1] += volume.level[row + 1, a]
+    else:
+        row = volume.top
+        for a in range(levels, -1, -1):
+            volume.level[row, a + 1] = 0 if volume.is_weighed else volume.level[row, a]
+        _begin(volume, above, volume.levels + 1)
+    volume.apart[row] += alone
+    _add_tall(volume, row)
+    if volume.is_weighed:
+        for a in range(volume.most + 1):
+            _add_reach(volume, row, alone, a)
+        volume.is_loaded[row] = 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_tall(volume: Volume, row: cython.Py_ssize_t) -> cython.void:
+    """Keep the vertex that was weighed last if it is among the tallest children."""
+    at: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    while at < 4 and volume.tallest[row, at] >= volume.levels:
+        at += 1
+    for i in range(3, at, -1):
+        volume.tallest[row, i] = volume.tallest[row, i - 1]
+    if at < 4:
+        volume.tallest[row, at] = volume.levels
+    if at < 2:
+        for i in range(3):
+            volume.second[row, 1, i] = volume.second[row, 0, i] if at == 0 else volume.tall[i]
+            if at == 0:
+                volume.second[row, 0, i] = volume.tall[i]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_reach(volume: Volume, row: cython.Py_ssize_t, alone: cython.double, a: cython.Py_ssize_t) -> cython.void:
+    """Add it where its parent has the reach a: left out, or with the best reach."""
+    i: cython.Py_ssize_t
+    begin: cython.Py_ssize_t = max(a - 1, 0)
+    end: cython.Py_ssize_t = volume.most + 2
+    any_: cython.Py_ssize_t = at(volume, 3 * row, a)
+    less: cython.Py_ssize_t = any_ + at(volume, 1, 0)
+    twice: cython.Py_ssize_t = less + at(volume, 1, 0)
+    reach: cython.Py_ssize_t = max(min(a - 1, volume.levels), 0)
+    regular: cython.Py_ssize_t = at(volume, 0, reach)
+    limited: cython.Py_ssize_t = at(volume, volume.is_two[reach], reach)
+    if not volume.is_loaded[row]:
+        volume.is_any[row, a] = volume.is_less[row, a] = volume.weighed < volume.chosen.shape[0]
+        for i in range(begin, end):
+            volume.added[any_ + i] = volume.added[less + i] = volume.added[twice + i] = 0
+    if not volume.is_any[row, a] and _is_irregular(volume, alone, a, regular):
+        volume.is_any[row, a] = True
+        for i in range(begin, end):
+            volume.added[any_ + i] = volume.added[(less if volume.is_less[row, a] else twice) + i]
+    if not volume.is_less[row, a] and a > 0 and limited != regular:
+        volume.is_less[row, a] = True
+        for i in range(begin, end):
+            volume.added[less + i] = volume.added[twice + i]
+    if volume.is_any[row, a]:
+        for i in range(begin, end):
+            volume.added[any_ + i] += max(_regular(volume, alone, a, regular + i), _irregular(volume, a, i))
+    if volume.is_less[row, a]:
+        for i in range(begin, end):
+            volume.added[less + i] += _regular(volume, alone, a, regular + i)
+    for i in range(begin, end):
+        volume.added[twice + i] += _regular(volume, alone, a, limited + i)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.inline
+def _regular(volume: Volume, alone: cython.double, a: cython.Py_ssize_t, total: cython.Py_ssize_t) -> cython.double:
+    """Return what the vertex weighed last adds below a parent of reach a where it is left out, or reaches less."""
+    return max(alone, volume.total[total]) if a > 0 else alone
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.inline
+def _irregular(volume: Volume, a: cython.Py_ssize_t, i: cython.Py_ssize_t) -> cython.double:
+    """Return what the vertex weighed last adds below a parent of reach a, with the same reach or one more."""
+    width: cython.Py_ssize_t = volume.most + 2
+    best: cython.double = -1
+    if 0 < a <= volume.levels:
+        best = volume.total[a * width + i] - volume.load[i] * cython.cast(cython.double, 2 * a + 1)
+    if a < min(volume.levels, volume.most) and i >= a:
+        best = max(best, volume.total[(a + 1) * width + i] - volume.load[i] * cython.cast(cython.double, 4 * (a + 1)))
+    return best
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_irregular(
+    volume: Volume, alone: cython.double, a: cython.Py_ssize_t, regular: cython.Py_ssize_t
+) -> cython.bint:
+    """Whether another reach than the regular one is best below a parent of reach a, for any load."""
+    i: cython.Py_ssize_t
+    for i in range(max(a - 1, 0), volume.most + 2):
+        if _irregular(volume, a, i) > _regular(volume, alone, a, regular + i):
+            return True
+    return False
