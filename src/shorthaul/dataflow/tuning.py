@@ -26,15 +26,15 @@ LISTED_TASKS = 2.5e4
 SOONEST_TASKS = 1.2e4
 #: Actors and ends of channels, times cores, of which CP-SAT's model of loads is built (multicamera on 320 cores).
 LOAD_MODEL_TERMS = 2e4
-#: Actors and accesses looked at in the search for sets of actors on a core (sobel4, multicamera).
-CORE_SET_STEPS = 1.4e8
+#: Actors and accesses looked at in the search for sets of actors on a core (sobel4, multicamera, 40 random actors).
+CORE_SET_STEPS = 2e8
 
 # Bounds
 
 #: Such steps of a search for sets, of a longer one where it finds none, and of one that should come to an end.
 CORE_SET_LIMITS = (100_000, 1_000_000, 20_000_000)
-#: What an entry of a linear program over sets counts, in such steps.
-STEPS_PER_ENTRY = 5
+#: What a linear program over sets counts, in such steps, and each of its entries.
+PROGRAM_STEPS, STEPS_PER_ENTRY = 30_000, 7
 #: Columns are forgotten that cost so much more than they earn, as a share of their core's cost.
 DEAR_COLUMNS = 0.1
 #: Linear programs solved for one period at most.
@@ -63,8 +63,8 @@ TILE_SET_WIDTH, TILE_SET_NARROWING, TILE_SET_WIDEST, TILE_SET_LOOKS = 0.3, 0.8, 
 #: Share of the effort left for a first try of what crossbars carry, and of what memories hold (first, where buffers
 #: take so much of all memories), and the longest step from one period to the next.
 TILE_SET_TRIAL, TILE_SET_FULL, TILE_SET_STEP = 0.3, 1.1, 0.12
-#: Entries of rows that are filled, and entries of linear programs, in an effort; of rows at once.
-TILE_SET_CELLS, PROGRAM_ENTRIES, TILE_SET_STEPS = 1e9, 8e6, 20_000_000
+#: Entries of rows that are filled, entries of linear programs, and looks (sobel) in an effort; of rows at once.
+TILE_SET_CELLS, PROGRAM_ENTRIES, LOOKS_AT_TILES, TILE_SET_STEPS = 1e9, 8e6, 2.5e3, 20_000_000
 #: Most columns of a linear program, over actors, before half of them are forgotten.
 MOST_TILE_SET_COLUMNS = 40
 #: Actors eliminated last of which each gives another column, with it or without it, for little (40 actors: 9,832 in 1.5
@@ -74,6 +74,8 @@ TILE_SET_LAST = 8
 TILE_SET_SHARE, ALL_CORES_SHARE = 0.6, 0.6
 #: Least effort for bounds of a plan: below, the solvers take longer to import.
 LEAST_BOUND_EFFORT = 0.02
+#: The effort that they have at least then (sobel, 14 core costs: 0.03), and what sets in tiles are not tried below.
+ENOUGH_FOR_BOUNDS = 0.04
 #: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.
 CORE_SET_SHARE = 0.6
 #: Stretches of core costs whose periods are bounded beside one another.

@@ -11,7 +11,7 @@ more than the core costs (:mod:`core_sets_kernels`), and all actors earn more th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -32,6 +32,8 @@ IntArray = npt.NDArray[np.int64]
 _UNITS: Final = 10**12
 #: Products of counts and costs up to which whole numbers of 64 bits are enough.
 _MOST_SUM: Final = 2**60
+#: Longer than any period.
+_ANY_PERIOD: Final = 2**62
 #: By how much prices are scaled down beyond what was found, so that rounding them cannot break a proof.
 _MARGIN: Final = 1e-9
 
@@ -52,11 +54,11 @@ class _Kind:
     relay: IntArray
     relays: IntArray
 
-    def sets(self, period: int, size: IntArray) -> CoreSets:
-        """Return the search for sets of actors; what takes longer than the period takes a tick longer."""
-        most = period + 1
-        ticks, near = np.minimum(self.ticks, most), np.minimum(self.near, most)
-        return CoreSets(ticks, self.first, self.buffer, near, size, self.relay, self.relays, self.local_bytes)
+    def sets(self, size: IntArray) -> CoreSets:
+        """Return the search for sets of actors."""
+        return CoreSets(
+            self.ticks, self.first, self.buffer, self.near, size, self.relay, self.relays, self.local_bytes
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +100,8 @@ class CoreContents:
             )
             for key, count in alike.items()
         ]
-        self.columns: list[_Column] = []
+        self.sets = [kind.sets(self.size) for kind in self.kinds]
+        self._program: _Program | None = None
         #: No period below is longer than all work on one core: a core cost for which this is not enough has no mapping.
         self.longest = sum(
             int(np.maximum(0, kind.ticks).sum() + kind.near.sum() + (kind.relay * kind.relays).sum())
@@ -150,47 +153,41 @@ class CoreContents:
 
     def excluded(self, period: int, core_cost: float, search: Search) -> CorePrices | None:
         """Return the proof that cores for a period cost more than ``core_cost``; None if none was found."""
-        program = _Program(self)
-        for column in self.columns:
-            if column.period <= period:
-                program.add(column)
+        program = self._program or _Program(self, ())
+        program.limit(period)
         proof = self._raised(program, period, core_cost, search)
-        unused = program.unused()  # by the last prices
-        self.columns = [column for column in self.columns if column not in unused]
+        self._program = _Program(self, program.used()) if program.is_full else program
         return proof
 
     def _raised(self, program: _Program, period: int, core_cost: float, search: Search) -> CorePrices | None:
         """Generate columns until prices prove that they cost more than ``core_cost``, or it is clear that none do."""
         units = Fraction(core_cost) * self.scale
-        sets = [kind.sets(period, self.size) for kind in self.kinds]
         for _ in range(tuning.MOST_CORE_SET_ROUNDS):
-            search.spend(program.entries * tuning.STEPS_PER_ENTRY / tuning.CORE_SET_STEPS)
+            search.spend(program.steps / tuning.CORE_SET_STEPS)
             if search.expired() or not program.solve() or program.cost <= float(units) / _UNITS:
                 return None
             earned, price, counted = program.prices()
             for steps in tuning.CORE_SET_LIMITS:
-                ceilings, found = self._best_sets(sets, period, (earned, price, counted), steps, search)
+                ceilings, found = self._best_sets(period, (earned, price, counted), steps, search)
                 for column in found:
                     program.add(column)
-                self.columns += found
-                if found or search.expired():
+                if found or None not in ceilings or search.expired():
                     break
             proof = self._proof(earned, price, counted, ceilings)
             if proof is not None and proof[0] > units:
-                return self._document(period, core_cost, *proof[1:], sets)
+                return self._document(period, core_cost, *proof[1:])
             if not found:
                 return None
         return None
 
     def _best_sets(
-        self, sets: Sequence[CoreSets], period: int, prices: tuple[IntArray, IntArray, IntArray], most_steps: int,
-        search: Search,
+        self, period: int, prices: tuple[IntArray, IntArray, IntArray], most_steps: int, search: Search
     ) -> tuple[list[int | None], list[_Column]]:  # fmt: skip
         """Return what a set on a core of each kind earns at most (None: unknown), and sets that earn too much."""
         earned, price, counted = prices
         ceilings: list[int | None] = []
         found = []
-        for k, (kind, at) in enumerate(zip(self.kinds, sets, strict=True)):
+        for k, (kind, at) in enumerate(zip(self.kinds, self.sets, strict=True)):
             target = int((kind.cost + int(counted[k])) * (1 + tuning.CORE_SET_TOLERANCE)) + 1
             done = at.steps
             is_over = dearest(at, period, earned, price, target, most_steps)
@@ -233,8 +230,7 @@ class CoreContents:
         )
 
     def _document(
-        self, period: int, core_cost: float, earned: IntArray, price: IntArray, dearer: Sequence[int],
-        sets: Sequence[CoreSets],
+        self, period: int, core_cost: float, earned: IntArray, price: IntArray, dearer: Sequence[int]
     ) -> CorePrices:  # fmt: skip
         kinds = [
             {
@@ -245,7 +241,7 @@ class CoreContents:
                 "per_tick": int(at.per_tick),
                 "per_byte": int(at.per_byte),
             }
-            for kind, more, at in zip(self.kinds, dearer, sets, strict=True)
+            for kind, more, at in zip(self.kinds, dearer, self.sets, strict=True)
         ]
         return {
             "core_cost": core_cost,
@@ -260,21 +256,26 @@ class CoreContents:
 class _Program:
     """The linear program: columns of least cost, artificial ones for actors that are in none."""
 
-    def __init__(self, contents: CoreContents) -> None:
+    def __init__(self, contents: CoreContents, columns: Iterable[_Column]) -> None:
         from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
 
         self.contents = contents
         self.solver = pywraplp.Solver.CreateSolver("GLOP")
+        self.solver.SetSolverSpecificParametersAsString("use_preprocessing: false")  # half of the time of small ones
         self.optimal = pywraplp.Solver.OPTIMAL
         infinity = self.solver.infinity()
         self.cover = [self.solver.Constraint(1.0, infinity) for _ in contents.actors]
         self.once = [self.solver.Constraint(-infinity, 1.0) for _ in contents.buffers]
         self.count = [self.solver.Constraint(-infinity, float(kind.count)) for kind in contents.kinds]
         self.objective = self.solver.Objective()
-        self.added: list[_Column] = []
+        self.added: list[tuple[_Column, Any]] = []
+        self.period = _ANY_PERIOD
         self.last = tuple(np.zeros(len(rows), np.int64) for rows in (self.cover, self.once, self.count))
         for row in self.cover:
             row.SetCoefficient(self._variable(tuning.UNCOVERED_COST), 1.0)
+        for column in columns:
+            self.add(column)
+        self.first = len(self.added)
 
     def _variable(self, cost: float) -> Any:
         variable = self.solver.NumVar(0.0, self.solver.infinity(), "")
@@ -289,23 +290,36 @@ class _Program:
             self.cover[actor].SetCoefficient(variable, 1.0)
         for buffer, times in column.buffers.items():
             self.once[buffer].SetCoefficient(variable, times)
-        self.added.append(column)
+        self.added.append((column, variable))
 
-    def unused(self) -> set[_Column]:
-        """Return the columns that cost far more than the last prices earn."""
+    def limit(self, period: int) -> None:
+        """Let no set of actors be chosen that takes longer than a period."""
+        for column, variable in self.added:
+            if (column.period > period) != (column.period > self.period):
+                variable.SetUb(self.solver.infinity() if column.period <= period else 0.0)
+        self.period = period
+
+    def used(self) -> list[_Column]:
+        """Return the columns that do not cost far more than the last prices earn."""
         earned, price, counted = self.last
         most = 1 + tuning.DEAR_COLUMNS
-        return {
+        return [
             column
-            for column in self.added
+            for column, _ in self.added
             if earned[[*column.actors]].sum() - sum(n * price[b] for b, n in column.buffers.items())
-            < (self.contents.kinds[column.kind].cost + counted[column.kind]) / most
-        }
+            >= (self.contents.kinds[column.kind].cost + counted[column.kind]) / most
+        ]
 
     @property
-    def entries(self) -> int:
-        """Rows times columns."""
-        return (len(self.cover) + len(self.added)) * (len(self.cover) + len(self.once) + len(self.count))
+    def is_full(self) -> bool:
+        """True if there are so many columns that solving takes long."""
+        return len(self.added) > 2 * (self.first + len(self.cover))
+
+    @property
+    def steps(self) -> int:
+        """What solving it counts."""
+        rows = len(self.cover) + len(self.once) + len(self.count)
+        return tuning.PROGRAM_STEPS + tuning.STEPS_PER_ENTRY * rows * (len(self.cover) + len(self.added))
 
     def solve(self) -> bool:
         """Return whether the program was solved."""
@@ -320,8 +334,8 @@ class _Program:
         """Return the prices of actors, of buffers in memories of cores, and of cores beyond what they cost."""
 
         def whole(rows: Sequence[Any], sign: int) -> IntArray:
-            prices = np.array([max(0.0, sign * row.dual_value()) for row in rows])
-            return np.asarray(np.ceil(prices * _UNITS), np.int64)
+            prices = np.array([sign * row.dual_value() for row in rows])
+            return np.asarray(np.ceil(np.maximum(prices, 0.0) * _UNITS), np.int64)
 
         self.last = whole(self.cover, 1), whole(self.once, -1), whole(self.count, -1)
         return self.last

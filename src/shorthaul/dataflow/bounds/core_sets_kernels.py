@@ -12,6 +12,10 @@ import numpy as np
 
 #: Sets that are kept of one search.
 KEPT = 4
+#: Of a golden section, the part of the whole that the longer part is.
+GOLDEN = cython.declare(cython.double, 0.6180339887498949)
+#: The most that a multiplier comes to, over all ticks or bytes.
+MOST_PRODUCT = cython.declare(cython.longlong, 1 << 48)
 
 
 @cython.final
@@ -26,13 +30,15 @@ class CoreSets:
 
     period: cython.longlong
     room: cython.longlong
-    ticks: cython.const_longlong[::1]  # per actor, -1 if it cannot run
+    ticks: cython.longlong[::1]  # per actor, -1 if it cannot run; a tick more than the period if it takes longer
     first: cython.const_longlong[::1]  # per actor, its first access
     buffer: cython.const_longlong[::1]  # per access by actor
-    near: cython.const_longlong[::1]
+    near: cython.longlong[::1]  # a tick more than the period if it takes longer
     begin: cython.const_longlong[::1]  # per buffer, its first access
     actor: cython.const_longlong[::1]  # per access by buffer
-    near_of: cython.const_longlong[::1]
+    access: cython.const_longlong[::1]  # its number by actor
+    asked: cython.const_longlong[::1]  # per actor and per access, ticks for any period
+    asked_near: cython.const_longlong[::1]
     size: cython.const_longlong[::1]  # per buffer
     relay: cython.const_longlong[::1]
     relays: cython.const_longlong[::1]
@@ -66,7 +72,8 @@ class CoreSets:
         relay: cython.const_longlong[::1], relays: cython.const_longlong[::1], room: cython.longlong,
     ) -> None:  # fmt: skip
         actors, buffers = ticks.shape[0], size.shape[0]
-        self.ticks, self.first, self.buffer, self.near = ticks, first, buffer, near
+        self.first, self.buffer, self.asked, self.asked_near = first, buffer, ticks, near
+        self.ticks, self.near = np.zeros(actors, np.int64), np.zeros(near.shape[0], np.int64)
         self.size, self.relay, self.relays, self.room = size, relay, relays, room
         of = np.repeat(np.arange(actors), np.diff(np.asarray(first)))
         keep = np.asarray(ticks)[of] >= 0
@@ -74,7 +81,7 @@ class CoreSets:
         counts = np.bincount(np.asarray(buffer)[keep], minlength=buffers)
         self.begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.actor = of[keep][order].astype(np.int64)
-        self.near_of = np.asarray(near)[keep][order].astype(np.int64)
+        self.access = np.flatnonzero(keep)[order].astype(np.int64)
         self.period = 0
         self.order = np.zeros(actors, np.int64)
         self.earned = np.zeros(actors, np.int64)
@@ -130,10 +137,10 @@ def _change(at: CoreSets, b: cython.Py_ssize_t, left: cython.longlong, busy: cyt
         if at.decided[a]:
             continue
         at.steps += 1
-        change = _asked(at, b, at.near_of[k])
+        change = _asked(at, b, at.near[at.access[k]])
         at.left[b] = left
         at.busy[b] = busy
-        change -= _asked(at, b, at.near_of[k])
+        change -= _asked(at, b, at.near[at.access[k]])
         at.left[b] = old_left
         at.busy[b] = old_busy
         at.worth[a] += change
@@ -332,18 +339,32 @@ def _with(at: CoreSets, per_tick: cython.longlong, per_byte: cython.longlong) ->
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _inner(low: cython.longlong, high: cython.longlong) -> cython.longlong:
+    """Return the inner point, of a golden section, that is closer to ``high``."""
+    return low + cython.cast(cython.longlong, GOLDEN * (high - low))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _best_per_tick(at: CoreSets, per_byte: cython.longlong, most: cython.longlong) -> cython.longlong:
     """Return the multiplier of ticks with the least ceiling, which is convex in it."""
     low: cython.longlong = 0
     high: cython.longlong = most
+    other: cython.longlong = _inner(low, high)
+    one: cython.longlong = low + high - other
+    value_one: cython.longlong = _with(at, one, per_byte)
+    value_other: cython.longlong = _with(at, other, per_byte)
     while high - low > 2 + most // 8192:
-        one = low + (high - low) // 3
-        other = high - (high - low) // 3
-        if _with(at, one, per_byte) <= _with(at, other, per_byte):
-            high = other
+        if value_one <= value_other:
+            high, other, value_other = other, one, value_one
+            one = low + high - _inner(low, high)
+            value_one = _with(at, one, per_byte)
         else:
-            low = one
-    return (low + high) // 2
+            low, one, value_one = one, other, value_other
+            other = _inner(low, high)
+            value_other = _with(at, other, per_byte)
+    return one if value_one <= value_other else other
 
 
 @cython.cfunc
@@ -355,26 +376,64 @@ def _multipliers(at: CoreSets, most: cython.longlong, most_byte: cython.longlong
     high: cython.longlong = most_byte
     per_tick: cython.longlong = _best_per_tick(at, 0, most)
     ceiling: cython.longlong = _with(at, per_tick, 0)
-    best_byte: cython.longlong = 0
     step: cython.longlong = most_byte // 64
     if step == 0 or _with(at, _best_per_tick(at, step, most), step) >= ceiling:  # convex: none is better
         return _with(at, per_tick, 0)
-    while high - low > 2 + most_byte // 64:
-        one = low + (high - low) // 3
-        other = high - (high - low) // 3
-        per_one = _best_per_tick(at, one, most)
-        value_one = _with(at, per_one, one)
-        per_other = _best_per_tick(at, other, most)
-        value_other = _with(at, per_other, other)
-        if value_one < ceiling:
-            ceiling, per_tick, best_byte = value_one, per_one, one
-        if value_other < ceiling:
-            ceiling, per_tick, best_byte = value_other, per_other, other
+    other: cython.longlong = _inner(low, high)
+    one: cython.longlong = low + high - other
+    value_one: cython.longlong = _with(at, _best_per_tick(at, one, most), one)
+    value_other: cython.longlong = _with(at, _best_per_tick(at, other, most), other)
+    while high - low > 2 + step:
         if value_one <= value_other:
-            high = other
+            high, other, value_other = other, one, value_one
+            one = low + high - _inner(low, high)
+            value_one = _with(at, _best_per_tick(at, one, most), one)
         else:
-            low = one
-    return _with(at, per_tick, best_byte)
+            low, one, value_one = one, other, value_other
+            other = _inner(low, high)
+            value_other = _with(at, _best_per_tick(at, other, most), other)
+    if min(value_one, value_other) >= ceiling:
+        return _with(at, per_tick, 0)
+    one = one if value_one <= value_other else other
+    return _with(at, _best_per_tick(at, one, most), one)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _limit(at: CoreSets, period: cython.longlong) -> cython.void:
+    """Let what takes longer than the period take a tick longer, so that no sum of ticks gets too large."""
+    i: cython.Py_ssize_t
+    at.period = period
+    for i in range(at.ticks.shape[0]):
+        at.ticks[i] = min(at.asked[i], period + 1)
+    for i in range(at.near.shape[0]):
+        at.near[i] = min(at.asked_near[i], period + 1)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _rank(at: CoreSets) -> cython.void:
+    """Order buffers by price per relayed tick, and actors by what they earn per tick, the highest first."""
+    i: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    for i in range(at.richest.shape[0]):
+        place = i
+        one: cython.double = cython.cast(cython.double, at.price[i]) / max(1, at.relay[i])
+        while place and cython.cast(cython.double, at.price[at.richest[place - 1]]) / max(
+            1, at.relay[at.richest[place - 1]]
+        ) < one:  # fmt: skip
+            at.richest[place] = at.richest[place - 1]
+            place -= 1
+        at.richest[place] = i
+    for i in range(at.order.shape[0]):
+        at.rate[i] = (at.earned[i] / cython.cast(cython.double, at.ticks[i]) if at.ticks[i] > 0 else 4e18) * (1 + 1e-12)
+        place = i
+        while place and at.rate[at.order[place - 1]] < at.rate[i]:
+            at.order[place] = at.order[place - 1]
+            place -= 1
+        at.order[place] = i
 
 
 def dearest(
@@ -391,21 +450,27 @@ def dearest(
     were the best so far, ``spare`` the ticks that they leave.
     """
     most: cython.longlong
-    at.period = period
-    at.earned = earned
-    at.price = price
-    at.best = target
-    at.found = 0
-    prices, ticks, sizes = np.asarray(price), np.asarray(at.ticks), np.asarray(at.size)
-    at.richest = np.argsort(-prices / np.maximum(1, np.asarray(at.relay)), kind="stable").astype(np.int64)
-    total = int(np.asarray(earned).max(initial=0)) + 1
-    most = min(32 * total // max(1, period) + 1, 2**48 // max(1, period))
-    scarce = at.room > 0 and int(sizes.sum()) > at.room
-    most_byte = min(8 * total // max(1, at.room) + 1, 2**48 // max(1, at.room)) if scarce else 0
-    _multipliers(at, most, most_byte)
-    at.most_steps = at.steps + most_steps
-    at.rate = np.where(ticks > 0, np.asarray(earned) / np.maximum(1, ticks), 4e18) * (1 + 1e-12)
-    np.asarray(at.order)[:] = np.argsort(-np.asarray(at.rate), kind="stable")
+    most_byte: cython.longlong
+    richest: cython.longlong = 1
+    bytes_asked: cython.longlong = 0
+    i: cython.Py_ssize_t
     with cython.nogil:
+        _limit(at, period)
+        at.earned = earned
+        at.price = price
+        at.best = target
+        at.found = 0
+        for i in range(earned.shape[0]):
+            richest = max(richest, earned[i] + 1)
+        most = min(32 * richest // max(1, period) + 1, MOST_PRODUCT // max(1, period))
+        for i in range(at.size.shape[0]):
+            if at.begin[i + 1] > at.begin[i]:
+                bytes_asked += at.size[i]
+        most_byte = 0
+        if 0 < at.room < bytes_asked:
+            most_byte = min(8 * richest // at.room + 1, MOST_PRODUCT // at.room)
+        _multipliers(at, most, most_byte)
+        at.most_steps = at.steps + most_steps
+        _rank(at)
         _decide(at, 0, 0)
     return bool(at.steps <= at.most_steps)

@@ -24,7 +24,7 @@ _BYTE_PRICES: Final = 16
 #: Bytes are counted in this unit beside ticks, for the sake of the solver.
 _BYTES: Final = 2.0**20
 #: Most rounds in which prices for one core cost get better, and by what share at least to go on.
-_MOST_ROUNDS, _LEAST_GAIN = 12, 1e-3
+_MOST_ROUNDS, _LEAST_GAIN = 12, 2e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,7 @@ class PriceSearch:
         from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
 
         self.solver = pywraplp.Solver.CreateSolver("GLOP")
+        self.solver.SetSolverSpecificParametersAsString("use_preprocessing: false")  # which takes longer than solving
         self.optimal = pywraplp.Solver.OPTIMAL
         infinity = self.solver.infinity()
         self.value = self.solver.NumVar(0.0, infinity, "")
@@ -176,30 +177,33 @@ class Prices:
         self.demands, self.alone = demands, alone
         self.vectors: list[FloatArray] = []
         self.tables: list[FloatArray] = []
+        self.least: list[float] = []
         self.search = None if quick else PriceSearch()
         for prices in demands.byte_prices():
             self._look(prices)
 
-    def _look(self, prices: FloatArray) -> float:
-        """Return the price of the cheapest ways, and remember what they ask for."""
+    def _look(self, prices: FloatArray) -> None:
+        """Remember the price of the cheapest ways, and what they ask for."""
         table, asked = self.demands.priced(prices)
         self.vectors.append(prices)
         self.tables.append(np.maximum(table, prices[0] * self.alone))
         if self.search is not None:
             self.search.add(asked)
-        return float(table.min(axis=1).sum())
+        self.least.append(float(table.min(axis=1).sum()))
 
     def refine(self, supply: Supply) -> None:
         """Look for better prices for a supply."""
         if self.search is None:
             return
-        best = 0.0
+        vectors = np.array(self.vectors)
+        best = float(((np.array(self.least) - vectors @ supply.held) / (vectors @ supply.per_tick)).max())
         for _ in range(_MOST_ROUNDS):
             proposed = self.search.propose(supply)
             if proposed is None or proposed[1] <= best * (1 + _LEAST_GAIN):
                 return
             prices, _ = proposed
-            best = max(best, (self._look(prices) - float(prices @ supply.held)) / float(prices @ supply.per_tick))
+            self._look(prices)
+            best = max(best, (self.least[-1] - float(prices @ supply.held)) / float(prices @ supply.per_tick))
 
 
 def accesses_of(application: Application, actors: Collection[str]) -> dict[str, list[Access]]:

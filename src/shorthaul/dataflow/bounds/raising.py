@@ -57,10 +57,12 @@ def raised_beside(
     search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
     least = dict(bounds.period_at_cost)
     is_wide = any(period > tuning.WIDE_GAP * least[cost] for cost, period in known.items())
-    beside = search.beside(tuning.BOUND_SHARE[is_wide] * search.spent())
-    if beside.left() > tuning.LEAST_BOUND_EFFORT:
+    effort = tuning.BOUND_SHARE[is_wide] * search.spent()
+    beside = search.beside(max(effort, tuning.ENOUGH_FOR_BOUNDS))
+    if min(effort, beside.left()) > tuning.LEAST_BOUND_EFFORT:
         bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
-        bounds = with_tile_sets(application, platform, bounds, beside.part(tuning.TILE_SET_SHARE), known)
+        if tuning.TILE_SET_SHARE * beside.left() > tuning.ENOUGH_FOR_BOUNDS:
+            bounds = with_tile_sets(application, platform, bounds, beside.part(tuning.TILE_SET_SHARE), known)
         bounds = with_sets(CoreContents(application, platform, strategy), bounds, beside, known)
     search.keep_back(0.0)
     return _of_all_cores(bounds)

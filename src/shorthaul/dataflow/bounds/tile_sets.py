@@ -292,7 +292,7 @@ class TileSets(Items):
         at = _Look(low)
         program = self._program(of_memory, room, at.period)
         while proven * (1 + tuning.CORE_SET_PRECISION) + 1 < min(known, at.failed):
-            search.spend(program.entries / tuning.PROGRAM_ENTRIES)
+            search.spend(program.entries / tuning.PROGRAM_ENTRIES + 1 / tuning.LOOKS_AT_TILES)
             if search.expired():
                 break
             if not self._solve(program, of_memory, at):  # numerical trouble, which another start may avoid

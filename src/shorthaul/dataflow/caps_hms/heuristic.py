@@ -83,6 +83,7 @@ class Decoder:
     compact: bool = True
     threads: int = 1
     _pool: Executor | None = field(default=None, repr=False)
+    _space: tuple[Mapping, Schedule] | None = field(default=None, repr=False)
 
     def objectives(self, genotypes: Genotypes, search: Search) -> FloatArray:
         """Return period, footprint and core cost of every individual, shape (n, 3).
@@ -94,7 +95,8 @@ class Decoder:
         edges = [n * piece // self.threads for piece in range(self.threads + 1)]
         pieces = [(genotypes, low, high, answer, search) for low, high in pairwise(edges) if low < high]
         if len(pieces) == 1:
-            steps = [self._decode(*pieces[0])]
+            self._space = self._space or (Mapping(self.problem), Schedule(self.problem))
+            steps = [self._decode(*pieces[0], self._space)]
         else:
             self._pool = self._pool or Threads(self.threads)
             steps = [job.result() for job in [self._pool.submit(self._decode, *piece) for piece in pieces]]
@@ -107,9 +109,12 @@ class Decoder:
             self._pool.shutdown()
             self._pool = None
 
-    def _decode(self, genotypes: Genotypes, first: int, stop: int, answer: FloatArray, search: Search) -> int:
-        """Fill the objectives of some individuals; return how many steps that took."""
-        mapping, schedule = Mapping(self.problem), Schedule(self.problem)
+    def _decode(
+        self, genotypes: Genotypes, first: int, stop: int, answer: FloatArray, search: Search,
+        space: tuple[Mapping, Schedule] | None = None,
+    ) -> int:  # fmt: skip
+        """Fill the objectives of some individuals, in ``space`` or in new arrays; return how many steps that took."""
+        mapping, schedule = space or (Mapping(self.problem), Schedule(self.problem))
         most, steps = tuning.DECODING_STEPS_AT_ONCE, 0
         while first < stop:
             first = decode(self.problem, self.rules, genotypes, first, stop, most, mapping, schedule, answer)

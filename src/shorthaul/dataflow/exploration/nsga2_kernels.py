@@ -18,7 +18,10 @@ class Ranking:
     order: cython.const_longlong[:, ::1]  # by objective, the numbers of the points from low to high
     rank: cython.longlong[::1]
     crowd: cython.double[::1]
-    behind: cython.longlong[::1]  # how many points that are not ranked yet dominate it
+    sequence: cython.longlong[::1]  # the numbers by all objectives, the first one first, equal ones by rising number
+    latest: cython.longlong[::1]  # per front, its last point so far, and per point the one before it
+    before: cython.longlong[::1]
+    first: cython.longlong[::1]  # per front, its first point in an objective
     copy: cython.uchar[::1]
 
     def __init__(
@@ -28,12 +31,13 @@ class Ranking:
         rank: cython.longlong[::1],
         crowd: cython.double[::1],
     ) -> None:
+        n = points.shape[0]
         self.points = points
         self.order = order
         self.rank = rank
         self.crowd = crowd
-        self.behind = np.zeros(points.shape[0], np.int64)
-        self.copy = np.zeros(points.shape[0], np.uint8)
+        self.sequence, self.latest, self.before, self.first = np.full((4, n), -1, np.int64)
+        self.copy = np.zeros(n, np.uint8)
 
 
 @cython.cfunc
@@ -72,66 +76,94 @@ def rank_and_crowd(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _comes_later(points: cython.const_double[:, ::1], i: cython.longlong, j: cython.longlong) -> cython.bint:
+    """True if point ``i`` comes after point ``j`` by all objectives, the first one first, then by number."""
+    for k in range(points.shape[1]):
+        if points[i, k] != points[j, k]:
+            return points[i, k] > points[j, k]
+    return i > j
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_behind(ranking: Ranking, i: cython.longlong, front: cython.longlong) -> cython.bint:
+    """True if a point of a front, the last one first, dominates point ``i``; notes whether one equals it."""
+    j: cython.longlong = ranking.latest[front]
+    while j >= 0:
+        outcome = _compare(ranking.points, j, ranking.points, i)
+        if outcome == 1:
+            return True
+        if outcome == 0:
+            ranking.copy[i] = True
+            return False
+        j = ranking.before[j]
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _rank(ranking: Ranking) -> cython.void:
+    """Fill ranks: from the first point by all objectives on, each joins the first front without one ahead of it.
+
+    Zhang and others, *An efficient approach to nondominated sorting*, 2015.
+    """
     n: cython.Py_ssize_t = ranking.rank.shape[0]
-    left: cython.Py_ssize_t = n
-    front: cython.longlong = 0
+    place: cython.Py_ssize_t
+    fronts: cython.longlong = 0
+    front: cython.longlong
+    for i in range(n):  # equal first objectives are few
+        place = i
+        while place and _comes_later(ranking.points, ranking.sequence[place - 1], ranking.order[0, i]):
+            ranking.sequence[place] = ranking.sequence[place - 1]
+            place -= 1
+        ranking.sequence[place] = ranking.order[0, i]
     for i in range(n):
-        ranking.rank[i] = -1
-        ranking.crowd[i] = 0.0
-        for j in range(i):
-            outcome = _compare(ranking.points, i, ranking.points, j)
-            if outcome == 0:
-                ranking.copy[i] = True
-            elif outcome == 1:
-                ranking.behind[j] += 1
-            elif outcome == 2:
-                ranking.behind[i] += 1
-    while left:
-        for i in range(n):
-            if ranking.rank[i] < 0 and ranking.behind[i] == 0:
-                ranking.rank[i] = front
-                left -= 1
-        for i in range(n):
-            if ranking.rank[i] == front:
-                for j in range(n):
-                    if ranking.rank[j] < 0 and _compare(ranking.points, i, ranking.points, j) == 1:
-                        ranking.behind[j] -= 1
-        _crowd(ranking, front)
-        front += 1
+        front = 0
+        while front < fronts and _is_behind(ranking, ranking.sequence[i], front):
+            front += 1
+        fronts = max(fronts, front + 1)
+        ranking.rank[ranking.sequence[i]] = front
+        ranking.before[ranking.sequence[i]] = ranking.latest[front]
+        ranking.latest[front] = ranking.sequence[i]
+    _crowd(ranking, fronts)
     for i in range(n):
         if ranking.copy[i]:
-            ranking.rank[i] += front
+            ranking.rank[i] += fronts
             ranking.crowd[i] = 0.0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _crowd(ranking: Ranking, front: cython.longlong) -> cython.void:
-    """Fill the crowding distances of a front: in every objective, how far apart a point's neighbours are."""
+def _crowd(ranking: Ranking, fronts: cython.longlong) -> cython.void:
+    """Fill the crowding distances: in every objective, how far apart a point's neighbours in its front are."""
+    i: cython.Py_ssize_t
+    front: cython.longlong
+    for i in range(ranking.crowd.shape[0]):
+        ranking.crowd[i] = 0.0
     for k in range(ranking.points.shape[1]):
-        first = -1
-        last = -1
+        for front in range(fronts):
+            ranking.first[front] = -1
+            ranking.latest[front] = -1
         for i in range(ranking.order.shape[1]):
-            if ranking.rank[ranking.order[k, i]] == front:
-                last = ranking.order[k, i]
-                if first < 0:
-                    first = last
-        span = ranking.points[last, k] - ranking.points[first, k]
-        if ranking.points[last, k] != INF and span > 0:
-            before = -1
-            here = -1
-            for i in range(ranking.order.shape[1]):
-                if ranking.rank[ranking.order[k, i]] == front:
-                    if before >= 0:
-                        ranking.crowd[here] += (
-                            ranking.points[ranking.order[k, i], k] - ranking.points[before, k]
-                        ) / span
-                    before = here
-                    here = ranking.order[k, i]
-        ranking.crowd[first] = INF
-        ranking.crowd[last] = INF
+            p = ranking.order[k, i]
+            front = ranking.rank[p]
+            if ranking.first[front] < 0:
+                ranking.first[front] = p
+            ranking.before[p] = ranking.latest[front]
+            ranking.latest[front] = p
+        for i in range(ranking.order.shape[1]):
+            p = ranking.order[k, i]
+            front = ranking.rank[p]
+            here = ranking.before[p]
+            span = ranking.points[ranking.latest[front], k] - ranking.points[ranking.first[front], k]
+            if here >= 0 and ranking.before[here] >= 0 and ranking.points[ranking.latest[front], k] != INF and span > 0:
+                ranking.crowd[here] += (ranking.points[p, k] - ranking.points[ranking.before[here], k]) / span
+        for front in range(fronts):
+            ranking.crowd[ranking.first[front]] = INF
+            ranking.crowd[ranking.latest[front]] = INF
 
 
 @cython.cfunc
