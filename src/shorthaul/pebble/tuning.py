@@ -363,6 +363,13 @@ EXCHANGE_RATE: Final = 2e7
 TILES_RUN_RATE: Final = 1e6
 #: Shapes without a better tiling after which tiles end by themselves. *
 TILES_PATIENCE: Final = 80
+#: Blocks are of nodes at places if these are at least this part of what is computed; sides of the blocks tried first,
+#: and shapes without better blocks after which they end. How often a shape is drawn from anywhere, with sides of up to
+#: two to the power of ``BLOCKS_WIDEST``, and how often one near the best computes the other nodes at other times.
+LEAST_PLACED: Final = 0.2
+BLOCK_SIDES: Final = (2, 4)
+BLOCKS_PATIENCE: Final = 40
+BLOCKS_ANYWHERE, BLOCKS_WIDEST, BLOCKS_OTHERWISE = 0.4, 3.5, 0.2
 #: Segments of profiles compared per effort when trees are cut.
 TREE_CUTS_RATE: Final = 1e8
 #: Partial answers kept per node of a tree, tried one after another until none has to be dropped. *

@@ -9,8 +9,9 @@ stream by. Sizes and shapes are raced, every order judged by its replay with Bel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from shorthaul.pebble.plan import Plan
 
 #: Weights of classes are scaled by this to be skewed.
 _SCALE: Final = 1024
+AnyShape = TypeVar("AnyShape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,23 +237,51 @@ def plan(
     >>> plan(product, 24, search=Search(), incumbent=first).traffic(product.weights) < first.traffic(product.weights)
     True
     """
-    best, traffic = incumbent, incumbent.traffic(cdag.weights)
-    goal = max(goal, cdag.algorithmic_bound())
     search = search.part(1.0, unlimited=tuning.AUTO_EFFORT)
-    if traffic <= goal or search.left() < (cdag.n + cdag.edges) / tuning.TILES_RUN_RATE:
-        return best
+    is_met = incumbent.traffic(cdag.weights) <= max(goal, cdag.algorithmic_bound())
+    if is_met or search.left() < (cdag.n + cdag.edges) / tuning.TILES_RUN_RATE:
+        return incumbent
     tiler = tiler_of(cdag, search)
     if tiler is None:
-        return best
+        return incumbent
+    best = raced(
+        cdag, budget, first_shapes(budget), drawn, tiler.order, search=search, goal=goal, patience=patience,
+        what="tiles", incumbent=incumbent,
+    )  # fmt: skip
+    return incumbent if best is None else best
+
+
+def raced(
+    cdag: Cdag,
+    budget: int,
+    shapes: list[AnyShape],
+    near: Callable[[AnyShape, np.random.Generator], AnyShape],
+    order_of: Callable[[AnyShape, Search], IntArray | None],
+    *,
+    search: Search,
+    goal: int,
+    patience: int | None,
+    what: str,
+    incumbent: Plan | None = None,
+) -> Plan | None:
+    """Return the best schedule of ``shapes``, of others drawn ``near`` the best of them, and ``incumbent``, if any.
+
+    A shape's order is judged by its replay with Belady's replacement. The race ends at a traffic of ``goal``, when
+    ``search`` expires, and after ``patience`` shapes without a better one (None: never).
+    """
+    best = incumbent
+    goal = max(goal, cdag.algorithmic_bound())
     random = search.generator()
-    shapes = first_shapes(budget)
-    leading: tuple[int, Shape] | None = None  # of the tilings alone: they may all be worse than the incumbent
+    waiting = list(shapes)
+    leading: tuple[int, AnyShape] | None = None  # of these shapes alone: they may all be worse than the incumbent
     idle, cost = 0, 0.0
-    while traffic > goal and (patience is None or idle < patience) and search.left() >= cost:
+    while (patience is None or idle < patience) and search.left() >= cost:
+        if best is not None and best.traffic(cdag.weights) <= goal:
+            break
         before = search.spent()
-        shape = shapes.pop(0) if shapes or leading is None else drawn(leading[1], random)
+        shape = waiting.pop(0) if waiting or leading is None else near(leading[1], random)
         idle += 1
-        order = tiler.order(shape, search)
+        order = order_of(shape, search)
         if order is None:
             break
         for penalty in belady.PENALTIES:
@@ -261,11 +291,12 @@ def plan(
             moved = found.traffic(cdag.weights)
             if leading is None or moved < leading[0]:
                 leading, idle = (moved, shape), 0
-            if moved < traffic:
-                best, traffic = found, moved
+            if best is None or moved < best.traffic(cdag.weights):
+                best = found
             if search.expired():
                 break
         cost = max(cost, search.spent() - before)
-        search.keep(traffic, best)
-        search.report(best=traffic, bound=goal, what="tiles")
+        if best is not None:
+            search.keep(best.traffic(cdag.weights), best)
+            search.report(best=best.traffic(cdag.weights), bound=goal, what=what)
     return best

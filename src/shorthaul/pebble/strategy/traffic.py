@@ -11,11 +11,13 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.best import best_bound, bound_of_program
+from shorthaul.pebble.bounds.tables import places
 from shorthaul.pebble.exact import beam
 from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import driver, rematerialisation
 from shorthaul.pebble.model import Cdag, IntArray, Renumbered
 from shorthaul.pebble.orders import belady, composition, layer_by_layer, list_scheduling, tiles
+from shorthaul.pebble.orders.blocks import block_orders
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
 from shorthaul.pebble.states import recomputation
@@ -277,7 +279,9 @@ def _share_of_orders(cdag: Cdag) -> float:
 def _ordered(request: Request, best: Found, search: Search) -> Found:
     """Return the best of list scheduling by the first rules, tiles, and list scheduling from what is best then."""
     best = _list_scheduled(request, best, search.part(0.3), first=True)
-    if not _is_done(request, best):
+    if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_EXACT:
+        best = _in_blocks(request, best, search.part(0.3))
+    if not _is_done(request, best) and best.method != "blocks":
         best = _tiled(request, best, search.part(0.5))
     return best if _is_done(request, best) else _list_scheduled(request, best, search, first=False)
 
@@ -290,6 +294,13 @@ def _list_scheduled(request: Request, best: Found, search: Search, *, first: boo
         cdag, request.budget, search=search, incumbent=best.plan, goal=goal, rules=rules, patience=patience
     )
     return cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
+
+
+def _in_blocks(request: Request, best: Found, search: Search) -> Found:
+    cdag, goal = request.cdag, int(best.bound.value)
+    placed = places.pieces(cdag, search=search)
+    found = block_orders.plan(cdag, request.budget, placed, search=search, goal=goal) if placed else None
+    return best if found is None else cheaper(cdag, best, Found(found, "blocks", best.bound))
 
 
 def _tiled(request: Request, best: Found, search: Search) -> Found:

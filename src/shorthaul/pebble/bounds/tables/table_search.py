@@ -61,19 +61,24 @@ class Table:
 
 
 def tables(cdag: Cdag, *, search: Search) -> list[Table]:
-    """Return tables that have no node in common: those with links or those without, whichever have more places."""
+    """Return tables that have no node in common: those without links, or with links of the kind that places most nodes.
+
+    Links may read letters or not; where they do, nodes computed from inputs alone may count as letters.
+    """
     readers = cdag.children.degrees()
     sources, targets = cdag.edge_arrays()
     edges = np.column_stack([sources, targets])[~cdag.given[sources] & (readers[sources] <= _MOST_READERS)]
+    edges = _reduced(cdag.n, edges, search)
+    inner = np.bincount(targets[~cdag.given[sources]], minlength=cdag.n)
+    is_score = (inner == 0) & (readers == 1)  # computed from inputs alone, for one other
     best: tuple[int, IntArray, list[tuple[IntArray, IntArray]]] = (0, np.empty(0, np.int64), [])
-    owner = np.full(cdag.n, -1, np.int64)
-    for is_linked in (False, True):
-        edges = _reduced(cdag.n, edges, search)
-        if is_linked:
-            edges, owner = _contracted(cdag, edges, search)
-        if not len(edges) or (is_linked and owner.max() < 0):
-            break
-        placed = list(_placed(cdag.n, edges, search))
+    for number, kept in enumerate((edges, edges, edges, edges[~is_score[edges[:, 0]]])):
+        owner = np.full(cdag.n, -1, np.int64)
+        if number > 0:
+            kept, owner = _contracted(cdag, kept, search, with_letters=number > 1)
+        if not len(kept) or (number > 0 and owner.max() < 0):
+            continue
+        placed = list(_placed(cdag.n, kept, search))
         best = max(best, (sum(len(nodes) for nodes, _ in placed), owner, placed), key=lambda found: found[0])
         if 2 * best[0] > np.count_nonzero(~cdag.given):
             break
@@ -96,14 +101,15 @@ def _reduced(n: int, edges: IntArray, search: Search) -> IntArray:
     return edges[~np.isin(edges[:, 0] * n + edges[:, 1], around)]
 
 
-def _contracted(cdag: Cdag, edges: IntArray, search: Search) -> tuple[IntArray, IntArray]:
+def _contracted(cdag: Cdag, edges: IntArray, search: Search, *, with_letters: bool) -> tuple[IntArray, IntArray]:
     """Return edges between nodes that are no links, and the owner of each link, -1 of other nodes.
 
-    A link reads one other node, or links of it, beside inputs of one or of many readers.
+    A link reads one other node, or links of it, beside inputs of one reader and, ``with_letters``, of many.
     """
     readers = cdag.children.degrees()
     sources, targets = cdag.edge_arrays()
-    borders = targets[cdag.given[sources] & (readers[sources] > 1) & (readers[sources] <= _MOST_IN_PLACE)]
+    most = _MOST_IN_PLACE if with_letters else cdag.n
+    borders = targets[cdag.given[sources] & (readers[sources] > 1) & (readers[sources] <= most)]
     owner = np.full(cdag.n, -1, np.int64)
     for _ in range(_ROUNDS):
         count = np.bincount(np.append(edges[:, 1], borders), minlength=cdag.n)
