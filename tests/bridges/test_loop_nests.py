@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from shorthaul.affine.workloads.cases import case
 from shorthaul.bridges.graph_files import GraphOptions, cdag_source
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.best import bound_of_program
+from shorthaul.pebble.check.certificate import verify
+from shorthaul.pebble.model import Terms
 from shorthaul.pebble.orders import belady
 
 PRODUCT = """
@@ -71,3 +74,37 @@ def test_a_file_that_has_changed_bounds_nothing(product: Path) -> None:
     assert nest.least_loaded(12 * 8, 8, Search(effort=0.1)) is not None
     product.write_text(product.read_text().replace("k < N", "k < 9"))
     assert nest.least_loaded(12 * 8, 8, Search(effort=0.1)) is None
+
+
+def test_the_bound_of_a_program_is_verified_by_the_checker_of_its_engine(product: Path) -> None:
+    cdag = cdag_source(str(product), GraphOptions(size="N=9")).workload
+    found = bound_of_program(cdag, 12 * 8, search=Search(effort=0.05))
+    assert found is not None
+
+    def verified(*changes: tuple[object, ...]) -> tuple[list[str], list[str]]:
+        document = json.loads(json.dumps(found.document()))
+        for *path, last, value in changes:
+            inner = document
+            for step in path:
+                inner = inner[step]
+            inner[last] = value
+        violations, remarks = verify(cdag, document, 12 * 8, recompute=False, terms=Terms())
+        return [item.message for item in violations], remarks
+
+    program = "certificate", "parts", 1
+    words = found.details["certificate"]["parts"][1]["words"]
+    assert 8 * words + 8 * 81 == found.value > cdag.algorithmic_bound()
+    wrong, remarks = verified()
+    assert not wrong
+    assert f"traffic {found.value:,} of the {found.value:,} stated" in remarks[0]
+    assert any("program" in line and "verified" in line for line in remarks)
+    assert verified(("value", found.value + 8))[0] == ["the bound is above what its parts add up to"]
+    assert "words are stated" in verified((*program, "words", words + 1))[0][0]
+    assert "must have words" in verified((*program, "words", "many"))[0][0]
+    assert "the formula gives" in verified((*program, "bound", "value", words + 2))[0][0]
+    assert "holds no certificate" in verified((*program, "bound", "certificate", None))[0][0]
+    assert "no number of words: None" in verified((*program, "bound", "value", None))[0][0]
+    product.unlink()
+    wrong, remarks = verified()
+    assert not wrong
+    assert any("not at hand" in line for line in remarks)

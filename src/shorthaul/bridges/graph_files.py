@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shorthaul.affine.bounds.best import AffineBound
     from shorthaul.affine.model import Program
     from shorthaul.core.search import Search
-    from shorthaul.pebble.model import Cdag, IntArray
+    from shorthaul.pebble.model import Cdag, Document, IntArray, Verified
 
 #: What evaluating a formula in floating point may add, relatively.
 _ROUNDING = 1e-9
@@ -96,13 +96,14 @@ class LoopNest:
     size: str | None
     digest: str
 
-    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
-        """Return the affine engine's bound on the words loaded, with its proof; None without the file.
+    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str, Document] | None:
+        """Return the affine engine's bound on the words loaded, its proof and its certificate; None without the file.
 
         A fast memory holds at most ``budget // width`` words.
         """
         from shorthaul.affine.bounds.best import fitted
         from shorthaul.affine.sizes import FAST_MEMORY
+        from shorthaul.affine.verbs.deriving import rests_on
 
         found = self._program()
         if found is None:
@@ -110,7 +111,34 @@ class LoopNest:
         program, sizes = found
         sizes[FAST_MEMORY] = budget // width
         least = fitted(self._bound(program, search), sizes, search)
-        return max(0, math.ceil(least.value(sizes) * (1 - _ROUNDING))), least.proof.text()
+        value = max(0, least.value(sizes))
+        shown = {
+            "value": value,
+            "formula": str(least.formula),
+            "inputs": str(least.inputs),
+            "rests_on": rests_on(least, sizes),
+            "certificate": least.proof.certificate(),
+        }
+        return _words(value), least.proof.text(), shown
+
+    def verified(self, certificate: Document, budget: int, width: int) -> Verified | None:
+        """Return what a certificate of the affine engine proves, by its checker; None without the file."""
+        from shorthaul.affine.check.certificate import verify
+        from shorthaul.affine.sizes import FAST_MEMORY
+
+        found = self._program()
+        if found is None:
+            return None
+        program, sizes = found
+        sizes[FAST_MEMORY] = budget // width
+        value = certificate.get("value")
+        if type(value) is not int or value < 0:
+            return 0, [f"the value is no number of words: {value!r}"], []
+        try:
+            wrong, remarks = verify(program, certificate, sizes)
+        except InputError as error:
+            return 0, [f"{error.place} {error.problem}"], []
+        return _words(value), [f"{item.place}: {item.message}" for item in wrong], remarks
 
     def order(self, budget: int, width: int, search: Search) -> IntArray | None:
         """Return the computed nodes in the best order that the affine engine finds; None without the file.
@@ -178,6 +206,11 @@ class LoopNest:
         if source.digest != self.digest:
             return None
         return source.workload, require_sizes(self.size, source.workload, fast_memory=False)
+
+
+def _words(value: int) -> int:
+    """Return how many words are loaded, less what evaluating a formula may add."""
+    return math.ceil(value * (1 - _ROUNDING))
 
 
 def _model(text: str, options: GraphOptions) -> Source[Cdag]:

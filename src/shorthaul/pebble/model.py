@@ -101,34 +101,25 @@ class Terms:
         return paid + (self.store or 0) * int(seen.weights[seen.is_output()].sum())
 
 
+#: What a certificate proves, what is wrong with it, and remarks.
+Verified = tuple[int, list[str], list[str]]
+Document = dict[str, Any]
+
+
 class Origin(Protocol):
     """What a graph was made from, where that has a bound and an order of its own."""
 
-    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
-        """Return a bound on the words loaded if no value is computed twice, with its proof; None if there is none.
+    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str, Document] | None:
+        """Return a bound on the words loaded if no value is computed twice, its proof and certificate, if there is one.
 
         ``width`` is the least weight of a word.
         """
 
+    def verified(self, certificate: Document, budget: int, width: int) -> Verified | None:
+        """Return what a certificate proves, what is wrong with it, and remarks; None if this cannot be told here."""
+
     def order(self, budget: int, width: int, search: Search) -> IntArray | None:
         """Return the computed nodes in an order of few loads; None if there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Renumbered:
-    """What a graph was made from whose nodes have other numbers now, ``number`` (shape (n,))."""
-
-    origin: Origin
-    number: IntArray
-
-    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
-        """Return the bound, which is that of any numbering."""
-        return self.origin.least_loaded(budget, width, search)
-
-    def order(self, budget: int, width: int, search: Search) -> IntArray | None:
-        """Return the order in the new numbers."""
-        found = self.origin.order(budget, width, search)
-        return None if found is None else self.number[found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -304,19 +295,15 @@ def build(
     computed = np.flatnonzero(starts & ~first)
     if len(computed):
         raise InputError(
-            "an input is computed from other nodes",
-            place="nodes",
-            value=_listed(computed.tolist(), names),
+            "an input is computed from other nodes", place="nodes", value=_listed(computed.tolist(), names),
             cure="drop the edges into it, or do not call it an input",
-        )
+        )  # fmt: skip
     isolated = np.flatnonzero(starts & (children.degrees() == 0))
     if len(isolated):
         raise InputError(
-            "a node has no edge: it is neither computed nor used",
-            place="nodes",
-            value=_listed(isolated.tolist(), names),
-            cure="drop it, or give it an edge",
-        )
+            "a node has no edge: it is neither computed nor used", place="nodes",
+            value=_listed(isolated.tolist(), names), cure="drop it, or give it an edge",
+        )  # fmt: skip
     costs, read = _costs(compute, names, n), _read(kept, starts, children)
     return Cdag(sizes, parents, children, order, starts, costs, names, name, kept=read)
 

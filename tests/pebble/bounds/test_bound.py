@@ -12,7 +12,8 @@ from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
 from shorthaul.pebble import plan
 from shorthaul.pebble.bounds.best import best_bound, bound_of_program
-from shorthaul.pebble.model import IntArray
+from shorthaul.pebble.check.certificate import verify
+from shorthaul.pebble.model import IntArray, Terms
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.states.layered_search import layered
 from shorthaul.pebble.workloads import kernels_as_graphs
@@ -74,9 +75,13 @@ class Known:
     def __init__(self, least: int, best: IntArray | None = None) -> None:
         self.least, self.best = least, best
 
-    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
+    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str, dict[str, int]] | None:
         assert (budget % 64, width) == (0, 16)
-        return None if search.expired() else (self.least, "Known.")
+        return None if search.expired() else (self.least, "Known.", {"known": self.least})
+
+    def verified(self, certificate: dict[str, int], budget: int, width: int) -> tuple[int, list[str], list[str]]:
+        assert (budget, width) == (64, 16)
+        return certificate["known"], [], []
 
     def order(self, budget: int, width: int, search: Search) -> IntArray | None:
         assert (budget % 64, width, search.seed) == (0, 16, 0)
@@ -90,6 +95,7 @@ def test_the_bound_of_what_a_graph_was_made_from_counts_too() -> None:
     found = best_bound(cdag, 64, search=Search(effort=0.05), goal=16 * 525, known=known)
     assert (found.method, found.value) == ("program", 16 * (500 + 25))
     assert found.proof.endswith("Known.")
+    assert verify(cdag, found.document(), 64, recompute=False, terms=Terms())[0] == []
 
 
 def test_the_order_of_what_a_graph_was_made_from_is_a_start() -> None:

@@ -146,8 +146,11 @@ def bound_of_program(cdag: Cdag, budget: int, *, search: Search) -> Bound | None
     loaded = cdag.origin.least_loaded(budget, width, search.part(tuning.ORIGIN_SHARE).beside(tuning.ORIGIN_EFFORT))
     if loaded is None:
         return None
-    value = width * loaded[0] + int(cdag.weights[cdag.is_output()].sum())
-    return Bound("traffic", value, "program", f"Every output is stored at least once. {loaded[1]}")
+    words, proof, shown = loaded
+    value = width * words + int(cdag.weights[cdag.is_output()].sum())
+    parts = [{"kind": "algorithmic"}, {"kind": "program", "words": words, "bound": shown}]
+    told = f"Every output is stored at least once. {proof}"
+    return Bound("traffic", value, "program", told, {"certificate": {"parts": parts}})
 
 
 def best_bound(
@@ -208,8 +211,11 @@ def best_bound(
     method = max(values, key=lambda name: values[name])
     certified = [grids.pieces, tables.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.disjoint]
     whole = [[(piece, Fraction(1)) for piece in pieces] for pieces in [*certified, next_to.pieces(cdag)]]
-    details["certificate"] = _certificate(
-        cdag, [crossed.pieces, *whole, in_shares], int(values[method]) - least, method
+    sums_of_pieces = [crossed.pieces, *whole, in_shares]
+    details["certificate"] = (
+        known.details["certificate"]
+        if known is not None and method == known.method and "certificate" in known.details
+        else _certificate(cdag, sums_of_pieces, int(values[method]) - least, method)
     )
     return Bound("traffic", values[method], method, proofs[method], details)
 

@@ -5,7 +5,8 @@ inputs and the last store of outputs adds up where no node is in two of them; an
 of integers, a part of a whole; all of it where there is none), where no node gives more than itself.
 
 A part of the kind ``formula`` or ``exhaustive`` has no certificate: it is taken as it is, as is one of the kind
-``exhaustion`` that takes long.
+``exhaustion`` that takes long. One of the kind ``program`` says what the program loads that the graph was made from; it
+adds up with no other.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from shorthaul.pebble.check.certificates.part import Game, Proven, UnverifiedErr
 from shorthaul.pebble.model import Cdag, Terms, build
 
 _RULE: Final = "certificate"
+_PROGRAM: Final = "program"
 _UNCERTIFIED: Final = ("formula", "exhaustive")
 _ARGUMENTS: Final[dict[str, Callable[[Game, Mapping[str, Any]], Proven]]] = {
     "crossing": crossing.proven,
@@ -93,13 +95,17 @@ def verify(
         violations.append(Violation(_RULE, "bound.certificate.cut", str(error)))
     shares = _Shares(Game(seen, budget + (terms.slack(cdag) if terms.in_place else 0), recompute))
     remarks: list[str] = []
-    is_certain, has_base = True, False
+    is_certain, has_base, loaded = True, False, 0
     for number, part in enumerate(parts, 1):
         place = f"bound.certificate.parts[{number}]"
         try:
             kind = _kind_of(part, recompute=recompute, terms=terms)
             if kind in _ARGUMENTS:
                 shares.take(kind, part, number)
+            elif kind == _PROGRAM:
+                words, told = _of_program(cdag, part, budget + (terms.slack(cdag) if terms.in_place else 0))
+                loaded = max(loaded, int(cdag.weights.min()) * words)
+                remarks += [f"[{number}] {kind}, {line}" for line in told]
         except WrongError as error:
             violations.append(Violation(_RULE, place, str(error)))
             continue
@@ -113,7 +119,9 @@ def verify(
     base, price = _prices(cdag, terms, is_total=of == "total", is_cut=is_cut)
     unit = math.gcd(*cdag.weights.tolist())
     beyond = math.ceil(shares.moved / unit) * unit
-    proven = (base if has_base else 0) + -(-price * beyond // 2)
+    load = (terms.load or 0) if of == "total" else 1
+    more = load * (loaded - int(cdag.weights[cdag.given].sum()))
+    proven = (base if has_base else 0) + max(more, -(-price * beyond // 2))
     remarks.insert(0, f"{shares.told()}: {of} {proven:,} of the {value:,} stated")
     if value > proven and not violations and is_certain:
         message = "the bound is above what its parts add up to"
@@ -148,12 +156,29 @@ def _cut(cdag: Cdag, names: object, *, recompute: bool) -> tuple[Cdag, bool]:
     return build(weights, *zip(*edges, strict=True), given=given, ids=[*known, *beside]), True
 
 
+def _of_program(cdag: Cdag, part: Mapping[str, Any], budget: int) -> tuple[int, list[str]]:
+    """Return how many words a part proves to be loaded by the program that the graph was made from, and remarks."""
+    words, bound = part.get("words"), part.get("bound")
+    if type(words) is not int or not isinstance(bound, dict):
+        raise WrongError("program must have words, an integer, and the bound that says so")
+    found = None if cdag.origin is None else cdag.origin.verified(bound, budget, int(cdag.weights.min()))
+    if found is None:
+        raise UnverifiedError("is of a C file that is not at hand")
+    proven, wrong, remarks = found
+    if wrong:
+        raise WrongError(f"program: {wrong[0]}")
+    if words > proven:
+        raise WrongError(f"program: {words:,} words are stated, and the bound says {proven:,}")
+    return words, remarks
+
+
 def _kind_of(part: object, *, recompute: bool, terms: Terms) -> str:
     kind = part.get("kind") if isinstance(part, Mapping) else None
-    if not isinstance(kind, str) or kind not in ("algorithmic", *_ARGUMENTS, *_UNCERTIFIED):
+    if not isinstance(kind, str) or kind not in ("algorithmic", _PROGRAM, *_ARGUMENTS, *_UNCERTIFIED):
         raise WrongError(f"is of an unknown kind: {kind!r}")
-    is_sure = kind not in _ARGUMENTS or not recompute or kind in _WITH_RECOMPUTATION
-    if not is_sure or (kind in _ARGUMENTS and (terms.partial or not terms.offloads)):
+    is_argument = kind == _PROGRAM or kind in _ARGUMENTS
+    is_sure = not is_argument or not recompute or kind in _WITH_RECOMPUTATION
+    if not is_sure or (is_argument and (terms.partial or not terms.offloads)):
         ways = "values are computed again or operand by operand, or not loaded or stored"
         raise WrongError(f"{kind} holds in no game in which {ways}")
     return kind

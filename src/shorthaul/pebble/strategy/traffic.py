@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from shorthaul.pebble.bounds.tables import places
 from shorthaul.pebble.exact import beam
 from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import driver, rematerialisation
-from shorthaul.pebble.model import Cdag, IntArray, Renumbered
+from shorthaul.pebble.model import Cdag, Document, IntArray, Origin, Verified
 from shorthaul.pebble.orders import belady, composition, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.orders.blocks import block_orders
 from shorthaul.pebble.plan import Plan
@@ -412,6 +412,27 @@ def _found(request: Request, method: str) -> Found:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Renumbered:
+    """What a graph was made from whose nodes have other numbers now, ``number`` (shape (n,))."""
+
+    origin: Origin
+    number: IntArray
+
+    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str, Document] | None:
+        """Return the bound, which is that of any numbering."""
+        return self.origin.least_loaded(budget, width, search)
+
+    def verified(self, certificate: Document, budget: int, width: int) -> Verified | None:
+        """Return what the certificate proves, which is the same in any numbering."""
+        return self.origin.verified(certificate, budget, width)
+
+    def order(self, budget: int, width: int, search: Search) -> IntArray | None:
+        """Return the order in the new numbers."""
+        found = self.origin.order(budget, width, search)
+        return None if found is None else self.number[found]
+
+
 def _renumbered(request: Request) -> tuple[Request, IntArray | None]:
     """Return the request with nodes numbered by the structure of the graph, and which node each was (None: itself)."""
     cdag = request.cdag
@@ -430,5 +451,5 @@ def _renumbered(request: Request) -> tuple[Request, IntArray | None]:
 
     search = request.search.translated(out, into)
     if cdag.origin is not None:
-        again = replace(again, origin=Renumbered(cdag.origin, number))
+        again = replace(again, origin=_Renumbered(cdag.origin, number))
     return replace(request, cdag=again, search=search, order=number[cdag.order]), was
