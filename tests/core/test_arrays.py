@@ -65,6 +65,7 @@ def npy_of_shape(shape: tuple[int, ...]) -> bytes:
         (npy(np.arange(5))[:-1], Column(), "is cut, or longer"),
         (npy(np.array([{}], dtype=object)), Column(), "of another type"),
         (npy(np.zeros(2, [("a", "i4")])), Column(), "of another type"),
+        (rewritten(npy(np.array(["a"])), b"<U1", b"<U0")[:-4], Column("U"), "of another type"),
         (npy_of_shape((1,) * 33), Column(), "too many axes"),
         (npy(np.zeros((2, 2), np.int64)), Column(), r"allowed: integers, shape \(n,\)"),
         (npy(np.zeros(3)), Column(), "allowed: integers"),

@@ -61,6 +61,15 @@ def test_the_same_effort_gives_the_same_bound_and_order(effort: float) -> None:
     assert formulas[0] == formulas[1]
 
 
+def test_a_program_is_written_as_it_was_read_whatever_was_computed_with_its_sets() -> None:
+    loops = "for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) for (int t = 0; t <= j; t++)"
+    text = (
+        f"void k(int N, double A[N][N], double C[N]) {{\n#pragma scop\n{loops} C[i] += A[i][t];\n#pragma endscop\n}}\n"
+    )
+    (statement,) = bound(text, effort=0.1, workers=1, upper=False).extra["program"]["statements"]
+    assert "0 <= j < N and 0 <= t <= j" in statement["domain"]
+
+
 def test_an_order_that_was_not_derived_runs_as_the_program_does() -> None:
     with pytest.raises(OutOfEffortError):
         upper_bound(kernel("gemm"), search=Search(effort=NOTHING))

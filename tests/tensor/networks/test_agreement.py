@@ -76,6 +76,13 @@ def test_a_contradiction_is_refused(data: bytes) -> None:
         network_from_onnx(data)
 
 
+def test_an_attribute_without_a_value_is_refused() -> None:
+    data = onnx.load_model_from_string(model([make_node("Concat", ["x", "x"], ["y"], axis=0)]))
+    data.graph.node[0].attribute[0].ref_attr_name = "alpha"
+    with pytest.raises(InputError, match="stands for an attribute of no function"):
+        network_from_onnx(data.SerializeToString())
+
+
 def test_a_window_may_reach_into_the_padding() -> None:
     for more in ({"pads": [0, 1]}, {"ceil_mode": 1}):
         pool = make_node("MaxPool", ["u"], ["y"], kernel_shape=[7], strides=[2], **more)

@@ -61,6 +61,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     """
     program, options, search, source = asked(workload, PROGRAMS, BoundOptions, keywords)
     program = travelled(program)
+    told = described(program)  # now: what is computed with sets changes how they are written
     small, given = _small(options, program), None
     if options.size is not None or options.level is not None or options.machine is not None:
         given = memories(options, program)
@@ -89,7 +90,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     made.details["cut_off"] = flow is None or found.cut_off
     extra: BoundExtra = {
         "sizes": sizes or {},
-        "program": described(program),
+        "program": told,
         "upper": document,
         "operations": found.operations,
     }

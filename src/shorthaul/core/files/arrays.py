@@ -138,9 +138,9 @@ def _array(data: bytes, place: str) -> npt.NDArray[Any]:
         raise InputError(f"is not a NumPy array: {_reason(error)}", place=place, allowed="a .npy file") from None
     if len(shape) > MOST_AXES:
         raise InputError("has too many axes", place=place, value=len(shape), allowed=f"up to {MOST_AXES}")
-    if dtype.hasobject or dtype.kind not in _KINDS:
-        raise InputError("is an array of another type", place=place, value=str(dtype), allowed="numbers or text")
     count = math.prod(shape)
+    if dtype.hasobject or dtype.kind not in _KINDS or (count and dtype.itemsize == 0):
+        raise InputError("is an array of another type", place=place, value=str(dtype), allowed="numbers or text")
     if min(shape, default=0) < 0 or count * dtype.itemsize != len(data) - stream.tell():
         raise InputError("is cut, or longer than its header says", place=place, value=f"{dtype}, shape {shape}")
     array = np.frombuffer(data, dtype, count, stream.tell()) if count else np.empty(0, dtype)

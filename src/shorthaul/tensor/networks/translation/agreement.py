@@ -14,6 +14,7 @@ from typing import Any
 
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.tensor.networks.model import Expand, Index, Permute, Regroup, Step, Stride
+from shorthaul.tensor.networks.translation.subgraphs import nodes_inside
 
 Shape = tuple[int, ...]
 
@@ -81,7 +82,10 @@ def expect_signature(node: Any, opsets: Mapping[str, int]) -> None:
 
 
 def expect_names(model: Any) -> None:
-    """Raise :class:`InputError` for names that are no text, operators without outputs, versions before the first."""
+    """Raise :class:`InputError` for names that are no text, operators without outputs, versions before the first.
+
+    So are attributes that stand for one of a function, where there is none around.
+    """
     graph = model.graph
     items = (*graph.initializer, *graph.input, *graph.output, *graph.node)
     names = [item.name for item in items]
@@ -96,6 +100,14 @@ def expect_names(model: Any) -> None:
         if not node.output:
             place = f"node {node.name} ({node.op_type})"
             raise InputError("has no output", place=place, cure="check the model with onnx.checker.check_model")
+    for node in nodes_inside(graph):
+        named = next((item for item in node.attribute if item.ref_attr_name), None)
+        if named is not None:
+            place = f"attribute {named.name} of node {node.name} ({node.op_type})"
+            cure = "give it a value: only the nodes of a function may name its attributes"
+            raise InputError(
+                "stands for an attribute of no function", place=place, value=named.ref_attr_name, cure=cure
+            )
     for item in model.opset_import:
         if item.version < 1:
             raise InputError(

@@ -59,7 +59,7 @@ def unrolled(onnx: Any, node: Any, name: str, known: Known, opset: int) -> tuple
     steps = _Steps(onnx, node, name, opset, body)
     is_scan = node.op_type == "Scan"
     count = steps.of_scan(attributes, known[0]) if is_scan else steps.of_loop(known[2])
-    inside = _nodes_inside(body)
+    inside = nodes_inside(body)
     if not 0 < count * len(inside) <= _MOST_NODES or any(
         inner.op_type != "If" and any(item.HasField("g") or item.graphs for item in inner.attribute) for inner in inside
     ):
@@ -70,10 +70,10 @@ def unrolled(onnx: Any, node: Any, name: str, known: Known, opset: int) -> tuple
     return steps.nodes, steps.constants
 
 
-def _nodes_inside(graph: Any) -> list[Any]:
+def nodes_inside(graph: Any) -> list[Any]:
     """Return the nodes of a graph, and those of the graphs inside them."""
     inner = [item.g for node in graph.node for item in node.attribute if item.HasField("g")]
-    return [*graph.node, *(node for each in inner for node in _nodes_inside(each))]
+    return [*graph.node, *(node for each in inner for node in nodes_inside(each))]
 
 
 def _rename(node: Any, prefix: str, names: Mapping[str, str]) -> None:
