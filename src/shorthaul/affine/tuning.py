@@ -281,8 +281,8 @@ MOVES_PER_STEP = 1_000
 #: The part of what a wider first panel saves that it may cost; not varied.
 MOST_PANEL_COST = 0.25
 #: Ranges of a loop with boxes of their own, those of them that suit what fits; the part of the loads that longer boxes
-#: have to save by estimate, and that of its own that cutting one range has to; not varied.
-MOST_RANGES, MOST_SUITED_RANGES = 8, 6
+#: have to save by estimate, and that of its own that cutting one range has to; lengths of panels that are compared.
+MOST_RANGES, MOST_SUITED_RANGES, MOST_PANEL_LENGTHS = 12, 10, 64
 LEAST_RANGES_SAVE, LEAST_RANGE_SAVED = 0.05, 0.01
 #: The part of the loads of two phases that passes between them, from which on common ranges are tried; not varied.
 WORTH_A_STAGE = 0.1

@@ -191,7 +191,8 @@ def _box_text(step: BoxStep) -> str:
     parted = dict.fromkeys(step.cells[group].name for group in step.left_out or ())
     if parted:
         found += f", of {', '.join(parted)} as much held as there is room for"
-    return f"{', in these '.join(parts)}{found}, inside in program order"
+    told = f"by {', '.join(names[at] for at in step.inside)}" if step.inside else "in program order"
+    return f"{', in these '.join(parts)}{found}, inside {told}"
 
 
 def _halves(step: TurnsStep | PassedStep) -> list[str]:

@@ -134,7 +134,7 @@ def _keys(
         numbers = [step.clusters[at] for at in zip(*(item.tolist() for item in tile), strict=True)]
         return [np.array(numbers, dtype=np.int64), along, *tile]
     if isinstance(step, BoxStep):
-        return _box_keys(step.box, places)
+        return [*_box_keys(step.box, places), *(places[:, at] for at in step.inside)]
     if isinstance(step, NestedStep):
         shifts = (*origin, *(0 for _ in step.cuts))
         grids = [(places[:, at] + shift) // edge for (at, edge), shift in zip(step.cuts, shifts, strict=False)]

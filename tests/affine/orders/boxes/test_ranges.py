@@ -66,3 +66,15 @@ def test_intervals_load_less_where_they_are_short() -> None:
     assert found is not None
     loads, _ = replayed(UpperBound(program, (found,)), boxes.flow, boxes.sizes)
     assert loads <= found.rate < 0.9 * made.rate
+
+
+def test_what_all_of_a_panel_reads_at_once_needs_a_word() -> None:
+    program = program_from_text(f"void f(int n, double A[n][n], double c[n]) {{ {STEPS[1].format('', '', 'j')} }}")
+    boxes = Boxes(flow_dependences(program), {"n": 20, "S": 48}, ())
+    made = boxes.of(item.name for item in program.statements)
+    assert made is not None
+    found = in_ranges(boxes, made)
+    assert found is not None
+    assert any(item.inside for item in found.boxes)
+    loads, _ = replayed(UpperBound(program, (found,)), boxes.flow, boxes.sizes)
+    assert loads <= found.rate < 0.9 * made.rate

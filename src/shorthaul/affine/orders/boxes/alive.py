@@ -58,7 +58,8 @@ class _Run:
 class Alive:
     """The accesses of every group of cells, with places and times of the statements, at ``sizes``.
 
-    ``times`` are None where the time of a statement is not affine.
+    ``times`` are None where the time of a statement is not affine. Inside of a box instances are in the order of the
+    coordinates ``inside``, where these are equal in program order.
     """
 
     lines: tuple[tuple[Line, ...], ...]
@@ -67,6 +68,7 @@ class Alive:
     first: tuple[int, ...]
     extents: tuple[int, ...]
     sizes: Mapping[str, int]
+    inside: tuple[int, ...] = ()
     _known: dict[_Loops, int | None] = field(default_factory=dict)
 
     def most(self, cells: Sequence[Cells], loops: _Loops) -> int | None:
@@ -236,9 +238,13 @@ def _boxes_of_a_cell(cells: Cells, held: Sequence[int], run: int) -> int:
 
 
 def _is_shared(item: Cells, cells: Sequence[Cells], run: int) -> bool:
-    """True if another group of the run has cells of the same array: one may hold what the other does not load."""
+    """True if another group of the array moves as this one: it may hold what this one does not load."""
     return any(
-        other is not item and other.name == item.name and other.lattice == item.lattice and run in other.loops
+        other is not item
+        and other.name == item.name
+        and other.lattice == item.lattice
+        and run in other.loops
+        and (other.among or item.among or other.moves_as(item, run))
         for other in cells
     )
 

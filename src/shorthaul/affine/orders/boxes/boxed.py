@@ -14,6 +14,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
+from shorthaul.affine.orders.boxes.alive import Alive
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.grouping import Grouping
 from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_of, whole_strips
@@ -56,6 +57,7 @@ def boxed(
     fixed: Mapping[int, int] | None = None,
     *,
     spilling: bool = False,
+    inside: Sequence[tuple[int, ...]] = (),
 ) -> BoxStep | None:
     """Return ``step`` in the best boxes found at ``sizes`` (every parameter), None if it has none.
 
@@ -64,7 +66,8 @@ def boxed(
     every memory counts by the least loads found for it alone. Rows of one cell, and boxes
     without room for strips, count as the shares of ``slack`` more.
     Where the phase is ``stepped``, nothing is kept from one value of the first coordinate to the next. Loops that run
-    one by one have edges of 1, or those ``fixed``.
+    one by one have edges of 1, or those ``fixed``. Inside of boxes instances are in program order, or sorted by all
+    coordinates but one, as ``inside`` has them.
     """
     if step.phase is None:
         return None
@@ -105,6 +108,8 @@ def boxed(
             spilled = _spilled(as_step, more, grouping, words[0], min((item.rate for item in made), default=inf))
             if spilled is not None:
                 return spilled
+    if alive is not None and made:
+        made += _innermost(made[0], grouping, bands, inside)
     if len(made) > 1 and any(item.is_cut for item in cells):
         shares = (1 + slack.strips * item.has_strips for item in made)
         return min(
@@ -130,6 +135,28 @@ def _larger(
             return found
         capacity = min(capacity, made.touched) * words // (made.room + 1)
     return None
+
+
+def _innermost(
+    like: BoxStep, grouping: Grouping, bands: Sequence[Band], inside: Sequence[tuple[int, ...]]
+) -> Iterator[BoxStep]:
+    """Yield boxes, as long as fits along one loop, inside of which this loop is innermost and others run one by one.
+
+    What does not depend on it is used in all of the box at once, so little of that is alive.
+    """
+    for order in inside:
+        (wide,) = {*range(len(like.extents))}.difference(order)
+        alive = grouping.alive(order)
+        for loop in order:
+            if not any(not outer and {wide, loop} <= {*tiled} for outer, tiled in bands):
+                continue
+
+            def made(edge: int, loops: tuple[int, ...] = (wide, loop), alive: Alive = alive) -> BoxStep:
+                return replace(like, boxes=(Box(loops, (edge, 1), grouping.first),), alive=alive)
+
+            longest = bisect(range(1, like.extents[wide] + 1), False, key=lambda edge: not made(edge).fits)
+            if longest:
+                yield made(longest)
 
 
 def _spilled(

@@ -94,6 +94,12 @@ class Cells:
             len(row) < 2 and all(factor == 1 for _, factor in row) for row in self._terms
         )
 
+    def moves_as(self, other: Cells, loop: int) -> bool:
+        """True if a loop is in the same subscripts of both, with the same factors and constants."""
+        lines = [list(zip(item.factors, item.least, item.spread, strict=True)) for item in (self, other)]
+        along = [[line if line[0][loop] else None for line in item] for item in lines]
+        return along[0] == along[1]
+
     def count(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray | int:
         """Return F: the most cells held in a box of these edges."""
         if self.own:

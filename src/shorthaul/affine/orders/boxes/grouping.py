@@ -225,11 +225,13 @@ class Grouping:
                 break
         self.outside.append(_Outside(key, sink, elements, readers, pairs))
 
-    def alive(self) -> Alive:
-        """Return what tells how long the cells of the groups found are alive."""
-        by_name = self.flow.program.by_name
-        times = {name: function_rows(by_name[name].schedule) for name in self.placement}
-        return Alive(self._lines, self.placement, times, self.first, self.extents, self.sizes)
+    def alive(self, inside: tuple[int, ...] = ()) -> Alive:
+        """Return what tells how long the cells of the groups found are alive, in this order inside of boxes."""
+        times: dict[str, tuple[Row, ...] | None] = {}
+        for name, rows in self.placement.items():
+            own = function_rows(self.flow.program.by_name[name].schedule)
+            times[name] = None if own is None else (*(rows[at] for at in inside), *own)
+        return Alive(self._lines, self.placement, times, self.first, self.extents, self.sizes, inside)
 
     def uses(self, number: int) -> tuple[int, int]:
         """Return the reads of a group found, and the most of them that one instance may have."""

@@ -71,6 +71,11 @@ class BoxStep(AtSizes):
         return Box(loops, tuple(edge for item in self.boxes for edge in item.edges), self.boxes[0].first)
 
     @property
+    def inside(self) -> tuple[int, ...]:
+        """The coordinates that instances inside of a box are sorted by, before program order."""
+        return () if self.alive is None else self.alive.inside
+
+    @property
     def fits(self) -> bool:
         """True if what is held at a time in the innermost boxes fits into the smallest memory."""
         return self.room <= self.capacities[-1] if not self.spilled else self.left_out is not None
@@ -243,9 +248,7 @@ def _holds(other: Cells, cells: Cells, loops: tuple[int, ...], last: int) -> boo
         return False  # it is counted in narrower pieces than these runs
     if not inner:
         return bool(cells.loops.intersection(loops)) or other.factors < cells.factors
-    lines = [list(zip(item.factors, item.least, item.spread, strict=True)) for item in (other, cells)]
-    along = [[line if line[0][loops[last]] else None for line in item] for item in lines]
-    return inner == {loops[last]} and along[0] == along[1] and other.factors < cells.factors
+    return inner == {loops[last]} and other.moves_as(cells, loops[last]) and other.factors < cells.factors
 
 
 def _common(other: Cells, cells: Cells, low: IntArray, high: IntArray) -> IntArray:

@@ -10,17 +10,18 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, reduce
 from itertools import pairwise
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 import islpy as isl
 import numpy as np
 
 from shorthaul.affine import effort
-from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
-from shorthaul.affine.orders.boxes.boxed import Band, boxed, refined
+from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, Flow
+from shorthaul.affine.orders.boxes.boxed import Band, all_signs, boxed, keeps, refined, signs_by_array
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, within
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
@@ -34,6 +35,7 @@ from shorthaul.affine.orders.upper_bound import AnyStep
 from shorthaul.affine.tuning import (
     LEAST_RANGE_SAVED,
     LEAST_RANGES_SAVE,
+    MOST_PANEL_LENGTHS,
     MOST_RANGES,
     MOST_SUITED_RANGES,
     PLACEMENT_OPERATIONS,
@@ -41,6 +43,57 @@ from shorthaul.affine.tuning import (
 
 if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
+
+
+@dataclass
+class _Lengths:
+    """Where boxes of one length begin, how long they are, what they compute, and what a range that ends there loads."""
+
+    starts: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    again: list[float] = field(default_factory=list)
+    end: int | None = None  #: where the last one ends, if ranges are cut into boxes so long
+
+    def add(self, start: int, length: int, weight: float, again: float = 0.0) -> None:
+        """Add boxes of one length."""
+        self.starts.append(start)
+        self.lengths.append(length)
+        self.weights.append(weight)
+        self.again.append(again)
+
+    @cached_property
+    def groups(self) -> tuple[float, list[tuple[int, int]]]:
+        """The least loads, about, and the ranges that have them: boxes in a row as long as the shortest one of them."""
+        count = len(self.starts)
+        costs = np.full((count, count + 1), np.inf)
+        for first in range(count):
+            least, work = self.lengths[first], 0.0
+            for last in range(first, count):
+                least, work = min(least, self.lengths[last]), work + self.weights[last]
+                costs[first, last + 1] = work / least * self._rounded(first, last, least) + self.again[last]
+        best = np.full(count + 1, np.inf)
+        best[0], ways, known = 0.0, list[list[int]](), inf
+        for _ in range(MOST_SUITED_RANGES):
+            options = best[:count, None] + costs
+            best = options.min(axis=0)
+            if best[count] > (1 - LEAST_RANGE_SAVED) * known:
+                break
+            ways.append([*options.argmin(axis=0).tolist()])
+            known = best[count]
+        end, result = count, list[tuple[int, int]]()
+        for way in reversed(ways):
+            if end:
+                result.append((way[end], end))
+                end = way[end]
+        return known, result[::-1]
+
+    def _rounded(self, first: int, last: int, length: int) -> float:
+        """Return how many boxes of a length a range has, over how many it would have if all were whole."""
+        if self.end is None:
+            return 1.0
+        width = (*self.starts, self.end)[last + 1] - self.starts[first]
+        return ceil(width / length) * length / width
 
 
 @dataclass(frozen=True)
@@ -71,17 +124,29 @@ class Ranges:
                 return cls(boxes, step, at, mine, storage)
         return None
 
+    @cached_property
+    def inside(self) -> list[tuple[int, ...]]:
+        """All coordinates but one, where instances may run so, along that one where all others are equal."""
+        assert self.step.phase is not None
+        conflicts = Conflicts(self.boxes.flow.program, self.storage.accesses(), self.boxes.conflicts.known)
+        signs = all_signs(signs_by_array(conflicts, self.step.phase.placement))
+        every = range(len(self.step.extents))
+        free = [at for at in every if any(not outer and at in tiled for outer, tiled in self.bands)]
+        orders = [(tuple(other for other in every if other != at), (at,)) for at in free]
+        return [band[0] for band in orders if keeps(band, signs)]
+
     def best(self) -> list[_Range]:
         """Return the ranges that load least: those that suit what fits, and halves where not all fits while that saves.
 
         None where boxes can be longer in few places.
         """
-        starts, lengths, weights = self._longest()
-        less = sum(work / length for work, length in zip(weights, lengths, strict=True))
-        if less > (1 - LEAST_RANGES_SAVE) * sum(weights) / self.edge:
+        panels = [self._panels(order) for order in self.inside if self.at in order]
+        chosen = min((self._longest(), *panels), key=lambda item: item.groups[0])
+        less = sum(work / length for work, length in zip(chosen.weights, chosen.lengths, strict=True))
+        if less > (1 - LEAST_RANGES_SAVE) * sum(chosen.weights) / self.edge:
             return []
-        ends = [*starts, self.end]
-        suited = [self._made(ends[a], ends[b]) for a, b in _grouped(lengths, weights, MOST_SUITED_RANGES)]
+        ends = [*chosen.starts, self.end]
+        suited = [self._made(ends[a], ends[b]) for a, b in chosen.groups[1]]
         made = [item for item in suited if item is not None]
         if len(made) < len(suited):
             return []
@@ -97,26 +162,62 @@ class Ranges:
                     open_ += halves
         return sorted([*done, *open_], key=lambda item: item.first)
 
-    def _longest(self) -> tuple[list[int], list[int], list[float]]:
+    def _longest(self) -> _Lengths:
         """Return where boxes begin that are as long as fits, one after the other, how long they are and what they do.
 
         Boxes of one length in a row are one; what they do is about proportional to the instances.
         """
-        starts, lengths, weights = list[int](), list[int](), list[float]()
-        at = self.first
+        result, at = _Lengths(end=self.end), self.first
         while at < self.end:
             effort.step(0)
             own = bisect(range(1, self.end - at + 1), False, key=partial(self._is_too_long, at))
             length = max(own, self.edge)
-            if at + length >= self.end and lengths:
-                length = lengths[-1]  # the last one is cut off
+            if at + length >= self.end and result.lengths:
+                length = result.lengths[-1]  # the last one is cut off
             count = -(-(self.end - at) // length)
             count = 1 + bisect(range(1, count), False, key=partial(self._differs, at, own))
-            starts.append(at)
-            lengths.append(length)
-            weights.append(length * count * self._slice(at + length * count // 2))
+            result.add(at, length, length * count * self._slice(at + length * count // 2))
             at += length * count
-        return starts, lengths, weights
+        return result
+
+    def _panels(self, order: Sequence[int]) -> _Lengths:
+        """Return the same for boxes as long as fits along the loop that ``order`` leaves out, innermost there.
+
+        What they hold whole, every range loads once.
+        """
+        (wide,) = {*range(len(self.step.extents))}.difference(order)
+        whole = [item for item in self.step.cells if wide in item.loops and self.at not in item.loops]
+        result, at = _Lengths(), self.first
+        least = max(1, (self.end - self.first) // MOST_PANEL_LENGTHS)
+        while at < self.end:
+            effort.step(0)
+            length = self._panel(wide, at)
+
+            def differs(place: int, own: int = length) -> bool:
+                return not self._has_room(wide, place, own) or self._has_room(wide, place, own + 1)
+
+            end = at + 1 + bisect(range(at + 1, self.end), False, key=differs)
+            if end < at + least:
+                end = min(at + least, self.end)
+                length = min(length, self._panel(wide, end - 1))
+            again = sum(int(item.count(self._spans(item, end - 1, 1))) for item in whole)
+            result.add(at, length, (end - at) * self._slice((at + end) // 2), again)
+            at = end
+        return result
+
+    def _panel(self, wide: int, at: int) -> int:
+        """Return how long boxes along the loop ``wide`` may be at a place."""
+        lengths = range(1, self.step.extents[wide] + 1)
+        return max(1, bisect(lengths, False, key=lambda length: not self._has_room(wide, at, length)))
+
+    def _has_room(self, wide: int, at: int, length: int) -> bool:
+        """True if a box so long along the loop ``wide`` has room for all that depends on it, and words of the rest."""
+        room = 1
+        for item in self.step.cells:
+            spans = self._spans(item, at, 1)
+            spans[wide] = min(length, spans[wide])
+            room += int(item.count(spans)) if wide in item.loops else 1
+        return room <= self.step.capacities[0]
 
     def _is_too_long(self, at: int, length: int) -> bool:
         return not self._fits(at, length)
@@ -133,12 +234,17 @@ class Ranges:
         low[:, self.at], high[:, self.at] = at, at + length - 1
         return within(cells.where, low, high)
 
+    def _spans(self, cells: Cells, at: int, length: int) -> list[int]:
+        """Return how many values every coordinate has where cells are accessed in boxes that begin at a place."""
+        low, high = self._ends(cells, at, length)
+        spans: list[int] = (high - low + 1)[0].tolist()
+        return spans
+
     def _fits(self, at: int, length: int) -> bool:
         """True if a box that begins at a place has room, wherever it lies along the other loops."""
         edges, room = dict(zip(self.step.box.loops, self.step.box.edges, strict=True)), 1
         for item in self.step.cells:
-            low, high = self._ends(item, at, length)
-            spans = (high - low + 1)[0].tolist()
+            spans = self._spans(item, at, length)
             if min(spans) > 0:
                 own = [span if k == self.at else min(edges.get(k, span), span) for k, span in enumerate(spans)]
                 room += int(item.count(own))
@@ -204,7 +310,17 @@ class Ranges:
         inner = Step(tuple(names), Phase(tuple(names), placement, (), counts), None, 0.0, counts, mine)
         boxes = self.boxes
         words, storage = (capacity,) if capacity else tuple(boxes.weights), replace(storage, flow=flow)
-        found = boxed(flow, inner, self.bands, boxes.sizes, words, boxes.slack, storage, spilling=True)
+        found = boxed(
+            flow,
+            inner,
+            self.bands,
+            boxes.sizes,
+            words,
+            boxes.slack,
+            storage,
+            spilling=True,
+            inside=self.inside,
+        )
         return None if found is None else refined(found, boxes.slack)
 
     def _storage(self, parts: Split) -> Storage | None:
@@ -244,32 +360,6 @@ def in_ranges(boxes: Boxes, step: BoxStep) -> PassedStep | None:
     parts = ranges.parts([item.first for item in found[1:]])
     result = PassedStep(step.plain, tuple(item.step for item in found), parts, step, ranges=True)
     return result if boxes.cost(result) < boxes.cost(step) else None
-
-
-def _grouped(lengths: Sequence[int], weights: Sequence[float], most: int) -> list[tuple[int, int]]:
-    """Return the ends of groups of boxes in a row, ``most`` at most, in which boxes are as long as the shortest one."""
-    count = len(lengths)
-    costs = np.full((count, count + 1), np.inf)
-    for first in range(count):
-        least, work = lengths[first], 0.0
-        for last in range(first, count):
-            least, work = min(least, lengths[last]), work + weights[last]
-            costs[first, last + 1] = work / least
-    best = np.full(count + 1, np.inf)
-    best[0], ways, known = 0.0, list[list[int]](), np.inf
-    for _ in range(most):
-        options = best[:count, None] + costs
-        best = options.min(axis=0)
-        if best[count] > (1 - LEAST_RANGE_SAVED) * known:
-            break
-        ways.append([*options.argmin(axis=0).tolist()])
-        known = best[count]
-    end, result = count, list[tuple[int, int]]()
-    for way in reversed(ways):
-        if end:
-            result.append((way[end], end))
-            end = way[end]
-    return result[::-1]
 
 
 def _has(band: Band, box: Box, at: int) -> bool:
