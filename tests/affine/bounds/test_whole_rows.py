@@ -39,11 +39,17 @@ PROGRAMS = {
     "search trees": TABLE % ("i + 1", "k - 1"),
     "pairs of rows": PAIRS % ("i", "N", "A[j][k]"),
     "triangles": PAIRS % ("i", "j", "A[j][k] * A[i][j]"),
+    "falling": PAIRS % ("i", "N - j", "A[j][k]"),
     "two matrices": PAIRS % ("N", "N", "B[j][k]"),
     "triangular": PAIRS % ("N", "j", "B[j][k]"),
 }
-KINDS = {"chains of matrices": ("crossing", 1), "search trees": ("crossing", 2), "pairs of rows": ("same", 1)}
-KINDS |= {"triangles": ("same", 1), "two matrices": ("apart", 1), "triangular": ("apart", 1)}
+KINDS = {"chains of matrices": ("crossing", 1), "search trees": ("crossing", 2), "pairs of rows": ("narrowing", 1)}
+KINDS |= {
+    "falling": ("same", 1),
+    "triangles": ("narrowing", 1),
+    "two matrices": ("apart", 1),
+    "triangular": ("apart", 1),
+}
 
 
 @cache
@@ -72,7 +78,7 @@ def test_no_rows_are_found() -> None:
     assert not list(whole_rows(flow_dependences(program_from_text(free)), {"N": 300, "S": 1_000}))
 
 
-@pytest.mark.parametrize("lines", ["apart", "crossing", "same"])
+@pytest.mark.parametrize("lines", ["apart", "crossing", "same", "narrowing"])
 def test_the_number_is_the_checkers_and_blocks_weigh_no_more(lines: str) -> None:
     """Columns by steps, all whole, and as many columns with steps under way as the rest allows."""
     for K, w, rim, delay, most in (
@@ -131,7 +137,7 @@ def written(name: str) -> str:
         ("", ""), ("events", "1501"), ("least", 301), ("most", 301), ("rim", -1), ("delay", 3), ("onward", 2), ("lines", "same"),
         ("axes", [0, 2, 1]), ("weight", "N**4"), ("sources_count", "0"), ("value", "N**4"), ("ancestors", "{ }"),
         ("spill", "{ }"),
-    )], [("two matrices", "", ""), ("two matrices", "most", 301)]
+    )] + [("triangles", "", ""), ("falling", "", ""), ("falling", "lines", "narrowing")], [("two matrices", "", ""), ("two matrices", "most", 301)]
 ))  # fmt: skip
 def test_a_certificate_is_verified_and_a_changed_one_is_not(name: str, key: str, value: object) -> None:
     document = json.loads(written(name))

@@ -6,6 +6,8 @@ import sympy
 
 from shorthaul.affine.proofs.lemmas import Lemma
 
+#: Kinds of lines where those of column x and step x are one; narrowing: W(c,t) <= W(b,c).
+ONE_LINE = ("same", "narrowing")
 WHOLE_ROWS = Lemma(
     "rows read whole",
     """\
@@ -23,7 +25,8 @@ e = 1 + delta/w, m = 2 h M, q = w^2 and F(x) = (e x K + m)^2 / (4 e x) the set P
   F(1) for K <= K0, and e K^2 / 2 + m K at least for others, where column x and step x have one line (place by place the
   same vertices), columns come after all their steps, or before, and there are no c, u, l with D at (c,u), (c,l) and
   (u,l), where a column passes at most g steps from l to u or back, (g + 2 - 2 h) v > K0 for some v that no
-  W(c,x) is below for x >= min(u,l).""",
+  W(c,x) is below for x >= min(u,l); and max(e K^2 / 4, m K) + m^2 / e there, where W(c,t) <= W(b,c) wherever D has
+  (b,c) and (c,t).""",
     """\
 Every vertex that P reads was in fast memory when the stretch began, is loaded, or is computed in it: at most K. Let
 column c have alpha_c of these on its line, step t beta_t. Let P have column c from step s to t. All instances of c at
@@ -46,7 +49,15 @@ two lines that are no such pair this is linear in what one has more and the othe
 with v > 0 are pairs with one another (Motzkin and Straus). No three are: of c, u and l, in the order of columns and
 steps, c would have instances at u and l, u at l. So D has them, and c passes more than g steps from one to the other;
 all of them but h at either end are read whole, v or more vertices on (g + 2 - 2h) lines: more than K0 in all. So two
-lines have it all: e (K - y) y + m y at most, which is F(1) or less. Without this, e K^2 / 2 + m K is always enough.""",
+lines have it all: e (K - y) y + m y at most, which is F(1) or less. Without this, e K^2 / 2 + m K is always enough.
+If W(c,t) <= W(b,c), let L be the columns of the second kind that none passes whole as a step; c in L weighs m v_c at
+most. Any other column weighs e v_c v_t at most at its step t, one of the second kind too, as W(c,t) <= W(b,c) <= v_c
+for a b that passes c whole; and at its steps L_c in L, which are not passed whole, 2 h at most, also m v_c in all. So
+P weighs at most the sum of e v_c v_u over pairs outside of L, with min(e v(L_c), m) v_c for each c outside of L and m
+v(L). For given v on L this is largest, as above, where of the others one pair c, u has it all; L_c and L_u have no
+common line, as three would be pairs (a column of the second kind passes 2 h - 1 <= g steps from one to another at
+most). With y and z of L_c and L_u, m / e each at most, and the rest r of L: e (v_c + z)(v_u + y) - e y z + m (y + z +
+r), m (y + z) - e y z <= m^2 / e, so at most e (K - r)^2 / 4 + m r + m^2 / e, which is convex in r.""",
 )
 
 
@@ -55,7 +66,7 @@ def most_weight(
 ) -> sympy.Expr:
     """Return what the instances of a stretch weigh at most: ``parts`` are w, delta, h and M, ``most`` is K0.
 
-    ``lines`` tells whether those of columns and steps are "apart", are "crossing", or are the "same".
+    ``lines`` tells whether those of columns and steps are "apart", are "crossing", or are the "same", also "narrowing".
 
     >>> most_weight(sympy.Integer(100), "apart", (10, 0, 1, 10), sympy.Integer(0))
     2500
@@ -74,8 +85,11 @@ def most_weight(
 
     if lines == "apart":
         return largest(e * K**2 / 4, m * K)
-    if lines == "same":
-        return largest(product(sympy.Integer(1)), beyond(K - most) * (e * K**2 / 2 + m * K))
+    if lines in ONE_LINE:
+        pairs = product(sympy.Integer(1))
+        if lines == "narrowing":
+            pairs = sympy.Min(pairs, largest(e * K**2 / 4, m * K) + m**2 / e, evaluate=not K.free_symbols)
+        return largest(pairs, beyond(K - most) * (e * K**2 / 2 + m * K))
     first = product(q / largest(q - 2 * K / 3, q / 3)) + 2 * e * h * (2 * K / 3) ** 2 / w
     always = beyond(9 * K - 7 * q + 1)
     second = e * (2 * K**2 * q / (9 * largest(q - K, 2 * q / 9)) + 2 * h * K**2 / w)

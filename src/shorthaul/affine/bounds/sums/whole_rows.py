@@ -27,7 +27,7 @@ from shorthaul.affine.proofs.lemmas import SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text
-from shorthaul.affine.proofs.whole_rows import WHOLE_ROWS, most_weight
+from shorthaul.affine.proofs.whole_rows import ONE_LINE, WHOLE_ROWS, most_weight
 from shorthaul.affine.tuning import (
     LEAST_PASSING,
     MOST_ROW_DELAY,
@@ -147,8 +147,9 @@ def _of_reads(
             width = None if passing is None else width_of(passing, axes)
             if passing is None or width is None or (lines == "same" and not columns_on_one_side(passing, axes)):
                 continue
+            kind = "narrowing" if lines == "same" and is_narrowing(width) else str(lines)
             one, other = (item.intersect_domain(as_union(passing)) for item in reads)
-            yield Rows(passing, axes, onward, delay, str(lines), (one, other), width, reach.ancestors(name))
+            yield Rows(passing, axes, onward, delay, kind, (one, other), width, reach.ancestors(name))
             break
 
 
@@ -238,6 +239,12 @@ def _with_places(pairs: isl.Set, domain: isl.Set, axes: tuple[int, int, int]) ->
     return pairs.apply(isl.Map(f"{{ [c, t] -> {domain.get_tuple_name()}[x0, x1, x2] : x{column} = c and x{row} = t }}"))
 
 
+def is_narrowing(width: isl.Map) -> bool:
+    """True if a column is at no step wider than any column is at the step of its number."""
+    as_step = isl.Map("{ [c, t] -> [b, u] : u = c }")
+    return bool(width.reverse().apply_range(as_step).apply_range(width).is_subset(isl.Map("{ [w] -> [v] : v >= w }")))
+
+
 def columns_on_one_side(domain: isl.Set, axes: tuple[int, int, int]) -> bool:
     """True if all columns come after all of their steps, or all before."""
     column, row, _ = axes
@@ -276,7 +283,7 @@ def _best_numbers(
     for events in (max(1, round(capacity * share)) for share in ROW_EVENTS):
         K = capacity + events
         for least, most in itertools.product(reversed(shares), shares):  # of equal ones with the widest rows
-            left = {x: many - (K / x if rows.lines == "same" else 0) for x, many in number.items() if x >= least}
+            left = {x: many - (K / x if rows.lines in ONE_LINE else 0) for x, many in number.items() if x >= least}
             weight = sum(max(0.0, many) * x * min(x, most) for x, many in left.items())
             value = events_at(weight / heaviest(K, least, most), events, capacity) - sources
             if value > best:
@@ -290,7 +297,7 @@ def made_for_numbers(rows: Rows, numbers: tuple[int, int, int], widest: int, K: 
     wide = rows.width.intersect_range(isl.Set(f"{{ [w] : w >= {least} }}"))
     pairs = wide.domain()
     ranges: tuple[tuple[int, int, int], ...] = ()
-    if rows.lines == "same":
+    if rows.lines in ONE_LINE:
         ranges = _ranges(rows, wide, least, widest, K)
         after = _columns_come_after(rows)
         beyond = isl.Map(f"{{ [c, t] -> [c, u] : u {'>=' if after else '<='} t }}")  # no gaps
@@ -373,13 +380,15 @@ def sub_bound(item: Choice, flow: DataFlow) -> SubBound:
     U = most_weight(K, rows.lines, (item.least, rim, rows.delay, item.most), sympy.Integer(nearest))
     value = least_events(weight / U, T) - sources
     column, row, place = (program.by_name[name].iterators[at] for at in rows.axes)
-    have = {"apart": "no vertex", "crossing": "one vertex at most", "same": "all vertices, for column x and step x,"}
+    have = {"apart": "no vertex", "crossing": "one vertex at most"}
+    common = have.get(rows.lines, "all vertices, for column x and step x,")
     steps = (
         f"Columns are values of {column}, steps those of {row}, places those of {place}; a column has w = {item.least}",
         f"places or more at a step. delta = {rim}, h = {rows.delay}, M = {item.most}.",
         f"The line of a column: {set_text(rows.reads[0].range(), program)}",
         f"The line of a step: {set_text(rows.reads[1].range(), program)}",
-        f"The lines of a column and of a step have {have[rows.lines]} in common.",
+        f"The lines of a column and of a step have {common} in common.",
+        *(["W(c,t) <= W(b,c) wherever D has (b,c) and (c,t)."] if rows.lines == "narrowing" else []),
         *(f"From step {start} on: g = {distance}, v = {width}." for start, distance, width in item.ranges),
         "Every instance is an ancestor of all of its column h steps later or more: this follows from flows composed.",
         f"Lemma (rows read whole): P weighs at most U; K = S + T; any T will do; chosen: T = {T}.",

@@ -22,7 +22,7 @@ from shorthaul.affine.check.lifetime_argument import follows
 from shorthaul.affine.check.partition_points import counted
 from shorthaul.core.errors import InputError
 
-_LINES = ("apart", "crossing", "same")
+_LINES = ("apart", "crossing", "same", "narrowing")
 #: Up to which size, and at how many, the ends of pieces of the weight are looked at.
 _MOST_LIMIT, _LIMITS = 1_000, 12
 
@@ -146,7 +146,12 @@ def _wrong_lines(item: WholeRows) -> Iterator[str]:
         yield "a vertex is on the line of a column and on that of a step"
     if kind == "crossing" and not met.is_injective():
         yield "lines of a column and of a step have two common vertices"
-    if kind == "same":
+    if kind == "narrowing":
+        number = isl.Map("{ [c, t] -> [b, s] : s = c }")
+        wider = item.widths.reverse().apply_range(number).apply_range(item.widths)
+        if not wider.is_subset(isl.Map("{ [w] -> [v] : w <= v }")):
+            yield "a column is wider at a step than another one is at the step of its number"
+    if kind in ("same", "narrowing"):
         common = columns.apply_range(item.placed(0, 2)).reverse().apply_range(steps.apply_range(item.placed(1, 2)))
         if not common.is_subset(isl.UnionMap("{ [x, k] -> [x, k] }")):
             yield "a vertex is on lines of a column and of a step with different numbers, or at different places"
@@ -231,9 +236,12 @@ def most_weight(item: WholeRows, K: Fraction) -> Fraction:
     partial = Fraction(under_way * item.numbers["most"])
     if item.given["lines"] == "apart":
         return max(wider * K**2 / 4, partial * K)
-    if item.given["lines"] == "same":
+    if item.given["lines"] in ("same", "narrowing"):
         joined = Fraction(0) if item.numbers["largest_memory"] >= K else wider * K**2 / 2 + partial * K
-        return max(of_both(Fraction(1)), joined)
+        pairs = of_both(Fraction(1))
+        if item.given["lines"] == "narrowing":
+            pairs = min(pairs, max(wider * K**2 / 4, partial * K) + partial**2 / wider)
+        return max(pairs, joined)
     few = of_both(q / max(q - 2 * K / 3, q / 3)) + under_way * wider * (2 * K / 3) ** 2 / w
     if 7 * q <= 9 * K:
         return max(few, wider * (K**2 + under_way * K**2 / w) + partial * K)
