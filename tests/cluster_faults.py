@@ -119,7 +119,8 @@ def main() -> None:
     commands = [command for command in COMMANDS if not given.engines or command[0] in given.engines]
     draw, expected, wrong = random.Random(given.seed), {}, 0
     for number in range(given.count):
-        command, victims = commands[number % len(commands)], VICTIMS[number // len(commands) % len(VICTIMS)]
+        turn, at = divmod(number, len(commands))
+        command, victims = commands[at], VICTIMS[(turn + at) % len(VICTIMS)]
         if command not in expected:
             began = time.monotonic()
             expected[command] = document(command, "--workers", "1")[0], time.monotonic() - began
