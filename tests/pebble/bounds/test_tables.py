@@ -262,6 +262,7 @@ def lanes_agree(seeds: range, tight: float) -> None:
 
 FOUND = {
     "gaps": (lambda rng: gaps((20, 18), rng, helper=1.0), 8, 350, 96),
+    "gaps up to the walls": (lambda rng: gaps((20, 18), rng), 8, 360, 213),
     "letters and corners": (lambda rng: table((26, 24), rng, corner=True, letters=1.0), 7, 624, 229),
     "links and helpers": (lambda rng: table((20, 20), rng, link=1.0, letters=1.0, helper=1.0), 5, 400, 221),
     "no border": (lambda rng: table((20, 24), rng, border=False), 4, 480, 117),
