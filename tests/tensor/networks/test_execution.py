@@ -320,7 +320,8 @@ def recurrence(kind: str, count: int) -> Any:
         body = onnx.helper.make_graph(
             nodes, "body", [info("state", real, (3, 4)), info("here", real, (3, 4))], ends, half
         )
-        more = {"num_scan_inputs": 1, "scan_input_directions": [1], "scan_output_axes": [1]}
+        more = {"num_scan_inputs": 1, "scan_input_directions": [1], "scan_output_axes": [1],
+                "scan_output_directions": [1]}  # fmt: skip
         last, kept = net.op("Scan", state, x, body=body, outputs=2, **more)
     else:
         nodes[:0] = [
@@ -411,7 +412,8 @@ def test_loops_of_a_known_count_are_their_steps(kind: str) -> None:
         state = np.tanh(state @ weights + row)
         expected.append(np.exp(state * 0.5))
     np.testing.assert_allclose(last, state, rtol=1e-12)
-    np.testing.assert_allclose(kept, np.stack(expected, 1 if kind == "Scan" else 0), rtol=1e-12)
+    ordered = np.stack(expected[::-1], 1) if kind == "Scan" else np.stack(expected)
+    np.testing.assert_allclose(kept, ordered, rtol=1e-12)
     many = network_from_onnx(recurrence(kind, 200).SerializeToString())
     assert [item.kind for item in many.operators if item.barrier] == [kind]
 

@@ -31,6 +31,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
 from shorthaul.tensor.networks.execution.experts import MoE, QMoE
 from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
+from shorthaul.tensor.networks.execution.recurrent import GRU, LSTM, RNN
 from shorthaul.tensor.networks.execution.support_vectors import SVMClassifier
 from shorthaul.tensor.networks.translation.constants import elements, fetch, is_outside, location_of
 from shorthaul.tensor.networks.translation.graph import Graph, Node
@@ -186,14 +187,11 @@ _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 _OWN: Final = [
     *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
-    GridSample,
-    Resize,
-    SVMClassifier,
-    ZipMap,
+    *(GRU, GridSample, LSTM, RNN, Resize, SVMClassifier, ZipMap),
     *map(_flattening, _ROWS),
 ]
-
-
+#: Operators that the reference has from here, so that onnxruntime is asked first, in the model's own types too.
+_FROM_HERE: Final = {"GRU", "LSTM", "MoE", "QMoE", "RNN"}
 #: Operators that make floats where nothing is said.
 _WINDOWS: Final = {"HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix"}
 
@@ -452,7 +450,9 @@ def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array
     del copy.graph.value_info[:]
     errors = []
     others = (_by_reference, _by_newer_reference, _by_runtime_as_written)
-    if any(node.op_type in {"MoE", "QMoE"} for node in model.graph.node):  # which onnx has from us
+    if any(
+        node.op_type in {"GRU", "LSTM", "MoE", "QMoE", "RNN"} for node in model.graph.node
+    ):  # which onnx has from here
         others = (_by_runtime_as_written, _by_reference, _by_newer_reference)
     for evaluate in (_by_runtime, *others):
         try:

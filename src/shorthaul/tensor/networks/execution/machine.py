@@ -369,7 +369,9 @@ class _GroupRun:
             array = made[stored.name]
             if array.shape != stored.shape:
                 place, allowed = f"node {node.name} ({node.kind})", str(list(stored.shape))
-                raise InputError("makes another shape", place=place, value=list(array.shape), allowed=allowed)
+                cure = "plan and check it; 'run' needs shapes that do not depend on numbers"
+                value = list(array.shape)
+                raise InputError("makes another shape", place=place, value=value, allowed=allowed, cure=cure)
             box = tuple((0, size - 1) for size in stored.shape)
             if access.tensor in self.group.kept:
                 kept[access.tensor] = _Held(box, array)

@@ -101,6 +101,7 @@ class _Steps:
         self.state: list[str] = []
         self.scanned: list[tuple[str, int, int]] = []
         self.collected: list[list[str]] = []
+        self.turned: list[int] = []
         self.first, self.made_before, self.count = 0, 0, 0
         for tensor in body.initializer:
             copy = onnx.TensorProto()
@@ -134,8 +135,7 @@ class _Steps:
         states = len(self.node.input) - scanned
         self.state = list(self.node.input[:states])
         lists = {at: list(item.ints) for at, item in attributes.items()}
-        if any(lists.get("scan_output_directions", [])):
-            return 0
+        self.turned = lists.get("scan_output_directions", [])
         axes, ways = (lists.get(f"scan_input_{what}") or [0] * scanned for what in ("axes", "directions"))
         names = self.node.input[states:]
         self.scanned = list(zip(names, axes, ways, strict=True))
@@ -175,7 +175,8 @@ class _Steps:
                 self.nodes.append(helper.make_node("Identity", [source], [output], f"{output}/last"))
         for at, (parts, output) in enumerate(zip(self.collected, made[len(self.state) :], strict=False)):
             axis, apart = (axes or [0] * (at + 1))[at], []
-            for number, part in enumerate(parts if output else []):
+            ordered = parts[::-1] if self.turned and self.turned[at] else parts
+            for number, part in enumerate(ordered if output else []):
                 apart.append(f"{output}/{number}")
                 inputs = [part, self.constant(np.array([axis]))] if self.opset >= 13 else [part]
                 more = {"axes": [axis]} if self.opset < 13 else {}
