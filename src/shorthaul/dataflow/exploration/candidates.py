@@ -120,6 +120,8 @@ class Knowledge(Points):
     turns: int = 0
     #: True where many turns have found no mapping to schedule.
     is_over: bool = False
+    #: True where memories are soon full and exact schedules take long.
+    is_open: bool = False
 
     def note(self, found: Candidate) -> None:
         """Take a mapping for the best at its price if no other is as good."""

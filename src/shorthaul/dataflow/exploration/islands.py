@@ -1,4 +1,7 @@
-"""Polishing on several processes: each goes on from what all of them know, and they tell one another in turns."""
+"""Polishing on several processes: each goes on from what all of them know, and they tell one another in turns.
+
+Where memories are soon full, local search makes schedules of the points shorter in the end.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,15 @@ from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
+from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.exploration.candidates import Knowledge
 from shorthaul.dataflow.exploration.enumeration import Enumeration
 from shorthaul.dataflow.exploration.polishing import polish
 from shorthaul.dataflow.mapping.arrays import Instance
+from shorthaul.dataflow.mapping.binding import mapped_point, needed_capacities
+from shorthaul.dataflow.model import Decisions
+from shorthaul.dataflow.modulo.periodic import annealed_within
+from shorthaul.dataflow.modulo.solver import make_point
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
 
@@ -35,16 +43,23 @@ def polish_together(
     if search.left() < tuning.LEAST_ISLAND_EFFORT * tuning.ISLANDS and not every.is_complete:
         polish(instance, known, options, search, constraints, keep)
     effort, meeting = min(search.left() / tuning.MEETINGS, tuning.MOST_MEETING_EFFORT), 0
-    while not (search.expired() or known.is_over or every.is_complete):
+    share, kept = tuning.IMPROVING_SHARE * search.left(), 0.0
+    while not (known.is_over or every.is_complete) and search.left() > kept:
         tasks = [
             (instance, _share(known, number), options, constraints, meeting * tuning.ISLANDS + number)
             for number in range(tuning.ISLANDS)
         ]
-        answers = dict(run_tasks(_polished, tasks, search=search.within(effort)))
+        part = search.within(min(effort, search.left() - kept))
+        answers = dict(run_tasks(_polished, tasks, search=part))
         known = _together([answers[number] for number in sorted(answers)])
         every.run(known, _enumerating(search))
         keep([point for point in known.points if constraints.allow(point)])
         meeting += 1
+        if known.is_open:
+            kept = share * min(1.0, to_gain(instance, known.points) / tuning.MUCH_TO_GAIN)
+    if known.is_open:
+        improve(instance, known, search)
+        keep([point for point in known.points if constraints.allow(point)])
     return known.points, every.is_complete
 
 
@@ -77,6 +92,7 @@ def _share(known: Knowledge, number: int) -> Knowledge:
 def _together(islands: Sequence[Knowledge]) -> Knowledge:
     """Return what all islands know."""
     known = Knowledge([], turns=max(one.turns for one in islands), is_over=all(one.is_over for one in islands))
+    known.is_open = any(one.is_open for one in islands)
     for one in islands:
         for point in one.points:
             known.add(point)
@@ -89,3 +105,43 @@ def _together(islands: Sequence[Knowledge]) -> Knowledge:
         known.solves |= one.solves
     known.seen -= known.waiting.keys()
     return known
+
+
+def improve(instance: Instance, known: Knowledge, search: Search) -> None:
+    """Add shorter schedules of the points in their buffers, until the search is used up or nothing is left to gain.
+
+    Those furthest above what bounds their mapping come first; every try takes twice as long as the one before, and
+    counts as if there were half as much to gain.
+    """
+    application, platform = instance.application, instance.platform
+    left = {point.objectives: (point, _least(instance, point), 0) for point in known.points}
+    while left and not search.expired():
+        at, (point, least, tries) = max(left.items(), key=lambda item: _worth(*item[1]))
+        del left[at]
+        if _worth(point, least, tries) <= 0:
+            return
+        net = mapped_point(application, platform, point)
+        search.spend(len(point.starts) / tuning.LISTED_TASKS)
+        part = search.within(tuning.FRUGAL_PART * search.left())
+        schedule = annealed_within(net, least, part, point, point.capacities, tuning.FRUGAL_MOVES << tries)
+        if schedule.period < point.period:
+            mapping = Decisions(point.binding, point.xi, point.channel_decision)
+            held = needed_capacities(net, schedule.starts, schedule.period)
+            point = make_point(instance, mapping, net, schedule, held)
+            known.add(point)
+        left[point.objectives] = (point, least, tries + 1)
+        left = {key: entry for key, entry in left.items() if any(entry[0] is other for other in known.points)}
+
+
+def to_gain(instance: Instance, points: Sequence[Point]) -> float:
+    """Return by what share the periods of points are above what bounds their mappings, in the mean."""
+    return sum(point.period / _least(instance, point) - 1 for point in points) / max(1, len(points))
+
+
+def _least(instance: Instance, point: Point) -> int:
+    return int(period_bound(mapped_point(instance.application, instance.platform, point)).value)
+
+
+def _worth(point: Point, least: int, tries: int) -> float:
+    """Return what is left to gain, less with every try."""
+    return float((point.period / least - 1 - tuning.FRUGAL_GAIN) / 2.0**tries)

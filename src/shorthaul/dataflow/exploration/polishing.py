@@ -121,6 +121,7 @@ class _Polishing:
         most_tasks, share = tuning.SCARCE
         #: Where few tokens have turns of their own, memories are soon full, and exact schedules take long.
         self.is_open = len(self.loads) > 1 and tasks > most_tasks and size > share * near
+        knowledge.is_open = self.is_open
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.atomic = options.capacity_rule == "atomic-firing"
@@ -427,8 +428,9 @@ class _Polishing:
         self, candidate: Candidate, mapping: Decisions, tasks: int, effort: float
     ) -> Solved | None:  # fmt: skip
         """Return what a mapping leads to with buffers of few tokens: a list schedule first, later a better one."""
-        is_list = self.is_open and candidate.point is None
-        self.search.spend(tasks / (tuning.LISTED_TASKS if is_list else tuning.SOLVED_TASKS) / (1 + candidate.small))
+        self.search.spend(
+            tasks / (tuning.LISTED_TASKS if self.is_open else tuning.SOLVED_TASKS) / (1 + candidate.small)
+        )
         application, platform = self.instance.application, self.instance.platform
         try:
             network = substitute_mrbs(application, mapping.xi)
