@@ -174,6 +174,30 @@ def test_grouped_queries(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.costly
+@pytest.mark.parametrize("kind", ["PER_TENSOR", "PER_CHANNEL"])
+def test_caches_of_8_bits(kind: str, tmp_path: Path) -> None:
+    """New keys and values are rounded as those of earlier places were, and read as rounded."""
+    net, n, g, h, p, s = Net("quantised", filled=True), 4, 2, 8, 5, 2
+    flat = [net.input(1, s, heads * h) for heads in (n, g, g)]
+    past = [net.input(1, g, p, h, name=name, kind=TensorProto.INT8) for name in ("keys", "values")]
+    counts = [net.constant([p + s - 1], np.int32), net.constant([p + s], np.int32)]
+    shape = (1,) if kind == "PER_TENSOR" else (1, g, 1, h)
+    factors = [RNG.uniform(0.01, 0.02, shape).astype(np.float32) for _ in range(2)]
+    scales = [net.constant(factor, np.float32) for factor in factors]
+    outputs = net.op("GroupQueryAttention", *flat, *past, *counts, *[""] * 5, *scales, domain=OWN, outputs=3,
+                     num_heads=n, kv_num_heads=g, k_quant_type=kind, v_quant_type=kind, kv_cache_bit_width=8)  # fmt: skip
+    given = {name: RNG.integers(-100, 100, (1, g, p, h)).astype(np.int8) for name in ("keys", "values")}
+    v, (made, *kept) = computed(net.model(*outputs), tmp_path, given)
+    whole = []
+    for number, factor in enumerate(factors):
+        new = np.clip(np.round(by_head(v[flat[1 + number]], g) / factor), -128, 127)
+        whole.append(np.concatenate([given["keys" if number == 0 else "values"], new], 2))
+        assert np.array_equal(kept[number], whole[number])
+    read = (rounded * factor for rounded, factor in zip(whole, factors, strict=True))
+    near(made, attended(by_head(v[flat[0]], n), *read, seen=lambda _, query, key: key <= p + query, cap=0.0, sink=None))
+
+
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("flat", "one", "interleaved"), [(True, False, False), (False, True, True), (True, True, False)]
 )

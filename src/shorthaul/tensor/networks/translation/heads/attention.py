@@ -39,6 +39,33 @@ class _Heads:
             return self.writer.add("Concat", past, new, output=output, axis=2)
         return self.writer.add("Identity", new, output=output) if output else new
 
+    def cached(self, past: str, new: str, output: str, scale: str, by_feature: Shape) -> tuple[str, str]:
+        """Return keys or values of all places as a cache of 8 bits has them, and a factor by head and feature.
+
+        The new ones are rounded as those of earlier places were. Where one scale is for all, there is no factor.
+        """
+        writer = self.writer
+        zero, one, factor = writer.constant(0, np.int8), "", ""
+        if math.prod(writer.shapes[scale]) == 1:
+            one = writer.reshaped(scale, ())
+        else:
+            one, factor = writer.number(1.0), writer.reshaped(scale, by_feature)
+            new = writer.add("Div", new, factor)
+        kept = self.joined(past, writer.add("QuantizeLinear", new, one, zero), output)
+        return writer.add("DequantizeLinear", kept, one, zero), factor
+
+    def times(self, by_head: tuple[str, Shape], factor: str, pairs: int) -> tuple[str, Shape]:
+        """Return numbers by head times a factor by head of keys and feature: cheaper than of all places cached."""
+        writer, (name, shape) = self.writer, by_head
+        if not factor:
+            return by_head
+        heads, size = shape[1], shape[3]
+        if heads != pairs:
+            apart = writer.reshaped(factor, (1, pairs, 1, 1, size))
+            alike = writer.add("Expand", apart, writer.constant((1, pairs, heads // pairs, 1, size)))
+            factor = writer.reshaped(alike, (1, heads, 1, size))
+        return writer.add("Mul", name, factor), shape
+
     def together(self, source: str, shape: Shape, output: str) -> None:
         """Make the output: the features of all heads one after the other."""
         batch, heads, places, size = shape
@@ -236,8 +263,8 @@ def grouped_attention(writer: Writer) -> bool:
     """
     values = writer.values
     heads, pairs, window = (int(values.get(key, -1)) for key in ("num_heads", "kv_num_heads", "local_window_size"))
-    unknown = any(writer.inputs[12:]) or any(writer.outputs[3:]) or values.get("k_quant_type", b"NONE") != b"NONE"
-    if unknown or values.get("v_quant_type", b"NONE") != b"NONE":
+    scales = _scales_of_cache(writer)
+    if scales is None or any(writer.inputs[14:]) or any(writer.outputs[3:]):
         return False
     batch, places, width = writer.shapes[writer.inputs[0]]
     work, source = _Heads(writer), list(writer.inputs[:3])
@@ -265,13 +292,18 @@ def grouped_attention(writer: Writer) -> bool:
             at = writer.add("Add", before, writer.constant(np.arange(places)[None]))
         for number in range(2):
             parts[number] = _rotated(writer, parts[number], at, writer.input(7), writer.input(8)), parts[number][1]
+    factors = ["", "", ""]
     for number in (1, 2):
         name, shape = parts[number]
         output = writer.outputs[number] if len(writer.outputs) > number else ""
         cache = past[number - 1]
         if cache and keeps_size:
             cache = writer.part(cache, 2, 0, earlier)
-        joined = work.joined(cache if earlier else "", name, output)
+        cache = cache if earlier else ""
+        if scales[number - 1]:
+            joined, factors[number] = work.cached(cache, name, output, scales[number - 1], (1, pairs, 1, size))
+        else:
+            joined = work.joined(cache, name, output)
         parts[number] = joined, (*shape[:2], earlier + places, size)
     allowed = _seen(writer, before if not is_known else "", earlier, places, window)
     sink, end = writer.input(11), None
@@ -280,9 +312,21 @@ def grouped_attention(writer: Writer) -> bool:
     elif values.get("smooth_softmax", 0) > 0:
         end = writer.number(np.zeros((1, 1, 1, 1))), (1, 1, 1, 1)
     added = _given(writer, 10)
-    made, shape = work.attend(*parts, added=added, allowed=allowed, sink=end)
+    query = work.times(parts[0], factors[1], pairs)
+    made, shape = work.times(work.attend(query, *parts[1:], added=added, allowed=allowed, sink=end), factors[2], pairs)
     work.together(made, shape, writer.outputs[0])
     return True
+
+
+def _scales_of_cache(writer: Writer) -> tuple[str, str] | None:
+    """Return the scales of cached keys and values, empty where they are numbers; None for forms that are not known."""
+    kinds = {writer.values.get(f"{part}_quant_type", b"NONE") for part in "kv"}
+    scales = writer.input(12), writer.input(13)
+    if kinds == {b"NONE"}:
+        return None if any(scales) else scales
+    bits = int(writer.values.get("kv_cache_bit_width", 0))
+    known = all(scale in writer.shapes for scale in scales) and kinds <= {b"PER_TENSOR", b"PER_CHANNEL"}
+    return scales if known and bits == 8 else None
 
 
 def attention_of_onnx(writer: Writer) -> bool:
