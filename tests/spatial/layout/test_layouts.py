@@ -16,10 +16,11 @@ from shorthaul.core.search import Search
 from shorthaul.spatial.bounds.energy import distance_bound, energy_bound, parents_before, star_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.formats.files import layout_bytes, layout_from_bytes
-from shorthaul.spatial.layout.annealing import before_objective
+from shorthaul.spatial.layout.annealing import before_objective, refine
 from shorthaul.spatial.layout.cost import link_loads
 from shorthaul.spatial.layout.curves import choose
 from shorthaul.spatial.layout.orders import positions, sizes
+from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Grid, tree_from_parents
 from shorthaul.spatial.plan import Layout
 from shorthaul.spatial.workloads import generators
@@ -354,3 +355,21 @@ def test_refinement_ends_with_the_search() -> None:
     search = Search(effort=0.01)
     engine.plan(generators.yule(6001, 1), baselines=False, refine=1e6, search=search)
     assert 0.01 <= search.spent() <= 0.02
+
+
+def test_annealing_ends_where_no_layout_takes_less() -> None:
+    tree = generators.yule(31, 41)
+    x, y = (one.astype(np.int32) for one in np.divmod(np.arange(tree.n), 6))
+    stored = store(tree, Layout(tree.parent, x, y, Grid(6, 6)), positions(tree, "light-first"))
+    energy = _energy(stored)
+    for least, spends in ((energy, False), (None, True)):
+        search = Search(effort=1.0)
+        found = refine(stored, 0.01, search, least)
+        assert (search.left() < 1) == spends
+        assert _energy(found) <= energy
+
+
+def _energy(stored: StoredTree) -> int:
+    below = np.flatnonzero(stored.parent >= 0)
+    above = stored.parent[below]
+    return int((abs(stored.x[below] - stored.x[above]) + abs(stored.y[below] - stored.y[above])).sum())

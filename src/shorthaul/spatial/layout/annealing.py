@@ -39,8 +39,10 @@ def effort_that_pays(n: int, search: Search, most: float = tuning.DEFAULT_EFFORT
     return min(reads / tuning.READS_PER_EFFORT, most)
 
 
-def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
+def refine(stored: StoredTree, effort: float | None, search: Search, least: int | None = None) -> StoredTree:
     """Return the best places that annealing with so much effort finds (None: as long as it pays); never worse ones.
+
+    It ends where it finds one of ``least`` hops (None: one for every edge), as no layout takes less.
 
     Vertices of many neighbours move to the middle of them. Then swaps bring a vertex nearer to a neighbour in the tree.
     The temperature falls geometrically, stage by stage; in each, all tiles of the grid are annealed, on all cores, as
@@ -49,6 +51,7 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
     """
     n, edges = stored.n, int((stored.parent >= 0).sum())
     effort = effort_that_pays(n, search) if effort is None else effort
+    least = edges if least is None else least
     if edges == 0 or effort <= 0 or search.expired():
         return stored
     if search.effort is not None:
@@ -58,6 +61,8 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
     began, remaining_s = time.monotonic(), search.remaining_s()
     reads = min(effort, remaining_s * search.workers) * tuning.READS_PER_EFFORT / n
     start = edge_energy(stored.parent, *board.places())[0]
+    if start <= least:
+        return replace(stored, x=board.places()[0], y=board.places()[1])
     longer = min(max(start / edges / tuning.USUAL_HOPS, 1.0), tuning.MOST_HEAT)
     steps = temperatures(reads, tuning.HOTTEST_FACTOR * longer, most=tuning.HOTTEST * longer)
     best, (best_x, best_y) = start, board.places()
@@ -73,8 +78,8 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
             if energy < best:
                 best, best_x, best_y = energy, x, y
                 search.keep(best, replace(stored, x=x, y=y))
-            search.report(best=best, bound=edges, what="refine")
-            if search.expired() or best == edges:
+            search.report(best=best, bound=least, what="refine")
+            if search.expired() or best <= least:
                 break
     return replace(stored, x=best_x, y=best_y)
 

@@ -165,15 +165,24 @@ def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> Stor
 
 
 def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[StoredTree, Bound | None]:
+    """Return the layout refined, and the bound where all layouts were searched through, as far as that tells.
+
+    Where nothing limits it, the layout is refined briefly before, and in full where no better one is ruled out.
+    """
     nothing_asked = options.refine is None and options.objective == "energy" and search.is_unlimited
     size = stored.n * stored.grid.cells
     most = tuning.MOST_EXACT if (stored.parent < 0).sum() == 1 else tuning.SOLVED_BY_DEFAULT
     if not options.exact and not (nothing_asked and size <= most):
-        return stored, None
+        return _refined(stored, options, search), None
     from shorthaul.spatial.bounds.exact import solve
+    from shorthaul.spatial.layout.annealing import refine
 
     by_default = tuning.DEFAULT_EXACT_EFFORT if size <= tuning.SOLVED_BY_DEFAULT else tuning.SEARCHED_EFFORT
-    return solve(stored, search, tuning.EXACT_EFFORT if options.exact else by_default)
+    effort = tuning.EXACT_EFFORT if options.exact else by_default
+    if not nothing_asked:
+        return solve(_refined(stored, options, search), search, effort)
+    stored, bound = solve(refine(stored, tuning.FIRST_EFFORT, search), search, effort)
+    return _annealed(stored, options, search, bound), bound
 
 
 def _expect_solvable(tree: Tree, layout: Layout, options: PlanOptions) -> None:
@@ -190,12 +199,12 @@ def _expect_solvable(tree: Tree, layout: Layout, options: PlanOptions) -> None:
         )
 
 
-def _annealed(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
+def _annealed(stored: StoredTree, options: LayoutOptions, search: Search, bound: Bound | None = None) -> StoredTree:
     from shorthaul.spatial.layout.annealing import refine
 
     count = restarts(search, options.restarts, is_threaded=True)
     if count == 1:
-        return refine(stored, options.refine, search)
+        return refine(stored, options.refine, search, None if bound is None else int(bound.value))
     effort = None if options.refine is None else options.refine / count
     found = dict(run_tasks(_refined_again, [(stored, effort, number) for number in range(count)], search=search))
     return min((found[number] for number in sorted(found)), key=lambda one: edge_energy(one.parent, one.x, one.y)[0])
@@ -274,7 +283,7 @@ def plan(
         stored = store(tree, layout, light_first)
         search.keep(edge_energy(stored.parent, stored.x, stored.y)[0], layout)
         search.keep_back(finish_s + write_s)
-        refined, known = _solved(_refined(stored, options, search), options, search)
+        refined, known = _solved(stored, options, search)
         search.keep_back(write_s)
         if refined is not stored:
             stored, layout, name = refined, refined.layout(tree), f"{name} + refine"
