@@ -181,8 +181,11 @@ def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[S
     effort = tuning.EXACT_EFFORT if options.exact else by_default
     if not nothing_asked:
         return solve(_refined(stored, options, search), search, effort)
-    stored, bound = solve(refine(stored, tuning.FIRST_EFFORT, search), search, effort)
-    return _annealed(stored, options, search, bound), bound
+    solved, bound = solve(refine(stored, tuning.FIRST_EFFORT, search), search, effort)
+    if bound.is_met_by(edge_energy(solved.parent, solved.x, solved.y)[0]):
+        return solved, bound
+    annealed = _annealed(stored, options, search, bound)
+    return min(annealed, solved, key=lambda one: edge_energy(one.parent, one.x, one.y)[0]), bound
 
 
 def _expect_solvable(tree: Tree, layout: Layout, options: PlanOptions) -> None:
