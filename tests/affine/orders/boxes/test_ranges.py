@@ -9,7 +9,8 @@ from tests.affine.orders.boxes.test_boxes import replayed
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.joining.ranges import in_ranges
+from shorthaul.affine.orders.joining.ranges import Ranges, in_ranges
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import UpperBound
 
@@ -78,3 +79,20 @@ def test_what_all_of_a_panel_reads_at_once_needs_a_word() -> None:
     assert any(item.inside for item in found.boxes)
     loads, _ = replayed(UpperBound(program, (found,)), boxes.flow, boxes.sizes)
     assert loads <= found.rate < 0.9 * made.rate
+
+
+def test_short_intervals_come_first_where_these_are_ranges() -> None:
+    program = program_from_text(f"void f(int n, double w[n][n], double C[n][n]) {{ {STEPS[0].format(1, 1, 'j')} }}")
+    boxes = Boxes(flow_dependences(program), {"n": 24, "S": 50}, ())
+    made = boxes.of(item.name for item in program.statements)
+    assert made is not None
+    ranges = Ranges.along(boxes, made, made.box.loops[0])
+    assert ranges is not None
+    (one,) = ranges.of_distances()
+    parts = one.parts([9])
+    found = [one.in_boxes(parts, *ends) for ends in ((one.first, 9), (9, one.end))]
+    steps = tuple(item for item in found if item is not None)
+    assert len(steps) == 2
+    order = PassedStep(made.plain, steps, parts, made, ranges=True)
+    loads, _ = replayed(UpperBound(program, (order,)), boxes.flow, boxes.sizes)
+    assert loads <= order.rate < made.rate

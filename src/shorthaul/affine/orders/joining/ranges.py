@@ -8,11 +8,11 @@ it. They are executed one after the other, and each loads what it needs anew.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
-from itertools import pairwise
+from itertools import chain, combinations, pairwise
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,14 @@ import numpy as np
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, Flow
+from shorthaul.affine.integer_sets.points import at_sizes as at_parameters
 from shorthaul.affine.orders.boxes.boxed import Band, all_signs, boxed, keeps, refined, signs_by_array
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, within
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.pieces.passed import PassedStep
-from shorthaul.affine.orders.placement import reads_of
+from shorthaul.affine.orders.placement import Placement, Row, Signs, placement_map, reads_of
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
 from shorthaul.affine.orders.tile_policy import Counts, Phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -107,11 +108,23 @@ class _Range:
 
 
 class Ranges:
-    """Ranges of the coordinate ``at`` of a phase in boxes; what is known of one is remembered."""
+    """Ranges of the coordinate ``at`` of a phase in boxes, or of other ``rows``; what is known of one is remembered."""
 
-    def __init__(self, boxes: Boxes, step: BoxStep, at: int, bands: Sequence[Band], storage: Storage) -> None:
+    def __init__(
+        self,
+        boxes: Boxes,
+        step: BoxStep,
+        at: int,
+        bands: Sequence[Band],
+        storage: Storage,
+        rows: Mapping[str, Row] | None = None,
+    ) -> None:
+        assert step.phase is not None
         self.boxes, self.step, self.at, self.bands, self.storage = boxes, step, at, bands, storage
+        self.rows = rows or {name: own[at] for name, own in step.phase.placement.items()}
         self.first, self.end = step.box.first[at], step.box.first[at] + step.extents[at]
+        if rows is not None:
+            self.first, self.end = _ends(boxes, rows)
         self.edge = dict(zip(step.box.loops, step.box.edges, strict=True)).get(at, step.extents[at])
 
     @classmethod
@@ -124,12 +137,39 @@ class Ranges:
                 return cls(boxes, step, at, mine, storage)
         return None
 
+    def of_distances(self) -> Iterator[Ranges]:
+        """Yield ranges of how far two loops are apart, where that never falls along dependences."""
+        assert self.step.phase is not None
+        placement = self.step.phase.placement
+        for a, b in combinations(range(len(self.step.extents)), 2):
+            rows = {name: _distance(own[a], own[b]) for name, own in placement.items()}
+            if not any(any(row.factors) for row in rows.values()):
+                continue
+            signs = {item[0] for item in self._signs({name: (row,) for name, row in rows.items()})}
+            if 1 not in signs:
+                rows = {name: _scaled(row, -1) for name, row in rows.items()}
+            elif -1 in signs:
+                continue
+            yield Ranges(self.boxes, self.step, self.at, self.bands, self.storage, rows)
+
+    def _signs(self, placement: Placement) -> frozenset[Signs]:
+        """Return the signs of distances between instances that have to stay in order."""
+        conflicts = Conflicts(self.boxes.flow.program, self.storage.accesses(), self.boxes.conflicts.known)
+        return all_signs(signs_by_array(conflicts, placement))
+
+    def halves(self, best: float) -> list[_Range]:
+        """Return halves of halves of all values while that saves; none where the first two load about ``best``."""
+        whole = _Range(self.first, self.end, self.step, self.boxes.cost(self.step))
+        found = self._cut(whole, (self.first + self.end) // 2)
+        if found is None or sum(item.loads for item in found) > (1 - LEAST_RANGES_SAVE) * best:
+            return []
+        return self._halved([], found)
+
     @cached_property
     def inside(self) -> list[tuple[int, ...]]:
         """All coordinates but one, where instances may run so, along that one where all others are equal."""
         assert self.step.phase is not None
-        conflicts = Conflicts(self.boxes.flow.program, self.storage.accesses(), self.boxes.conflicts.known)
-        signs = all_signs(signs_by_array(conflicts, self.step.phase.placement))
+        signs = self._signs(self.step.phase.placement)
         every = range(len(self.step.extents))
         free = [at for at in every if any(not outer and at in tiled for outer, tiled in self.bands)]
         orders = [(tuple(other for other in every if other != at), (at,)) for at in free]
@@ -151,6 +191,10 @@ class Ranges:
         if len(made) < len(suited):
             return []
         done, open_ = ([item for item in made if bool(item.step.spilled) == spilled] for spilled in (False, True))
+        return self._halved(done, open_)
+
+    def _halved(self, done: list[_Range], open_: list[_Range]) -> list[_Range]:
+        """Return ranges with those that are ``open_`` in halves while that saves, in order."""
         with suppress(effort.OutOfEffortError):
             while open_ and len(done) + len(open_) < MOST_RANGES:
                 open_.sort(key=lambda item: item.loads)
@@ -276,11 +320,10 @@ class Ranges:
 
     def pieces(self, ends: Sequence[int]) -> dict[str, Piece]:
         """Return the statements in pieces that begin or end at ``ends``."""
-        assert self.step.phase is not None
         program, pieces = self.boxes.flow.program, {}
-        for name, rows in self.step.phase.placement.items():
+        for name, row in self.rows.items():
             for first, end in pairwise([self.first, *ends, self.end]):
-                row, where = rows[self.at], []
+                where = list[tuple[Row, str]]()
                 if first > self.first:
                     where.append((replace(row, constant=row.constant - first + 1), ">"))
                 if end < self.end:
@@ -354,12 +397,44 @@ def in_ranges(boxes: Boxes, step: BoxStep) -> PassedStep | None:
     ranges = Ranges.along(boxes, step, step.box.loops[0])
     if ranges is None:
         return None
-    found = ranges.best()
-    if len(found) < 2:
-        return None
-    parts = ranges.parts([item.first for item in found[1:]])
-    result = PassedStep(step.plain, tuple(item.step for item in found), parts, step, ranges=True)
-    return result if boxes.cost(result) < boxes.cost(step) else None
+    best: PassedStep | BoxStep = step
+    with suppress(effort.OutOfEffortError):
+        for one in chain([ranges], ranges.of_distances()):
+            found = one.best() if one is ranges else one.halves(boxes.cost(best))
+            if len(found) > 1:
+                parts = one.parts([item.first for item in found[1:]])
+                made = PassedStep(step.plain, tuple(item.step for item in found), parts, step, ranges=True)
+                best = min(best, made, key=boxes.cost)
+    return best if isinstance(best, PassedStep) else None
+
+
+def _distance(one: Row, other: Row) -> Row:
+    """Return how far one coordinate is from another, both counted upwards."""
+    turned = sum(one.factors) * sum(other.factors) < 0
+    return _scaled(other, 1 if turned else -1, one)
+
+
+def _scaled(row: Row, factor: int, more: Row | None = None) -> Row:
+    """Return a multiple of a coordinate, and another one added."""
+    other = Row((0,) * len(row.factors)) if more is None else more
+    names = dict(other.parameters)
+    for name, value in row.parameters:
+        names[name] = names.get(name, 0) + factor * value
+    return Row(
+        tuple(a + factor * b for a, b in zip(other.factors, row.factors, strict=True)),
+        tuple(sorted((name, value) for name, value in names.items() if value)),
+        other.constant + factor * row.constant,
+    )
+
+
+def _ends(boxes: Boxes, rows: Mapping[str, Row]) -> tuple[int, int]:
+    """Return the least value of rows, and one more than the largest."""
+    program, ends = boxes.flow.program, list[int]()
+    for name, row in rows.items():
+        found = placement_map(name, len(row.factors), (row,), program.parameters)
+        values = at_parameters(program.by_name[name].domain.apply(found), boxes.sizes)
+        ends += [int(item.to_python()) for item in (values.dim_min_val(0), values.dim_max_val(0))]
+    return min(ends), max(ends) + 1
 
 
 def _has(band: Band, box: Box, at: int) -> bool:
