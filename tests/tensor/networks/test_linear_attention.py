@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from shorthaul import tensor
+from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 BATCH, PAIRS, SIZE, WIDTH = 2, 2, 3, 4
 CASES = [
@@ -83,3 +84,18 @@ def test_strong_decays_end_in_zero(heads: int, places: int, piece: int, scalar: 
     done = tensor.run(model, plan, machine="phone-npu", inputs=tmp_path / "drawn.npz")
     assert done.check.ok, done.check.violations
     assert done.extra["run"]["not_finite"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "scalar", "known"), [("gated", True, True), ("gated", False, False), ("delta", True, False)]
+)
+def test_pieces_grow_where_nothing_is_lost(rule: str, scalar: bool, known: bool) -> None:
+    """Behind 1,024 places: not where a system is solved, or features decay alone."""
+    model = _model(rule, 2, 1025, scalar=scalar, with_state=False, piece=64)
+    network = network_from_onnx(model.SerializeToString())
+    assert any(item.barrier for item in network.operators) is not known
+
+
+def test_a_reference_that_rounds_is_compared_as_such() -> None:
+    found = tensor.run(_model("linear", 2, 4, scalar=True, with_state=False), machine="phone-npu", effort=0.05)
+    assert found.extra["run"]["compared_with"].endswith("in the model's own types")

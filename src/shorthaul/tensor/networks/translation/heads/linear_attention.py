@@ -13,6 +13,8 @@ from shorthaul.tensor.networks.translation.writing import Writer
 #: Places of a piece at most, as ONNX has it where it is not said; pieces at most, and where each has many operators
 #: (planning two pieces with decay takes some 12 s of processor time).
 _PLACES: Final = 64
+#: The same of longer inputs where no system is solved (its powers lose digits) and no feature decays alone.
+_MOST_PLACES: Final = 256
 _MOST_PIECES: Final = 32
 _MOST_LONG_PIECES: Final = 16
 #: A feature that decays alone keeps exp(this) of itself at least from one place to the next, 2 10^-9: half a piece of
@@ -38,11 +40,11 @@ def linear_attention(writer: Writer) -> bool:
     if "delta" in rule:
         rate = _by_head(writer, names[5], names[5], writer.shapes[names[5]][2])
     most = _MOST_PIECES if rule == "linear" else _MOST_LONG_PIECES
-    step = min(_PLACES, max(int(writer.values.get("chunk_size", _PLACES)), -(-places // most)))
-    if places > step * most:
-        return False
     width = writer.shapes[names[2]][2] // pairs
     decayed = writer.shapes[names[4]][2] // pairs if decay else 0
+    step = max(min(_PLACES, int(writer.values.get("chunk_size", _PLACES))), -(-places // most))
+    if step > (_PLACES if rate or decayed > 1 else _MOST_PLACES):
+        return False
     pieces = _Pieces(writer, batch, heads, pairs, total // heads, width, decayed)
     state, made = names[3], []
     for start in range(0, places, step):
