@@ -121,6 +121,7 @@ class Ranges:
     ) -> None:
         assert step.phase is not None
         self.boxes, self.step, self.at, self.bands, self.storage = boxes, step, at, bands, storage
+        self._known: dict[int, list[list[int]]] = {}
         self.rows = rows or {name: own[at] for name, own in step.phase.placement.items()}
         self.first, self.end = step.box.first[at], step.box.first[at] + step.extents[at]
         if rows is not None:
@@ -256,9 +257,11 @@ class Ranges:
 
     def _has_room(self, wide: int, at: int, length: int) -> bool:
         """True if a box so long along the loop ``wide`` has room for all that depends on it, and words of the rest."""
+        if at not in self._known:
+            self._known[at] = [self._spans(item, at, 1) for item in self.step.cells]
         room = 1
-        for item in self.step.cells:
-            spans = self._spans(item, at, 1)
+        for item, own in zip(self.step.cells, self._known[at], strict=True):
+            spans = [*own]
             spans[wide] = min(length, spans[wide])
             room += int(item.count(spans)) if wide in item.loops else 1
         return room <= self.step.capacities[0]
