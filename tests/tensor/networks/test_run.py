@@ -126,6 +126,18 @@ def test_a_command_writes_functions_tables_and_a_trace(tmp_path: Path) -> None:
     assert ends <= done["cost"]["latency_s"] * 1e6 * (1 + 1e-9)
 
 
+def test_functions_have_the_weights_where_they_leave_the_folder_of_the_model(tmp_path: Path) -> None:
+    saved(tmp_path)
+    whole = onnx.load(tmp_path / "model.onnx")
+    onnx.save(whole, tmp_path / "model.onnx", save_as_external_data=True, location="weights", size_threshold=0)
+    (tmp_path / "away").mkdir()
+    weights = {tensor.name: tensor.raw_data for tensor in onnx.load(tmp_path / "model.onnx").graph.initializer}
+    common = ("--machine", "edge-45nm", "--dim", "b=2,c=3", "--effort", "0.05", "-o", "away/plan.onnx")
+    assert shorthaul("tensor", "plan", "model.onnx", *common, cwd=tmp_path).returncode == 0
+    written = onnx.load(tmp_path / "away/plan.onnx").graph.initializer  # files that are not there are refused
+    assert weights == {tensor.name: tensor.raw_data for tensor in written if tensor.name in weights}
+
+
 def network_of(path: Path) -> Network:
     return network_from_onnx((path / "model.onnx").read_bytes(), {"b": 2, "c": 3})
 

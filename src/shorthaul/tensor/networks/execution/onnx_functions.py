@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ from shorthaul.core.document import read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
+from shorthaul.tensor.networks.translation.constants import fetch, is_outside
 from shorthaul.tensor.networks.translation.graph import Node
 from shorthaul.tensor.networks.translation.network import Translation, translated
 
@@ -23,14 +25,33 @@ _IR_VERSION: Final = 10
 
 
 def save_functions(path: Path, plan: NetworkPlan, network: Network) -> None:
-    """Write the model of ``network`` with a function per group; raises :class:`InputError`."""
+    """Write the model of ``network`` with a function per group; raises :class:`InputError`.
+
+    Weights in files beside the model stay there if ``path`` is in the same folder, else what is written has them.
+    """
     model = functions_of(plan, network)
     try:
+        if network.origin is not None and isinstance(network.origin.model, Path):
+            _fetch_weights(model, network.origin.model.parent, path.parent)
         data = model.SerializeToString()
     except ValueError:
-        cure = "keep the weights of the model in a file of their own"
+        cure = "keep the weights of the model in a file of their own, and write into its folder"
         raise InputError("would be an ONNX file of more than 2 GiB", file=path, cure=cure) from None
     write_bytes(path, data)
+
+
+def _fetch_weights(model: Any, source: Path, folder: Path) -> None:
+    """Read weights from files beside a model that is written to another folder; raises ValueError above 2 GiB."""
+    outside = [tensor for tensor in model.graph.initializer if is_outside(onnx, tensor)]
+    if not outside or source.resolve() == folder.resolve():
+        return
+    sizes = (
+        math.prod(tensor.dims) * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize for tensor in outside
+    )
+    if sum(sizes) >= 2**31:
+        raise ValueError
+    for tensor in outside:
+        fetch(onnx, tensor, source)
 
 
 def functions_of(plan: NetworkPlan, network: Network) -> Any:
