@@ -93,7 +93,7 @@ def at_sizes(
         panels = with_first_panels(boxes, best.steps)
         if len(panels) < len(best.steps):
             best = better_of(boxes, best, panels)
-        for steps in chain(with_stages(boxes, best.steps), with_ranges(boxes, best.steps)):
+        for steps in chain(with_stages(boxes, best.steps), with_ranges(boxes, best.steps, distances=True)):
             best = better_of(boxes, best, steps)
     return best
 

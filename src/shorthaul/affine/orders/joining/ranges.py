@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
-from itertools import chain, combinations, pairwise
+from itertools import combinations, pairwise
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
@@ -378,19 +378,24 @@ class Ranges:
         return made
 
 
-def with_ranges(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
-    """Yield phases with more and more of those in boxes in ranges of a loop, where that loads less."""
+def with_ranges(boxes: Boxes, steps: Sequence[AnyStep], *, distances: bool = False) -> Iterator[list[AnyStep]]:
+    """Yield phases with more and more of those in boxes in ranges, of ``distances`` too, where that loads less."""
     result = list(steps)
     for at, item in enumerate(steps):
-        found = in_ranges(boxes, item) if type(item) is BoxStep and item.box.loops else None
+        start = item.instead if distances and isinstance(item, PassedStep) and item.ranges else item
+        found = None
+        if type(start) is BoxStep and start.box.loops:
+            found = in_ranges(boxes, start) if item is start else None
+            found = in_ranges(boxes, start, found or item) if distances else found
         if found is not None:
             result[at] = found
             yield list(result)
 
 
-def in_ranges(boxes: Boxes, step: BoxStep) -> PassedStep | None:
+def in_ranges(boxes: Boxes, step: BoxStep, than: AnyStep | None = None) -> PassedStep | None:
     """Return a phase in ranges of a loop over its boxes, None where that loads as much; one memory only.
 
+    With another order ``than`` which they have to be better the ranges are those of distances.
     What a range needs of others it finds in the program's memory.
     """
     if step.phase is None or len(step.boxes) > 1 or len(boxes.weights) > 1:
@@ -400,10 +405,10 @@ def in_ranges(boxes: Boxes, step: BoxStep) -> PassedStep | None:
     ranges = Ranges.along(boxes, step, step.box.loops[0])
     if ranges is None:
         return None
-    best: PassedStep | BoxStep = step
+    best: AnyStep = than or step
     with suppress(effort.OutOfEffortError):
-        for one in chain([ranges], ranges.of_distances()):
-            found = one.best() if one is ranges else one.halves(boxes.cost(best))
+        for one in [ranges] if than is None else ranges.of_distances():
+            found = one.best() if than is None else one.halves(boxes.cost(best))
             if len(found) > 1:
                 parts = one.parts([item.first for item in found[1:]])
                 made = PassedStep(step.plain, tuple(item.step for item in found), parts, step, ranges=True)
