@@ -22,6 +22,7 @@ from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.model import Cdag, Terms, build
 from shorthaul.pebble.plan import plan_of
 from shorthaul.pebble.run import execute
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "pebble"
 
@@ -51,7 +52,7 @@ def agree(seeds: Sequence[int]) -> None:
         done = accumulation_search.solve(game, limit=2**61, search=Search())
         assert done.is_complete
         assert (done.plan is None) == (optimum is None), seed
-        found = accumulation.improve(game, search=Search(effort=0.01), goal=0)
+        found = accumulation.improve(game, None, search=Search(effort=0.01), goal=0)
         if optimum is None or done.plan is None:
             assert found is None, seed
             met += 1
@@ -103,6 +104,15 @@ def test_a_long_sum_needs_two_words() -> None:
         plan(cdag, budget=50)
     with pytest.raises(InfeasibleError, match="9 needed"):  # a constant that nobody reads
         plan(build([1, 1, 9], [0], [1], given=[True, False, False]), budget=3, partial=True)
+
+
+def test_values_that_are_computed_at_once_are_a_start() -> None:
+    """A plan of the usual game is one that accumulates, so none is kept that pays more."""
+    cdag = kernels_as_graphs.fft(n=16, word=1)
+    usual, found = (plan(cdag, budget=6, effort=0.3, partial=partial) for partial in (False, True))
+    moves = accumulation.accumulated(cdag, usual.plan)
+    assert check(cdag, moves, budget=6, partial=True).cost["traffic"] == usual.cost["traffic"]
+    assert found.cost["traffic"] <= 1.05 * usual.cost["traffic"]
 
 
 def test_broken_plans() -> None:

@@ -12,6 +12,7 @@ from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core.amounts import Bound
+from shorthaul.core.document import save_json
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Search
@@ -225,3 +226,27 @@ def test_a_cacti_program_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     program.write_text('#!/bin/sh\necho "    Total dynamic read energy per access (nJ): 0.0021"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     assert sram.cacti(4096) == {"read_energy_nj": 0.0021}
+
+
+def test_a_bound_that_is_taken_as_it_is_must_not_be_above_a_plan(tmp_path: Path) -> None:
+    cdag, result = kernels_as_graphs.fft(n=4, word=1), tmp_path / "bound.json"
+    document = pebble.bound(cdag, budget=4, effort=0.01).document()
+    plan = pebble.plan(cdag, budget=4, effort=0.5)
+    assert plan.status is Status.OPTIMAL
+    assert plan.cost is not None
+    parts = document["bound"]["certificate"]["parts"]
+    parts.append({"kind": "formula", "method": "stages"})
+
+    def violations(value: float, given: object = None) -> list[str]:
+        document["bound"]["value"] = value
+        save_json(result, document)
+        report = pebble.check(cdag, given, budget=4, bound=result).check  # type: ignore[arg-type]
+        assert report is not None
+        return [item.message for item in report.violations]
+
+    optimum = plan.cost["traffic"]
+    assert violations(optimum) == []
+    assert violations(optimum + 1) == ["a plan pays less than the bound: traffic"]
+    assert violations(optimum + 1, plan) == ["the given plan pays less than the bound: traffic"]
+    document["problem"]["budget"] = 3  # there the plan breaks a rule, and proves nothing
+    assert violations(optimum, plan) == []

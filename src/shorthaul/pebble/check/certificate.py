@@ -38,6 +38,8 @@ from shorthaul.pebble.model import Cdag, Terms, build
 
 _RULE: Final = "certificate"
 _PROGRAM: Final = "program"
+#: What remarks say of a part that is not verified.
+AS_IT_IS: Final = "it is taken as it is"
 _UNCERTIFIED: Final = ("formula", "exhaustive")
 _ARGUMENTS: Final[dict[str, Callable[[Game, Mapping[str, Any]], Proven]]] = {
     "crossing": crossing.proven,
@@ -111,11 +113,11 @@ def verify(
             continue
         except UnverifiedError as error:
             is_certain = False
-            remarks.append(f"[{number}] {kind} {error}: it is taken as it is")
+            remarks.append(f"[{number}] {kind} {error}: {AS_IT_IS}")
         has_base |= kind == "algorithmic"
         if kind in _UNCERTIFIED:
             is_certain = False
-            remarks.append(f"[{number}] {kind} ({part.get('method')}): no certificate, it is taken as it is")
+            remarks.append(f"[{number}] {kind} ({part.get('method')}): no certificate, {AS_IT_IS}")
     base, price = _prices(cdag, terms, is_total=of == "total", is_cut=is_cut)
     unit = math.gcd(*cdag.weights.tolist())
     beyond = math.ceil(shares.moved / unit) * unit

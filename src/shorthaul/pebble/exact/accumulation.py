@@ -11,18 +11,20 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.exact import accumulation_kernels as kernels
 from shorthaul.pebble.local_search.sequences import Game
-from shorthaul.pebble.model import IntArray
+from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan, plan_of
 
 _NEVER = 2**62
 
 
-def improve(game: Game, *, search: Search, goal: int) -> tuple[Plan, int] | None:
+def improve(game: Game, start: Plan | None, *, search: Search, goal: int) -> tuple[Plan, int] | None:
     """Return the cheapest plan met and what it pays beside computing; None where all orders need what cannot come back.
 
-    ``goal`` is what no plan pays less than. Rounds grow as those of :mod:`sequences` do.
+    ``start`` is a plan whose order is a start too, ``goal`` what no plan pays less than. Rounds grow as those of
+    :mod:`sequences` do.
     """
-    annealers = [_annealer(game, order, search) for order in _starts(game)]
+    starts = [*_starts(game), *([] if start is None else [start.nodes[start.kinds == Move.ACCUMULATE]])]
+    annealers = [_annealer(game, order, search) for order in starts]
     annealer = min(annealers, key=lambda one: one.price)
     if annealer.price >= _NEVER:
         return None
@@ -40,6 +42,23 @@ def improve(game: Game, *, search: Search, goal: int) -> tuple[Plan, int] | None
             break
     moves = kernels.moves_of_best(annealer)
     return plan_of([*moves, *_alone(game)]), annealer.least + _paid_alone(game)
+
+
+def accumulated(cdag: Cdag, plan: Plan) -> Plan:
+    """Return a plan in which every value is computed at once as one that adds its operands one after the other.
+
+    >>> from shorthaul.pebble.model import from_pairs
+    >>> plan = accumulated(from_pairs([1, 1, 1], [(0, 2), (1, 2)]), plan_of([(0, 0), (0, 1), (2, 2)]))
+    >>> [(kind.name, node) for kind, node in plan]
+    [('LOAD', 0), ('LOAD', 1), ('ACCUMULATE', 0), ('ACCUMULATE', 1)]
+    """
+    into = np.argsort(cdag.edge_arrays()[1], kind="stable")
+    starts = np.concatenate([[0], np.cumsum(cdag.parents.degrees())])
+    moves: list[tuple[int, int]] = []
+    for kind, node in zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True):
+        edges = into[starts[node] : starts[node + 1]].tolist() if kind == Move.COMPUTE else []
+        moves += [(int(Move.ACCUMULATE), edge) for edge in edges] or [(kind, node)]
+    return plan_of(moves)
 
 
 def _round(annealer: kernels.Annealer, unit: float, work: float, search: Search) -> None:

@@ -10,9 +10,10 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.exact import accumulation, accumulation_search
 from shorthaul.pebble.local_search.sequences import Game
-from shorthaul.pebble.plan import with_stores
+from shorthaul.pebble.plan import Plan, with_stores
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy.priced import METHODS, computing_of, trivial_bound
+from shorthaul.pebble.strategy.traffic import find_plan
 
 _PROOF = (
     "A search over all plans {}. It left out only positions that were reached at no more, and let go what could have "
@@ -38,7 +39,15 @@ def find_partial_plan(request: Request, method: str) -> Found:
     best = None
     if method != "exact":
         share = search.part(0.5 if method == "auto" and is_small else 1.0)
-        best = accumulation.improve(game, search=share.priced(1, computing), goal=int(bound.value) - computing)
+        start = _usual(request, share.part(tuning.USUAL_SHARE))
+        shown, goal = share.priced(1, computing), int(bound.value) - computing
+        if start is not None:
+            best = start, request.paid(start) - computing
+            request.search.keep(best[1] + computing, lambda: start)
+            shown.report(best=best[1], bound=goal, what="annealing accumulations")
+        found = accumulation.improve(game, start, search=shown, goal=goal)
+        if found is not None and (best is None or found[1] < best[1]):
+            best = found
         if best is not None and game.cdag.kept is not None and game.terms.store is not None:
             plan = with_stores(best[0], np.flatnonzero(game.cdag.kept), game.cdag.edge_arrays()[1])
             best = plan, request.paid(plan) - computing
@@ -64,6 +73,15 @@ def find_partial_plan(request: Request, method: str) -> Found:
             "no plan that fits was found; there may be none\n  do:      give a larger budget or more time"
         )
     return Found(best[0], "exact" if bound.method == "exhausted search" else "annealed accumulations", bound)
+
+
+def _usual(request: Request, search: Search) -> Plan | None:
+    """Return the plan of least traffic that computes every value at once, as accumulations; None if that needs more."""
+    terms, cdag = request.terms, request.cdag
+    if not terms.offloads or cdag.least_budget() > request.budget:
+        return None
+    plan = find_plan(Request(cdag.unkept(), request.budget, False, search.aside()), "auto").plan
+    return accumulation.accumulated(cdag, plan)
 
 
 def partial_bound(request: Request) -> Bound:

@@ -16,7 +16,7 @@ from shorthaul.pebble.local_search import sequences
 from shorthaul.pebble.local_search.sequences import Events, Game
 from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.orders import belady
-from shorthaul.pebble.plan import Move
+from shorthaul.pebble.plan import Move, Plan
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy import in_place, kept
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
@@ -59,6 +59,7 @@ def find_priced_plan(request: Request, method: str) -> Found:
         planner.prove(0.02)
         planner.search(0.02)
     if method != "exact":
+        planner.begin(tuning.USUAL_SHARE)
         planner.anneal(0.3 if method == "auto" else 1.0)
     if method != "local-search":
         planner.prove(0.6)
@@ -87,6 +88,11 @@ class _Planner:
     def _is_over(self) -> bool:
         return self._best is not None and self._bound.is_met_by(self._best[1])
 
+    def begin(self, share: float) -> None:
+        """Start from a plan of little traffic, with a share of what is left, unless a plan is known."""
+        if self._start is None and self._best is None:
+            self._start = _start(self._request, self.game, self._search.part(share))
+
     def anneal(self, share: float) -> None:
         """Anneal the best events, or a first start, with a share of what is left."""
         if self._is_over():
@@ -94,7 +100,7 @@ class _Planner:
         search = self._search.part(share)
         start = self._start if self._best is None else self._best[0]
         if start is None:
-            start = _start(self.game, search.part(0.4))
+            start = _start(self._request, self.game, search.part(0.4))
         found = sequences.improve(self.game, start, search=search, goal=int(self._bound.value))
         if found is not None:
             self._take(*found, "annealed events")
@@ -231,16 +237,23 @@ def _with_computing(request: Request, bound: Bound) -> Bound:
     return replace(bound, value=bound.value + compute, proof=proof)
 
 
-def _start(game: Game, search: Search) -> Events:
+def _start(request: Request, game: Game, search: Search) -> Events:
     """Return the events of a plan of little traffic that computes nothing twice, in the given order if there is one."""
-    budget = game.budget + game.terms.slack(game.cdag)
+    slack = game.terms.slack(game.cdag)
+    may_do_without = slack > 0 and game.terms.offloads and game.cdag.least_budget() <= game.budget
+    plan = _usual(game, game.budget + slack, search.part(0.5 if may_do_without else 1.0))
+    if not (game.terms.in_place and game.terms.offloads):
+        return sequences.events_of(game, plan)
+    plans = [plan, _usual(game, game.budget, search)] if may_do_without else [plan]
+    starts = [in_place.replayed(game, found.nodes[found.kinds == Move.COMPUTE]) for found in plans]
+    starts += [sequences.events_of(game, found) for found in plans[1:]]
+    return min(starts, key=lambda events: request.paid(sequences.played(game, events)))
+
+
+def _usual(game: Game, budget: int, search: Search) -> Plan:
     if game.terms.in_order:
-        plan = belady.replay_order(game.cdag, budget, game.cdag.order)
-    else:
-        plan = find_plan(Request(game.cdag.unkept(), budget, False, search.aside()), "auto").plan
-    if game.terms.in_place and game.terms.offloads:
-        return in_place.replayed(game, plan.nodes[plan.kinds == Move.COMPUTE])
-    return sequences.events_of(game, plan)
+        return belady.replay_order(game.cdag, budget, game.cdag.order)
+    return find_plan(Request(game.cdag.unkept(), budget, False, search.aside()), "auto").plan
 
 
 def _of_traffic(request: Request, bound: Bound) -> Bound:

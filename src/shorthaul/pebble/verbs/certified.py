@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import load_bound
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.bounds.best import uncertified
-from shorthaul.pebble.check.certificate import parts_of, verify
-from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.check.certificate import AS_IT_IS, parts_of, verify
+from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.options import PricedOptions
 from shorthaul.pebble.verbs.terms import terms_of
 
 #: The options that say in which game a bound holds.
 _OF_THE_GAME = ("load_price", "store_price", "order", "partial", "in_place")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """That plans within ``budget`` pay at least ``value`` of ``of``; ``verified``: all of its certificate is."""
+
+    budget: int
+    recompute: bool
+    terms: Terms
+    of: str
+    value: float
+    verified: bool
 
 
 def with_certificate(bound: Bound) -> Bound:
@@ -31,8 +43,8 @@ def with_certificate(bound: Bound) -> Bound:
     return replace(bound, details={**bound.details, "certificate": {"parts": [{"kind": "algorithmic"}, *rest]}})
 
 
-def certified(cdag: Cdag, path: str, kind: str) -> CheckReport:
-    """Return what is wrong with the bound in the result document at ``path``, and in ``remarks`` what was verified.
+def certified(cdag: Cdag, path: str, kind: str) -> tuple[CheckReport, Claim]:
+    """Return what is wrong with the bound in the document at ``path``, in ``remarks`` what was verified, and its claim.
 
     Raises :class:`InputError` if there is no such document, or it holds no certificate.
     """
@@ -40,11 +52,15 @@ def certified(cdag: Cdag, path: str, kind: str) -> CheckReport:
     try:
         parts_of(bound)  # first: other verbs say less of their game
         budget, recompute, options = _game(document, cdag)
-        violations, remarks = verify(cdag, bound, budget, recompute=recompute, terms=terms_of(cdag, options))
+        terms = terms_of(cdag, options)
+        violations, remarks = verify(cdag, bound, budget, recompute=recompute, terms=terms)
     except InputError as error:
         raise error.in_file(path) from None
     how = "values may be computed again" if recompute else "no value is computed twice"
-    return CheckReport(tuple(violations), None, (f"the bound is on plans within {budget:,} where {how}", *remarks))
+    verified = not any(AS_IT_IS in line for line in remarks)
+    claim = Claim(budget, recompute, terms, bound["of"], bound["value"], verified)
+    told = (f"the bound is on plans within {budget:,} where {how}", *remarks)
+    return CheckReport(tuple(violations), None, told), claim
 
 
 def _game(document: Mapping[str, object], cdag: Cdag) -> tuple[int, bool, PricedOptions]:

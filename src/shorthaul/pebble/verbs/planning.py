@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack, cast
@@ -11,8 +12,8 @@ import numpy as np
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source
-from shorthaul.core.check import CheckReport
-from shorthaul.core.errors import DefectError, InputError
+from shorthaul.core.check import CheckReport, Violation
+from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -31,7 +32,7 @@ from shorthaul.pebble.strategy.partial import find_partial_plan, partial_bound
 from shorthaul.pebble.strategy.priced import find_priced_plan, priced_bound
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured.forest import as_forest
-from shorthaul.pebble.verbs.certified import certified, with_certificate
+from shorthaul.pebble.verbs.certified import Claim, certified, with_certificate
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.verbs.machines import on_machine, priced
 from shorthaul.pebble.verbs.terms import terms_of
@@ -287,7 +288,11 @@ def check(
         raise InputError("there is nothing to check", place="PLAN", cure="give a plan, a bound, or both")
     given = plan
     options, memory = on_machine(cdag, options)
-    verified = CheckReport() if options.bound is None else certified(cdag, str(options.bound), KIND)
+    verified = CheckReport()
+    if options.bound is not None:
+        verified, claim = certified(cdag, str(options.bound), KIND)
+        beaten = _beaten(cdag, claim, given, search)
+        verified = replace(verified, violations=(*verified.violations, *beaten))
     result: Result[Plan, BoundExtra] = Result(
         kind=KIND,
         status=None if verified.ok else Status.INVALID,
@@ -296,6 +301,23 @@ def check(
         extra={"problem": problem_document(cdag, options.budget)},
     )
     return priced(result if given is None else _with_replay(result, cdag, given, options, search), memory)
+
+
+def _beaten(cdag: Cdag, claim: Claim, given: Plan | None, search: Search) -> list[Violation]:
+    """Return a violation if a plan pays less than a bound claims: that given, or ours where not all is verified."""
+    quick = search.part(1.0, unlimited=tuning.CHECK_EFFORT)
+    request = Request(cdag, claim.budget, claim.recompute, quick.aside(), claim.terms)
+    plans = [("the given plan", given)] if given is not None else []
+    if not claim.verified:
+        with contextlib.suppress(NoPlanError, InfeasibleError):
+            plans.append(("a plan", planned(request, "auto").plan))
+    for name, found in plans:
+        report = _replayed(request, found)
+        pays = cost_of(report)[claim.of] if report.ok else claim.value
+        if pays < claim.value:
+            message = f"{name} pays less than the bound: {claim.of}"
+            return [Violation("certificate", "bound.value", message, float(claim.value), float(pays))]
+    return []
 
 
 def _with_replay(
