@@ -23,7 +23,7 @@ def pieces(cdag: Cdag, *, search: Search) -> list[Piece]:
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> [places.shape for _, places in pieces(pyramid(n=30, word=1), search=Search())]
-    [(459, 2)]
+    [(463, 2)]
     """
     found = []
     for history in histories(cdag, search=search):
