@@ -24,6 +24,9 @@ LARGE_BOUND_SHARE: Final = 0.25
 #: The share of a game's effort for a plan of the usual game to begin with: a plan of the one is one of the other.
 USUAL_SHARE: Final = 0.7
 
+#: Events of a plan that computes every output anew, at most.
+MOST_RECOMPUTED: Final = 200_000
+
 #: Effort of the bound that stands beside a checked plan, where neither effort nor time limit was given.
 CHECK_EFFORT: Final = 1.0
 

@@ -29,6 +29,7 @@ from shorthaul.pebble.model import Cdag, Terms, build
 from shorthaul.pebble.plan import Move, plan_of
 from shorthaul.pebble.request import Request
 from shorthaul.pebble.strategy import priced
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 NOTHING_MOVES = {"load_price": math.inf, "store_price": math.inf}
 
@@ -249,3 +250,12 @@ def test_prices_and_orders_that_cannot_be(tmp_path: Path) -> None:
         plan(cdag, load_price=2, method="tiles")
     with pytest.raises(InputError, match="too large for these weights"):
         plan(build([2**45, 1], [0], [1]), store_price=1000)
+
+
+def test_without_stores_outputs_are_computed_anew() -> None:
+    """Depth first, where annealing finds no order that fits."""
+    found = plan(kernels_as_graphs.fft(n=16, word=1), budget=6, recompute=True, store_price="inf", effort=0.3)
+    assert found.check.ok
+    assert found.cost["peak"] <= 6
+    with pytest.raises(NoPlanError, match="more time, or give prices below inf"):
+        plan(kernels_as_graphs.fft(n=16, word=1), budget=4, recompute=True, store_price="inf", effort=0.1)

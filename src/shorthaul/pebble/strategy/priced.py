@@ -18,7 +18,7 @@ from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan
 from shorthaul.pebble.request import Found, Request
-from shorthaul.pebble.strategy import in_place, kept
+from shorthaul.pebble.strategy import depth_first, in_place, kept
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 
 #: The methods that know prices.
@@ -104,6 +104,8 @@ class _Planner:
         found = sequences.improve(self.game, start, search=search, goal=int(self._bound.value))
         if found is not None:
             self._take(*found, "annealed events")
+        elif self.game.recompute and not self.game.terms.offloads:
+            self._start = depth_first.recomputed(self.game, tuning.MOST_RECOMPUTED) or self._start
 
     def prove(self, share: float) -> None:
         """Raise the bound by the one on the traffic and by an integer program, with a share of what is left."""
@@ -125,20 +127,24 @@ class _Planner:
                 "fast memory (every plan needs more than the limit)",
                 demand=self.game.budget + 1,
                 limit=self.game.budget,
-                cure="allow recomputation, or prices below inf, or give a larger budget",
+                cure=self._cure("give a larger budget"),
             )
         if done.events is not None:
             self._take(done.events, done.least, "exact")
         if done.least > self._bound.value:
             self._bound = _exhausted(done)
 
+    def _cure(self, larger: str) -> str:
+        """What may help: recomputation only where it is not allowed yet, prices only where one is inf."""
+        ways = [larger, *([] if self.game.recompute else ["allow recomputation"])]
+        ways += [] if self.game.terms.offloads else ["give prices below inf"]
+        return ", or ".join(ways)
+
     def found(self) -> Found:
         """Return the plan; raises :class:`NoPlanError` if there is none."""
         if self._best is None:
-            raise NoPlanError(
-                "no plan that fits was found; there may be none\n  do:      give a larger budget or more time, allow "
-                "recomputation, or prices below inf"
-            )
+            cure = self._cure("give a larger budget or more time")
+            raise NoPlanError(f"no plan that fits was found; there may be none\n  do:      {cure}")
         return Found(sequences.played(self.game, self._best[0]), self._method, self._bound)
 
 
