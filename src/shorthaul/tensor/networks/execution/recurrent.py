@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -80,9 +81,9 @@ class _Recurrent(OpRun):  # type: ignore[misc]
             found.append(_with(function, [next(one, default) for one, default in zip(numbers, usual, strict=False)]))
         return found
 
+    @abstractmethod
     def step(self, weights: Sequence[Array], functions: Sequence[Activation], own: dict[str, Any]) -> Step:
         """Return what a place computes."""
-        raise NotImplementedError
 
 
 def _with(function: Callable[..., Array], numbers: Sequence[float]) -> Activation:
