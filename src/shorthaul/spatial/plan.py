@@ -88,7 +88,8 @@ class RunExtra(TypedDict):
     """What ``treefix`` and ``lca`` say beside the cost of their messages.
 
     ``cycles`` by the clock of :class:`Machine`; ``looks``: how often the host asked whether any node is left;
-    ``given``: what the processors held before the first message, in words per node.
+    ``constants``: how many numbers it wrote into computations and registers; ``given``: what the processors held before
+    the first message, in words per node.
     """
 
     vertices: int
@@ -100,6 +101,7 @@ class RunExtra(TypedDict):
     longest_message_hops: int
     cycles: int
     looks: int
+    constants: int
     given: dict[str, float]
     words_per_processor: NotRequired[int]
     messages_per_processor: NotRequired[int]

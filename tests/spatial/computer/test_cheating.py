@@ -85,6 +85,23 @@ READING: dict[str, Callable[[Machine, object], object]] = {
     "by an operator that calls itself the built-in sum": lambda m, v: v[m.all].combined(
         Operator("sum", lambda a, b: np.cumsum(a), 0, code=0), v[m.all]
     ),
+    "another machine's elements by number": lambda m, v: row()[1][m.all.number],
+    "an element by what its message took, then on": lambda m, v: (m.send(v % 4 * 0), m.cost(), v + 1),
+    "messages by what was counted, then on": lambda m, v: (m.figures(), v + 1),
+    "ways by the load of links, then on": lambda m, v: (m.link_loads(), v + 1),
+    "who is in a selection, by its places in another": lambda m, v: m.all.where(v > 3).steps_from(m.all),
+    "by a register around an array of the host": lambda m, v: type(v)(m.processors, np.zeros(4), "x"),
+    "by values around an array of the host": lambda m, v: type(v[m.all])(m.all, np.zeros(4), "x"),
+    "by a selection of the host's": lambda m, v: type(m.all)(m.processors, np.array([1]), None, None),
+    "by a subclass of registers": lambda m, v: type("Mine", (type(v),), {}),
+    "by the state of a register": lambda m, v: v.__getstate__(),
+    "by the state of a selection": lambda m, v: m.all.where(v > 3).__getstate__(),
+    "by a pickle of a result": lambda m, v: pickle.dumps(m.emit(v)),
+    "by a copy of a result": lambda m, v: copy.deepcopy(m.emit(v)),
+    "by a function that is put among NumPy's": lambda m, v: _put(np.frompyfunc(_same, 1, 1))(v),
+    "by what calls itself a function of NumPy": lambda m, v: v.__array_ufunc__(_put(_same), "__call__", v),
+    "by one more result in an array of the host": lambda m, v: np.divmod(v, 2, out=(v, np.zeros(4, int))),
+    "by an operator of changing minds": lambda m, v: v[m.all].combined(_changing(), v[m.all]),
     "an error that tells an element, then on": lambda m, v: _in_spite(lambda: m.send(v + 100), lambda: v + 1),
     "an error that tells a reader's number, then on": lambda m, v: _in_spite(lambda: v[v % 2], lambda: v + 1),
 }
@@ -107,6 +124,7 @@ WRITING: dict[str, Callable[[Machine, object], object]] = {
         m.all.where(v > 3), lambda chosen: (m.collect(v), v.__setitem__(chosen, 3))
     ),
     "more numbers than the target has": lambda m, v: np.add(v[m.all], m.register(0, width=4)[m.all], out=v),
+    "what was let go of": lambda m, v: (v.__del__(), v.__setitem__(m.all, 3)),
     "how much memory a register takes": lambda m, v: setattr(m.processors, "share", 0),
     "what was given": lambda m, v: m.given.clear(),
     "how long messages are": lambda m, v: setattr(m, "grid", None),
@@ -129,6 +147,32 @@ SENDING: dict[str, Callable[[Machine, object], object]] = {
 }
 
 
+def _same(x: object) -> object:
+    return x
+
+
+def _put(function: Callable[..., object]) -> Callable[..., object]:
+    """Put a function among those of NumPy under its own name for as long as the test runs."""
+    pytest.MonkeyPatch.setattr(PATCH, np, function.__name__, function, raising=False)
+    return function
+
+
+PATCH = pytest.MonkeyPatch()
+
+
+def _changing() -> Operator:
+    """Return an operator that is the built-in sum when asked the first time, and a prefix sum then."""
+    asked = iter([np.add, *[lambda a, b: np.cumsum(a)] * 9])
+
+    class Changing(Operator):
+        combine = property(lambda self: next(asked))
+
+    operator = Changing.__new__(Changing)
+    for name, value in {"name": "sum", "identity": 0, "commutative": True, "words": 1, "code": 0}.items():
+        object.__setattr__(operator, name, value)
+    return operator
+
+
 def _in_spite(cheat: Callable[[], object], after: Callable[[], object]) -> None:
     with pytest.raises(MachineError):
         cheat()
@@ -143,8 +187,11 @@ def _in_turn(made: object, then: Callable[[object], object]) -> None:
                          ids=[*READING, *(f"write {name}" for name in WRITING), *(f"send {name}" for name in SENDING)])  # fmt: skip
 def test_cheats_are_refused(cheat: Callable[[Machine, object], object]) -> None:
     machine, value = row()
-    with pytest.raises(REFUSED):
-        cheat(machine, value)
+    try:
+        with pytest.raises(REFUSED):
+            cheat(machine, value)
+    finally:
+        PATCH.undo()
 
 
 def test_errors_name_processor_and_register() -> None:
@@ -224,6 +271,8 @@ def test_a_processor_cannot_send_or_receive_without_limit() -> None:
         senders = nodes.all.where((nodes.all.number < 9) if towards > 0 else (nodes.all.number >= 9))
         with pytest.raises(InfeasibleError, match="in one round"):
             machine.send(senders.number + towards)
+        with pytest.raises(MachineError, match="has ended"):  # who reads the error knows where messages go
+            machine.register(1)
 
 
 def test_nodes_of_one_processor_share_its_memory_and_nothing_travels_between_them() -> None:
@@ -231,9 +280,9 @@ def test_nodes_of_one_processor_share_its_memory_and_nothing_travels_between_the
     nodes = machine.nodes([0, 1, 1], "tasks")
     senders = nodes.all.where(nodes.all.number == 1)
     machine.send(senders.number + 1)
-    assert machine.cost()["energy_hops"] == machine.cost()["depth"] == 0
     held = machine.load("held", [3, 4])
     assert machine.collect(_copied(nodes, held)).tolist() == [3, 4, 4]
+    assert machine.cost()["energy_hops"] == machine.cost()["depth"] == 0
     with pytest.raises(InputError, match="is no processor"):
         machine.nodes([0, 2], "tasks")
 
@@ -357,8 +406,40 @@ def test_questions_and_inputs_are_listed() -> None:
         value[left] -= 1
         left = left.where(value[left] > 3)
     figures = machine.figures()
-    assert figures["looks"] == 3
+    assert (figures["looks"], figures["constants"]) == (3, 1 + 2 * 2)
     assert figures["given"] == {"value": 1.0}
+
+
+def test_arrays_of_the_host_are_copied_whatever_they_say() -> None:
+    class Shared:
+        """An array that calls itself a copy."""
+
+        def __init__(self, array: object) -> None:
+            self.array = np.asarray(array, np.int32)
+
+        def __array__(self, dtype: object = None, copy: object = None) -> object:
+            return self.array
+
+    x, values, hosts, kept = Shared(range(4)), Shared([5, 1, 4, 2]), Shared(range(4)), []
+    machine = Machine(x, [0] * 4, row()[0].grid)
+    value, tasks = machine.load("value", values), machine.nodes(hosts, "tasks")
+    operator = Operator("sum", lambda a, b: kept.append(Shared(a + b)) or kept[-1], 0)
+    total = value[machine.all].combined(operator, value[machine.all])
+    for shared in (x, values, hosts, *kept):
+        shared.array[:] = 0
+    machine.send(3 - tasks.all.number)
+    value[machine.all] = value + total
+    assert machine.collect(value).tolist() == [15, 3, 12, 6]
+    assert machine.cost()["energy_hops"] == 3 + 1 + 1 + 3
+
+
+def test_whether_a_selection_is_empty_is_told_by_questions_only() -> None:
+    machine, value = row()
+    none = machine.all.where(value > 9)
+    assert (machine.all | none) is not machine.all
+    assert (none | machine.all) is not machine.all
+    value[none | machine.all] = value[machine.all | none] + 1
+    assert machine.collect(value).tolist() == [6, 2, 5, 3]
 
 
 def test_machines_on_impossible_grids() -> None:

@@ -55,9 +55,10 @@ def machine_of(stored) -> tuple[Machine, Replay]:
 
 
 def test_messages_are_counted() -> None:
-    machine = row(5)
+    once, machine = row(5), row(5)
+    send(once, {0: 3, 4: 1})
+    assert dict(once.cost()) == {"energy_hops": 6, "depth": 1, "distance_hops": 3, "link_load": 1}
     send(machine, {0: 3, 4: 1})
-    assert dict(machine.cost()) == {"energy_hops": 6, "depth": 1, "distance_hops": 3, "link_load": 1}
     send(machine, {3: 0})  # depends on the first
     send(machine, {2: 3})  # depends on nothing
     cost = machine.cost()

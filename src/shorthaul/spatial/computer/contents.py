@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.spatial.computer.elements import size_of
 from shorthaul.spatial.computer.machine_kernels import first_wrong
-from shorthaul.spatial.computer.memory import MachineError, Memory
-from shorthaul.spatial.computer.registers import Nodes, Register, Selection, Values, size_of
+from shorthaul.spatial.computer.memory import MachineError, Memory, made
+from shorthaul.spatial.computer.registers import Nodes, Register, Selection, Values
 
 Index = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.intp]
@@ -85,4 +86,19 @@ def addresses(to: Values) -> Numbers:
 
 def received(values: Values, receivers: Selection) -> Values:
     """Return the values as those who got them hold them."""
-    return Values(receivers, values._data, values._name)
+    return made(Values)._of(receivers, values._data, values._name)
+
+
+def nodes_on(memory: Memory, host: Index, name: str) -> Nodes:
+    """Return nodes that these processors host."""
+    return made(Nodes)._of(memory, host, name)
+
+
+def register_of(space: Nodes, data: Array, name: str) -> Register:
+    """Return a register that holds these elements."""
+    return made(Register)._of(space, data, name)
+
+
+def selected(space: Nodes, index: Numbers) -> Selection:
+    """Return the nodes of these numbers."""
+    return made(Selection)._of(space, index)

@@ -23,12 +23,16 @@ from shorthaul.spatial.computer.contents import (
     expect_memory,
     hosts_of,
     nodes_of,
+    nodes_on,
     numbers_of,
     received,
+    register_of,
+    selected,
     share_of,
     space_of,
 )  # fmt: skip
-from shorthaul.spatial.computer.memory import WORD_BYTES, MachineError, Memory
+from shorthaul.spatial.computer.elements import inputs
+from shorthaul.spatial.computer.memory import WORD_BYTES, MachineError, Memory, made
 from shorthaul.spatial.computer.network import Listener, Network, Output, integers
 from shorthaul.spatial.computer.operators import Operator
 from shorthaul.spatial.computer.registers import Nodes, Register, Selection, Values, as_values
@@ -108,7 +112,7 @@ class Machine:
         self._given: dict[str, float] = {}
         self._message_words = words if message_words is None else message_words
         self._memory = Memory(words)
-        self._processors = Nodes(self._memory, np.arange(count, dtype=np.int32), "processors")
+        self._processors = nodes_on(self._memory, np.arange(count, dtype=np.int32), "processors")
 
     @classmethod
     @public
@@ -207,7 +211,7 @@ class Machine:
             raise InputError("is no processor", place=f"{name}[{k}]", value=int(hosts[k]))
         place = f"{name}: processor"
         self._given[place] = self._given.get(place, 0.0) + hosts.itemsize / WORD_BYTES
-        return Nodes(self._memory, hosts, name)
+        return nodes_on(self._memory, hosts, name)
 
     def register(self, fill: Any = 0, dtype: Any = np.int64, *, width: int = 1, name: str = "") -> Register:
         """Return a new register of every processor.
@@ -273,16 +277,8 @@ class Machine:
         expect_memory(space, self._memory)
         if not isinstance(name, str):
             raise InputError("is no name", place="load", value=name, allowed="text")
-        try:
-            data = np.array(values)
-        except ValueError:  # rows of several lengths
-            data = np.array(None)
-        if data.ndim not in {1, 2} or len(data) != space.count or data.dtype.kind not in "biuf":
-            raise InputError(
-                "does not have one value per node", place=name, value=f"shape {data.shape} of {data.dtype}",
-                allowed=f"numbers, shape ({space.count},) or ({space.count}, width)",
-            )  # fmt: skip
-        register = Register(space, data, name)
+        data = inputs(values, space.count, name)
+        register = register_of(space, data, name)
         self._given[name] = self._given.get(name, 0.0) + bytes_each(register) / WORD_BYTES
         return register
 
@@ -328,10 +324,11 @@ class Machine:
         self._memory.expect_running()
         sender, receiver = numbers_of(nodes), addresses(to)
         sent = [as_values(values, nodes) for values in payload]
-        receivers = Selection(space, receiver, None, None)
+        receivers = selected(space, receiver)
         if len(sender):
             words = self._words(sum(map(bytes_each, sent)))
-            self._network.deliver(sender, receiver, hosts_of(space), words, crowd=share_of(space))
+            with self._memory.ended_by(InfeasibleError):  # which tells where messages go
+                self._network.deliver(sender, receiver, hosts_of(space), words, crowd=share_of(space))
         return receivers, tuple(received(values, receivers) for values in sent)
 
     def converge(self, held: Register, target: Register, awaited: Register, operator: Operator) -> None:
@@ -430,7 +427,7 @@ class Machine:
         """
         expect_memory(space_of(register), self._memory)
         self._memory.expect_running()
-        return Output(contents(register).copy(), self._memory)
+        return made(Output)._of(contents(register).copy(), self._memory)
 
     def collect(self, result: Register | Output) -> Array:
         """End the program, and return what all nodes hold.
@@ -458,30 +455,33 @@ class Machine:
         return contents(result).copy()
 
     def link_loads(self) -> Index:
-        """Return the words over every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""
+        """End the program; return the words over every link, shape (4, height, width) as in :func:`cost.link_loads`."""
+        self._memory.end()
         return self._network.link_loads()
 
     def cost(self) -> Cost:
-        """Return energy, depth, critical-path distance and, if counted, the largest link load.
+        """End the program; return energy, depth, critical-path distance and, if counted, the largest link load.
 
         Returns
         -------
         Cost
             ``energy_hops``, ``depth``, ``distance_hops`` and ``link_load``.
         """
+        self._memory.end()
         return self._network.cost()
 
     def figures(self) -> dict[str, Any]:
-        """Return what else was counted.
+        """End the program; return what else was counted.
 
         ``cycles`` is when the last word has arrived: 2 cycles from a processor to its router and back, one per link, as
         many for the words of a message as it has, and what a message waits where links are taken. ``given`` names
-        what was loaded, in words per node; ``looks`` is how often the host asked whether any node is left.
+        what was loaded, in words per node; ``looks`` is how often the host asked whether any node is left,
+        ``constants`` how many numbers it wrote into computations and registers.
 
         Returns
         -------
         dict
-            Messages, rounds, longest message, words and messages per processor, cycles, looks and what was given.
+            Messages, rounds, longest message, words and messages per processor, cycles, and what the host did.
 
         Examples
         --------
@@ -490,9 +490,11 @@ class Machine:
         >>> machine.figures()["cycles"]
         6
         """
+        self._memory.end()
         return {
             **self._network.figures(),
             "words_per_processor": self._memory.most_words(),
             "looks": self._memory.looks,
+            "constants": self._memory.constants,
             "given": dict(self._given),
         }

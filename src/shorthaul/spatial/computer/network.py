@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from shorthaul.spatial.computer.machine_kernels import (
     travel,
     travel_in_order,
 )
-from shorthaul.spatial.computer.memory import MachineError, Memory
+from shorthaul.spatial.computer.memory import MachineError, Memory, sealed
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.model import Grid
 
@@ -40,14 +40,16 @@ class Listener(Protocol):
         """Take one round: messages sender[i] -> receiver[i] of so many words each, all sent at once."""
 
 
+@sealed
 class Output:
     """A result that has left the machine; :meth:`Machine.collect` reads it when the program has ended."""
 
     __slots__ = ("_data", "_memory")
 
-    def __init__(self, data: Array, memory: Memory) -> None:
+    def _of(self, data: Array, memory: Memory) -> Self:
         self._data = data
         self._memory = memory
+        return self
 
     def read_by(self, memory: Memory) -> Array:
         """Return the result, and end the program of the machine with this memory, which has to be its own."""
@@ -153,7 +155,9 @@ def _expect_cells(x: Index, y: Index, grid: Grid) -> None:
 def integers(given: npt.ArrayLike, place: str) -> Index:
     """Return a list of integers, a copy; raises :class:`InputError` for what is none."""
     try:
-        found, listed = np.array(given, np.int32), np.asarray(given)
+        listed = np.asarray(given)
+        with np.errstate(invalid="ignore"):
+            found = listed.astype(np.int32)  # a copy, whatever the object itself says of copies
     except (TypeError, ValueError, OverflowError):
         found = listed = np.empty((0, 0), np.int32)
     if found.ndim != 1 or not np.array_equal(found, listed):

@@ -101,7 +101,7 @@ def fold(source: Index, target: Index, values: Values, operator: Operator) -> No
 
 def is_built_in(operator: Operator) -> bool:
     """Whether the operator is what its code says, which kernels know."""
-    return operator.combine is _BUILT_IN.get(operator.code)
+    return type(operator) is Operator and operator.combine is _BUILT_IN.get(operator.code)
 
 
 def combined(operator: Operator, a: Values, b: Values) -> Values:
@@ -113,7 +113,7 @@ def combined(operator: Operator, a: Values, b: Values) -> Values:
     with np.errstate(all="ignore"):
         if is_built_in(operator):
             return np.asarray(operator.combine(a, b)).astype(a.dtype, copy=False)
-        found = np.array(operator.combine(a.copy(), b.copy()))
+        found = np.array(np.asarray(operator.combine(a.copy(), b.copy())))
         if found.shape != a.shape:
             raise MachineError("gives another shape", place=f"operator {operator.name!r}", value=found.shape)
         if len(a) > 1:

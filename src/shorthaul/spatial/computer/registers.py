@@ -10,35 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import index
 from types import NotImplementedType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from shorthaul.spatial.computer.memory import NUMBERS, MachineError, Memory, constant
+from shorthaul.spatial.computer.elements import BY_ELEMENT, COMPARISONS, UFUNCS, Array, by_element, rows, size_of
+from shorthaul.spatial.computer.memory import NUMBERS, MachineError, Memory, constant, made, sealed
 from shorthaul.spatial.computer.operators import Operator, combined
 
 Index = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.intp]  # NumPy converts others first, every time
-Array = npt.NDArray[Any]
-_UFUNCS: dict[str, np.ufunc] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "floordiv": np.floor_divide, "truediv": np.true_divide,
-    "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
-    "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
-    "gt": np.greater, "ge": np.greater_equal,
-}  # fmt: skip
-#: NumPy says nothing of these on integers.
-_SILENT = {*_UFUNCS.values()} - {np.floor_divide, np.true_divide, np.remainder}
-_COMPARISONS = {_UFUNCS[name] for name in ("lt", "le", "eq", "ne", "gt", "ge")}
 
 
+@sealed
 class Nodes:
     """Nodes that processors host; each has its own element of every register made for them."""
 
     __slots__ = ("_all", "_host", "_memory", "_name", "_seen", "_share", "_turn")
 
-    def __init__(self, memory: Memory, host: Index, name: str) -> None:
+    def _of(self, memory: Memory, host: Index, name: str) -> Self:
         self._memory = memory
         self._host = host
         self._share = int(np.bincount(host, minlength=1).max(initial=1))
@@ -46,6 +38,7 @@ class Nodes:
         self._turn = 0
         self._all: Selection | None = None
         self._name = name
+        return self
 
     @property
     def name(self) -> str:
@@ -61,7 +54,7 @@ class Nodes:
     def all(self) -> Selection:
         """All nodes."""
         if self._all is None:
-            self._all = Selection(self, np.arange(len(self._host)), None, None)
+            self._all = made(Selection)._of(self, np.arange(len(self._host)))
         return self._all
 
     def register(self, fill: Any = 0, dtype: Any = np.int64, *, width: int = 1, name: str = "") -> Register:
@@ -79,8 +72,9 @@ class Nodes:
                 "begins with one value for all", place=f"register {name!r}", value=shown,
                 cure="give what differs from node to node by load(), where it is counted as given",
             )  # fmt: skip
+        self._memory.constants += width
         shape = (len(self._host),) if width == 1 else (len(self._host), width)
-        return Register(self, np.full(shape, constant(given, kind, name)), name)
+        return made(Register)._of(self, np.full(shape, constant(given, kind, name)), name)
 
     def place(self, node: int) -> str:
         """Return how an error calls the processor of a node."""
@@ -95,12 +89,15 @@ class Nodes:
         return self._seen, self._turn
 
 
+@sealed
 class Selection:
     """Nodes that know that they are in it: all, or those of another selection for which something holds."""
 
     __slots__ = ("_base", "_index", "_positions", "_share", "_space")
 
-    def __init__(self, space: Nodes, index: Numbers, base: Selection | None, positions: Numbers | None) -> None:
+    def _of(
+        self, space: Nodes, index: Numbers, base: Selection | None = None, positions: Numbers | None = None
+    ) -> Self:
         self._share = 0
         space._memory.hold(space._share)
         self._share = space._share
@@ -108,11 +105,13 @@ class Selection:
         self._index = index
         self._base = base
         self._positions = positions
+        return self
 
     def __del__(self) -> None:
-        if self._share:
+        if getattr(self, "_share", 0):
             self._space._memory.release(self._share)
             self._share = 0
+            del self._index
 
     def __bool__(self) -> bool:
         """Whether any node is left: what the host program may know, to end a loop. Every question is counted."""
@@ -123,7 +122,6 @@ class Selection:
         raise MachineError("a selection cannot be listed: a processor does not know who else is in it")
 
     __len__ = __iter__
-    __reduce__ = __copy__ = __deepcopy__ = None  # type: ignore[assignment]
 
     @property
     def nodes(self) -> Nodes:
@@ -133,12 +131,12 @@ class Selection:
     @property
     def number(self) -> Values:
         """The number of every node, which it knows."""
-        return Values(self, self._index.astype(np.int32), "number")
+        return made(Values)._of(self, self._index.astype(np.int32), "number")
 
     @property
     def processor(self) -> Values:
         """The number of the processor that hosts every node."""
-        return Values(self, _picked(self._space._host, self), "processor")
+        return made(Values)._of(self, _picked(self._space._host, self), "processor")
 
     def where(self, condition: Values | Register) -> Selection:
         """Return the nodes whose own value of ``condition`` is true."""
@@ -147,22 +145,21 @@ class Selection:
             raise MachineError("is not true or false", place="where", value=held.dtype)
         positions = held.nonzero()[0]
         index = positions if self is self._space._all else self._index[positions]
-        return Selection(self._space, index, self, positions)
+        return made(Selection)._of(self._space, index, self, positions)
 
     def __or__(self, other: Selection) -> Selection:
         """Return the nodes of either."""
         if other._space is not self._space:
             raise MachineError(f"{self._space.name} and {other._space.name} cannot be in one selection")
-        if len(other._index) == 0:
-            return self
-        if len(self._index) == 0:
-            return other
+        for one, rest in ((self, other), (other, self)):
+            if len(rest._index) == 0:  # a new one, as the host could tell the same one
+                return made(Selection)._of(one._space, one._index, one._base, one._positions)
         seen, turn = self._space._fresh()
         seen[self._index] = turn
         added = other._index[(seen[other._index] != turn).nonzero()[0]]
-        return Selection(self._space, np.concatenate([self._index, added]), None, None)
+        return made(Selection)._of(self._space, np.concatenate([self._index, added]))
 
-    def steps_from(self, base: Selection) -> Numbers | None:
+    def _steps_from(self, base: Selection) -> Numbers | None:
         """Return the positions of these nodes in ``base``, from which they were chosen; None if they were not."""
         positions, at = self._positions, self._base
         while at is not None and positions is not None:
@@ -205,7 +202,7 @@ class _Local(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         out = keywords.pop("out", None)
-        if method != "__call__" or ufunc.signature is not None or getattr(np, ufunc.__name__, None) is not ufunc:
+        if method != "__call__" or type(ufunc) is not np.ufunc or ufunc not in BY_ELEMENT:
             name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
             raise _unreadable(self._name, f"{name}() works on the elements of many processors")
         if set(keywords) - {"dtype", "casting"} or (out is not None and out[0] is not self):
@@ -215,7 +212,7 @@ class _Local(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Values | NotImplementedType:
         if function is np.where and len(args) == 3 and not kwargs:
             nodes = next(one for one in args if isinstance(one, _Local))._holders()
-            return Values(nodes, np.where(*_rows([_operand(one, nodes) for one in args])), self._name)
+            return made(Values)._of(nodes, np.where(*rows([_operand(one, nodes) for one in args])), self._name)
         raise _unreadable(self._name, f"{function.__name__}() works on the elements of many processors")
 
     def __array__(self, *_: Any, **__: Any) -> Array:
@@ -230,7 +227,6 @@ class _Local(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         raise _unreadable(self._name, "who else holds an element is not known")
 
-    __reduce__ = __copy__ = __deepcopy__ = None  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -243,17 +239,18 @@ def _operator(ufunc: np.ufunc, number: int) -> Callable[..., Any]:
     return operate
 
 
-for _name, _ufunc in _UFUNCS.items():  # as NumPy's mixin has them, without its detours
-    for _number, _place in enumerate(("", "r", "i") if _ufunc not in _COMPARISONS else ("",)):
+for _name, _ufunc in UFUNCS.items():  # as NumPy's mixin has them, without its detours
+    for _number, _place in enumerate(("", "r", "i") if _ufunc not in COMPARISONS else ("",)):
         setattr(_Local, f"__{_place}{_name}__", _operator(_ufunc, _number))
 
 
+@sealed
 class Values(_Local):
     """What the nodes of a selection hold at the moment, one value each, for as long as the program keeps it."""
 
     __slots__ = ("_data", "_held", "_name", "_nodes")
 
-    def __init__(self, nodes: Selection, data: Array, name: str) -> None:
+    def _of(self, nodes: Selection, data: Array, name: str) -> Self:
         self._held = 0
         if data.dtype.kind not in NUMBERS:
             raise MachineError("are no numbers", place=f"values of {name!r}", value=data.dtype)
@@ -263,11 +260,13 @@ class Values(_Local):
         self._nodes = nodes
         self._data = data
         self._name = name
+        return self
 
     def __del__(self) -> None:
-        if self._held:
+        if getattr(self, "_held", 0):  # not where its making failed
             self._nodes._space._memory.release(self._held)
             self._held = 0
+            del self._data
 
     def __repr__(self) -> str:
         return f"values of {self._name!r} on {self._nodes._space.name}"
@@ -288,14 +287,14 @@ class Values(_Local):
             found = self._data.astype(dtype)
         if found.shape != self._data.shape:
             raise MachineError("is no type of a number", place=f"values of {self._name!r}", value=dtype)
-        return Values(self._nodes, found, self._name)
+        return made(Values)._of(self._nodes, found, self._name)
 
     def word(self, number: int) -> Values:
         """Return one of the numbers of every value that has several."""
         which = int(index(number))
         if self._data.ndim == 1 or not 0 <= which < self.width:
             raise MachineError("is no number of a value", place=f"values of {self._name!r}", value=number)
-        return Values(self._nodes, self._data[:, which].copy(), self._name)
+        return made(Values)._of(self._nodes, self._data[:, which].copy(), self._name)
 
     def combined(self, operator: Operator, later: Values) -> Values:
         """Return ``operator`` applied to each of these values and the same node's value of ``later``.
@@ -303,9 +302,10 @@ class Values(_Local):
         Raises :class:`MachineError` if the operator looks at more than the two values.
         """
         found = combined(operator, self._data, as_values(later, self._nodes)._data)
-        return Values(self._nodes, found, self._name)
+        return made(Values)._of(self._nodes, found, self._name)
 
 
+@sealed
 class Register(_Local):
     """A register: one element per node, which that node's processor alone reads and writes.
 
@@ -316,7 +316,7 @@ class Register(_Local):
 
     __slots__ = ("_data", "_held", "_name", "_space")
 
-    def __init__(self, space: Nodes, data: Array, name: str) -> None:
+    def _of(self, space: Nodes, data: Array, name: str) -> Self:
         self._held = 0
         size = size_of(data) * space._share
         space._memory.hold(size)
@@ -324,11 +324,13 @@ class Register(_Local):
         self._space = space
         self._data = data
         self._name = name or "unnamed"
+        return self
 
     def __del__(self) -> None:
-        if self._held:
+        if getattr(self, "_held", 0):  # not where its making failed
             self._space._memory.release(self._held)
             self._held = 0
+            del self._data
 
     def __repr__(self) -> str:
         return f"register {self._name!r} of the {self._space.name}"
@@ -348,11 +350,13 @@ class Register(_Local):
             raise MachineError(
                 f"belongs to the {self._space.name}, not to the {nodes._space.name}", place=f"register {self._name!r}"
             )
-        return Values(nodes, _picked(self._data, nodes), self._name)
+        return made(Values)._of(nodes, _picked(self._data, nodes), self._name)
 
     def _near(self, numbers: Values) -> Values:
         if numbers.dtype.kind not in "iu" or numbers.width > 1:
             raise MachineError("is no number of a node", place=f"register {self._name!r}", value=numbers.dtype)
+        if numbers._nodes._space._memory is not self._space._memory:
+            raise MachineError("is another machine's", place=f"register {self._name!r}")
         number, nodes = numbers._data.astype(np.intp), numbers._nodes
         reader = nodes._space._host if nodes is nodes._space._all else nodes._space._host[nodes._index]
         inside = (number >= 0) & (number < len(self._data))
@@ -364,7 +368,7 @@ class Register(_Local):
                 f"processor {reader[k]} reads the element of {owner}",
                 place=f"register {self._name!r}", cure="let its owner send it: receivers, (value,) = machine.send(...)",
             )  # fmt: skip
-        return Values(nodes, self._data[number], self._name)
+        return made(Values)._of(nodes, self._data[number], self._name)
 
     def __setitem__(self, where: Selection, value: Any) -> None:
         nodes = _selection(where, self._name)
@@ -379,6 +383,7 @@ class Register(_Local):
                 raise MachineError(f"does not hold {data.dtype}", place=f"register {self._name!r}", value=kind)
         else:
             row = self._data.ndim == 2 and np.shape(value) == self._data.shape[1:]
+            self._space._memory.constants += self.width if row else 0
             data = constant(value if row else _operand(value, nodes, self._name), self._data.dtype, self._name)
         self._space._memory.expect_running()
         if nodes is nodes._space._all:
@@ -397,14 +402,14 @@ def as_values(held: Values | Register, nodes: Selection, register: str = "") -> 
     if held._nodes is nodes:
         return held
     if held._nodes is nodes._space._all:
-        return Values(nodes, _picked(held._data, nodes), held._name)
-    positions = nodes.steps_from(held._nodes)
+        return made(Values)._of(nodes, _picked(held._data, nodes), held._name)
+    positions = nodes._steps_from(held._nodes)
     if positions is not None:
-        return Values(nodes, held._data[positions], held._name)
+        return made(Values)._of(nodes, held._data[positions], held._name)
     mine, theirs = nodes._index, held._nodes._index
     same_space = held._nodes._space is nodes._space
     if same_space and len(mine) == len(theirs) and np.array_equal(mine, theirs):
-        return Values(nodes, held._data.copy(), held._name)
+        return made(Values)._of(nodes, held._data.copy(), held._name)
     count = min(len(mine), len(theirs))
     differ = np.flatnonzero(mine[:count] != theirs[:count]) if same_space else np.zeros(min(count, 1), np.intp)
     k = int(differ[0]) if len(differ) else count
@@ -422,6 +427,7 @@ def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
         return value._data if value._nodes is nodes else as_values(value, nodes, register)._data
     if isinstance(value, Register):
         return value._data if nodes is value._space._all else value[nodes]._data
+    nodes._space._memory.constants += 1
     if type(value) in {int, float, bool}:  # not those of the program's own, which would see the elements
         return value
     given = np.asarray(value)
@@ -439,13 +445,9 @@ def _applied(ufunc: np.ufunc, inputs: tuple[Any, ...], target: _Local | None, **
     nodes = first._holders()
     memory = nodes._space._memory
     memory.expect_running()
-    arrays = _rows([_operand(one, nodes) for one in inputs])
+    arrays = rows([_operand(one, nodes) for one in inputs])
     try:
-        if ufunc in _SILENT and all(map(_is_whole, arrays)):
-            found = ufunc(*arrays, **keywords)
-        else:
-            with np.errstate(all="ignore"):  # what NumPy says of the elements is nobody's to hear
-                found = ufunc(*arrays, **keywords)
+        found = by_element(ufunc, arrays, keywords)
         if target is not None:
             if found.shape != target._data.shape:
                 raise ValueError(f"{target.width} numbers per node are fewer than those to be written")
@@ -453,20 +455,7 @@ def _applied(ufunc: np.ufunc, inputs: tuple[Any, ...], target: _Local | None, **
             return target
     except (TypeError, ValueError, OverflowError) as error:
         raise memory.refused(str(error), place=f"register {first._name!r}") from error
-    if isinstance(found, tuple):
-        raise MachineError("gives two results", place=ufunc.__name__, cure="call one function for each of them")
-    return Values(nodes, found, first._name)
-
-
-def _is_whole(array: Any) -> bool:
-    return isinstance(array, int) or (not isinstance(array, float) and array.dtype.kind != "f")
-
-
-def _rows(arrays: list[Any]) -> list[Any]:
-    """Return operands of which those with one number per node meet those with several."""
-    if not [array for array in arrays if isinstance(array, np.ndarray) and array.ndim == 2]:
-        return arrays
-    return [array[:, None] if np.ndim(array) == 1 else array for array in arrays]
+    return made(Values)._of(nodes, found, first._name)
 
 
 def _selection(where: object, name: str) -> Selection:
@@ -485,8 +474,3 @@ def _unreadable(name: str, why: str) -> MachineError:
 
 def _picked(data: Array, nodes: Selection) -> Array:
     return data.copy() if nodes is nodes._space._all else data.take(nodes._index, axis=0)
-
-
-def size_of(data: Array) -> int:
-    """Return the bytes of one element."""
-    return data.itemsize if data.ndim == 1 else data.itemsize * data.shape[1]
