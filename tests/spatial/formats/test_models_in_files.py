@@ -89,6 +89,21 @@ def test_models_inside_models() -> None:
         tree_from_sklearn(compose.TransformedTargetRegressor(single))
 
 
+def test_old_protocols_and_functions_that_nobody_calls() -> None:
+    import functools
+
+    from sklearn import tree
+    from sklearn.utils import check_array
+
+    model = tree.DecisionTreeClassifier(max_depth=2).fit([[0], [1], [float("nan")]], [0, 1, 0])
+    model.kept = functools.partial(check_array, ensure_2d=False)  # as boosting does that knows of categories
+    for protocol in (0, 2, 5):
+        found = tree_from_sklearn(load_estimator(pickle.dumps(model, protocol)))
+        assert np.array_equal(found.parent, tree_from_sklearn(model).parent)
+    with pytest.raises(InputError, match="bytes as rot13"):
+        load_estimator(b"c_codecs\nencode\n(Va\nVrot13\ntR.")
+
+
 class Foreign:
     def __reduce__(self) -> Any:
         return os.mkdir, ("run",)

@@ -44,6 +44,14 @@ def test_names_are_translated_and_comments_passed_over() -> None:
     assert newick_from_tree(tree) == b"((Homo_sapiens:0.5,Pan:1.5):1,'Pongo; abelii':3)root;\n"
 
 
+def test_comments_before_lengths_and_properties_of_mesquite() -> None:
+    text = "#NEXUS\nbegin trees;\ntree x = [&R] ((a:[&rate={1,2}]1.5E-1,'b<c=d>':[x] .5)[&p=1]:[&q=2]2<color = 5 >,c:1);\nend;"
+    tree = read(text)
+    assert tree.labels is not None
+    assert tree.labels.names() == ["", "", "a", "b<c=d>", "c"]
+    assert tree.labels.lengths()[1:].tolist() == [2, 0.15, 0.5, 1]
+
+
 def test_numbers_of_taxa_stand_for_their_labels() -> None:
     text = BEAST.replace(BEAST[BEAST.index("  Translate") : BEAST.index("tree STATE")], "")
     tree = read(text)
@@ -124,5 +132,10 @@ def test_branch_lengths_as_values(tmp_path: Path) -> None:
     (tmp_path / "apes.nex").write_text(BEAST.replace("3:1.5", "3"))
     with pytest.raises(InputError, match="vertex 3 Pan: has no branch length"):
         engine.treefix(tmp_path / "apes.nex", lengths=True)
+    (tmp_path / "apes.nex").write_text(BEAST.replace("3:1.5", "3:1e999"))
+    with pytest.raises(InputError, match="vertex 3: has a branch length that is too large"):
+        engine.treefix(tmp_path / "apes.nex", lengths=True)
+    with pytest.raises(InputError, match="missing where masked"):
+        engine.treefix([-1, 0, 0], np.ma.masked_less([3, 1, 2], 2))
     with pytest.raises(InputError, match="2 of 3 vertices have none"):
         engine.treefix([-1, 0, 0], lengths=True)

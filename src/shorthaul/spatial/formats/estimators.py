@@ -49,6 +49,8 @@ _PARTS = {
     "numpy": "_reconstruct _mareconstruct _frombuffer scalar RandomState MT19937 PCG64 SeedSequence __randomstate_ctor "
     "__bit_generator_ctor __generator_ctor __pyx_unpickle_SeedSequence",
 }
+#: What old protocols call modules.
+_FORMER = {"copy_reg": "copyreg", "__builtin__": "builtins"}
 #: What reading a model may take: bytes, and seconds of a processor.
 _MOST_BYTES: Final = 4 * MOST_UNPACKED
 _MOST_S: Final = 120
@@ -120,13 +122,20 @@ def load_estimator(data: bytes) -> object:
         """Looks up nothing but what a model is made of: a pickle may name, and call, any function."""
 
         def find_class(self, module: str, name: str) -> Any:
+            module = _FORMER.get(module, module)
             package = module.partition(".")[0]
+            if (module, name) == ("_codecs", "encode"):  # how old protocols write bytes
+                return _bytes_of
+            if (module, name) == ("functools", "partial"):
+                return _Unused
             if (package, name) == ("joblib", "NumpyArrayWrapper"):
                 return Wrapper
             if package in {"sklearn", "scipy", *_PARTS}:
                 found = super().find_class(module, name)
                 if name in _PARTS.get(package, "").split() or _is_part(found, name):
                     return found
+                if inspect.isroutine(found) and str(found.__module__).startswith("sklearn."):
+                    return _Unused
             cure = "keep trees, forests or boosting of scikit-learn in it, and nothing else"
             raise InputError("is made of more than a model of scikit-learn", value=f"{module}.{name}", cure=cure)
 
@@ -143,6 +152,22 @@ def load_estimator(data: bytes) -> object:
         # Damaged pickles end in errors of any kind.
         found = f"{type(error).__name__}: {error}"
         raise InputError("is not a model of scikit-learn", value=found, allowed=_ALLOWED) from None
+
+
+class _Unused:
+    """Stands for functions in a model, which nobody calls, as for those that prepare categories; does nothing."""
+
+    def __init__(self, *_: object) -> None:
+        """Take any arguments."""
+
+    def __setstate__(self, state: object) -> None:
+        """Take any state."""
+
+
+def _bytes_of(text: str, encoding: str) -> bytes:
+    if encoding != "latin1":
+        raise InputError("is not a model of scikit-learn", value=f"bytes as {encoding}", allowed=_ALLOWED)
+    return text.encode(encoding)
 
 
 def _is_part(found: Any, name: str) -> bool:

@@ -182,17 +182,19 @@ def _end_tree(reader: Reader) -> cython.int:
 @cython.nogil
 @cython.exceptval(check=False)
 def _read_length(reader: Reader) -> cython.int:
-    """Read a colon and the number behind it."""
+    """Read a colon and the number behind it; some programs put a comment between them."""
     i: cython.Py_ssize_t = reader.offset + 1
     size: cython.Py_ssize_t = reader.text.shape[0]
-    while i < size and (reader.text[i] == 32 or 9 <= reader.text[i] <= 13):
-        i += 1
+    while i < size and (reader.text[i] == 32 or 9 <= reader.text[i] <= 13 or reader.text[i] == 91):
+        if reader.text[i] == 91:
+            reader.offset = i
+            if _skip_comment(reader) != FINE:
+                return COMMENT
+            i = reader.offset
+        else:
+            i += 1
     begin = i
-    while i < size:
-        c = reader.text[i]
-        if not (48 <= c <= 57 or c == 43 or c == 45 or c == 46 or c == 69 or c == 101):
-            break
-        i += 1
+    i = _end_of_number(reader, i)
     reader.offset = begin
     if i == begin:
         return NUMBER
@@ -202,6 +204,36 @@ def _read_length(reader: Reader) -> cython.int:
     reader.length[reader.current, 1] = i
     reader.offset = i
     return FINE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _end_of_number(reader: Reader, begin: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Return where the number that begins there ends; ``begin`` if what stands there is none."""
+    i: cython.Py_ssize_t = begin
+    size: cython.Py_ssize_t = reader.text.shape[0]
+    digits: cython.Py_ssize_t = 0  # since the sign, or since the exponent began
+    point: cython.bint = False
+    exponent: cython.bint = False
+    while i < size:
+        c = reader.text[i]
+        if 48 <= c <= 57:
+            digits += 1
+        elif c == 46 and not point and not exponent:
+            point = True
+        elif (c == 69 or c == 101) and not exponent and digits > 0:
+            exponent = True
+            digits = 0
+        elif c == 43 or c == 45:  # a sign comes first
+            if i > begin and (reader.text[i - 1] != 69 and reader.text[i - 1] != 101):
+                return begin
+        elif c == 46 or c == 69 or c == 101:
+            return begin
+        else:
+            break
+        i += 1
+    return i if digits > 0 else begin
 
 
 @cython.cfunc

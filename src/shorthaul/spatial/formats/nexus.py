@@ -20,6 +20,8 @@ _TOKENS = re.compile(_COMMENT + rb"|'(?:[^']|'')*'|[;=]")
 _COMMENTS = re.compile(_COMMENT)
 _ENTRIES = re.compile(rb"('(?:[^']|'')*'|[^\s,']+)\s+('(?:[^']|'')*'|[^\s,']+)\s*(?:,|$)")
 _LABELS = re.compile(rb"'(?:[^']|'')*'|[^\s']+")
+#: What Mesquite writes of a vertex: <color = 5>; what is quoted or in a comment is none.
+_PROPERTIES = re.compile(_COMMENT + rb"|'(?:[^']|'')*'|(<[\w\s.%]+=[^<>();]*>)")
 _NOT_A_BREAK = re.compile(rb"[^\n]")
 
 
@@ -54,7 +56,7 @@ def newick_of_nexus(data: bytes, search: Search | None = None) -> tuple[bytes, d
         elif block == b"TREES" and first == b"TRANSLATE":
             names |= dict(_ENTRIES.findall(_told(data[begin:end], first)))
         elif block == b"TREES" and first in {b"TREE", b"UTREE"} and middle > begin:
-            pieces += [_NOT_A_BREAK.sub(b" ", data[at:middle]), data[middle:end]]
+            pieces += [_NOT_A_BREAK.sub(b" ", data[at:middle]), _PROPERTIES.sub(_blank, data[middle:end])]
             at = end
     if not pieces:
         found = f"blocks {', '.join(blocks)}" if blocks else "no block"
@@ -62,6 +64,11 @@ def newick_of_nexus(data: bytes, search: Search | None = None) -> tuple[bytes, d
     if not any(label.isdigit() for label in numbered.values()):  # a taxon may stand for its number, if it is none
         names = numbered | names
     return b"".join([*pieces, _NOT_A_BREAK.sub(b" ", data[at:])]), names
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    """Return blanks for properties, and all else as it is."""
+    return found[0] if found[1] is None else _NOT_A_BREAK.sub(b" ", found[1])
 
 
 def _told(command: bytes, word: bytes) -> bytes:

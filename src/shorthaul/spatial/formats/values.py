@@ -55,7 +55,7 @@ def read_values(
 def branch_lengths(tree: Tree) -> npt.NDArray[np.float64]:
     """Return the length of the branch above every vertex, 0 where a root has none.
 
-    Raises :class:`InputError` where another vertex has none.
+    Raises :class:`InputError` where another vertex has none, or one that no float64 holds.
     """
     found = np.full(tree.n, np.nan) if tree.labels is None else tree.labels.lengths()
     roots = tree.roots()
@@ -68,11 +68,17 @@ def branch_lengths(tree: Tree) -> npt.NDArray[np.float64]:
         raise InputError(
             "has no branch length", place=f"vertex {missing[0]} {name}".strip(), value=shown, allowed=allowed
         )
+    wrong = np.flatnonzero(np.isinf(found))
+    if len(wrong):
+        allowed = f"up to {np.finfo(np.float64).max:.4g}"
+        raise InputError("has a branch length that is too large", place=f"vertex {wrong[0]}", allowed=allowed)
     return found
 
 
 def _exact(values: object) -> Values:
     """Return an array of ``values``; integers stay exact where NumPy would round them."""
+    if np.ma.is_masked(values):
+        raise InputError("are missing where masked", place="values", cure="fill them in: values.filled(0)")
     array = as_array(values, "values")
     if hasattr(values, "__array__") or array.dtype.kind not in "fO":
         return array
