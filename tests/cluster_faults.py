@@ -1,7 +1,8 @@
 """Searches on a cluster whose processes are killed: ``python -m tests.cluster_faults 20 [ENGINE...]``.
 
 Each run starts a scheduler and three workers on loopback, begins a command there, kills the scheduler, one worker or
-all three at random moments, and compares the answer with that of the same command on one process.
+all three at random moments, and compares the answer with that of the same command on one process. With ``--drawn SEED``
+the inputs are drawn (``tests.faults.drawn``) in place of built-in cases.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.faults.drawn import drawn
 
 COMMANDS = (
     ("pebble", "bound", "fft:n=64", "--budget", "256", "--effort", "6"),
@@ -115,8 +118,16 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("engines", nargs="*")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--drawn", type=int)
     given = parser.parse_args()
-    commands = [command for command in COMMANDS if not given.engines or command[0] in given.engines]
+    with tempfile.TemporaryDirectory() as folder:
+        every = COMMANDS if given.drawn is None else drawn(Path(folder), given.drawn)
+        wrong = _run_all([one for one in every if not given.engines or one[0] in given.engines], given)
+    sys.exit(wrong > 0)
+
+
+def _run_all(commands: list[tuple[str, ...]], given: argparse.Namespace) -> int:
+    """Return how many runs ended wrongly."""
     draw, expected, wrong = random.Random(given.seed), {}, 0
     for number in range(given.count):
         turn, at = divmod(number, len(commands))
@@ -130,7 +141,7 @@ def main() -> None:
         wrong += ended.startswith("WRONG")
         shown = ", ".join(f"{'scheduler' if who == 0 else f'worker {who}'} at {at:.1f} s" for at, who in sorted(kills))
         print(f"{' '.join(command[:3])}: killed {shown}: {ended}", flush=True)
-    sys.exit(wrong > 0)
+    return wrong
 
 
 if __name__ == "__main__":
