@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 #: Statements of a loop nest over i and j (and k, where there is one), of which a program has one to three.
 _STATEMENTS = (
@@ -99,10 +99,10 @@ def _problem(path: Path, draw: Random) -> None:
 
 def _network(path: Path, draw: Random) -> None:
     """Write a multirate chain with branches, as SDF3 does."""
-    root = ElementTree.Element("sdf3", type="sdf", version="1.0")
-    application = ElementTree.SubElement(root, "applicationGraph", name="drawn")
-    sdf = ElementTree.SubElement(application, "sdf", name="drawn", type="drawn")
-    times = ElementTree.SubElement(application, "sdfProperties")
+    root = ET.Element("sdf3", type="sdf", version="1.0")
+    application = ET.SubElement(root, "applicationGraph", name="drawn")
+    sdf = ET.SubElement(application, "sdf", name="drawn", type="drawn")
+    times = ET.SubElement(application, "sdfProperties")
     firings: list[int] = [draw.choice((2, 4, 6))]
     actors, channels = [_actor(sdf, times, 0, draw)], []
     for number in range(1, draw.randrange(5, 9)):
@@ -111,24 +111,24 @@ def _network(path: Path, draw: Random) -> None:
         for source in {number - 1, draw.randrange(max(0, number - 3), number)}:
             channels.append((source, number))
     for at, (source, target) in enumerate(channels):  # rates that balance: firings of source times its rate
-        ElementTree.SubElement(actors[source], "port", type="out", name=f"o{at}", rate=str(firings[target]))
-        ElementTree.SubElement(actors[target], "port", type="in", name=f"i{at}", rate=str(firings[source]))
+        ET.SubElement(actors[source], "port", type="out", name=f"o{at}", rate=str(firings[target]))
+        ET.SubElement(actors[target], "port", type="in", name=f"i{at}", rate=str(firings[source]))
         ends = {"srcActor": f"a{source}", "srcPort": f"o{at}", "dstActor": f"a{target}", "dstPort": f"i{at}"}
-        ElementTree.SubElement(sdf, "channel", name=f"c{at}", **ends)
-        properties = ElementTree.SubElement(times, "channelProperties", channel=f"c{at}")
-        ElementTree.SubElement(properties, "tokenSize", sz=str(8 * draw.randrange(1, 4000)))
-    path.write_bytes(ElementTree.tostring(root))
+        ET.SubElement(sdf, "channel", name=f"c{at}", **ends)
+        properties = ET.SubElement(times, "channelProperties", channel=f"c{at}")
+        ET.SubElement(properties, "tokenSize", sz=str(8 * draw.randrange(1, 4000)))
+    path.write_bytes(ET.tostring(root))
 
 
-def _actor(sdf: ElementTree.Element, times: ElementTree.Element, number: int, draw: Random) -> ElementTree.Element:
+def _actor(sdf: ET.Element, times: ET.Element, number: int, draw: Random) -> ET.Element:
     longest = draw.randrange(10, 300)
-    properties = ElementTree.SubElement(times, "actorProperties", actor=f"a{number}")
+    properties = ET.SubElement(times, "actorProperties", actor=f"a{number}")
     for kind, part in (("t1", 3), ("t2", 2), ("t3", 1)):
-        processor = ElementTree.SubElement(properties, "processor", type=kind)
+        processor = ET.SubElement(properties, "processor", type=kind)
         if kind == "t1":
             processor.set("default", "true")
-        ElementTree.SubElement(processor, "executionTime", time=str(longest // part))
-    return ElementTree.SubElement(sdf, "actor", name=f"a{number}", type="drawn")
+        ET.SubElement(processor, "executionTime", time=str(longest // part))
+    return ET.SubElement(sdf, "actor", name=f"a{number}", type="drawn")
 
 
 def _tree(path: Path, draw: Random) -> None:
