@@ -153,15 +153,19 @@ def infeasible_document(error: InfeasibleError, command: str) -> dict[str, Any]:
         "check": None,
         "plan": None,
         "provenance": whence,
-        "infeasible": {
-            "resource": error.resource,
-            "place": error.place,
-            "demand": error.demand,
-            "limit": error.limit,
-            "contributors": [{"who": item.who, "amount": item.amount} for item in error.contributors],
-            "cure": error.cure,
-        },
+        "infeasible": _reason(error) | {"further": [_reason(other) for other in error.further]},
         "figures": [],
+    }
+
+
+def _reason(error: InfeasibleError) -> dict[str, Any]:
+    return {
+        "resource": error.resource,
+        "place": error.place,
+        "demand": error.demand,
+        "limit": error.limit,
+        "contributors": [{"who": item.who, "amount": item.amount} for item in error.contributors],
+        "cure": error.cure,
     }
 
 

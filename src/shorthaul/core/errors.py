@@ -141,6 +141,8 @@ class InfeasibleError(ShorthaulError):
     >>> print(InfeasibleError("fast memory", demand=12, limit=10, place="node 7", contributors=[Demand("node 3", 12)]))
     infeasible at node 7: fast memory: 12 needed, the limit is 10
       node 3: 12
+
+    ``further`` holds what else cannot be met, each a reason of its own.
     """
 
     exit_status = 3
@@ -154,6 +156,7 @@ class InfeasibleError(ShorthaulError):
         place: str = "",
         contributors: Iterable[Demand] = (),
         cure: str = "",
+        further: Iterable[InfeasibleError] = (),
     ) -> None:
         super().__init__(resource)
         self.resource = resource
@@ -162,6 +165,7 @@ class InfeasibleError(ShorthaulError):
         self.place = place
         self.contributors = tuple(contributors)
         self.cure = cure
+        self.further = tuple(further)
         #: Where the problem comes from, as the verb says that could not plan it.
         self.provenance: Provenance | None = None
 
@@ -174,15 +178,17 @@ class InfeasibleError(ShorthaulError):
             place=self.place,
             contributors=self.contributors,
             cure=self.cure,
+            further=self.further,
         )
         return rebuild, (self.resource,)
 
     def __str__(self) -> str:
         where = f" at {self.place}" if self.place else ""
-        lines = [f"infeasible{where}: {self.resource}: {self.demand:g} needed, the limit is {self.limit:g}"]
-        lines.extend(f"  {item.who}: {item.amount:g}" for item in self.contributors)
+        lines = [f"infeasible{where}: {self.resource}: {self.demand:.15g} needed, the limit is {self.limit:.15g}"]
+        lines.extend(f"  {item.who}: {item.amount:.15g}" for item in self.contributors)
         if self.cure:
             lines.append(f"  do:      {self.cure}")
+        lines.extend(map(str, self.further))
         return "\n".join(lines)
 
 

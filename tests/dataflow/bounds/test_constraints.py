@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import pickle
 import random
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def test_what_some_mapping_keeps_is_not_refused(seed: int) -> None:
     constraints = constraints_of(application, platform, options)
     assert constraints.allow(point)
     limited = constrained(application, platform, constraints)
-    refuse_infeasible(limited, platform, constraints, bounds_on_all(limited, platform, "mrb-explore"))
+    refuse_infeasible(limited, platform, constraints, bounds_on_all(limited, platform, "mrb-explore"), options)
 
 
 @pytest.mark.costly
@@ -67,6 +68,16 @@ def test_limits_that_no_mapping_keeps_are_refused_with_the_reason(limits, reason
     with pytest.raises(InfeasibleError) as caught:
         plan(generators.sobel(), **limits)
     assert reason in str(caught.value)
+
+
+def test_every_limit_that_no_mapping_keeps_is_named() -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        plan(generators.sobel(), deadline=5, max_footprint=58_024_811, max_cost=0.25, max_latency=10)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert [each.place for each in (error, *error.further)] == [
+        "--deadline", "--max-footprint", "--max-cost", "--max-latency",
+    ]  # fmt: skip
+    assert "58024812 needed, the limit is 58024811" in str(error)
 
 
 def test_the_nearest_point_is_named_where_none_is_found() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from shorthaul.core.errors import Demand, InfeasibleError, InputError, unknown_name
 from shorthaul.dataflow.bounds.firings import least_firings
+from shorthaul.dataflow.bounds.latency import latency_bound
 from shorthaul.dataflow.bounds.period import FrontBound
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, exact_cost
+from shorthaul.dataflow.mapping.latency import ends_of
 from shorthaul.dataflow.model import Application, Decisions, Platform, check_mapping
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
@@ -134,17 +137,28 @@ def constrained_instance(instance: Instance, constraints: Constraints) -> Instan
 
 
 def refuse_infeasible(
-    application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound
-) -> None:  # fmt: skip
-    """Raise :class:`InfeasibleError`, with the reason, where the bounds prove that no point keeps within the limits."""
-    pairs = zip((bounds.period, bounds.footprint, bounds.core_cost), constraints.limits, strict=True)
+    application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions
+) -> None:
+    """Raise :class:`InfeasibleError`, with all reasons, where bounds prove that no point keeps to the limits."""
+    reasons = list(_single_limits(application, platform, constraints, bounds, options))
+    if not any(reason.place in (constraints.deadline_of, "--max-cost") for reason in reasons):
+        reasons += _both_limits(constraints, bounds)
+    if reasons:
+        first, *further = reasons
+        first.further = tuple(further)
+        raise first
+
+
+def _single_limits(
+    application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions
+) -> Iterator[InfeasibleError]:
+    """Every limit that no mapping keeps, whatever the others are; one reason each."""
     which = "every mapping that keeps to --bind" if constraints.binding else "every mapping"
-    for bound, (flag, limit) in pairs:
+    reasons: dict[str, list[InfeasibleError]] = {flag: [] for flag, _ in constraints.limits}
+    least = bounds.period, bounds.footprint, bounds.core_cost
+    for bound, (flag, limit) in zip(least, constraints.limits, strict=True):
         if limit is not None and bound.value > limit:
-            raise InfeasibleError(
-                f"{which} ({bound.proof})", demand=bound.value, limit=limit, place=flag,
-                cure=f"allow {bound.value:.15g} or more",
-            )  # fmt: skip
+            reasons[flag].append(_exceeded(f"{which} ({bound.proof})", bound.value, limit, flag))
     actors = {actor.id for actor in application.actors if actor.kind == "actor"}
     firing = least_firings(application, platform, actors)
     on_core: dict[str, list[Demand]] = {}
@@ -154,23 +168,38 @@ def refuse_infeasible(
     for core, parts in on_core.items():
         load = sum(part.amount for part in parts)
         if constraints.deadline is not None and load > constraints.deadline:
-            raise InfeasibleError(
-                f"core {core}, with what --bind puts on it,", demand=load, limit=constraints.deadline,
-                place=constraints.deadline_of, contributors=sorted(parts, key=lambda part: -part.amount)[:5],
-                cure=f"bind less to {core}, or allow {load:.15g} or more",
-            )  # fmt: skip
+            error = _exceeded(
+                f"core {core}, with what --bind puts on it,", load, constraints.deadline, constraints.deadline_of
+            )
+            error.contributors = tuple(sorted(parts, key=lambda part: -part.amount)[:5])
+            error.cure = f"bind less to {core}, or {error.cure}"
+            reasons[constraints.deadline_of].append(error)
     price = exact_cost([platform.core_types[core.type].cost for core in platform.cores if core.id in on_core])
     if constraints.max_cost is not None and price > constraints.max_cost:
-        raise InfeasibleError(
-            "the cores that --bind names", demand=price, limit=constraints.max_cost, place="--max-cost",
-            cure=f"allow {price:.15g} or more",
-        )  # fmt: skip
+        reasons["--max-cost"].append(
+            _exceeded("the cores that --bind names", price, constraints.max_cost, "--max-cost")
+        )
+    for found in filter(None, reasons.values()):
+        yield max(found, key=lambda error: error.demand)
+    most = options.max_latency
+    if most is not None and all(ends_of(substitute_mrbs(application, {}))):
+        least = latency_bound(application, platform, options.strategy)
+        if least.value > most:
+            yield _exceeded(f"the latency of every mapping ({least.proof})", least.value, most, "--max-latency")
+
+
+def _both_limits(constraints: Constraints, bounds: FrontBound) -> Iterator[InfeasibleError]:
+    """That no mapping within the core cost keeps the deadline, if so."""
     if constraints.max_cost is None or constraints.deadline is None:
         return
     least = [period for cost, period in bounds.period_at_cost if cost >= constraints.max_cost]
-    if least and least[0] > constraints.deadline:
-        raise InfeasibleError(
-            f"the period on cores of cost {constraints.max_cost:g} (all firings, each on a type that is fast enough)",
-            demand=least[0], limit=constraints.deadline, place=constraints.deadline_of,
-            cure=f"allow {least[0]} or more, or dearer cores",
-        )  # fmt: skip
+    if not least or least[0] <= constraints.deadline:
+        return
+    which = f"the period on cores of cost {constraints.max_cost:g} (all firings, each on a type that is fast enough)"
+    error = _exceeded(which, least[0], constraints.deadline, constraints.deadline_of)
+    error.cure += ", or dearer cores"
+    yield error
+
+
+def _exceeded(what: str, demand: float, limit: float, flag: str) -> InfeasibleError:
+    return InfeasibleError(what, demand=demand, limit=limit, place=flag, cure=f"allow {demand:.15g} or more")

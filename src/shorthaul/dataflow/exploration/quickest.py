@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
-from shorthaul.dataflow.bounds.constraints import Constraints, constrained
-from shorthaul.dataflow.bounds.latency import latency_bound
+from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.exploration.front import Found, explore_fronts
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
@@ -48,14 +47,6 @@ def explored(
             place="--max-latency" if most is not None else "--latency" if options.latency else "--pick",
             cure="leave the flag out",
         )  # fmt: skip
-    if most is not None:
-        limited = constrained(instance.application, instance.platform, constraints)
-        least = latency_bound(limited, instance.platform, options.strategy)
-        if least.value > most:
-            raise InfeasibleError(
-                f"the latency of every mapping ({least.proof})", demand=least.value, limit=most, place="--max-latency",
-                cure=f"allow {least.value} or more",
-            )  # fmt: skip
     share, spent = tuning.LATENCY_SHARE, search.spent()
     found = explore_fronts(problem, instance, options, search.part(1 - share), bounds, constraints)
     limit_s = search.time_limit or 0.0

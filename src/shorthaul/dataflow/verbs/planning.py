@@ -127,7 +127,7 @@ def plan(
     instance = constrained_instance(build(application, machine), constraints)
     limited = constrained(application, machine, constraints)
     bounds = bounds_on_all(limited, machine, options.strategy, quick=search.remaining_s() < tuning.LINEAR_PROGRAM_S)
-    refuse_infeasible(limited, machine, constraints, bounds)
+    refuse_infeasible(limited, machine, constraints, bounds, options)
     _expect_sound(search, application, machine)
     with search:
         found = explored(problem, instance, options, search, bounds, constraints)
