@@ -155,8 +155,8 @@ def _single_limits(
     """Every limit that no mapping keeps, whatever the others are; one reason each."""
     which = "every mapping that keeps to --bind" if constraints.binding else "every mapping"
     reasons: dict[str, list[InfeasibleError]] = {flag: [] for flag, _ in constraints.limits}
-    least = bounds.period, bounds.footprint, bounds.core_cost
-    for bound, (flag, limit) in zip(least, constraints.limits, strict=True):
+    bounded = bounds.period, bounds.footprint, bounds.core_cost
+    for bound, (flag, limit) in zip(bounded, constraints.limits, strict=True):
         if limit is not None and bound.value > limit:
             reasons[flag].append(_exceeded(f"{which} ({bound.proof})", bound.value, limit, flag))
     actors = {actor.id for actor in application.actors if actor.kind == "actor"}
