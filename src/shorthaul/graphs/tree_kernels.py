@@ -193,6 +193,18 @@ def _set_preorder(
             free += sizes[kids[j]]
 
 
+def renumbered(parent: cython.const_int[::1], rank: cython.const_int[::1]) -> tuple[Index, Index]:
+    """Return the parents where vertex v is called ``rank[v]``, and the vertices in the order of these numbers."""
+    found: cython.int[::1] = np.empty(parent.shape[0], np.int32)
+    order: cython.int[::1] = np.empty(parent.shape[0], np.int32)
+    v: cython.Py_ssize_t
+    with cython.nogil:
+        for v in range(parent.shape[0]):
+            found[rank[v]] = rank[parent[v]] if parent[v] >= 0 else -1
+            order[rank[v]] = cython.cast(cython.int, v)
+    return np.asarray(found), np.asarray(order)
+
+
 def breadth_first_positions(starts: cython.const_int[::1], kids: cython.const_int[::1]) -> Index:
     """Return the position of every vertex in breadth-first order."""
     queue: cython.int[::1] = np.empty(kids.shape[0], np.int32)

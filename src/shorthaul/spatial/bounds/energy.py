@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
-from shorthaul.graphs.tree_kernels import children, depths, heavy_children
+from shorthaul.graphs.tree_kernels import children, depths, heavy_children, renumbered
 from shorthaul.spatial.bounds import certificates
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
@@ -235,10 +235,7 @@ def parents_before(tree: Tree) -> Numbered:
     memory.
     """
     none = np.empty(0, np.int32)
-    rank = positions(tree, "light-first")
-    parent, order = np.empty(tree.n, np.int32), np.empty(tree.n, np.int32)
-    parent[rank] = np.where(tree.parent >= 0, rank[tree.parent], np.int32(-1))
-    order[rank] = np.arange(tree.n, dtype=np.int32)
+    parent, order = renumbered(tree.parent, positions(tree, "light-first"))
     return *children(parent, none), order, parent
 
 

@@ -252,6 +252,9 @@ def _weigh_reach(volume: Volume, row: cython.Py_ssize_t, b: cython.Py_ssize_t, c
         added = at(volume, 3 * known + leads, b)
         if leads == ANY:
             total = at(volume, 0, b)
+        if star == 0 and not is_told:
+            _weigh_lead(volume, b, spare, room, added, before if leads < 2 else -1, total)
+            continue
         most = -1e300
         best = 0
         for i in range(max(b - 1, 0), volume.most + 2):  # an edge from v bears 2 b - 1 or more for every unit
@@ -270,6 +273,28 @@ def _weigh_reach(volume: Volume, row: cython.Py_ssize_t, b: cython.Py_ssize_t, c
                 volume.total[total + i] = volume.total[before + i]
                 if is_told:
                     volume.chosen[volume.weighed, total + i] = volume.chosen[volume.weighed, before + i]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _weigh_lead(
+    volume: Volume,
+    b: cython.Py_ssize_t,
+    spare: cython.double,
+    room: cython.double,
+    added: cython.Py_ssize_t,
+    before: cython.Py_ssize_t,
+    total: cython.Py_ssize_t,
+) -> cython.void:
+    """Do so for what its edges lead to where it has no star; no less than at ``before``, if that is not negative."""
+    i: cython.Py_ssize_t
+    most: cython.double = -1e300
+    gain: cython.double
+    for i in range(max(b - 1, 0), volume.most + 2):
+        most = max(most, volume.added[added + i] + volume.load[i] * spare)
+        gain = most + volume.load[i] * room
+        volume.total[total + i] = gain if before < 0 else max(volume.total[before + i], gain)
 
 
 @cython.cfunc
@@ -392,26 +417,34 @@ def _add_reach(volume: Volume, row: cython.Py_ssize_t, alone: cython.double, a: 
     reach: cython.Py_ssize_t = max(min(a - 1, volume.levels), 0)
     regular: cython.Py_ssize_t = at(volume, 0, reach)
     limited: cython.Py_ssize_t = at(volume, volume.is_two[reach], reach)
-    if not volume.is_loaded[row]:
+    is_first: cython.bint = not volume.is_loaded[row]
+    if is_first:
         volume.is_any[row, a] = volume.is_less[row, a] = volume.weighed < volume.chosen.shape[0]
-        for i in range(begin, end):
-            volume.added[any_ + i] = volume.added[less + i] = volume.added[twice + i] = 0
-    if not volume.is_any[row, a] and _is_irregular(volume, alone, a, regular):
+        if volume.is_any[row, a] or _is_irregular(volume, alone, a, regular):
+            for i in range(begin, end):
+                volume.added[any_ + i] = volume.added[less + i] = volume.added[twice + i] = 0
+            is_first = False
+            volume.is_any[row, a] = True
+    elif not volume.is_any[row, a] and _is_irregular(volume, alone, a, regular):
         volume.is_any[row, a] = True
         for i in range(begin, end):
             volume.added[any_ + i] = volume.added[(less if volume.is_less[row, a] else twice) + i]
     if not volume.is_less[row, a] and a > 0 and limited != regular:
         volume.is_less[row, a] = True
         for i in range(begin, end):
-            volume.added[less + i] = volume.added[twice + i]
+            volume.added[less + i] = 0 if is_first else volume.added[twice + i]
     if volume.is_any[row, a]:
         for i in range(begin, end):
             volume.added[any_ + i] += max(_regular(volume, alone, a, regular + i), _irregular(volume, a, i))
     if volume.is_less[row, a]:
         for i in range(begin, end):
             volume.added[less + i] += _regular(volume, alone, a, regular + i)
-    for i in range(begin, end):
-        volume.added[twice + i] += _regular(volume, alone, a, limited + i)
+    if is_first:
+        for i in range(begin, end):
+            volume.added[twice + i] = _regular(volume, alone, a, limited + i)
+    else:
+        for i in range(begin, end):
+            volume.added[twice + i] += _regular(volume, alone, a, limited + i)
 
 
 @cython.cfunc
@@ -446,7 +479,21 @@ def _is_irregular(
 ) -> cython.bint:
     """Whether another reach than the regular one is best below a parent of reach a, for any load."""
     i: cython.Py_ssize_t
-    for i in range(max(a - 1, 0), volume.most + 2):
-        if _irregular(volume, a, i) > _regular(volume, alone, a, regular + i):
-            return True
-    return False
+    end: cython.Py_ssize_t = volume.most + 2
+    same: cython.Py_ssize_t = at(volume, 0, a)
+    more: cython.Py_ssize_t = at(volume, 0, a + 1)
+    row: cython.double = cython.cast(cython.double, 2 * a + 1)
+    ring: cython.double = cython.cast(cython.double, 4 * (a + 1))
+    found: cython.bint = False
+    if a > volume.levels:
+        return False
+    if a == 0 or a == volume.levels or a == volume.most:  # one of the two that there are
+        for i in range(max(a - 1, 0), end):
+            found |= _irregular(volume, a, i) > _regular(volume, alone, a, regular + i)
+        return found
+    found = _irregular(volume, a, a - 1) > _regular(volume, alone, a, regular + a - 1)
+    for i in range(a, end):
+        usual: cython.double = max(alone, volume.total[regular + i])
+        found |= volume.total[same + i] - volume.load[i] * row > usual
+        found |= volume.total[more + i] - volume.load[i] * ring > usual
+    return found

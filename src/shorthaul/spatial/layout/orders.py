@@ -10,6 +10,7 @@ from shorthaul.graphs.tree_kernels import (
     breadth_first_positions,
     children,
     preorder_positions,
+    renumbered,
     sorted_by,
     subtree_sizes,
 )
@@ -59,10 +60,7 @@ def positions(tree: Tree, order: str, *, generator: np.random.Generator | None =
 
 def _centred(tree: Tree, light_first: Index) -> Index:
     """Return the centred positions, found by light-first number: neighbours in the tree are neighbours in memory."""
-    vertex = np.empty(tree.n, np.int32)
-    vertex[light_first] = np.arange(tree.n, dtype=np.int32)
-    above = tree.parent[vertex]
-    numbered = Tree(np.where(above >= 0, light_first[above], np.int32(-1)).astype(np.int32))
+    numbered = Tree(renumbered(tree.parent, light_first)[0])
     found = centred_positions(Centring(*children(numbered.parent, _AS_STORED), sizes(numbered)))
     return found[light_first]
 

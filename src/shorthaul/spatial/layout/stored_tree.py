@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.graphs.tree_kernels import children
+from shorthaul.graphs.tree_kernels import children, renumbered
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.curves import indices
 from shorthaul.spatial.layout.orders import positions
@@ -83,8 +83,5 @@ class StoredTree:
 def store(tree: Tree, layout: Layout, light_first: Index | None = None) -> StoredTree:
     """Return ``tree`` as stored with ``layout``; ``light_first`` are its positions in that order, if known."""
     position = positions(tree, "light-first") if light_first is None else light_first
-    vertex = np.empty(tree.n, np.int32)
-    vertex[position] = np.arange(tree.n, dtype=np.int32)
-    above = tree.parent[vertex]
-    parent = np.where(above >= 0, position[above], np.int32(-1)).astype(np.int32)
+    parent, vertex = renumbered(tree.parent, position)
     return StoredTree(parent, layout.x[vertex], layout.y[vertex], layout.grid, position, vertex)
