@@ -97,7 +97,9 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
             "best cuts, reaches and weights, with the centroid as root and unless the tree is large as given."
         ),
     }
-    details = {"values": values, "distance_hops": distance_bound(tree), "link_load": _load_bound(tree, grid)}
+    degrees = tree.degrees()
+    longest, load = distance_bound(tree, degrees), _load_bound(grid, int(degrees.max()))
+    details = {"values": values, "distance_hops": longest, "link_load": load}
     if tree.n <= certificates.MOST_CERTIFIED:
         numbered = parents_before(tree) if method == "stars" else rooted.get(method, first)
         details["certificate"] = _certificate(method, numbered, grid, names)
@@ -288,24 +290,23 @@ def _cut_bound(tree: Tree, grid: Grid) -> int:
     return int((room // grid.height).sum() + (room // grid.width).sum())
 
 
-def _load_bound(tree: Tree, grid: Grid) -> int:
-    """Return a lower bound on the link load; a message goes along its row, then along its column.
+def _load_bound(grid: Grid, children: int) -> int:
+    """Return a lower bound on the link load where a vertex has so many children.
 
-    The d messages from a vertex to its children leave its processor over four links at most. All but those to children
+    A message goes along its row, then along its column. The d messages from a vertex to its children leave its processor over four links at most. All but those to children
     in its column, which has room for ``height`` - 1 of them, leave over the two along its row. On one side of it there
     are at least half of the other columns; of their cells all hold children but n - 1 - d at most, which hold other
     vertices, and those that hold none.
     """
-    children = int(tree.degrees().max())
     across, down = min(grid.width - 1, 2), min(grid.height - 1, 2)
     along_row = -(-(children - grid.height + 1) // max(across, 1))
     one_side = grid.width // 2 * grid.height - (grid.cells - 1 - children)
     return max(-(-children // max(across + down, 1)), along_row, one_side)
 
 
-def distance_bound(tree: Tree) -> int:
+def distance_bound(tree: Tree, degrees: Counts | None = None) -> int:
     """Return a lower bound on the longest edge: all vertices within k edges of one lie within k times it in hops."""
-    degree = int((tree.degrees() + (tree.parent >= 0)).max())
+    degree = int(((tree.degrees() if degrees is None else degrees) + (tree.parent >= 0)).max())
     if degree == 0:
         return 0
     longest = _radius(degree + 1)

@@ -19,8 +19,7 @@ class Growth:
 
     Let the load on a subtree be the weight of those above it. What the weights within it can add at most falls with
     that load, along a concave curve: its ``value`` and ``slope`` without load, and breakpoints, where the slope falls
-    by ``drop``. A vertex v has at most one breakpoint of its own, number v + 1; those below it form a leftist heap by
-    their places.
+    by ``drop``. A vertex has at most one breakpoint of its own; those below it form a leftist heap by their places.
     """
 
     parent: cython.const_int[::1]
@@ -38,18 +37,23 @@ class Growth:
     value: cython.double[::1]
     slope: cython.double[::1]
     heap: cython.int[::1]
-    # Of breakpoints:
+    # Of breakpoints, from 1:
+    points: cython.Py_ssize_t
     place: cython.double[::1]
     drop: cython.double[::1]
     left: cython.int[::1]
     right: cython.int[::1]
     rank: cython.int[::1]
-    # Of vertices:
+    # Of vertices, where the weights themselves are asked for:
     reach: cython.double[::1]  # the least load that its own weight brings about, 0 for none
     longer: cython.longlong[::1]  # size of the largest child where it has a weight for a long edge below it, or 0
 
     def __init__(
-        self, parent: cython.const_int[::1], sums: cython.const_longlong[::1], alternate: cython.const_longlong[::1]
+        self,
+        parent: cython.const_int[::1],
+        sums: cython.const_longlong[::1],
+        alternate: cython.const_longlong[::1],
+        is_told: cython.bint = False,
     ) -> None:
         n = int(parent.shape[0])
         rows = n.bit_length() + 2  # the largest subtree of a vertex is done first
@@ -69,13 +73,14 @@ class Growth:
         self.value = np.zeros(rows)
         self.slope = np.zeros(rows)
         self.heap = np.zeros(rows, np.int32)
+        self.points = 0  # memory that is not touched is free
         self.place = np.zeros(n + 1)
         self.drop = np.zeros(n + 1)
         self.left = np.zeros(n + 1, np.int32)
         self.right = np.zeros(n + 1, np.int32)
         self.rank = np.zeros(n + 1, np.int32)
-        self.reach = np.zeros(n)
-        self.longer = np.zeros(n, np.int64)
+        self.reach = np.zeros(n if is_told else 0)
+        self.longer = np.zeros(n if is_told else 0, np.int64)
 
 
 def most_of_growth(
@@ -101,7 +106,7 @@ def weights_of_growth(
 
     The second ones are those for a long edge somewhere below it.
     """
-    growth = Growth(parent, sums, alternate)
+    growth = Growth(parent, sums, alternate, True)
     load: cython.double[::1] = np.zeros(parent.shape[0])
     own: cython.double[::1] = np.zeros(parent.shape[0])
     longer: cython.double[::1] = np.zeros(parent.shape[0])
@@ -208,7 +213,8 @@ def _weigh(growth: Growth, v: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cyth
     if not growth.settled[row] and (excess > 0 or _is_crowded(growth, row)):
         # With weight w, every edge below v bears w: beside a load that leaves 1 - load * largest.
         growth.settled[row] = 1
-        growth.longer[v] = growth.largest[row]
+        if growth.longer.shape[0] > 0:
+            growth.longer[v] = growth.largest[row]
         growth.value[row] += 1
         growth.slope[row] -= growth.largest[row]
     if growth.size[row] > MOST_TRIED:
@@ -235,11 +241,13 @@ def _raise(growth: Growth, v: cython.Py_ssize_t, row: cython.Py_ssize_t, excess:
             slope -= growth.drop[k]
             growth.heap[row] = _merged(growth, growth.left[k], growth.right[k])
     if slope < -excess:
-        growth.place[v + 1] = at
-        growth.drop[v + 1] = -excess - slope
-        growth.heap[row] = _merged(growth, growth.heap[row], v + 1)
+        growth.points += 1
+        growth.place[growth.points] = at
+        growth.drop[growth.points] = -excess - slope
+        growth.heap[row] = _merged(growth, growth.heap[row], growth.points)
     growth.slope[row] = -excess
-    growth.reach[v] = at
+    if growth.reach.shape[0] > 0:
+        growth.reach[v] = at
 
 
 @cython.cfunc
