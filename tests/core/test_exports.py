@@ -102,6 +102,23 @@ def test_lanes_of_a_trace_are_threads() -> None:
     assert [e["args"]["name"] for e in events if e["ph"] == "M"] == ["A (ticks)", "x", "y", "B (s)", "x"]
 
 
+def test_curves_over_time_are_counters(tmp_path: Path) -> None:
+    """The trace of a plan, long ones too, has the weight in fast memory after each move as a counter."""
+    for case, budget in (("fft:n=8,word=1", 5), ("stencil:n=20,t=12,word=1", 16)):
+        made = shorthaul.pebble.plan(case, budget=budget, effort=0.02)
+        made.to_perfetto(tmp_path / "trace.json")
+        events = json.loads(tmp_path.joinpath("trace.json").read_text())["traceEvents"]
+        held: set[int] = set()
+        expected = []
+        for time, (kind, node) in enumerate(made.plan):
+            held = held - {node} if kind.name == "DELETE" else held | {node}
+            place = {"ts": time, "pid": 1, "args": {"weight in fast memory": len(held)}}
+            expected.append({"name": "occupancy", "ph": "C", **place})
+        assert [event for event in events if event["ph"] == "C"] == expected
+    with pytest.raises(InputError, match="has no figure that is a timeline"):
+        shorthaul.pebble.bound(case, budget=budget, effort=0.02).to_perfetto(tmp_path / "none.json")
+
+
 def test_documents_are_exported(result: Any, tmp_path: Path) -> None:
     result.save(tmp_path / "r.json")
     listed = command("export", "r.json", cwd=tmp_path)

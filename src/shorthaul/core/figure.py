@@ -36,7 +36,8 @@ class Line:
 class Series:
     """Curves over one axis; ``limit`` draws a horizontal line (a capacity) with its name.
 
-    ``points`` names what stands at each x of the first line.
+    ``points`` names what stands at each x of the first line. Where the axis is time (``over_time``), a trace shows
+    the curves as counters.
     """
 
     title: str
@@ -50,6 +51,7 @@ class Series:
     note: str = ""
     points: tuple[str, ...] = ()
     point: str = ""
+    over_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)

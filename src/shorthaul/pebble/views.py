@@ -22,14 +22,22 @@ FloatArray = npt.NDArray[np.float64]
 #: Points of a curve and nodes of a drawing; beyond, curves are thinned and drawings left out.
 MOST_POINTS = 1000
 MOST_DRAWN = 150
+#: Moves whose occupancy a trace tells one by one.
+MOST_COUNTED = 20_000
 #: The names of the two baselines of a sweep.
 BASELINES = ("layer_by_layer", "layer_by_layer_freeing")
 
 
-def of_plan(cdag: Cdag, plan: Plan, budget: int | None, *, in_place: bool = False) -> tuple[OfPoint, ...]:
-    """Return the figures of a plan: occupancy and traffic over the moves, pebbles over time, the graph's schedule."""
+def of_plan(
+    cdag: Cdag, plan: Plan, budget: int | None, *, in_place: bool = False, counted: int = MOST_COUNTED
+) -> tuple[OfPoint, ...]:
+    """Return the figures of a plan: occupancy and traffic over the moves, pebbles over time, the graph's schedule.
+
+    The occupancy is told at so many moves at most.
+    """
     plan = as_computed(plan, cdag.edge_arrays()[1])
-    figures: list[OfPoint] = [_occupancy(occupancy(cdag, plan, in_place=in_place), budget), _traffic(cdag, plan)]
+    held = occupancy(cdag, plan, in_place=in_place)
+    figures: list[OfPoint] = [_occupancy(held, budget, counted), _traffic(cdag, plan)]
     if cdag.n <= MOST_DRAWN and len(plan) <= 20 * MOST_DRAWN:
         figures += [_pebbles(cdag, plan), _graph(cdag, plan)]
     return tuple(figures)
@@ -43,25 +51,26 @@ def of_bound(cdag: Cdag, bound: Bound) -> tuple[Figure, ...]:
     return (by_argument(f"{bound.of} (weight)", {**plain, **found, bound.method: bound.value}), *graph)
 
 
-def _thinned(values: IntArray) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return (positions, values) with the extremes of every stretch, at most ``MOST_POINTS`` pairs."""
-    if len(values) <= MOST_POINTS:
+def _thinned(values: IntArray, most: int = MOST_POINTS) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return (positions, values) with the extremes of every stretch, at most so many pairs."""
+    if len(values) <= most:
         return tuple(range(len(values))), tuple(values.tolist())
-    count = np.arange(MOST_POINTS // 2 + 1)
-    size, longer = divmod(len(values), MOST_POINTS // 2)
+    count = np.arange(most // 2 + 1)
+    size, longer = divmod(len(values), most // 2)
     stretches = pairwise((count * size + np.minimum(count, longer)).tolist())
     chosen = sorted({a + int(f(values[a:b])) for a, b in stretches for f in (np.argmin, np.argmax)})
     return tuple(chosen), tuple(values[chosen].tolist())
 
 
-def _occupancy(held: IntArray, budget: int | None) -> Series:
-    x, y = _thinned(held)
+def _occupancy(held: IntArray, budget: int | None, counted: int) -> Series:
+    x, y = _thinned(held, counted)
     return Series(
         title="Fast-memory occupancy",
         x_label="move",
         y_label="weight in fast memory",
         lines=(Line("occupancy", x, y, style="step"),),
         limit=None if budget is None else ("budget", budget),
+        over_time=True,
     )
 
 

@@ -116,12 +116,12 @@ def test_bounds_with_them_are_verified(tmp_path: Path) -> None:
     assert result.bound.value > 50
     document = result.document()
     stated = document["bound"]["certificate"]
-    assert stated["cut"] == [[30, 80]]
-    for names in (stated["cut"], [[29, 80]], [[30, 31]], [], [30, 80], None):
+    assert stated["cut"] == [[30, "read0"]]
+    for names in (stated["cut"], [[29, "read0"]], [[30, 31]], [], [30, "read0"], None):
         stated["cut"] = names
         path.write_text(json.dumps(document))
-        assert check(cdag, bound=str(path)).check.ok == (names == [[30, 80]])
-    stated["cut"] = [[30, 80]]
+        assert check(cdag, bound=str(path)).check.ok == (names == [[30, "read0"]])
+    stated["cut"] = [[30, "read0"]]
     document["bound"]["value"] += 1
     path.write_text(json.dumps(document))
     assert not check(cdag, bound=str(path)).check.ok

@@ -138,6 +138,43 @@ def test_marks_tell_the_plan(seed: int) -> None:
     assert set(before.values()) <= {"drop", "keep"}
 
 
+@needs_compiler
+def test_orders_in_place_say_whose_room_a_result_takes(tmp_path: Path) -> None:
+    """What is held never exceeds the budget only where results lie in the room that is named; C is told the same."""
+    cdag = kernels_as_graphs.fft(n=8, word=2)
+    made = plan(cdag, budget=18, in_place=True, effort=0.2)
+    texts = {
+        kind: code(cdag, made, budget=18, in_place=True, format=kind).extra["code"] for kind in ("json", "csv", "c")
+    }
+    steps = json.loads(texts["json"])["steps"]
+    rooms = {step["node"]: step["room_of"] for step in steps if step["room_of"] is not None}
+    assert rooms
+    entering = {step["move"]: step for step in steps}
+    leaving = {step["until"]: step for step in steps}
+    held = 0
+    for move in range(len(made.plan)):
+        room_of = entering.get(move, {}).get("room_of")
+        if room_of is not None:
+            assert leaving[move + 1]["node"] == room_of
+            assert room_of in cdag.parents.neighbours(entering[move]["node"])
+        held += entering[move]["size"] if move in entering and room_of is None else 0
+        if move in leaving and entering.get(move - 1, {}).get("room_of") is None:
+            held -= leaving[move]["size"]
+        assert held <= 18
+    rows = csv.DictReader(io.StringIO(texts["csv"]))
+    assert {int(row["node"]): int(row["room_of"]) for row in rows if row["room_of"]} == rooms
+    assert all(f"/* {node} in the room of {other} */" in texts["c"] for node, other in rooms.items())
+    dot = order_dot(cdag, made.plan, in_place=True)
+    assert all(
+        f'room_of="{other}"' in line
+        for node, other in rooms.items()
+        for line in dot.splitlines()
+        if line.startswith(f'  "{node}" [')
+    )
+    assert compiled(texts["c"], tmp_path).returncode == 0
+    assert "room of" not in code(cdag, budget=20, effort=0.1).extra["code"]
+
+
 def test_marks_as_csv_and_dot() -> None:
     cdag, options = sample(1)
     result = code(cdag, format="csv", **options)

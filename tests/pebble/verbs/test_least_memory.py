@@ -57,8 +57,23 @@ def test_in_the_order_of_the_nodes_it_is_what_the_game_says() -> None:
         budget, goal = int(result.cost["budget"]), cdag.algorithmic_bound()
         assert least_paid(cdag, budget, terms, recompute=False) == goal == result.cost["traffic"]
         assert least_paid(cdag, budget - 1, terms, recompute=False) != goal
-    with pytest.raises(InputError, match="recompute: cannot be combined with order given"):
-        pebble.memory("fft:n=4", order="given", recompute=True)
+    with pytest.raises(InputError, match="method: cannot be combined with order given"):
+        pebble.memory("fft:n=4", order="given", method="liu")
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_recomputation_in_the_order_of_the_nodes_is_what_the_game_says(in_place: bool) -> None:
+    terms, less = Terms(in_order=True, in_place=in_place), 0
+    for seed in (*samples(8), 19):
+        cdag, _ = sample(seed, 6)
+        asked = {"order": "given", "in_place": in_place, "effort": 0.2}
+        result = pebble.memory(cdag, recompute=True, **asked)
+        budget, goal = int(result.cost["budget"]), cdag.algorithmic_bound()
+        assert result.status == "optimal"
+        assert least_paid(cdag, budget, terms, recompute=True) == goal == result.cost["traffic"]
+        assert least_paid(cdag, budget - 1, terms, recompute=True) != goal
+        less += budget < pebble.memory(cdag, **asked).cost["budget"]
+    assert less
 
 
 def test_memory_of_general_graphs_is_proven() -> None:

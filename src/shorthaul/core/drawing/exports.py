@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -128,17 +128,21 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def timelines(figures: Sequence[Figure], which: str | int | None = None) -> list[Bars]:
-    """Return the timelines among figures, or the one that a title or a number names; raises :class:`InputError`."""
-    found = [figure for figure in figures if not isinstance(figure, Bars) or figure.over_time]
-    first = chosen(found, which, (Bars,), "a timeline")
-    return [figure for figure in found if isinstance(figure, Bars)] if which is None else [first]
+def timelines(figures: Sequence[Figure], which: str | int | None = None) -> list[Bars | Series]:
+    """Return the timelines and counters among figures, or the one that a title or a number names.
+
+    Raises :class:`InputError` without any.
+    """
+    found = [figure for figure in figures if isinstance(figure, Bars | Series) and figure.over_time]
+    first = chosen(found or figures, which, (Bars, Series) if found else (), "a timeline")
+    return found if which is None else [first]
 
 
-def trace_document(charts: Sequence[Bars]) -> dict[str, Any]:
+def trace_document(charts: Sequence[Bars | Series]) -> dict[str, Any]:
     """Return timelines as a trace that Perfetto and Chrome's tracing page open: a process each, a thread per lane.
 
-    One unit of the time axis becomes one microsecond; the name of a process says what the unit is.
+    The curves of a :class:`Series` are counters. One unit of the time axis becomes one microsecond; the name of a
+    process says what the unit is.
 
     >>> from shorthaul.core.figure import Bar
     >>> trace_document([Bars("Schedule", "ticks", (Bar("core 0", 0, 5, "gauss"),))])["traceEvents"][-1]
@@ -148,16 +152,24 @@ def trace_document(charts: Sequence[Bars]) -> dict[str, Any]:
     for process, chart in enumerate(charts, 1):
         named = {"name": f"{chart.title} ({chart.x_label})"}
         events.append({"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": named})
-        lanes = {lane: at for at, lane in enumerate(dict.fromkeys(bar.lane for bar in chart.bars), 1)}
-        for lane, thread in lanes.items():
-            events.append({"name": "thread_name", "ph": "M", "pid": process, "tid": thread, "args": {"name": lane}})
-        for bar in chart.bars:
-            place = {"pid": process, "tid": lanes[bar.lane]}
-            name = bar.label or bar.group or bar.lane
-            events.append(
-                {"name": name, "cat": bar.group, "ph": "X", "ts": bar.start, "dur": bar.stop - bar.start, **place}
-            )
+        events += _counters(chart, process) if isinstance(chart, Series) else _intervals(chart, process)
     return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _intervals(chart: Bars, process: int) -> Iterator[dict[str, Any]]:
+    lanes = {lane: at for at, lane in enumerate(dict.fromkeys(bar.lane for bar in chart.bars), 1)}
+    for lane, thread in lanes.items():
+        yield {"name": "thread_name", "ph": "M", "pid": process, "tid": thread, "args": {"name": lane}}
+    for bar in chart.bars:
+        place = {"pid": process, "tid": lanes[bar.lane]}
+        name = bar.label or bar.group or bar.lane
+        yield {"name": name, "cat": bar.group, "ph": "X", "ts": bar.start, "dur": bar.stop - bar.start, **place}
+
+
+def _counters(chart: Series, process: int) -> Iterator[dict[str, Any]]:
+    for line in chart.lines:
+        for x, y in zip(line.x, line.y, strict=True):
+            yield {"name": line.name, "ph": "C", "ts": x, "pid": process, "args": {chart.y_label: y}}
 
 
 def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None) -> str:

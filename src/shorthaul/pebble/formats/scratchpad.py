@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shorthaul.core.errors import InputError
+from shorthaul.pebble.formats.orders import rooms_taken
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Move, Plan
 
@@ -160,25 +161,26 @@ def _moves(
     starts, parents = cdag.parents.starts.tolist(), cdag.parents.targets.tolist()
     sources, targets = (ends.tolist() for ends in cdag.edge_arrays())
     added = [0] * cdag.n
-    following = [*zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True), (Move.LOAD, -1)][1:]
-    for (kind, node), (next_kind, leaving) in zip(plan, following, strict=True):
+    rooms = rooms_taken(cdag, plan) if in_place else {}
+    for number, (kind, node) in enumerate(plan):
         source = sources[node] if kind is Move.ACCUMULATE else -1
         node = targets[node] if kind is Move.ACCUMULATE else node
         operands = parents[starts[node] : starts[node + 1]]
         moved: list[tuple[int, int, int]] = []
+        room_of = ""
         if kind is Move.DELETE:
             if node in memory.at:  # not where a result took its room
                 memory.drop(node)
             continue
         if kind is not Move.STORE and node not in memory.at:
-            slides = in_place and kind is Move.COMPUTE and next_kind == Move.DELETE and leaving in operands
-            if slides and memory.sizes[leaving] >= memory.sizes[node]:
-                memory.replace(leaving, node)
+            if number in rooms:
+                memory.replace(rooms[number], node)
+                room_of = f" in the room of {_comment(str(cdag.id_of(rooms[number])))}"
             else:
                 moved = memory.put(node)
         for to, origin, count in moved:
             yield f"    memmove(fast + {to}, fast + {origin}, {count} * sizeof(value));"
-        at, units, remark = memory.at[node], memory.sizes[node], f"  /* {_comment(str(cdag.id_of(node)))} */"
+        at, units, remark = memory.at[node], memory.sizes[node], f"  /* {_comment(str(cdag.id_of(node)))}{room_of} */"
         if kind is Move.COMPUTE:
             listed = "".join(f", fast + {memory.at.get(parent, at)}" for parent in operands) or ", NULL"
             yield f"    PERFORM({node}, fast + {at}{listed});{remark}"

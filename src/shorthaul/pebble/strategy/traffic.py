@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
@@ -15,13 +13,14 @@ from shorthaul.pebble.bounds.tables import places
 from shorthaul.pebble.exact import beam
 from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import driver, rematerialisation
-from shorthaul.pebble.model import Cdag, Document, IntArray, Origin, Verified
+from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady, composition, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.orders.blocks import block_orders
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
 from shorthaul.pebble.states import recomputation
-from shorthaul.pebble.structured import matrix_vector, memory_states, numbering, tree_cuts, tree_recursion, wavelet
+from shorthaul.pebble.strategy.renumbering import renumbered
+from shorthaul.pebble.structured import matrix_vector, memory_states, tree_cuts, tree_recursion, wavelet
 from shorthaul.pebble.structured.forest import as_forest, recursion_is_optimal
 
 
@@ -60,7 +59,7 @@ def lower_bound(request: Request) -> Bound:
 
     The nodes are numbered by the structure of the graph first: the bound does not depend on how they were.
     """
-    return _bounded(_renumbered(request)[0])
+    return _bounded(renumbered(request)[0])
 
 
 def _bounded(request: Request) -> Bound:
@@ -392,10 +391,9 @@ def find_plan(request: Request, method: str) -> Found:
     one start among others, depends on how they were. Where values may be computed again, loads of the plan that this
     makes cheaper are replaced.
     """
-    inner, was = _renumbered(request)
+    inner, out = renumbered(request)
     found = _found(inner, method)
-    if was is not None:
-        found = replace(found, plan=Plan(found.plan.kinds, was[found.plan.nodes]))
+    found = replace(found, plan=out(found.plan))
     request.search.keep(found.plan.traffic(request.cdag.weights), found.plan)
     return found
 
@@ -410,46 +408,3 @@ def _found(request: Request, method: str) -> Found:
         again = rematerialisation.computed_again(request.cdag, found.plan, request.budget)
         found = cheaper(request.cdag, found, replace(found, plan=again))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Renumbered:
-    """What a graph was made from whose nodes have other numbers now, ``number`` (shape (n,))."""
-
-    origin: Origin
-    number: IntArray
-
-    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str, Document] | None:
-        """Return the bound, which is that of any numbering."""
-        return self.origin.least_loaded(budget, width, search)
-
-    def verified(self, certificate: Document, budget: int, width: int) -> Verified | None:
-        """Return what the certificate proves, which is the same in any numbering."""
-        return self.origin.verified(certificate, budget, width)
-
-    def order(self, budget: int, width: int, search: Search) -> IntArray | None:
-        """Return the order in the new numbers."""
-        found = self.origin.order(budget, width, search)
-        return None if found is None else self.number[found]
-
-
-def _renumbered(request: Request) -> tuple[Request, IntArray | None]:
-    """Return the request with nodes numbered by the structure of the graph, and which node each was (None: itself)."""
-    cdag = request.cdag
-    found = numbering.renumbered(cdag, search=request.search.part(tuning.NUMBERING_SHARE))
-    if found is None:
-        return request, None
-    again, was = found
-    number = np.empty(cdag.n, dtype=np.int64)
-    number[was] = np.arange(cdag.n)
-
-    def out(plan: Plan) -> Plan:
-        return Plan(plan.kinds, was[plan.nodes])
-
-    def into(plan: Plan) -> Plan:
-        return Plan(plan.kinds, number[plan.nodes])
-
-    search = request.search.translated(out, into)
-    if cdag.origin is not None:
-        again = replace(again, origin=_Renumbered(cdag.origin, number))
-    return replace(request, cdag=again, search=search, order=number[cdag.order]), was

@@ -44,13 +44,15 @@ def permuted(cdag: Cdag, nodes: IntArray) -> Cdag:
     sequence = np.lexsort((sources, targets))
     return build(
         cdag.weights[nodes], sources[sequence], targets[sequence], given=cdag.given[nodes],
-        compute=cdag.compute[nodes], ids=[cdag.id_of(node) for node in nodes.tolist()], name=cdag.name,
+        kept=None if cdag.kept is None else cdag.kept[nodes], compute=cdag.compute[nodes],
+        ids=[cdag.id_of(node) for node in nodes.tolist()], name=cdag.name,
     )  # fmt: skip
 
 
 def _canonical(cdag: Cdag, search: Search) -> IntArray | None:
     """Return the nodes in an order that follows from the structure alone; None if ``search`` expires before."""
-    kinds = np.stack([cdag.weights, cdag.given, cdag.compute], axis=1)
+    kept = np.zeros(cdag.n, dtype=np.bool_) if cdag.kept is None else cdag.kept
+    kinds = np.stack([cdag.weights, cdag.given, cdag.compute, kept], axis=1)
     colours = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     parents, children = cdag.parents, cdag.children
     nodes = np.argsort(colours, kind="stable")

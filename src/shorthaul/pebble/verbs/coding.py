@@ -45,7 +45,7 @@ def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Co
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> result = code(dwt(n=2, d=1, word=1), budget=3, format="csv")
     >>> print(result.extra["code"].splitlines()[0])
-    move,node,do,size,stored,until,then
+    move,node,do,size,stored,until,then,room_of
     """
     cdag, options, search, source = asked(workload, CDAGS, CodeOptions, keywords)
     result = planned_or_checked(source, plan, options, search)
@@ -61,7 +61,7 @@ def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Co
         return replace(written, extra={**extra, "code": made.code, "moved_within": made.moved_within})
     steps = as_computed(written.plan, seen.edge_arrays()[1])
     if options.format == "json":
-        text = order_json(seen, steps, room)
+        text = order_json(seen, steps, room, in_place=options.in_place)
     else:
-        text = (order_csv if options.format == "csv" else order_dot)(seen, steps)
+        text = (order_csv if options.format == "csv" else order_dot)(seen, steps, in_place=options.in_place)
     return replace(written, extra={**extra, "code": text})

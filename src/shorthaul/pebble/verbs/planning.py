@@ -30,6 +30,7 @@ from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
 from shorthaul.pebble.strategy.partial import find_partial_plan, partial_bound
 from shorthaul.pebble.strategy.priced import find_priced_plan, priced_bound
+from shorthaul.pebble.strategy.renumbering import renumbered
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured.forest import as_forest
 from shorthaul.pebble.verbs.certified import Claim, certified, with_certificate
@@ -168,17 +169,20 @@ def _request(
 
 
 def planned(request: Request, method: str) -> Found:
-    """Return a plan by ``method`` and its bound, in the usual game or with prices."""
-    if request.terms.partial:
-        return find_partial_plan(request, method)
-    return find_plan(request, method) if request.is_usual else find_priced_plan(request, method)
+    """Return a plan by ``method`` and its bound, in the usual game or in another one."""
+    if request.is_usual:
+        return find_plan(request, method)
+    inner, out = (request, None) if request.terms.in_order else renumbered(request)
+    found = (find_partial_plan if request.terms.partial else find_priced_plan)(inner, method)
+    return found if out is None else replace(found, plan=out(found.plan))
 
 
 def bounded(request: Request) -> Bound:
-    """Return the best lower bound, in the usual game or with prices."""
-    if request.terms.partial:
-        return partial_bound(request)
-    return lower_bound(request) if request.is_usual else priced_bound(request)
+    """Return the best lower bound, in the usual game or in another one."""
+    if request.is_usual:
+        return lower_bound(request)
+    inner = request if request.terms.in_order else renumbered(request)[0]
+    return (partial_bound if request.terms.partial else priced_bound)(inner)
 
 
 def _best_of_restarts(request: Request, options: PlanOptions) -> Found:

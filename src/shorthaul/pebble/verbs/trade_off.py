@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 
-from shorthaul.core.amounts import Bound, Cost, gap
+from shorthaul.core.amounts import Cost, gap
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.figure import Figure, OfPoint, by_point
@@ -19,19 +19,19 @@ from shorthaul.core.search import Search, SweepSearchOptions, TaskSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
-from shorthaul.pebble.exact import least_memory, least_memory_in_place
+from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.model import Cdag, Terms, require_budget
 from shorthaul.pebble.options import GIVEN, MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
 from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint, plan_of, with_stores
-from shorthaul.pebble.request import Found, Request
-from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
-from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
-from shorthaul.pebble.structured.forest import as_forest, twins_are_light
+from shorthaul.pebble.request import Request
+from shorthaul.pebble.structured import matrix_vector, tree_cuts
+from shorthaul.pebble.structured.forest import as_forest
+from shorthaul.pebble.verbs import smallest
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, Workload
 from shorthaul.pebble.verbs.machines import Memory, on_machine, priced
 from shorthaul.pebble.verbs.planning import KIND, checked, cost_of, keep_back, planned, problem_document
-from shorthaul.pebble.verbs.terms import expect_order, terms_of
+from shorthaul.pebble.verbs.terms import terms_of
 
 if TYPE_CHECKING:
     from shorthaul.pebble.verbs.keywords import MemoryKeywords, SweepKeywords
@@ -110,13 +110,13 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     terms = Terms(in_order=options.order == GIVEN, in_place=options.in_place)
     with search:
         if terms.in_order:
-            budget, found, best = _in_order(cdag, options, terms)
+            budget, found, best = smallest.in_order(cdag, options, terms, search)
         else:
             usual = search.part(0.4, unlimited=2 * tuning.STEP_EFFORT) if terms.in_place else search
-            budget, found, least = _smallest(cdag, options, usual)
-            best = _memory_bound(cdag, budget, least, options, usual)
+            budget, found, least = smallest.in_any_order(cdag, options, usual)
+            best = smallest.memory_bound(cdag, budget, least, options, usual)
         if terms.in_place and not terms.in_order:
-            budget, found, best = _in_place(cdag, found, best, options, search)
+            budget, found, best = smallest.in_place(cdag, found, best, options, search)
         few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired() and terms.is_usual
         few = few and (whole.kept is None or options.method == "auto")
         points = _curve(whole, budget, options, search) if few else []
@@ -153,146 +153,6 @@ def _estimate(one: sram.Sram) -> SramEstimate:
     if measured is not None:
         document["cacti"] = measured
     return document
-
-
-def _in_order(cdag: Cdag, options: MemoryOptions, terms: Terms) -> tuple[int, Found, Bound]:
-    """Return the least budget in the order of the nodes, the plan there, and that no budget below is enough.
-
-    While a node is computed, the memory holds its operands and result, what was computed or loaded before and is read
-    later; in place, the result may take the room of an operand that is not. The plan never holds more: inputs are
-    loaded when they are first read, values dropped after the last time.
-    """
-    for place, is_given in (("--recompute", options.recompute), ("--method", options.method != "auto")):
-        if is_given:
-            raise InputError("cannot be combined with --order given", place=place, cure="leave one of the two out")
-    expect_order(cdag)
-    plan = belady.replay_order(cdag, int(cdag.weights.sum()), cdag.order)
-    proof = "In this order, so much is held while one of the nodes is computed: operands, result, what is read later."
-    if terms.in_place:
-        plan = least_memory_in_place.in_place(cdag, plan, terms)
-        proof += " The result takes the room of an operand that is not read later, if it fits."
-    budget = least_memory.peak_of(cdag, plan, in_place=terms.in_place)
-    bound = Bound("budget", budget, "given order", proof)
-    return budget, Found(plan, "given order", bound), bound
-
-
-def _in_place(
-    cdag: Cdag, usual: Found, usual_bound: Bound, options: MemoryOptions, search: Search
-) -> tuple[int, Found, Bound]:
-    """Return the smallest budget found in place, the plan there, and a bound on it, from those of the usual game."""
-    if options.method != "auto":
-        place = "--method"
-        raise InputError("cannot be combined with --in-place", place=place, cure="leave one of the two out")
-    slack = Terms(in_place=True).slack(cdag)
-    known = int(usual_bound.value) - slack
-    done = least_memory_in_place.search_least(cdag, usual.plan, least=known, search=search, recompute=options.recompute)
-    proof = "One operation, its operands and its result, in the room of an operand if it fits, fill this much."
-    bound = Bound("budget", done.least, "largest operation", proof)
-    if done.least > max(known, int(Terms(in_place=True).needs(cdag).max())):
-        proof = "A search over all plans that move inputs and outputs only found none with less."
-        bound = Bound("budget", done.least, "exhausted search", proof)
-    elif done.least == known:
-        proof = f"{usual_bound.proof} That is where results stand beside operands: {slack} more makes up for it."
-        bound = Bound("budget", done.least, usual_bound.method, proof)
-    return done.budget, Found(done.plan, "least memory in place", bound), bound
-
-
-def _smallest(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[int, Found, int]:
-    """Return the smallest budget found, the plan there, and a budget below which a search has excluded all plans."""
-    budget = _closed_form(cdag, options.method)
-    if budget is not None:
-        method = "tree-cuts" if options.method == "liu" else options.method
-        return budget, find_plan(Request(cdag, budget, options.recompute, search), method), 0
-    part = search.part(0.6, unlimited=2 * tuning.STEP_EFFORT)
-    if options.method != "auto":
-        return *_bisected(cdag, options.method, options, part), 0
-    _, found = _bisected(cdag, "quick", options, part.part(0.3))
-    done = least_memory.search_least(cdag, found.plan, search=part, recompute=options.recompute)
-    method = found.method if done.plan is found.plan else "least-memory search"
-    return done.budget, Found(done.plan, method, found.bound), done.least
-
-
-def _closed_form(cdag: Cdag, method: str) -> int | None:
-    """Return the budget where a formula or Liu's order gives it."""
-    rules: dict[str, Callable[[], int]] = {
-        "dwt": lambda: tree_recursion.least_memory(cdag, method="dwt"),
-        "tree": lambda: tree_recursion.least_memory(cdag),
-        "tree-cuts": lambda: tree_cuts.least_memory(cdag),
-        "liu": lambda: tree_cuts.least_memory(cdag),
-        "mvm-tiling": lambda: matrix_vector.least_memory(cdag),
-        "layer-by-layer": lambda: layer_by_layer.least_memory(cdag),
-        "layer-by-layer-freeing": lambda: layer_by_layer.least_memory(cdag, freeing=True),
-    }
-    if method == "auto":
-        if as_forest(cdag) is not None:
-            return tree_cuts.least_memory(cdag)
-        return matrix_vector.least_memory(cdag) if matrix_vector.recognise(cdag) is not None else None
-    return rules[method]() if method in rules else None
-
-
-def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Search) -> tuple[int, Found]:
-    """Return the smallest budget found at which the method meets the algorithmic bound, and its plan there.
-
-    Budgets are multiples of the weights' divisor.
-    """
-    unit = int(np.gcd.reduce(cdag.weights))
-    low, high = cdag.least_budget() // unit, int(cdag.weights.sum()) // unit
-    best: Found | None = None
-    while low < high:
-        middle = (low + high) // 2
-        part = search.part(1 / max(1, (high - low).bit_length()), unlimited=tuning.STEP_EFFORT)
-        found = find_plan(Request(cdag, middle * unit, options.recompute, part), method)
-        if found.plan.traffic(cdag.weights) == cdag.algorithmic_bound():
-            high, best = middle, found
-        else:
-            low = middle + 1
-        if search.expired():
-            break
-    if best is None:
-        best = find_plan(Request(cdag, high * unit, options.recompute, search), method)
-    return high * unit, best
-
-
-def _memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions, search: Search) -> Bound:
-    """Return the best lower bound on the budget; ``excluded`` is one that a search has proven, or 0."""
-    forest = as_forest(cdag)
-    if forest is not None and twins_are_light(cdag, forest):
-        return Bound(
-            of="budget",
-            value=tree_cuts.least_memory(cdag),
-            method="Liu's order",
-            proof="Without spilling, the trees can be computed one after another, each in Liu's order, which needs "
-            "the least memory (Liu 1987).",
-        )
-    mvm = matrix_vector.recognise(cdag)
-    if mvm is not None:
-        return matrix_vector.memory_bound(cdag, mvm)
-    least, goal = cdag.least_budget(), cdag.algorithmic_bound()
-    unit = int(np.gcd.reduce(cdag.weights))
-    low, high = max(least, excluded) // unit, budget // unit
-    method = "exhausted search" if excluded > least else ""
-    search = search.part(0.5, unlimited=tuning.STEP_EFFORT)
-    while low < high and not search.expired():  # the smallest budget whose traffic bound does not exclude the goal
-        middle = (low + high) // 2
-        part = search.part(1 / max(1, (high - low).bit_length()))
-        bound = lower_bound(Request(cdag, middle * unit, options.recompute, part))
-        if bound.value > goal:
-            low, method = middle + 1, bound.method
-        else:
-            high = middle
-    if not method:
-        return Bound(
-            of="budget",
-            value=least,
-            method="largest operation",
-            proof="One operation, its operands and its result fill this much (Proposition 2.3).",
-        )
-    return Bound(
-        of="budget",
-        value=low * unit,
-        method=method if low * unit == excluded else f"traffic bound ({method})",
-        proof=f"With less, the traffic is above the weight of inputs and outputs: {method}.",
-    )
 
 
 def _capacities(text: str | None, budget: int) -> list[int]:
@@ -392,7 +252,8 @@ def _figures(request: Request, point: Point) -> tuple[OfPoint, ...]:
     assert point.moves is not None
     plan = plan_of(point.moves)
     checked(replace(request, budget=point.budget), plan)
-    return views.of_plan(request.cdag, plan, point.budget, in_place=request.terms.in_place)
+    in_place = request.terms.in_place
+    return views.of_plan(request.cdag, plan, point.budget, in_place=in_place, counted=views.MOST_POINTS)
 
 
 def _curve(cdag: Cdag, budget: int, options: MemoryOptions, search: Search) -> list[Point]:

@@ -1,4 +1,4 @@
-"""The smallest fast memory that moves inputs and outputs only, where results may take the room of operands."""
+"""The smallest fast memory that moves inputs and outputs only, in place or in a given order, by searches for events."""
 
 from __future__ import annotations
 
@@ -16,43 +16,45 @@ from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.plan import Plan
 
 
-def in_place(cdag: Cdag, plan: Plan, terms: Terms) -> Plan:
-    """Return the plan with every result in the room of the widest operand that is not read again.
+def in_terms(cdag: Cdag, plan: Plan, terms: Terms) -> Plan:
+    """Return the plan as ``terms`` allow it: in place with every result in the room of the widest operand that is dead.
 
     >>> from shorthaul.pebble.model import from_pairs
     >>> from shorthaul.pebble.orders import belady
     >>> chain = from_pairs([1] * 3, [(0, 1), (1, 2)])
-    >>> peak_of(chain, in_place(chain, belady.plan(chain, 9), Terms(in_place=True)), in_place=True)
+    >>> peak_of(chain, in_terms(chain, belady.plan(chain, 9), Terms(in_place=True)), in_place=True)
     1
     """
     game = Game(cdag, int(cdag.weights.sum()), True, terms)
     return sequences.played(game, sequences.events_of(game, plan))
 
 
-def search_least(cdag: Cdag, start: Plan, *, least: int, search: Search, recompute: bool) -> LeastMemory:
+def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: Search, recompute: bool) -> LeastMemory:
     """Return the smallest budget found from ``start``, a plan that moves inputs and outputs only, and what is proven.
 
     ``least`` is a budget below which there is no such plan. Small graphs are searched exhaustively at budgets in
-    between; then events are annealed at one unit less than the best, again and again.
+    between; then events are annealed at less than the best, again and again: at a quarter of the way to ``least`` less
+    at first, at half as much less where that fails.
 
     >>> from shorthaul.pebble.orders import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> cdag = pyramid(n=4, word=1)
-    >>> found = search_least(cdag, belady.plan(cdag, 99), least=1, search=Search(), recompute=False)
+    >>> found = search_least(
+    ...     cdag, belady.plan(cdag, 99), Terms(in_place=True), least=1, search=Search(), recompute=False
+    ... )
     >>> found.budget, found.least
     (5, 5)
     """
-    terms = Terms(in_place=True)
     cdag = replace(cdag, compute=np.zeros(cdag.n, dtype=np.int64))  # only what is moved counts
     unit, goal = int(np.gcd.reduce(cdag.weights)), cdag.algorithmic_bound()
-    best = in_place(cdag, start, terms)
-    budget = peak_of(cdag, best, in_place=True)
+    best = in_terms(cdag, start, terms)
+    budget = peak_of(cdag, best, in_place=terms.in_place)
     least = max(-(-least // unit) * unit, int(terms.needs(cdag).max()))
 
     def take(room: int, events: Events) -> None:
         nonlocal best, budget
         best = sequences.played(Game(cdag, room, recompute, terms), events)
-        budget = peak_of(cdag, best, in_place=True)
+        budget = peak_of(cdag, best, in_place=terms.in_place)
 
     open_from = budget  # budgets from here on take too long
     while least < min(budget, open_from) and cdag.n <= priced_search.MOST_NODES and not search.expired():
@@ -65,11 +67,15 @@ def search_least(cdag: Cdag, start: Plan, *, least: int, search: Search, recompu
             least = room + unit
         else:
             open_from = room
+    step = max(unit, (budget - least) // 4 // unit * unit)
     while budget > least and not search.expired():
-        game = Game(cdag, budget - unit, recompute, terms)
+        game = Game(cdag, max(least, budget - step), recompute, terms)
         part = search.part(0.5, unlimited=tuning.LEAST_MEMORY_EFFORT)
         found = sequences.improve(game, sequences.events_of(game, best), search=part, goal=goal)
-        if found is None or found[1] > goal:
+        if found is not None and found[1] <= goal:
+            take(game.budget, found[0])
+        elif step == unit:
             break
-        take(game.budget, found[0])
+        else:
+            step = max(unit, step // 2 // unit * unit)
     return LeastMemory(budget, best, least)
