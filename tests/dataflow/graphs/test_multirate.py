@@ -132,7 +132,8 @@ def test_deadlock_names_the_actors() -> None:
     check_live(graph(("a", 1, "b", 1, 0), ("b", 1, "a", 1, 1)))
     with pytest.raises(InputError, match="deadlocks") as caught:
         expand(graph(("a", 1, "b", 1, 0), ("b", 1, "a", 1, 0), ("b", 1, "d", 1, 0)))
-    assert caught.value.value == "a, b, d"
+    assert caught.value.value == "b, a"  # not d, which only follows
+    assert caught.value.place == "channels c0, c1"
     with pytest.raises(InputError, match="deadlocks"):
         expand(graph(("a", 2, "a", 2, 1)))
 

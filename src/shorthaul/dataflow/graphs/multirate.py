@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -16,6 +16,7 @@ from math import gcd, lcm
 from typing import Final
 
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.graphs.timing import ROOM, TURN
 from shorthaul.dataflow.model import PerPhase, SdfActor, SdfChannel, SdfGraph, phases
 
 #: An expansion above this many firings in one iteration is refused.
@@ -199,14 +200,41 @@ def check_live(graph: SdfGraph) -> None:
         if count > fired[here]:
             fired[here] = count
             todo += [target for *_, target in writes[here]]
-    stuck = [actor for actor, count in repetitions.items() if fired[actor] < count]
-    if stuck:
-        raise InputError(
-            "the graph deadlocks: these actors wait for each other's tokens",
-            value=", ".join(stuck[:12]),
-            allowed="enough initial tokens on every cycle",
-            cure="add initial tokens to a channel between them",
+    stuck = next((actor for actor, count in repetitions.items() if fired[actor] < count), None)
+    if stuck is not None:
+        raise deadlock(
+            *_waiting(stuck, {channel.id: channel.source for channel in graph.channels}, tokens, fired, reads)
         )
+
+
+def _waiting(
+    stuck: str, source: Mapping[str, str], tokens: Mapping[str, int], fired: Mapping[str, int],
+    reads: Mapping[str, Sequence[tuple[str, tuple[int, ...]]]],
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """Return a cycle of actors that each wait for the one before, and the channels that lack tokens."""
+    actors: list[str] = []
+    channels: list[str] = []
+    while stuck not in actors:
+        actors.append(stuck)
+        channels.append(next(c for c, rate in reads[stuck] if tokens[c] < rate[fired[stuck] % len(rate)]))
+        stuck = source[channels[-1]]
+    first = actors.index(stuck)
+    return actors[first:][::-1], channels[first:][::-1]
+
+
+def deadlock(actors: Sequence[str], channels: Sequence[str]) -> InputError:
+    """Return the error of a graph in which these actors wait for each other, as these channels lack tokens or room."""
+    names = [f"room in {c.removesuffix(ROOM)}" if c.endswith(ROOM) else c for c in channels if not c.endswith(TURN)]
+    return InputError(
+        "the graph deadlocks: these actors wait for each other's tokens", place=f"channels {shown(names)}",
+        value=shown(actors), allowed="enough initial tokens on every cycle",
+        cure="add initial tokens to a channel between them",
+    )  # fmt: skip
+
+
+def shown(names: Sequence[str], most: int = 12) -> str:
+    """Return the names, or so many of them."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def expand(graph: SdfGraph, times: int = 1) -> SdfGraph:

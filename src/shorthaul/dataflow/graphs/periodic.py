@@ -18,7 +18,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.graphs.events import Arcs, Events, FloatArray, event_graph
-from shorthaul.dataflow.graphs.multirate import repetition_vector
+from shorthaul.dataflow.graphs.multirate import deadlock, repetition_vector
 from shorthaul.dataflow.graphs.ratio_kernels import EventGraph, Weights, critical, settle
 from shorthaul.dataflow.model import SdfActor, SdfGraph, phases
 from shorthaul.dataflow.plan import PeriodicSchedule
@@ -113,7 +113,7 @@ def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None,
     cycle, schedule = Analysis(graph).evaluate(graph, search)
     if schedule is None:
         assert cycle is not None
-        raise _deadlock(cycle)
+        raise deadlock(cycle.actors, cycle.channels)
     return cycle, schedule
 
 
@@ -230,16 +230,3 @@ def _cycle(graph: SdfGraph, events: Events, into: IntArray, node: int) -> Critic
         tuple(dict.fromkeys(channel.source for channel in channels)),
         tuple(channel.id for channel in channels),
     )
-
-
-def _deadlock(cycle: CriticalCycle) -> InputError:
-    return InputError(
-        "the graph deadlocks: these actors wait for each other's tokens", place=f"channels {shown(cycle.channels)}",
-        value=shown(cycle.actors), allowed="enough initial tokens on every cycle",
-        cure="add initial tokens to a channel between them",
-    )  # fmt: skip
-
-
-def shown(names: Sequence[str], most: int = 12) -> str:
-    """Return the names, or so many of them."""
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -23,7 +23,8 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.check.periodic import check_schedule, check_storage
 from shorthaul.dataflow.formats.documents import RESULT_KIND
 from shorthaul.dataflow.formats.schedules import storage_table
-from shorthaul.dataflow.graphs.periodic import CriticalCycle, least_period, shown
+from shorthaul.dataflow.graphs.multirate import shown
+from shorthaul.dataflow.graphs.periodic import CriticalCycle, least_period
 from shorthaul.dataflow.graphs.storage import (
     Demand,
     Distribution,
