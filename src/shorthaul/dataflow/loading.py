@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -194,12 +194,23 @@ GRAPH_CASES = tuple(map(_graph_case, CASES))
 ASSUMED = "4 tiles with two cores of every type of the application's, each at cost 1"
 
 
-def with_assumption(report: CheckReport, platform: Platform) -> CheckReport:
-    """Return the report with a remark where nobody chose the platform, which has none of the paper's core types."""
-    if platform.name != ASSUMED:
-        return report
-    remark = f"no platform is given: {ASSUMED}, stand in for it; --platform names yours"
-    return dataclasses.replace(report, remarks=(*report.remarks, remark))
+def with_remarks(
+    report: CheckReport, application: Application, platform: Platform, replacements: Iterable[Mapping[str, int]]
+) -> CheckReport:  # fmt: skip
+    """Return the report with remarks on what was assumed, and on readers that get other tokens than the network says.
+
+    The platform is assumed where nobody chose it and the application has none of the paper's core types.
+    """
+    remarks = list(report.remarks)
+    if platform.name == ASSUMED:
+        remarks.append(f"no platform is given: {ASSUMED}, stand in for it; --platform names yours")
+    replaced = {name for xi in replacements for name, is_replaced in xi.items() if is_replaced}
+    for name in application.multicasts:
+        outputs = [c for c in application.channels if c.src == name]
+        if name in replaced and len({c.delay for c in outputs}) > 1:
+            late = ", ".join(c.id for c in outputs if c.delay)
+            remarks.append(f"a buffer in place of {name} drops the initial tokens of {late}; kind 'copy' keeps both")
+    return dataclasses.replace(report, remarks=tuple(remarks))
 
 
 def default_platform(application: Application) -> Platform:

@@ -37,12 +37,12 @@ def phases(amount: PerPhase) -> tuple[int, ...]:
 class Actor:
     """A computation; ``tau`` gives its execution time in ticks per core type (a type left out cannot run it).
 
-    A tuple gives the times of its firings in turn (cyclo-static data flow).
+    A tuple gives the times of its firings in turn (cyclo-static data flow). A copy is a multicast that always stays.
     """
 
     id: str
     tau: Mapping[str, PerPhase | None]
-    kind: Literal["actor", "multicast"] = "actor"
+    kind: Literal["actor", "multicast", "copy"] = "actor"
 
     @property
     def ticks(self) -> dict[str, int]:
@@ -118,7 +118,7 @@ class Application:
         return tuple(actor.id for actor in self.actors if actor.kind == "multicast")
 
     def _check_multicasts(self) -> None:
-        into: dict[str, list[Channel]] = {name: [] for name in self.multicasts}
+        into: dict[str, list[Channel]] = {actor.id: [] for actor in self.actors if actor.kind != "actor"}
         out: dict[str, list[Channel]] = {name: [] for name in into}
         for channel in self.channels:
             into.get(channel.dst, []).append(channel)

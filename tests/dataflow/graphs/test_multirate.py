@@ -138,6 +138,24 @@ def test_deadlock_names_the_actors() -> None:
         expand(graph(("a", 2, "a", 2, 1)))
 
 
+def test_a_multicast_stays_where_a_buffer_would_change_the_order_of_tokens() -> None:
+    names = {"s": "actor", "m": "multicast", "x": "actor", "y": "actor", "w": "actor"}
+    actors = tuple(Actor(name, {"t1": 1}, kind) for name, kind in names.items())
+    for delay, kind in ((1, "copy"), (2, "multicast")):
+        ends = (("s", "m", 0, 1), ("m", "x", delay, 1), ("m", "y", 0, 1), ("x", "w", 0, 2))
+        channels = tuple(Channel(f"c{i}", a, b, 8, d, 1, 1, r) for i, (a, b, d, r) in enumerate(ends))
+        marked = marked_graph(Application("previous frame", actors, channels))
+        assert [actor.kind for actor in marked.actors if actor.id.startswith("m#")] == [kind, kind]
+
+
+def test_tokens_that_a_buffer_drops_are_told() -> None:
+    names = {"s": "actor", "m": "multicast", "x": "actor", "y": "actor"}
+    actors = tuple(Actor(name, {"t1": 1}, kind) for name, kind in names.items())
+    channels = (Channel("c", "s", "m", 8), Channel("old", "m", "x", 8, 1), Channel("new", "m", "y", 8))
+    result = plan(Application("previous frame", actors, channels), generations=1, population=4, polish_effort=0)
+    assert "a buffer in place of m drops the initial tokens of old; kind 'copy' keeps both" in result.check.remarks
+
+
 def test_huge_expansions_are_refused() -> None:
     chain = [(f"a{i}", 10, f"a{i + 1}", 1, 0) for i in range(6)]
     with pytest.raises(InputError, match="too many firings"):

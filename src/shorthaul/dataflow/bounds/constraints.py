@@ -159,7 +159,7 @@ def _single_limits(
     for bound, (flag, limit) in zip(bounded, constraints.limits, strict=True):
         if limit is not None and bound.value > limit:
             reasons[flag].append(_exceeded(f"{which} ({bound.proof})", bound.value, limit, flag))
-    actors = {actor.id for actor in application.actors if actor.kind == "actor"}
+    actors = {actor.id for actor in application.actors if actor.kind != "multicast"}
     firing = least_firings(application, platform, actors)
     on_core: dict[str, list[Demand]] = {}
     for actor, core in constraints.binding.items():

@@ -20,7 +20,7 @@ def latency_bound(application: Application, platform: Platform, strategy: str) -
     A replaced multicast takes no time, and its outputs lose their initial tokens: where that may change which chain
     arrives first, the shortest chain counts. Every actor at an end is reached by its first firing.
     """
-    kept = {a.id for a in application.actors if a.kind == "actor" or strategy == "reference"}
+    kept = {a.id for a in application.actors if a.kind != "multicast" or strategy == "reference"}
     execution = least_executions(application, platform, kept)
     access = least_accesses(application, platform, kept)
     multicasts = set(application.multicasts)

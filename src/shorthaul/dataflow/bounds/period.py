@@ -221,7 +221,7 @@ def front_bound(
 
     Multicasts count towards the period only where the strategy keeps them all. ``quick`` leaves the linear program out.
     """
-    kept = {a.id for a in application.actors if a.kind == "actor" or strategy == "reference"}
+    kept = {a.id for a in application.actors if a.kind != "multicast" or strategy == "reference"}
     firing = least_firings(application, platform, kept)
     busiest = busiest_crossbar(application, platform, kept)
     curve = period_at_cost(application, platform, firing, busiest[1], quick=quick)

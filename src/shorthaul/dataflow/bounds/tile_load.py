@@ -33,7 +33,7 @@ def with_tile_loads(
     application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search
 ) -> FrontBound:  # fmt: skip
     """Return the bounds with the least load of the tiles of the actors that crossbars carry most for."""
-    kept = [actor.id for actor in application.actors if actor.kind == "actor" or strategy == "reference"]
+    kept = [actor.id for actor in application.actors if actor.kind != "multicast" or strategy == "reference"]
     carried = carried_near(application, platform, kept)
     names = sorted((name for name in kept if carried[name]), key=lambda name: -carried[name])
     names = names[: tuning.MOST_TILES_LOADED]

@@ -51,7 +51,7 @@ class _Files:
         every = [access for reads, writes in self.accesses.values() for access in (*reads, *writes)]
         self.number = {access.task.name: number for number, access in enumerate(every)}
         self.ring = {buffer.id: f"&rings[{number}]" for number, buffer in enumerate(net.network.buffers)}
-        self.functions = [actor.id for actor in application.actors if actor.kind != "multicast"]
+        self.functions = [actor.id for actor in application.actors if actor.kind == "actor"]
 
     def files(self) -> dict[str, str]:
         """Return the files by name."""
@@ -226,7 +226,7 @@ class _Files:
     def _split(self, actor: str) -> list[tuple[Side, bool]]:
         """The sides of a firing, those it reads first, that have several parts; True for those it writes."""
         firing = self.firings[actor]
-        if firing.actor in self.application.multicasts:
+        if firing.actor not in self.functions:
             return []
         sides = [(side, False) for side in firing.reads] + [(side, True) for side in firing.writes]
         return [(side, writing) for side, writing in sides if len(side.parts) > 1]
@@ -303,7 +303,7 @@ class _Files:
 
     def _call(self, actor: str, arguments: dict[str, str]) -> list[str]:
         firing = self.firings[actor]
-        if firing.actor in self.application.multicasts:
+        if firing.actor not in self.functions:
             channels = self.marked.channels
             ((read, size),) = [
                 (arguments[f"from_{self.edge[c.id]}"], c.token_bytes) for c in channels if c.dst == actor

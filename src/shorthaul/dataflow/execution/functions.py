@@ -82,11 +82,11 @@ class PythonFunctions:
 
     def __init__(self, named: Mapping[str, Any], application: Application, marked: Application) -> None:
         self._file = named.get("__file__")
-        self._multicasts = {actor.id for actor in marked.actors if actor.kind == "multicast"}
+        self._multicasts = {actor.id for actor in marked.actors if actor.kind != "actor"}
         self._firings, self._carried = firings(application)
         names = identifiers(actor.id for actor in application.actors)
         first = {firing.actor: firing for firing in self._firings.values() if firing.number == 0}
-        needed = {a.id: f"fire_{names[a.id]}" for a in application.actors if a.kind != "multicast"}
+        needed = {a.id: f"fire_{names[a.id]}" for a in application.actors if a.kind == "actor"}
         wanted = {name: _signature(name, first[actor]) for actor, name in needed.items()}
         if any(channel.delay for channel in application.channels):
             wanted["initial"] = "initial(channel, token)"
@@ -212,11 +212,11 @@ class LibraryFunctions:
                 f"is no shared library: {error}", cure="compile it with cc -shared -fPIC actors.c -o actors.so"
             ) from None
         self._firings, self._carried = firings(application)
-        self._multicasts = {actor.id for actor in marked.actors if actor.kind == "multicast"}
+        self._multicasts = {actor.id for actor in marked.actors if actor.kind != "actor"}
         self._bytes = {channel.id: channel.token_bytes for channel in application.channels}
         actors = identifiers(actor.id for actor in application.actors)
         channels = identifiers(channel.id for channel in application.channels)
-        named = {a.id: f"fire_{actors[a.id]}" for a in application.actors if a.kind != "multicast"}
+        named = {a.id: f"fire_{actors[a.id]}" for a in application.actors if a.kind == "actor"}
         initial = {c.id: f"initial_{channels[c.id]}" for c in application.channels if c.delay}
         lacking = [name for name in (*named.values(), *initial.values()) if not hasattr(library, name)]
         if lacking:

@@ -256,7 +256,7 @@ def stand_in_functions(application: Application) -> dict[str, Function]:
     """
     functions: dict[str, Function] = {}
     for number, actor in enumerate(application.actors):
-        functions[actor.id] = _pass_on if actor.kind == "multicast" else _stand_in(number)
+        functions[actor.id] = _stand_in(number) if actor.kind == "actor" else _pass_on
     return functions
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from shorthaul.core.arguments import public
 from shorthaul.dataflow.graphs.multirate import check_live, expand
 from shorthaul.dataflow.model import Actor, Application, Channel, SdfActor, SdfChannel, SdfGraph
@@ -83,10 +85,20 @@ def marked_graph(application: Application) -> Application:
 
 
 def unfolded(application: Application, times: int) -> Application:
-    """Return the marked graph of so many iterations: firing k of actor ``a`` is ``a#k``, ``a`` if it fires once."""
+    """Return the marked graph of so many iterations: firing k of actor ``a`` is ``a#k``, ``a`` if it fires once.
+
+    Buffers in place of multicasts drop the initial tokens of outputs. Where the firings of one would not all lose as
+    many, readers would get tokens in another order, so it becomes a copy.
+    """
     graph = to_sdf(application)
     expanded = from_sdf(expand(graph, times))
     kinds = {actor.id: actor.kind for actor in application.actors}
+    firings = Counter(actor.id.rpartition("#")[0] for actor in expanded.actors if actor.id not in kinds)
+    kinds |= {
+        c.src: "copy"
+        for c in application.channels
+        if kinds[c.src] == "multicast" and c.src in firings and c.delay % firings[c.src]
+    }
     actors = tuple(
         Actor(actor.id, actor.tau, kinds[actor.id if actor.id in kinds else actor.id.rpartition("#")[0]])
         for actor in expanded.actors

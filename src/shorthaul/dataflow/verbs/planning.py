@@ -36,7 +36,7 @@ from shorthaul.dataflow.exploration.nsga2 import FloatArray, hypervolume, volume
 from shorthaul.dataflow.exploration.quickest import explored
 from shorthaul.dataflow.formats.documents import RESULT_KIND
 from shorthaul.dataflow.formats.schedules import front_table
-from shorthaul.dataflow.loading import mapping_of, naming, prepared, with_assumption
+from shorthaul.dataflow.loading import mapping_of, naming, prepared, with_remarks
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import Application, Platform, Problem, check_mapping
@@ -144,7 +144,7 @@ def plan(
     elif not is_complete:
         bounds = raised_beside(limited, machine, options.strategy, bounds, points, search)
     front = _asked_for(tuple(kept[i] for i in sorted(kept)), options, bounds)
-    report = with_assumption(check_front(application, machine, front), machine)
+    report = with_remarks(check_front(application, machine, front), application, machine, [point.xi for point in front])
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
     is_best = is_complete or (len(front) == 1 and tuple(least) == ideal)
     if front[0].latency is not None:
@@ -224,7 +224,7 @@ def schedule(
         else:
             one, proven, method = genes(instance, decisions, compact=compact), 1, ""
             point = decoder.point_of(one, 0, search) if isinstance(decoder, MultiStart) else decoder.point_of(one, 0)
-    report = with_assumption(check_point(application, machine, point), machine)
+    report = with_remarks(check_point(application, machine, point), application, machine, [point.xi])
     net = mapped_point(application, machine, point)
     bound = period_bound(net)
     if proven > bound.value:
