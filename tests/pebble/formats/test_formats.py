@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from pathlib import Path
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.io import mmwrite
+from scipy.sparse import csr_array
 from tests.samples import samples
 
 from shorthaul.core.errors import InputError, ShorthaulError
@@ -17,7 +20,8 @@ from shorthaul.pebble.formats import documents as formats
 from shorthaul.pebble.formats.documents import cdag_document, cdag_from_document, load_cdag, load_plan, save_plan
 from shorthaul.pebble.formats.dot import read_dot
 from shorthaul.pebble.formats.graphs import from_dependencies, from_networkx, read_hyperdag
-from shorthaul.pebble.formats.matrices import read_matrix_market
+from shorthaul.pebble.formats.matrices import from_sparse, read_matrix_market
+from shorthaul.pebble.formats.networks import read_network
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.plan import Plan, plan_of
 from shorthaul.pebble.structured import tree_recursion
@@ -153,7 +157,7 @@ def test_dot_files(tmp_path: Path) -> None:
         ("digraph { a [weight=1e3]; a -> b }", "cannot be read"),
         ("digraph { a -> 2b }", "cannot be read"),
         ("digraph { a -> b; b -> a }", "the graph has a cycle"),
-        ("digraph { a -> b; c }", "a node has no edge"),
+        ("digraph { a; c }", "has no nodes"),
         ("digraph { ! -> b }", "cannot be read"),
         ("digraph { " + "1" * 200_000 + "a -> b }", "cannot be read"),  # by its length, not the square of it
     ],
@@ -194,7 +198,13 @@ def test_hyperdag_drops_isolated_vertices_and_keeps_numbers() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("%%MatrixMarket matrix array real general\n2 2\n", "is no sparse matrix"),
+        ("%%MatrixMarket matrix array real general\n2 2\n", "wrong number of entries.*\n.*0\n.*4"),
+        ("%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n4\n", "wrong number of entries.*\n.*4\n.*3"),
+        ("%%MatrixMarket matrix array real general\n2 1\n1\n2\n", "is no square matrix"),
+        ("%%MatrixMarket matrix array real general\n1 1\nx\n", "(?s)is no entry.*allowed: number"),
+        ("%%MatrixMarket matrix array complex general\n1 1\n1\n", "allowed: number number"),
+        ("%%MatrixMarket matrix array real general\n2 2\n0\n1\n1\n1\n", "row 1: has no diagonal entry"),
+        ("%%MatrixMarket matrix array pattern general\n1 1\n1\n", "is no matrix"),
         ("%%MatrixMarket matrix coordinate real general\n", "has no size line"),
         ("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", "is no square matrix"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 5\n1 1 1\n", "has the wrong number of entries"),
@@ -218,6 +228,20 @@ def test_matrix_market_uses_the_lower_triangle(tmp_path: Path) -> None:
     cdag = load_cdag(path)
     assert len(cdag.outputs()) == 1
     assert cdag.parents.degrees().tolist()[-1] == 4  # b1, L10, x0, L11
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "hermitian"])
+def test_dense_matrices_are_read_as_scipy_reads_them(symmetry: str) -> None:
+    """Files of SciPy's writer, zeros left out; the graph is that of the sparse matrix."""
+    rng = np.random.default_rng(len(symmetry))
+    matrix = rng.integers(1, 9, (5, 5)) * (rng.random((5, 5)) < 0.5) + 9.0 * np.eye(5)
+    matrix = matrix if symmetry == "general" else matrix + matrix.T
+    matrix = matrix * (1 + 0j) if symmetry == "hermitian" else matrix
+    file = io.BytesIO()
+    mmwrite(file, matrix, symmetry=symmetry)
+    text = file.getvalue().decode()
+    assert text.startswith("%%MatrixMarket matrix array")
+    assert same(read_matrix_market(text), from_sparse(csr_array(matrix)))
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared instances are not there")
@@ -283,11 +307,51 @@ def test_corrupted_plans_end_in_a_message(data: st.DataObject, tmp_path_factory:
         ),
         ('digraph { "a" + "" -> b; /* x */ b -> c // y\n# z\n }', ["ab", "bc"]),
         ("DIGRAPH { a -> subgraph { b -> c } }", ["ab", "ac", "bc"]),
+        (
+            "digraph { subgraph s { a b } subgraph s -> c; subgraph s { d } e -> subgraph s }",
+            ["ac", "bc", "ea", "eb", "ed"],
+        ),
+        ("digraph { a [label=<<b>x<!-- > --></b>>]; <<i>c</i>> -> a }", ["<i>c</i>a"]),
+        ("digraph { a -> b; alone; subgraph left }", ["ab"]),
     ],
 )
 def test_the_grammar_of_dot(text: str, edges: list[str]) -> None:
     cdag = read_dot(text)
     assert ["".join(pair) for pair in named_edges(cdag)] == edges
+
+
+def test_nodes_of_dot_come_as_they_are_named() -> None:
+    """In that order ``--order given`` computes them."""
+    assert read_dot("digraph { a -> b -> {c d} -> e }").ids == tuple("abcde")
+    assert read_dot("digraph { node [weight=2]; a -> {node [weight=3] b -> {c}} -> d }").weights.tolist() == [
+        2,
+        3,
+        3,
+        2,
+    ]
+
+
+def test_dot_in_latin_1(tmp_path: Path) -> None:
+    path = tmp_path / "a.dot"
+    path.write_bytes('digraph { charset="ISO-8859-1"; é -> b }'.encode("latin-1"))
+    assert load_cdag(path).ids == ("é", "b")
+    path.write_bytes("digraph { é -> b }".encode("latin-1"))
+    with pytest.raises(InputError, match="is not UTF-8 text"):
+        load_cdag(path)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "ids"),
+    [
+        ("node [ id 1 weight 3 ] node [ id 2 ]", (1, 2)),
+        ('node [ id 1 label "a" weight 3 ] node [ id 2 label "a" ]', (1, 2)),
+        ('node [ id 1 label "a" weight 3 ] node [ id 2 label "b" ] node [ id 3 label "c" ]', ("a", "b")),
+    ],
+)
+def test_nodes_of_gml_without_labels_of_their_own(nodes: str, ids: tuple[object, ...]) -> None:
+    """Edges may have labels where nodes have none; nodes that touch no edge are left out."""
+    cdag = read_network(f'graph [ directed 1 {nodes} edge [ source 1 target 2 label "x" ] ]', ".gml")
+    assert (cdag.ids, cdag.weights.tolist()) == (ids, [3, 1])
 
 
 def test_attributes_of_all_nodes_in_dot() -> None:

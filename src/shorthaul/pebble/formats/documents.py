@@ -28,7 +28,7 @@ from shorthaul.core.files.columns import (
     write_columns,
     write_head,
 )
-from shorthaul.pebble.formats.dot import read_dot
+from shorthaul.pebble.formats.dot import decoded, read_dot
 from shorthaul.pebble.formats.graphs import cost_from, from_dependencies, inputs_of, read_hyperdag
 from shorthaul.pebble.formats.matrices import read_matrix_market
 from shorthaul.pebble.formats.networks import SUFFIXES, from_node_link, read_network
@@ -76,7 +76,9 @@ def load_cdag(path: str | Path, data: bytes | None = None, *, work: bool = False
     3
     """
     path = Path(path)
-    text = decode_text(read_bytes(path) if data is None else data, file=path)
+    raw = read_bytes(path) if data is None else data
+    latin = decoded(raw) if path.suffix in {".dot", ".gv"} else None
+    text = decode_text(raw, file=path) if latin is None else latin
     start = text.lstrip()[:200].lower()
     try:
         if not start:

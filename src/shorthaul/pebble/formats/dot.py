@@ -36,11 +36,22 @@ class _Token:
 
 @dataclass(slots=True)
 class _Graph:
-    """What was read so far: attributes of every node, and edges."""
+    """What was read so far: attributes of every node, edges, and the nodes of subgraphs by name."""
 
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)
     edges: list[tuple[str, str]] = field(default_factory=list)
+    subgraphs: dict[str, dict[str, None]] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
+
+
+def decoded(data: bytes) -> str | None:
+    """Return the text of a DOT file that says that it is in Latin-1; None if it does not.
+
+    >>> decoded('digraph { charset="latin1"; é -> b }'.encode("latin-1"))
+    'digraph { charset="latin1"; é -> b }'
+    """
+    is_latin = re.search(rb'\bcharset\s*=\s*"?(?:latin-?1|l1|iso[-_]8859-1|iso-ir-100)\b', data, re.IGNORECASE)
+    return data.decode("latin-1") if is_latin else None
 
 
 def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
@@ -48,8 +59,9 @@ def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
 
     The attribute ``compute`` is what computing it costs, 0 where it has none. A node that nothing leads to and that has
     ``input=false`` is computed from nothing, one that has ``output=true`` is an output though others read it. Edges
-    from and to subgraphs stand for all pairs; ``node [...]`` gives the nodes after it attributes; ports and other
-    attributes are ignored. Raises :class:`InputError` with the line of whatever cannot be read.
+    from and to subgraphs stand for all pairs, also where a name stands for one that was read before; ``node [...]``
+    gives the nodes after it attributes; ports and other attributes are ignored, inputs that nothing reads left out.
+    Nodes come in the order in which they are named. Raises :class:`InputError` with the line of what cannot be read.
 
     >>> read_dot("digraph { a [weight=2]; a -> b -> c; a -> c }").ids
     ('a', 'b', 'c')
@@ -57,6 +69,9 @@ def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
     4
     """
     graph = _Reader(_tokens(text, file), file).graph()
+    ends = {name for edge in graph.edges for name in edge}
+    constants = {name for name, found in graph.nodes.items() if found.get("input", "").lower() == "false"}
+    graph.nodes = {name: found for name, found in graph.nodes.items() if name in ends or name in constants}
     number = {name: at for at, name in enumerate(graph.nodes)}
     starts, stops = [number[a] for a, _ in graph.edges], [number[b] for _, b in graph.edges]
     weights = [
@@ -128,8 +143,8 @@ def _tokens(text: str, file: str | Path | None) -> list[_Token]:
 
 def _end_of_html(text: str, position: int, line: int, file: str | Path | None) -> int:
     depth = 0
-    for match in re.compile("[<>]").finditer(text, position):
-        depth += 1 if match[0] == "<" else -1
+    for match in re.compile("<!--.*?-->|[<>]", re.DOTALL).finditer(text, position):
+        depth += {"<": 1, ">": -1}.get(match[0], 0)
         if depth == 0:
             return match.end()
     raise InputError("a text in <> is not closed", file=file, place=f"line {line}", allowed="as many < as >")
@@ -209,8 +224,6 @@ class _Reader:
         if self._peek() == "--":
             raise self._wrong("a -> b between names")
         found = self._attributes()
-        for name in [name for names in path for name in names]:
-            self._graph.nodes.setdefault(name, dict(defaults))
         for a, b in pairwise(path):
             if len(self._graph.edges) + len(a) * len(b) > MOST_ENTRIES:
                 raise InputError("is too large", file=self._file, allowed=f"up to {MOST_ENTRIES} edges")
@@ -227,10 +240,12 @@ class _Reader:
         """Read a node or a subgraph; return its nodes."""
         if self._peek() == "subgraph":
             self._at += 1
+            known: dict[str, None] = {}
             if self._peek() == _TEXT:
-                self._at += 1
-            if self._peek() != "{":
-                return []
+                known = self._graph.subgraphs.setdefault(self._next("subgraph name").text, known)
+            if self._peek() == "{":
+                known.update(dict.fromkeys(self._block(defaults, depth + 1)))
+            return list(known)
         if self._peek() == "{":
             return self._block(defaults, depth + 1)
         token = self._next("a -> b; or a [weight=2];")
@@ -239,6 +254,7 @@ class _Reader:
             self._next("name:port")
         if self._peek() != "=":
             self._graph.lines.setdefault(token.text, token.line)
+            self._graph.nodes.setdefault(token.text, dict(defaults))
         return [token.text]
 
     def _attributes(self) -> dict[str, str]:

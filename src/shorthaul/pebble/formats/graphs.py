@@ -145,17 +145,19 @@ def from_networkx(graph: Any) -> Cdag:
 
     The attribute ``compute`` is what computing it costs, 0 where it has none. A node without predecessors whose
     attribute ``input`` is False is computed from nothing, one whose attribute ``output`` is True is an output though
-    others read it. Raises :class:`InputError` for an undirected graph, for
+    others read it. Inputs that nothing reads are left out. Raises :class:`InputError` for an undirected graph, for
     weights that are no positive integers and for costs that are no integers from 0.
     """
     if not graph.is_directed():
         raise InputError("is not directed", value=type(graph).__name__, allowed="a networkx.DiGraph")
-    dependencies: dict[Any, list[Any]] = {node: [] for node in graph.nodes}
-    for start, stop in graph.edges():
-        dependencies[stop].append(start)
     weights, compute = _sizes(graph), _attribute(graph, "compute", 0)
     constants = {node for node, given in _attribute(graph, "input", 1).items() if not _flag("input", given, node)}
     kept = {node for node, found in _attribute(graph, "output", 0).items() if _flag("output", found, node)}
+    used = [node for node in graph.nodes if graph.degree(node) or node in constants]
+    dependencies: dict[Any, list[Any]] = {node: [] for node in used}
+    for start, stop in graph.edges():
+        dependencies[stop].append(start)
+    weights, compute = ({node: found[node] for node in used} for found in (weights, compute))
     return _from_lists(dependencies, weights, compute, constants, str(graph.name), kept)
 
 

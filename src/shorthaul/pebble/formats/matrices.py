@@ -26,8 +26,9 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
     r"""Return the CDAG of solving L x = b for the lower triangle L of a MatrixMarket coordinate file.
 
     Inputs are the entries L_ij and the right-hand side b; x_i is computed at once from row i, b_i and the x_j it needs.
-    Ids: ``b0``, ``L2,1`` and ``x2`` (rows from 0). Entries above the diagonal are ignored; the diagonal must be
-    present unless the matrix is a pattern. Every value weighs 1. Raises :class:`InputError` with the line.
+    Ids: ``b0``, ``L2,1`` and ``x2`` (rows from 0). Entries above the diagonal are ignored, and so are zeros of a dense
+    matrix (``array``); the diagonal must be present unless the matrix is a pattern. Every value weighs 1. Raises
+    :class:`InputError` with the line.
 
     >>> text = "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1.0\n2 1 1.0\n2 2 1.0\n"
     >>> read_matrix_market(text).ids
@@ -35,12 +36,15 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
     """
     header, *rest = text.splitlines() or [""]
     words = header.lower().split()
-    if words[:3] != ["%%matrixmarket", "matrix", "coordinate"] or words[3:4] == [] or words[3] not in _NUMBERS:
-        allowed = f"%%MatrixMarket matrix coordinate, then {', '.join(_NUMBERS)}"
-        raise InputError("is no sparse matrix", file=file, place="line 1", value=header, allowed=allowed)
+    is_known = words[:2] == ["%%matrixmarket", "matrix"] and words[2:3] in (["coordinate"], ["array"])
+    if not is_known or words[3:4] == [] or words[3] not in _NUMBERS or words[2:4] == ["array", "pattern"]:
+        allowed = f"%%MatrixMarket matrix coordinate (or array), then {', '.join(_NUMBERS)}"
+        raise InputError("is no matrix", file=file, place="line 1", value=header, allowed=allowed)
     lines = [(i, line) for i, line in enumerate(rest, 2) if line.strip() and line.lstrip()[0] != "%"]
     if not lines:
         raise InputError("has no size line", file=file, allowed="rows columns entries")
+    if words[2] == "array":
+        return _dense(lines, words, file)
     sizes = lines[0][1].split()
     if len(sizes) != 3 or sizes[0] != sizes[1] or not all(re.fullmatch(r"[0-9]{1,18}", size) for size in sizes):
         raise InputError(
@@ -73,6 +77,26 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
             lower.add((column - 1, row - 1))
     row_of, column_of = np.array(sorted(lower), dtype=np.int64).reshape(-1, 2).T
     return _triangular_solve(row_of, column_of, n, file, needs_diagonal="pattern" not in words)
+
+
+def _dense(lines: list[tuple[int, str]], words: list[str], file: str | Path | None) -> Cdag:
+    """Return the CDAG of a dense matrix, column by column; of a symmetric one the file has the lower triangle only."""
+    sizes = lines[0][1].split()
+    if len(sizes) != 2 or sizes[0] != sizes[1] or not re.fullmatch(r"[0-9]{1,9}", sizes[0]):
+        value, place = lines[0][1].strip(), f"line {lines[0][0]}"
+        raise InputError("is no square matrix", file=file, place=place, value=value, allowed="n n")
+    n, is_whole = int(sizes[0]), words[4:5] in ([], ["general"])
+    first = 1 if "skew-symmetric" in words else 0
+    count = n * n if is_whole else (n - first) * (n - first + 1) // 2
+    if count > MOST_ENTRIES:
+        raise InputError("is too large", file=file, value=n, allowed=f"up to {MOST_ENTRIES} entries")
+    if len(lines) - 1 != count:
+        raise InputError("has the wrong number of entries", file=file, value=len(lines) - 1, allowed=f"{count}")
+    places = [(row, column) for column in range(n) for row in range(0 if is_whole else column + first, n)]
+    numbers = [_values(line, 0, _NUMBERS[words[3]], "", file) for line in lines[1:]]
+    lower = sorted(at for at, values in zip(places, numbers, strict=True) if at[0] >= at[1] and any(values))
+    row_of, column_of = np.array(lower, dtype=np.int64).reshape(-1, 2).T
+    return _triangular_solve(row_of, column_of, n, file)
 
 
 def from_sparse(matrix: Any) -> Cdag:
@@ -108,13 +132,23 @@ def _triangular_solve(
 
 def _entry(line: tuple[int, str], numbers: int, file: str | Path | None) -> tuple[int, int]:
     """Return row and column of an entry, whose value is so many numbers."""
+    words = line[1].split()[:2]
+    _values(line, 2, numbers, "row column ", file)
+    return int(words[0]), int(words[1])
+
+
+def _values(line: tuple[int, str], before: int, numbers: int, what: str, file: str | Path | None) -> list[float]:
+    """Return the value of an entry, so many numbers after so many integers."""
     words = line[1].split()
     try:
-        if len(words) != 2 + numbers or not all(isfinite(float(word)) for word in words[2:]):
+        values = [float(word) for word in words[before:]]
+        if len(words) != before + numbers or not all(map(isfinite, values)):
             raise ValueError
-        return int(words[0]), int(words[1])
+        for word in words[:before]:
+            int(word)
     except ValueError:
-        allowed = " ".join(("row column", *("number",) * numbers))
+        allowed = what + " ".join(("number",) * numbers)
         raise InputError(
-            "is no entry", file=file, place=f"line {line[0]}", value=line[1].strip(), allowed=allowed
+            "is no entry", file=file, place=f"line {line[0]}", value=line[1].strip(), allowed=allowed.strip()
         ) from None
+    return values

@@ -17,12 +17,8 @@ from shorthaul.pebble.model import Cdag, build
 
 #: Suffixes of edge lists. They are read here: networkx takes seven times as long (10^6 edges).
 _EDGE_LISTS: Final = (".edgelist", ".edges")
-#: Suffixes of files that networkx reads, and how it reads their text.
-_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
-    ".graphml": lambda nx, text: _with_defaults(nx.read_graphml(io.BytesIO(text.encode()))),
-    ".gml": lambda nx, text: nx.parse_gml(text, label="label" if "label" in text else "id"),
-}
-SUFFIXES: Final = (*_EDGE_LISTS, *_READERS)
+#: Suffixes of files that are read here, and then of those that networkx reads.
+SUFFIXES: Final = (*_EDGE_LISTS, ".graphml", ".gml")
 
 
 def read_network(text: str, suffix: str, *, file: str | Path | None = None) -> Cdag:
@@ -35,15 +31,29 @@ def read_network(text: str, suffix: str, *, file: str | Path | None = None) -> C
     """
     if suffix in _EDGE_LISTS:
         return _from_edge_list(text)
-    return _converted(lambda nx: _READERS[suffix](nx, text), file)
+    return _converted(lambda nx: (_from_gml if suffix == ".gml" else _from_graphml)(nx, text), file)
 
 
-def _with_defaults(graph: Any) -> Any:
-    """Return the graph, its nodes with the defaults of attributes that they do not have: networkx keeps those apart."""
+def _from_graphml(nx: Any, text: str) -> Any:
+    """Return the graph of a GraphML file, its nodes with the defaults of attributes that they do not have.
+
+    networkx keeps those apart.
+    """
+    graph = nx.read_graphml(io.BytesIO(text.encode()))
     for key, value in graph.graph.get("node_default", {}).items():
         for data in graph.nodes.values():
             data.setdefault(key, value)
     return graph
+
+
+def _from_gml(nx: Any, text: str) -> Any:
+    """Return the graph of a GML file, nodes named by their labels if all have one of their own, else by their ids."""
+    try:
+        return nx.parse_gml(text, label="label")
+    except nx.NetworkXError as error:
+        if "label" not in str(error):
+            raise
+        return nx.parse_gml(text, label="id")
 
 
 def _from_edge_list(text: str) -> Cdag:
@@ -55,7 +65,7 @@ def _from_edge_list(text: str) -> Cdag:
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     ends: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
+        words = [] if line.startswith("%") else line.partition("#")[0].split()
         if len(words) == 1:
             allowed = "two names, with blanks between them"
             raise InputError("is no edge", place=f"line {number}", value=line.strip(), allowed=allowed)
