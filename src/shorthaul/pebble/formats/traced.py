@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.errors import InputError
+from shorthaul.pebble.formats.traced_operations import meta_of, operations_of
 from shorthaul.pebble.model import Cdag, build
 
 #: The operations whose values are there from the start.
@@ -26,35 +27,56 @@ def from_traced(traced: Any) -> Cdag:
     """Return the CDAG of a ``torch.fx.Graph``, a ``GraphModule`` or an exported program.
 
     Sizes are those of ``meta``: ``val``, as ``torch.export`` leaves them, or ``tensor_meta`` of a shape propagation.
-    Placeholders and attributes are inputs; what leads to no result is left out, and so are results that are inputs.
-    Computing costs nothing. Raises :class:`InputError` for a value without a size.
+    Placeholders and attributes are inputs, and so are the parameters of modules that are called, where the graph knows
+    its module; what leads to no result is left out, and so are results that are inputs. Computing costs the operations
+    of :func:`operations_of`. Raises :class:`InputError` for a value without a size.
     """
-    nodes = list(getattr(traced, "graph", traced).nodes)
+    graph = getattr(traced, "graph", traced)
+    nodes = list(graph.nodes)
     results = {one for node in nodes if node.op == "output" for one in node.all_input_nodes if one.op not in _GIVEN}
     needed = set(results)
     for node in reversed(nodes):
         if node in needed:
             needed.update(node.all_input_nodes)
     kept = [node for node in nodes if node in needed]
-    index = {node: at for at, node in enumerate(kept)}
+    called = _called(kept, traced if hasattr(traced, "get_submodule") else getattr(graph, "owning_module", None))
+    attributes = {node.target: node for node in kept if node.op == "get_attr"}
+    parameters: dict[str, Any] = {}
+    for node, module in called.items():
+        parameters.update((name, one) for name, one in _parameters(node, module).items() if name not in attributes)
+    first = len(parameters)
+    index: dict[Any, int] = {one: at for at, one in enumerate((*parameters, *kept))}
     edges = [(index[read], index[node]) for node in kept for read in node.all_input_nodes]
+    for node, module in called.items():
+        edges += [(index[attributes.get(name, name)], index[node]) for name in _parameters(node, module)]
     cdag = build(
-        [_bytes(node) for node in kept],
+        [max(1, _size(one)) for one in parameters.values()] + [_bytes(node) for node in kept],
         [start for start, _ in edges],
         [stop for _, stop in edges],
-        given=np.array([node.op in _GIVEN for node in kept], dtype=np.bool_),
-        kept=np.array([node in results for node in kept], dtype=np.bool_),
-        ids=[node.name for node in kept],
+        given=np.array([True] * first + [node.op in _GIVEN for node in kept], dtype=np.bool_),
+        kept=np.array([False] * first + [node in results for node in kept], dtype=np.bool_),
+        compute=[0] * first + [operations_of(node, called.get(node)) for node in kept],
+        ids=[*parameters, *(node.name for node in kept)],
     )
     return replace(cdag, weight_bytes=1.0)
 
 
+def _called(nodes: list[Any], root: Any) -> dict[Any, Any]:
+    """Return the modules that nodes call; none where the graph does not know its module."""
+    if not hasattr(root, "get_submodule"):
+        return {}
+    return {node: root.get_submodule(node.target) for node in nodes if node.op == "call_module"}
+
+
+def _parameters(node: Any, module: Any) -> dict[str, Any]:
+    """Return the parameters of a module that a node calls, and the buffers of real numbers, by their names."""
+    named = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    return {f"{node.target}.{name}": one for name, one in named.items() if one.dtype.is_floating_point}
+
+
 def _bytes(node: Any) -> int:
     """Return the size of a node's value."""
-    value = node.meta.get("val", node.meta.get("tensor_meta"))
-    if value is None:
-        cure = "export the model with torch.export, or run torch.fx.passes.shape_prop.ShapeProp on the graph"
-        raise InputError("has no size", place=f"node {node.name}", cure=cure)
+    value = meta_of(node)
     try:
         return max(1, _size(value))
     except (TypeError, ValueError, RuntimeError):
