@@ -114,7 +114,7 @@ def test_what_has_no_answer_ends_with_the_time_limit() -> None:
         "endings._LATE_S = 0\n"
         "with endings.answering_by(1000):\n"
         "    watch = endings._WATCHES[0]\n"
-        "    watch._until = watch._limit_s = 0\n"
+        "    watch._until = 0\n"
         "    search = Search()\n"
         "    endings.watch_answer(search)\n"
         "    search.begin()\n"

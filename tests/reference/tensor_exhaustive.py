@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.replay import SubgraphReplay, replay
-from shorthaul.tensor.check.steps import Surroundings, grid, joined, replay_steps
+from shorthaul.tensor.check.steps import Surroundings, grid, joined, replay_steps, walk
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 
@@ -73,14 +73,15 @@ def best_execution(problem: Problem, rules: Rules, subgraph: Subgraph, seen: Sub
     if rules.granularity_is_native:
         most = tuple(min(pair) for pair in zip(most, limits, strict=True))
     best = math.inf
+    walked = walk(problem, inside, seen.outputs)
     for w, h, k in product(*(range(1, top + 1) for top in most)):
         if rules.prologues_are_whole and not is_whole(problem, inside, w == shape.width, h == shape.height, w, h, k):
             continue
-        tiles = grid(problem, inside, seen.outputs, Granularity(w, h, k))
+        tiles = grid(problem, walked, seen.outputs, Granularity(w, h, k))
         around = Surroundings(seen.outputs, seen.resident, seen.retained, flushes=False)
         traces = []
         for order in orders(tiles.rows, tiles.columns):
-            trace = joined(list(replay_steps(problem, inside, tiles, order, around)))
+            trace = joined(list(replay_steps(problem, inside, walked, tiles, order, around)))
             if trace.working_set.max() > machine.capacity:
                 break
             traces.append((order, trace.latency.reshape(tiles.tiles, -1).sum(axis=1)))

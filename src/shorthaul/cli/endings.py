@@ -112,10 +112,7 @@ def _written(error: BaseException) -> str:
 
 
 class _Watch:
-    """Ends a command soon after its time limit, whatever it is busy with, unless there is something to answer.
-
-    On a machine that is busy with others the clock tells little, so the processor time must be over as well.
-    """
+    """Ends a command soon after its time limit, whatever it is busy with or waits for, unless it has an answer."""
 
     def __init__(self, limit_s: float) -> None:
         from shorthaul.core.search import process_start
@@ -123,16 +120,13 @@ class _Watch:
 
         self.is_over = threading.Event()
         self.search: Search | None = None  #: none while the input is read, as a rule
-        self._limit_s, self._until = limit_s, process_start() + limit_s
+        self._until = process_start() + limit_s + _LATE_S
         start_thread(self._run, "deadline")
 
     def _run(self) -> None:
-        self.is_over.wait(max(0.0, self._until - time.monotonic()) + _LATE_S)
-        while not (self.is_over.is_set() or (self.search is not None and self.search.has_answer)):
-            missing_s = self._limit_s - time.process_time()
-            if missing_s <= 0:
-                _end_without_time()
-            self.is_over.wait(missing_s)
+        is_over = self.is_over.wait(max(0.0, self._until - time.monotonic()))
+        if not is_over and not (self.search is not None and self.search.has_answer):
+            _end_without_time()
 
 
 @contextlib.contextmanager

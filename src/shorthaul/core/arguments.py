@@ -68,9 +68,10 @@ def fields_checked(cls: ClassT) -> ClassT:
     then = cls.__dict__.get("__post_init__")
 
     def check(self: Any) -> None:
-        for name, kind in _kinds(cast("Any", type(self))).items():
+        for name, kind, plain, item in _fields(cast("Any", type(self))):
             value = getattr(self, name)
-            if type(value) is not kind:
+            own = type(value)
+            if own not in plain and not (own is tuple and item is not None and {item}.issuperset(map(type, value))):
                 fitted = fit(value, kind, name)
                 if fitted is not value:
                     object.__setattr__(self, name, fitted)
@@ -79,6 +80,19 @@ def fields_checked(cls: ClassT) -> ClassT:
 
     cls.__post_init__ = check
     return cls
+
+
+@functools.cache
+def _fields(cls: type[Any]) -> list[tuple[str, Any, set[Any], type[Any] | None]]:
+    """Return of each field its name, its kind, the types whose values fit as they are, and that of a tuple's items."""
+    found = []
+    for name, kind in _kinds(cast("Any", cls)).items():
+        parts = get_args(kind) if get_origin(kind) in {Union, types.UnionType} else (kind,)
+        plain = {part for part in parts if isinstance(part, type) and get_origin(part) is None}
+        items = [get_args(part) for part in parts if get_origin(part) is tuple]
+        item = items[0][0] if len(items) == 1 and items[0][1:] == (...,) and type(items[0][0]) is type else None
+        found.append((name, kind, plain, item))
+    return found
 
 
 @functools.cache

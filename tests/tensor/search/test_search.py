@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
-from shorthaul.tensor.search.driver import improve
+from shorthaul.tensor.search.driver import begin, improve
 from shorthaul.tensor.search.move_kernels import run
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.workloads.cases import GraphBuilder
@@ -173,3 +174,36 @@ def test_a_group_runs_again_where_its_output_may_stay_in_fast_memory():
     assert not found.violations
     assert [subgraph.operators for subgraph in plan.subgraphs].count((0,)) == 2
     assert sum(bool(subgraph.retained) for subgraph in plan.subgraphs) == 2
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_operators_that_are_alike_share_an_execution(name):
+    """What single operators cost is found once for all that are alike, in whatever they find in fast memory."""
+    draw, shared = np.random.default_rng(7), 0
+    for _ in range(12):
+        problem = random_problem(draw, operators=9, sizes=(8, 16, 16))
+        schedules = Schedules(problem, RULES[name])
+        for operator, one in enumerate(problem.operators):
+            tensors = np.arange(len(problem.tensors))
+            for _ in range(3):
+                resident = tuple(draw.choice(tensors, size=draw.integers(3), replace=False).tolist())
+                retained = tuple(
+                    {*resident[:1], one.output, *one.inputs[: draw.integers(2)]} if draw.random() < 0.5 else ()
+                )
+                met = len(schedules._alone)
+                found = schedules._execute(frozenset([operator]), resident, retained, ())
+                shared += len(schedules._alone) == met
+                assert found == schedules._priced(frozenset([operator]), resident, retained, ())
+    assert shared > 10
+
+
+def test_a_late_search_of_many_operators_keeps_the_plan_that_it_has_priced():
+    graph = GraphBuilder()
+    tensor = graph.tensor(64, 64)
+    for _ in range(301):
+        tensor = graph.pointwise((tensor,), 10)
+    problem = graph.problem(20_000, 10)
+    late = Search(time_limit=1, started=time.monotonic() - 9)
+    begun = begin(problem, SPEC, late)
+    assert begun.best is begun.alone
+    assert begun.schedules.plan(begun.best.sequence) == Schedules(problem, SPEC).plan(begun.best.sequence)

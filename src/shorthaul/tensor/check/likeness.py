@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from shorthaul.tensor.check.steps import Demand, Surroundings, held_throughout, walk
+from shorthaul.tensor.check.steps import Demand, Surroundings, Walk, held_throughout
 from shorthaul.tensor.model import Problem
 
 
-def likeness(problem: Problem, inside: frozenset[int], around: Surroundings) -> Hashable:
+def likeness(problem: Problem, inside: frozenset[int], walked: Walk, around: Surroundings) -> Hashable:
     """Return a key: subgraphs of equal keys, granularities and orders do the same in every step.
 
     Tensors and operators are numbered as the walk up from the outputs meets them; beside that stands what the steps
     know of each.
     """
-    works, inputs = walk(problem, inside, around.outputs)
+    works, inputs = walked
     tensors: dict[int, int] = {}
     operators: dict[int, int] = {}
 

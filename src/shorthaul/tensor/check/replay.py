@@ -15,7 +15,7 @@ from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.check.likeness import likeness
-from shorthaul.tensor.check.steps import Grid, StepTrace, Surroundings, grid, joined, replay_steps
+from shorthaul.tensor.check.steps import Grid, StepTrace, Surroundings, grid, joined, replay_steps, walk
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan, Subgraph
 
@@ -213,6 +213,8 @@ def _broken_structure(problem: Problem, subgraph: Subgraph, rules: Rules, index:
 
 def _connected_parts(problem: Problem, inside: frozenset[int]) -> list[list[int]]:
     """Return the operators grouped by who is connected through tensors produced inside."""
+    if len(inside) == 1:
+        return [list(inside)]
     left = set(inside)
     parts = []
     while left:
@@ -286,7 +288,8 @@ def _replay_subgraph(
         return Violation("output-shapes", place, f"its outputs differ in shape ({listed})")
     if not shapes or min(size.w, size.h, size.k) < 1:
         return None
-    tiles = grid(problem, flow.inside, flow.outputs, size)
+    walked = walk(problem, flow.inside, flow.outputs)
+    tiles = grid(problem, walked, flow.outputs, size)
     if tiles.steps > LARGEST_REPLAY:
         raise InputError(
             "makes too many steps to replay",
@@ -302,9 +305,9 @@ def _replay_subgraph(
             return Violation("traversal-order", place, message, tiles.tiles, len(set(subgraph.traversal)))
     flushes = rules.default_order_flushes and subgraph.traversal is None
     around = Surroundings(flow.outputs, flow.resident, flow.retained, flushes)
-    key = (likeness(problem, flow.inside, around), size, subgraph.traversal)
+    key = (likeness(problem, flow.inside, walked, around), size, subgraph.traversal)
     if key not in known:
-        known[key] = _totals(flow, tiles, replay_steps(problem, flow.inside, tiles, traversal, around))
+        known[key] = _totals(flow, tiles, replay_steps(problem, flow.inside, walked, tiles, traversal, around))
     found = known[key]
     return replace(found, inputs=flow.inputs, outputs=flow.outputs, resident=flow.resident, retained=flow.retained)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 _CHUNK: Final = 1 << 15
 
 
-class Extent(Enum):
+class Extent(StrEnum):
     """Which rows, or columns, of a tensor a slice covers."""
 
     TILE = "tile"  #: those of the output tile
@@ -34,7 +34,7 @@ class Extent(Enum):
     FULL = "full"  #: all
 
 
-class Marking(Enum):
+class Marking(StrEnum):
     """Which axis of a slice is charged unpadded."""
 
     NONE = "none"
@@ -65,7 +65,11 @@ class Work:
     reduction: Extent | None
 
 
-def walk(problem: Problem, inside: frozenset[int], outputs: Iterable[int]) -> tuple[list[Work], list[Demand]]:
+#: What a walk finds.
+Walk = tuple[list[Work], list[Demand]]
+
+
+def walk(problem: Problem, inside: frozenset[int], outputs: Iterable[int]) -> Walk:
     """Return what the operators ``inside`` compute for a tile of ``outputs``, and what has to be there for it."""
     works: list[Work] = []
     inputs: list[Demand] = []
@@ -80,7 +84,9 @@ def walk(problem: Problem, inside: frozenset[int], outputs: Iterable[int]) -> tu
         operator = problem.operators[index]
         if not operator.is_matmul:
             works.append(Work(index, demand, None))
-            asked = [replace(demand, tensor=tensor) for tensor in operator.inputs]
+            asked = [
+                Demand(tensor, demand.rows, demand.columns, demand.sink, demand.marking) for tensor in operator.inputs
+            ]
         else:
             # A demand without a sink came through Pointwise operators only: this MatMul is a sink itself.
             is_sink = demand.sink is None
@@ -120,10 +126,9 @@ class Grid:
         return self.tiles * self.steps_per_tile
 
 
-def grid(problem: Problem, inside: frozenset[int], outputs: Iterable[int], granularity: Granularity) -> Grid:
+def grid(problem: Problem, walked: Walk, outputs: Sequence[int], granularity: Granularity) -> Grid:
     """Return the grid of a subgraph whose ``outputs`` (at least one) have one shape."""
-    outputs = tuple(outputs)
-    works, _ = walk(problem, inside, outputs)
+    works, _ = walked
     shape = problem.tensors[outputs[0]]
     longest = max((problem.reduction(work.operator) for work in works if work.reduction is Extent.STEP), default=1)
     return Grid(
@@ -192,6 +197,7 @@ class Surroundings:
 def replay_steps(
     problem: Problem,
     inside: frozenset[int],
+    walked: Walk,
     grid: Grid,
     traversal: Integers | None,
     around: Surroundings,
@@ -200,7 +206,7 @@ def replay_steps(
 
     ``inside`` are the subgraph's operators; ``traversal`` is the order of its tiles, None for row by row.
     """
-    works, inputs = walk(problem, inside, around.outputs)
+    works, inputs = walked
     loaded = [demand for demand in inputs if demand.tensor not in around.resident]
     stored = [tensor for tensor in around.outputs if tensor not in around.retained]
     held = held_throughout(problem, inside, around)

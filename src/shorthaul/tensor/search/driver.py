@@ -41,10 +41,10 @@ _ANNEALING: Final = 0.6
 #: The share of the effort that is spent under the contest's rules, where others hold.
 _CAPPED: Final = 0.7
 #: Kept back for checking the plan and writing it: seconds at least, multiples of what pricing every operator alone took
-#: (measured: 2.7 at 2,000 operators), and the most of a time limit.
+#: (measured: 2.7 at 2,000 operators, 4.3 at 20,000), and the most of a time limit.
 _FINISH_S: Final = 0.25
-_FINISH_PARTS: Final = 3.0
-_FINISH_SHARE: Final = 0.4
+_FINISH_PARTS: Final = 4.5
+_FINISH_SHARE: Final = 0.7
 
 
 class Begun(NamedTuple):
@@ -105,18 +105,34 @@ def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
         search.keep_back(min(_FINISH_SHARE * search.time_limit, finish_s))
     count = len(problem.operators)
     if count == 1 or (count > tuning.MANY_OPERATORS and search.expired()):
-        return Begun(schedules, alone, start)
+        return _begun_late(Begun(schedules, alone, start), search)
     capped = _begun_for_the_contest(schedules, alone, search)
+    if _is_late(problem, search):
+        return _begun_late(Begun(schedules, alone, start), search)
     # A little is done even when the time is up already: of few operators it takes less than what has gone by.
     begun = Begun(schedules, alone, min(start, fused(schedules, alone, _sure(search))), capped)
-    if capped is not None:
+    if capped is not None and not _is_late(problem, search):
         begun = begun.with_groups(capped.best.sequence)
     begun = begun._replace(best=_first_annealed(schedules, begun.best, search))
     search.report(best=begun.best.latency)
     return begun
 
 
+def _is_late(problem: Problem, search: Search) -> bool:
+    """True if the time is up, and what is evaluated as a whole takes long: of many operators."""
+    return len(problem.operators) > tuning.MANY_OPERATORS and search.remaining_s() <= 0
+
+
+def _begun_late(begun: Begun, search: Search) -> Begun:
+    """Return the same; its plan is made while its prices are at hand."""
+    if search.start() is None:
+        begun.schedules.note_plan(begun.alone.sequence)
+    return begun
+
+
 def _first_annealed(schedules: Schedules, start: Solution, search: Search) -> Solution:
+    if _is_late(schedules.problem, search):
+        return start
     first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * len(schedules.problem.operators))
     hottest, coldest = _FIRST_ROUND
     return anneal(schedules, start, search.seed, _sure(search).within(first), hottest=hottest, coldest=coldest)
@@ -275,7 +291,7 @@ def _begun_for_the_contest(schedules: Schedules, alone: Solution, search: Search
     capped = Schedules(schedules.problem, CONTEST)
     start = capped.solution(alone.sequence)
     search.spend(capped.work)
-    if start is None:
+    if start is None or _is_late(schedules.problem, search):
         return None
     return Begun(capped, start, _first_annealed(capped, fused(capped, start, search), search))
 

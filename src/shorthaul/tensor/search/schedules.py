@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +50,7 @@ class Schedules:
         needed = np.array(sorted(tensor for tensor in later if problem.consumers[tensor]), dtype=np.int32)
         self.sequences = sequence_kernels.Sequences(self.groups, rules.stores_shared, rules.retains_inputs, needed)
         self.executions: dict[int, Execution | None] = {}
+        self._alone: dict[Hashable, Execution | None] = {}  # of single operators, by all that counts
         self._planned: tuple[Sequence, Plan] | None = None  # the last one made
 
     @property
@@ -79,6 +80,23 @@ class Schedules:
         return self.executions[entry]
 
     def _execute(
+        self, inside: frozenset[int], resident: Collection[int], retained: Collection[int], shared: Collection[int]
+    ) -> Execution | None:
+        if len(inside) > 1 or shared:
+            return self._priced(inside, resident, retained, shared)
+        one, tensors = self.problem.operators[next(iter(inside))], self.problem.tensors
+        mine = [
+            (tensors[tensor], one.inputs.index(tensor), tensor in resident, tensor in retained) for tensor in one.inputs
+        ]
+        others = sorted([tensors[tensor].size for tensor in resident if tensor not in one.inputs])
+        kept = sorted([tensors[tensor].size for tensor in retained if tensor not in resident])
+        made = tensors[one.output], one.output in resident, one.output in retained
+        key = one.is_matmul, one.base_cost, tuple(mine), made, tuple(others), tuple(kept)
+        if key not in self._alone:
+            self._alone[key] = self._priced(inside, resident, retained, shared)
+        return self._alone[key]
+
+    def _priced(
         self, inside: frozenset[int], resident: Iterable[int], retained: Iterable[int], shared: Iterable[int]
     ) -> Execution | None:
         tensors = self.problem.tensors
@@ -122,6 +140,10 @@ class Schedules:
             assert other.begin(sequence, 0) is not None, "the sequence was found by the search"
             self._planned = sequence, other._current_plan()
         return self._planned[1]
+
+    def note_plan(self, sequence: Sequence) -> None:
+        """Make the plan of the sequence that was evaluated last, so that nothing is evaluated again for it."""
+        self._planned = sequence, self._current_plan()
 
     def _current_plan(self) -> Plan:
         position = {operator: number for number, operator in enumerate(self.problem.topological_order)}

@@ -147,8 +147,8 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
 
 def with_latencies(found: Plan, replayed: Replay) -> Plan:
     """Return the plan with the latencies that the replay saw as its claims."""
-    pairs = zip(found.subgraphs, replayed.subgraphs, strict=True)
-    return Plan(tuple(replace(mine, latency=seen.latency if seen else None) for mine, seen in pairs))
+    pairs = zip(found.subgraphs, (seen.latency if seen else None for seen in replayed.subgraphs), strict=True)
+    return Plan(tuple(mine if mine.latency == seen else replace(mine, latency=seen) for mine, seen in pairs))
 
 
 @verb(RuleOptions, PROBLEMS, PLANS, searching=TaskSearchOptions)
