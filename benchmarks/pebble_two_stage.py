@@ -2,6 +2,7 @@
 
     python benchmarks/pebble_two_stage.py FOLDER... [--effort 2] [--generated]
     python benchmarks/pebble_two_stage.py FOLDER... --generated --again 60
+    python benchmarks/pebble_two_stage.py --sample SEED... [--effort 20] --json FILE
 
 ``FOLDER`` holds HyperDAGs (they are not part of the project); ``--generated`` adds graphs of the generators. The method
 orders the nodes depth first, cuts the order into the longest segments for which all that is missing can be loaded
@@ -10,7 +11,8 @@ computed and read inside a segment counts as taken until its end. It starts from
 plan is replayed by the checker. Prints a table, the ratios and their geometric mean for the least budget and 1, 2 and 4
 more, and writes ``benchmarks/results/pebble_two_stage.json``. ``at_most`` has the bounds in place of our plans: no
 plans of anybody are further below the two-stage method's. ``--again`` plans anew, with that effort, what of the results
-is not proven yet, and keeps what is better.
+is not proven yet, and keeps what is better. ``--sample`` takes the graphs of ``pebble_tiny.py``, eight a seed; ``--json``
+writes elsewhere.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ import statistics
 import time
 from pathlib import Path
 from typing import Any
+
+from pebble_tiny import sample
 
 from shorthaul.pebble import Cdag, Move, Plan, case, load_cdag, plan
 from shorthaul.pebble.check.replay import replay
@@ -174,8 +178,11 @@ def main() -> None:
     parser.add_argument("--effort", type=float, default=2.0)
     parser.add_argument("--generated", action="store_true")
     parser.add_argument("--again", type=float, default=0.0)
+    parser.add_argument("--sample", type=int, nargs="+", default=[])
+    parser.add_argument("--json", type=Path, default=TARGET)
     given = parser.parse_args()
     known = graphs(given.folders, generated=given.generated)
+    known += [named for seed in given.sample for named in sample(seed, 31, 79)]
     if given.again:
         found = json.loads(TARGET.read_text())
         again(found["two_stage"], dict(known), given.again, found["effort"])
@@ -188,7 +195,7 @@ def main() -> None:
             row["two_stage"] = traffic(cdag, TwoStage(cdag, row["budget"]).plan(), row["budget"])
             rows.append(row)
             print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-    write(rows, given.effort)
+            write(rows, given.effort, given.json)
 
 
 def planned(cdag: Cdag, budget: int, effort: float) -> dict[str, Any]:
@@ -208,21 +215,21 @@ def again(rows: list[dict[str, Any]], known: dict[str, Cdag], effort: float, fir
         row["ours"], row["bound"] = min(row["ours"], better["ours"]), max(row["bound"], better["bound"])
         row |= {"effort": effort, "cpu_s": better["cpu_s"]}
         print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-        write(rows, first)
+        write(rows, first, TARGET)
 
 
-def write(rows: list[dict[str, Any]], effort: float) -> None:
+def write(rows: list[dict[str, Any]], effort: float, target: Path) -> None:
     """Write the rows and the means of their ratios."""
     means: dict[str, float | None] = {}
     most: dict[str, float | None] = {}
     for name in ("all", "generated"):
         chosen = [row for row in rows if name == "all" or ":" in row["problem"]]
-        for target, key in ((means, "ours"), (most, "bound")):
+        for found, key in ((means, "ours"), (most, "bound")):
             ratios = [row["two_stage"] / row[key] for row in chosen]
-            target[name] = round(statistics.geometric_mean(ratios), 3) if ratios else None
+            found[name] = round(statistics.geometric_mean(ratios), 3) if ratios else None
     print(means, "at most", most, flush=True)
-    found = {"effort": effort, "times_ours": means, "at_most": most, "two_stage": rows}
-    TARGET.write_text(json.dumps(found, indent=1) + "\n")
+    document = {"effort": effort, "times_ours": means, "at_most": most, "two_stage": rows}
+    target.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":
