@@ -6,7 +6,7 @@ Every built-in kernel, all parameters at each of the sizes (steps, and all seven
 least), in the least memory taken so many times. ``affine`` is the bound of that engine on loads, with the outputs, in
 the unit of the weights; ``bound`` and ``plan`` are those of ``pebble plan``, ``took`` the processor seconds of all
 three. Prints a line for each and a summary. With ``--keep`` the rows go to ``benchmarks/results/pebble_programs.json``
-as they come, and those that it has, of the same effort, are not measured again.
+as they come, and those that it has, of the same effort, are not measured again. ``--processes`` measures kernels at once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import argparse
 import json
 import statistics
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -42,17 +43,23 @@ def main() -> None:
     parser.add_argument("--times", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
     kept = json.loads(TARGET.read_text()) if given.keep and TARGET.exists() else {}
     rows = kept["rows"] if kept.get("effort") == given.effort else []
     known = {(row["kernel"], row["size"], row["times"]) for row in rows}
-    for size in given.sizes:
+    tasks = []
+    for size in sorted(given.sizes, reverse=given.processes > 1):
         for name in given.only or [item.name for item in CASES]:
             times = [memory for memory in given.times if (name, size, memory) not in known]
-            for row in measured(name, size, times, given.effort):
+            tasks.append((name, size, times, given.effort))
+    with ProcessPoolExecutor(given.processes) as pool:
+        for done in as_completed([pool.submit(measured, *task) for task in tasks]):
+            for row in done.result():
                 print("  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
                 rows.append(row)
             if given.keep:
+                rows.sort(key=lambda row: (row["kernel"], row["size"], row["times"]))
                 TARGET.write_text(json.dumps({"effort": given.effort, "rows": rows}, indent=1) + "\n")
     for size in sorted({row["size"] for row in rows}):
         for memory in sorted({row["times"] for row in rows}):
@@ -91,7 +98,7 @@ def measured(name: str, size: int, times: list[int], effort: float) -> list[dict
         source = cdag_source(file, GraphOptions(size=sizes))
         budget = memory * cdag.least_budget()
         known = affine_bound(program, size=f"{sizes},S={budget // width}", upper=False).bound
-        made = plan(source, budget=budget, effort=effort)
+        made = plan(source, budget=budget, effort=effort, workers=1)
         assert known is not None
         assert made.bound is not None
         assert made.cost is not None

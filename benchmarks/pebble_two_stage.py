@@ -11,7 +11,7 @@ computed and read inside a segment counts as taken until its end. It starts from
 plan is replayed by the checker. Prints a table, the ratios and their geometric mean for the least budget and 1, 2 and 4
 more, and writes ``benchmarks/results/pebble_two_stage.json``. ``at_most`` has the bounds in place of our plans: no
 plans of anybody are further below the two-stage method's. ``--again`` plans anew, with that effort, what of the results
-is not proven yet, and keeps what is better. ``--sample`` takes the graphs of ``pebble_tiny.py``, eight a seed; ``--json``
+is not proven yet, and keeps what is better. ``--sample`` takes graphs of ``pebble_tiny.py``, eight a seed; ``--json``
 writes elsewhere.
 """
 
