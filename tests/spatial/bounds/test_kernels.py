@@ -25,7 +25,7 @@ def planned(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 def checked(kernels: ModuleType, rng: np.random.Generator) -> Any:
     tree = some_tree(rng, int(rng.integers(6)), 12)
-    return kernels.place(*checker._numbered(tree), *checker._cells(Grid(4, 3), 6), 1, NODES)
+    return kernels.flood(*checker._numbered(tree), *checker._cells(Grid(4, 3)), 1, NODES)
 
 
 @pytest.mark.parametrize(

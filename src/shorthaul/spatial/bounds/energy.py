@@ -293,10 +293,10 @@ def _cut_bound(tree: Tree, grid: Grid) -> int:
 def _load_bound(grid: Grid, children: int) -> int:
     """Return a lower bound on the link load where a vertex has so many children.
 
-    A message goes along its row, then along its column. The d messages from a vertex to its children leave its processor over four links at most. All but those to children
-    in its column, which has room for ``height`` - 1 of them, leave over the two along its row. On one side of it there
-    are at least half of the other columns; of their cells all hold children but n - 1 - d at most, which hold other
-    vertices, and those that hold none.
+    A message goes along its row, then along its column. The d messages from a vertex to its children leave its
+    processor over four links at most. All but those to children in its column, which has room for ``height`` - 1 of
+    them, leave over the two along its row. On one side of it there are at least half of the other columns; of their
+    cells all hold children but n - 1 - d at most, which hold other vertices, and those that hold none.
     """
     across, down = min(grid.width - 1, 2), min(grid.height - 1, 2)
     along_row = -(-(children - grid.height + 1) // max(across, 1))
