@@ -1,6 +1,6 @@
 """Lower bound over derived order of 50 programs of the field, as one command of ``affine bound`` gives both.
 
-    python benchmarks/affine_field.py [PROGRAM ...] [--effort E]
+    python benchmarks/affine_field.py [PROGRAM ...] [--effort E] [--processes P]
 
 reads benchmarks/field/*.c (linear algebra, learning, stencils, dynamic programs and graphs, signals; written before any
 of them was measured), prints one row per program and S (bound, loads of the order, their quotient), counts the programs
@@ -14,6 +14,9 @@ import argparse
 import json
 import re
 import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from shorthaul.affine import bound, program_from_text
@@ -23,6 +26,7 @@ TARGET = FOLDER / "results" / "affine_field.json"
 CAPACITIES = (4_096, 32_768)
 WANTED = 0.5
 LIMIT_S = 3_600  #: only effort ends a search, on a busy machine too
+Row = dict[str, float | None]
 #: A line with sizes, and the function behind it, up to the brace in the first column.
 FUNCTION = re.compile(r"^// (?P<sizes>\S+)\n(?P<text>void (?P<name>\w+)\(.*?^\}\n)", re.MULTILINE | re.DOTALL)
 
@@ -36,22 +40,28 @@ def programs() -> dict[str, tuple[str, str]]:
     return found
 
 
-def measure(text: str, sizes: str, effort: float) -> dict[str, dict[str, float | None]]:
-    """Return bound and loads in words by S; no loads where the search ends before there is an order."""
-    result = {}
-    for capacity in CAPACITIES:
-        start = time.process_time()
-        found = bound(program_from_text(text), size=f"{sizes},S={capacity}", effort=effort, time_limit=LIMIT_S)
-        order = found.extra["upper"]
-        most = None if order is None else order["value"]
-        least = found.bound.value
-        if most is not None and least > most:
-            raise SystemExit(f"at {sizes},S={capacity} the order loads {most:,.0f}, below the bound {least:,.0f}")
-        result[str(capacity)] = {"bound": least, "loads": most, "seconds": round(time.process_time() - start, 1)}
-    return result
+def measure(text: str, sizes: str, effort: float, capacity: int) -> Row:
+    """Return bound and loads in words; no loads where the search ends before there is an order."""
+    start = time.process_time()
+    found = bound(program_from_text(text), size=f"{sizes},S={capacity}", effort=effort, time_limit=LIMIT_S)
+    order = found.extra["upper"]
+    most = None if order is None else order["value"]
+    least = found.bound.value
+    if most is not None and least > most:
+        raise SystemExit(f"at {sizes},S={capacity} the order loads {most:,.0f}, below the bound {least:,.0f}")
+    return {"bound": least, "loads": most, "seconds": round(time.process_time() - start, 1)}
 
 
-def tightness(row: dict[str, float | None]) -> float:
+def measured(names: Iterable[str], effort: float, processes: int) -> Iterator[tuple[str, dict[str, Row]]]:
+    """Yield every program with its rows by S, in the order given; pairs of program and S are measured side by side."""
+    known = programs()
+    with ProcessPoolExecutor(processes, max_tasks_per_child=1, mp_context=get_context("spawn")) as pool:
+        pairs = {name: [pool.submit(measure, *known[name], effort, item) for item in CAPACITIES] for name in names}
+        for name, rows in pairs.items():
+            yield name, {str(item): row.result() for item, row in zip(CAPACITIES, rows, strict=True)}
+
+
+def tightness(row: Row) -> float:
     """Return lower over upper; 0 without an order."""
     return row["bound"] / row["loads"] if row["loads"] else 0.0
 
@@ -61,14 +71,15 @@ def main() -> None:
     known = programs()
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="programs to measure, all 50 without one")
     parser.add_argument("--effort", type=float, default=10.0, help="effort of each bound with its order")
+    parser.add_argument("--processes", type=int, default=1, help="pairs of program and S that are measured at once")
     given = parser.parse_args()
     unknown = sorted(set(given.programs) - set(known))
     if unknown:
         parser.error(f"unknown program {unknown[0]!r}")
     rows = json.loads(TARGET.read_text()) if TARGET.exists() else {}
     print(f"{'program':24}" + "".join(f"{f'S = {item:,}':>42}" for item in CAPACITIES))
-    for name in given.programs or known:
-        rows[name] = measure(*known[name], given.effort)
+    for name, found in measured(given.programs or known, given.effort, given.processes):
+        rows[name] = found
         cells = "".join(
             f"{row['bound']:17,.0f}{row['loads'] or float('nan'):18,.0f}{tightness(row):7.2f}"
             for row in rows[name].values()
