@@ -211,6 +211,17 @@ def card(points: isl.Set, context: isl.Set | None = None, most: int | None = Non
     return total(_without_fixed(points), Polynomial.number(1), context, most)
 
 
+def counts_along(relation: isl.Map, first: int, count: int) -> list[int]:
+    """Return how many elements of the domain go to each of ``count`` numbers from ``first`` on; no parameters.
+
+    >>> counts_along(isl.Map("{ S[i, j] -> [i] : 0 <= j <= i < 3 }"), 0, 4)
+    [1, 2, 3, 0]
+    """
+    apart = relation.move_dims(_PARAM, 0, isl.dim_type.out, 0, 1).domain().set_dim_name(_PARAM, 0, "place")
+    found = card(apart)
+    return [found.at({"place": first + at}) for at in range(count)]
+
+
 def _without_fixed(points: isl.Set) -> isl.Set:
     """Return the set without the dimensions that are affine functions of the parameters: they count once."""
     for at in range(points.dim(_SET) - 1, -1, -1):

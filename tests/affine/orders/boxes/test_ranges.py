@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from tests.affine.orders.boxes.test_boxes import replayed
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.joining.ranges import Ranges, in_ranges
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.sized import Boxes
@@ -96,3 +98,19 @@ def test_short_intervals_come_first_where_these_are_ranges() -> None:
     order = PassedStep(made.plain, steps, parts, made, ranges=True)
     loads, _ = replayed(UpperBound(program, (order,)), boxes.flow, boxes.sizes)
     assert loads <= order.rate < made.rate
+
+
+def test_what_has_no_room_is_counted_at_every_step() -> None:
+    """Two reflectors and a column fit from some step on: before it, less and less of them is left out."""
+    program = program_from_text(f"void f(int n, int m, double A[m][m]) {{ {STEPS[2].format(1, 1, 'j')} }}")
+    boxes = Boxes(flow_dependences(program), {"n": 20, "m": 44, "S": 120}, ())
+    made = boxes.of(item.name for item in program.statements)
+    found = None if made is None else in_ranges(boxes, made)
+    assert found is not None
+    first = found.boxes[0]
+    assert isinstance(first, BoxStep)
+    assert first.left_out
+    at_once = replace(first, spilled=tuple(replace(item, along=-1, by_place=()) for item in first.spilled))
+    assert first.rate < 0.94 * at_once.rate
+    loads, _ = replayed(UpperBound(program, (found,)), boxes.flow, boxes.sizes)
+    assert loads <= found.rate

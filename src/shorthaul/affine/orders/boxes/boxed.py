@@ -33,6 +33,7 @@ from shorthaul.affine.tuning import (
     MOST_ALIVE_ROUNDS,
     MOST_BOX_ROUNDS,
     MOST_EDGES_NEAR,
+    MOST_PLACES_COUNTED,
     MOST_TOUCHED,
     NO_SLACK,
     SPILLING_ROOM,
@@ -177,17 +178,28 @@ def _spilled(
         made = None if found is None else replace(as_step(found), alive=None)
         if made is None or made.fits:
             continue
-        settled = (
+        settled = [
             number
             for number, item in enumerate(made.cells)
             if (item.is_injective or item.loops.isdisjoint(made.box.loops))
             and not any(other.among and other.name == item.name for other in made.cells)
             and item.count(made.spans) > LEAST_SPILLED * words
-        )
+        ]
         made = replace(made, spilled=tuple(Spilled(number, *grouping.uses(number)) for number in settled))
+        made = replace(made, spilled=tuple(_by_place(item, made, grouping) for item in made.spilled))
         if made.fits and made.rate < (least if best is None else best.rate):
             best = made
     return best
+
+
+def _by_place(item: Spilled, step: BoxStep, grouping: Grouping) -> Spilled:
+    """Return a group with its reads at every place of the outermost loop over boxes, where these tell its cells."""
+    loop = next(iter(step.box.loops), -1)
+    if grouping.stepped or loop not in step.cells[item.group].loops or item.group not in (step.left_out or {}):
+        return item
+    if step.extents[loop] > MOST_PLACES_COUNTED:
+        return item
+    return replace(item, along=loop, by_place=grouping.uses_along(item.group, loop))
 
 
 def _nested(

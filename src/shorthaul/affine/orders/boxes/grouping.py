@@ -9,7 +9,7 @@ from math import gcd
 
 import islpy as isl
 
-from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.counting import card, counts_along
 from shorthaul.affine.integer_sets.dependences import Flow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.integer_sets.subspaces import integer_solution
@@ -19,13 +19,7 @@ from shorthaul.affine.orders.boxes.bands import band_of, sheared
 from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
-from shorthaul.affine.orders.placement import (
-    Placement,
-    Row,
-    function_rows,
-    placement_map,
-    signs_of,
-)
+from shorthaul.affine.orders.placement import Placement, Row, function_rows, placement_map, signs_of
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.tuning import LEAST_FRESH, STRIP
 
@@ -132,9 +126,9 @@ class Grouping:
         """Return where instances of a statement are placed."""
         return at_sizes(points.apply(self._places(name)), self.sizes)
 
-    def _places(self, name: str) -> isl.Map:
+    def _places(self, name: str, first: int = 0, end: int | None = None) -> isl.Map:
         width = len(self.flow.program.by_name[name].iterators)
-        return placement_map(name, width, self.placement[name], self.flow.program.parameters)
+        return placement_map(name, width, self.placement[name][first:end], self.flow.program.parameters)
 
     def cells(self) -> tuple[Cells, ...] | None:
         """Return the groups; None instead where a read has no affine form in the coordinates."""
@@ -240,6 +234,13 @@ class Grouping:
             count = sum(card(at_sizes(points, self.sizes)).at({}) for _, points in readers)
             self._uses[number] = count, max(Counter(name for name, _ in readers).values(), default=0)
         return self._uses[number]
+
+    def uses_along(self, number: int, loop: int) -> tuple[int, ...]:
+        """Return the reads of a group found at every value of a coordinate."""
+        own = [(self._places(name, loop, loop + 1), points) for name, points in self._readers[number]]
+        pairs = [at_sizes(places.intersect_domain(points), self.sizes) for places, points in own]
+        found = [counts_along(item, self.first[loop], self.extents[loop]) for item in pairs]
+        return tuple(map(sum, zip(*found, strict=True)))
 
     def _line(self, name: str, rows: tuple[Row, ...] | None) -> Line:
         """Return an access; every step has elements of its own, if there are steps."""

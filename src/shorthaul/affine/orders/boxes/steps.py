@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import chain, product
 from math import ceil, inf, prod
 
 import islpy as isl
@@ -37,12 +37,15 @@ class Box:
 class Spilled:
     """A group of cells of which a part may be held only: its number, its reads, and the most of one instance.
 
-    Of the cells in a box those read least often are left out. Each of their reads is a load.
+    Of the cells in a box those read least often are left out. Each of their reads is a load. Where every cell is in
+    boxes with one value of the loop ``along`` only, ``by_place`` are the reads at each of these values.
     """
 
     group: int
     uses: int
     at_once: int
+    along: int = -1
+    by_place: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,16 +89,55 @@ class BoxStep(AtSizes):
 
         Every read of what is left out needs a word for a moment.
         """
-        result: dict[int, float] = {}
         words = {item.group: int(self.cells[item.group].count(self.spans)) for item in self.spilled}
-        missing = self.touched - self.capacities[-1]
-        for item in sorted(self.spilled, key=lambda item: item.uses / words[item.group]):
+        return self._parts(words, self.touched - self.capacities[-1])
+
+    def _parts(self, words: Mapping[int, int], missing: int) -> dict[int, float] | None:
+        """Return the parts of groups of so many ``words`` that are left out where so many words are ``missing``."""
+        result: dict[int, float] = {}
+        for item in self._least_read:
             if missing <= 0:
                 break
             missing += item.at_once
-            result[item.group] = min(1.0, missing / words[item.group])
+            result[item.group] = min(1.0, missing / max(1, words[item.group]))
             missing -= words[item.group]
         return None if missing > 0 else result
+
+    @cached_property
+    def _least_read(self) -> list[Spilled]:
+        """The groups that may be held in part, those with the fewest reads of a cell first."""
+        return sorted(self.spilled, key=lambda item: item.uses / int(self.cells[item.group].count(self.spans)))
+
+    @cached_property
+    def _left_out_by_place(self) -> list[dict[int, float]] | None:
+        """The same for the boxes at every place of the outermost loop over boxes, by what they have room for there.
+
+        None where a group that is left out has cells in boxes at several places.
+        """
+        loop, edge = next(zip(self.box.loops, self.box.edges, strict=True), (-1, 1))
+        known = {item.group for item in self.spilled if item.along == loop >= 0}
+        if not known.issuperset(self.left_out or ()):
+            return None
+        low = np.array([self.box.first] * ceil(self.extents[loop] / edge), np.int64)
+        high = low + np.array(self.extents, np.int64) - 1
+        low[:, loop] += edge * np.arange(len(low))
+        high[:, loop] = np.minimum(high[:, loop], low[:, loop] + edge - 1)
+        counts = [self._most_at(item, low, high) for item in self.cells]
+        missing = np.sum(counts, axis=0) + 1 - self.capacities[-1]
+        parts = [
+            self._parts({item.group: int(counts[item.group][at]) for item in self.spilled}, int(missing[at]))
+            for at in range(len(low))
+        ]
+        found = [item for item in parts if item is not None]
+        return found if len(found) == len(parts) and known.issuperset(chain(*found)) else None
+
+    def _most_at(self, cells: Cells, low: IntArray, high: IntArray) -> IntArray:
+        """Return the most cells of a box where the coordinates have these ends, shape (places, coordinates)."""
+        lows, highs = within(cells.where, low, high)
+        spans = np.where(np.asarray(lows <= highs).all(axis=1, keepdims=True), highs - lows + 1, 0)
+        edges = [np.minimum(own, most) for own, most in zip(spans.T, self.spans, strict=True)]
+        found = np.asarray(cells.count([item.astype(np.float64) for item in edges]))
+        return np.where(spans.min(axis=1) > 0, found, 0).astype(np.int64)
 
     @property
     def spans(self) -> list[int]:
@@ -156,8 +198,16 @@ class BoxStep(AtSizes):
 
     def _reloads(self, group: int) -> int:
         """Return the loads for cells of a group that are left out: on average they are read as often as all."""
-        uses = next((item.uses for item in self.spilled if item.group == group), 0)
-        return ceil((self.left_out or {}).get(group, 0.0) * uses)
+        mine = next((item for item in self.spilled if item.group == group), None)
+        if mine is None:
+            return 0
+        places = self._left_out_by_place
+        if places is None:
+            return ceil((self.left_out or {}).get(group, 0.0) * mine.uses)
+        if not any(group in item for item in places):
+            return 0
+        uses = np.add.reduceat(np.array(mine.by_place, np.int64), range(0, len(mine.by_place), self.box.edges[0]))
+        return ceil(sum(item.get(group, 0.0) * int(use) for item, use in zip(places, uses, strict=True)))
 
     def _loads(self, cells: Cells, capacity: int) -> float:
         at = next((at for at, words in enumerate(self.capacities) if words <= capacity), None)
