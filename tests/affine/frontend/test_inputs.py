@@ -16,7 +16,7 @@ from shorthaul.affine.model import Program
 from shorthaul.core.errors import InputError
 
 _OUT = isl.dim_type.out
-HEAD = "int n, int m, int k, int T, double A[n][n], double B[n][n], double c[n], double d[n], double *x, double *y"
+HEAD = "int n, int m, int k, int T, double A[n][n], double B[n][n], double c[n], double d[n], double *x, double *y, double U[n][m + 1][T]"
 
 
 def written(body: str, head: str = HEAD, before: str = "", *, marked: bool = True) -> Program:
@@ -120,6 +120,14 @@ EQUAL = {
     "packed without its diagonal": (
         "for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) c[j + i * (i - 1) / 2] = 0;",
         "for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) A[i - 1][j] = 0;",
+    ),
+    "rows with a border": (
+        "const int w = n + 2; for (int i = 1; i <= n; i++) for (int j = 1; j <= n; j++) x[i * (n + 2) + j] = y[(i - 1) * w + j + w] + y[i * (2 + n) + j + 1];",
+        "for (int i = 1; i <= n; i++) for (int j = 1; j <= n; j++) A[i][j] = B[i][j] + B[i][j + 1];",
+    ),
+    "images, rows and channels": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int l = 0; l < T; l++) x[(i * (m + 1) + j + 1) * T + l] = 0;",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int l = 0; l < T; l++) U[i][j + 1][l] = 0;",
     ),
     "packed rows that become shorter": (
         "for (int i = 0; i < n; i++) for (int j = i; j < n; j++) c[i * n - i * (i - 1) / 2 + j - i] = d[(2 * n - i - 1) * i / 2 + n - 1];",

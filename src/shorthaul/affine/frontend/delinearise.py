@@ -4,12 +4,13 @@ A subscript is a polynomial in the parameters with affine functions of the itera
 monomials form a chain 1 | m1 | m2 ..., the coefficients are the subscripts of an array with extents m1, m2/m1, ...
 (times a number that all coefficients of a monomial are multiples of), provided every inner one stays inside its
 extent. Where isl cannot prove that for all parameters, as for the row length ``lda`` of a part of a matrix, the program
-is one for those parameters only where it holds.
+is one for those parameters only where it holds. Sums of parameters that are factors, as in ``a[i * (n + 2) + j]``, are
+tried as row lengths first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import gcd
 from typing import Any
@@ -34,16 +35,26 @@ def subscripts_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.P
     """
     if not any(_has_product(subscript, names) for access, names in uses for subscript in access.subscripts):
         return {id(access): _plain(access, names) for access, names in uses}
-    try:
-        return _taken_apart(uses)
-    except InputError as error:
-        try:  # a macro's number may still make it affine
-            return {id(access): _plain(access, names) for access, names in uses}
-        except InputError:
-            triangles = triangles_of(uses)
-            if triangles is None:
-                raise error from None
-            return triangles
+    rows: dict[str, Any] = {}
+    for access, names in uses:
+        for subscript in access.subscripts:
+            _note_rows(subscript, names, rows)
+    noted = [len(names.assumed) for _, names in uses]
+    errors = []
+    for tried in (rows, {}) if rows else ({},):
+        try:
+            return _taken_apart(uses, tried)
+        except InputError as error:
+            errors.append(error)
+            for (_, names), number in zip(uses, noted, strict=True):
+                del names.assumed[number:]
+    try:  # a macro's number may still make it affine
+        return {id(access): _plain(access, names) for access, names in uses}
+    except InputError:
+        triangles = triangles_of(uses)
+        if triangles is None:
+            raise errors[0] from None
+        return triangles
 
 
 def _plain(access: Access, names: Names) -> tuple[isl.PwAff, ...]:
@@ -58,12 +69,36 @@ def _has_product(node: Any, names: Names) -> bool:
     return any(_has_product(child, names) for _, child in node.children())
 
 
-def _taken_apart(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.PwAff, ...]]:
+def _note_rows(node: Any, names: Names, rows: dict[str, Any]) -> None:
+    """Note sums of parameters that are factors, by their text; equal ones are noted as one."""
+    if isinstance(node, c_ast.ID) and node.name in names.locals:
+        _note_rows(names.locals[node.name], names, rows)
+    for side in (node.left, node.right) if isinstance(node, c_ast.BinaryOp) and node.op == "*" else ():
+        factor = side
+        while isinstance(factor, c_ast.Cast) or (isinstance(factor, c_ast.ID) and factor.name in names.locals):
+            factor = factor.expr if isinstance(factor, c_ast.Cast) else names.locals[factor.name]
+        is_sum = isinstance(factor, c_ast.BinaryOp) and factor.op in {"+", "-"}
+        if is_sum and constant(factor, {}) is None and _is_of_parameters(factor, names):
+            value = affine(factor, names)
+            rows[c_text(factor)] = next((row for row in rows.values() if affine(row, names).is_equal(value)), factor)
+    for _, child in node.children():
+        _note_rows(child, names, rows)
+
+
+def _is_of_parameters(node: Any, names: Names) -> bool:
+    if isinstance(node, c_ast.ID):
+        return node.name not in names.iterators and node.name not in names.locals
+    is_plain = isinstance(node, c_ast.BinaryOp | c_ast.UnaryOp | c_ast.Constant | c_ast.Cast | c_ast.IdentifierType)
+    return is_plain and all(_is_of_parameters(child, names) for _, child in node.children())
+
+
+def _taken_apart(uses: Sequence[tuple[Access, Names]], rows: Mapping[str, Any]) -> dict[int, tuple[isl.PwAff, ...]]:
+    """Return the subscripts, with the sums of parameters in ``rows`` as lengths of rows."""
     polynomials = {}
     for access, names in uses:
         if len(access.subscripts) != 1:
             raise not_affine(access.node, names, "two unknowns are multiplied")
-        polynomials[id(access)] = _polynomial(access.subscripts[0], names)
+        polynomials[id(access)] = _polynomial(access.subscripts[0], names, rows)
     monomials = sorted({m for polynomial in polynomials.values() for m in polynomial} | {()}, key=lambda m: (len(m), m))
     access, names = uses[0]
     extents = []
@@ -81,11 +116,13 @@ def _taken_apart(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.Pw
             for monomial, step in zip(monomials, steps, strict=True)
         ]
         for value, extent, (below, above) in zip(values, extents, pairwise(steps), strict=False):
-            size = affine(c_ast.ID(extent, access.node.coord), names).scale_val(isl.Val(above // below))
+            size = affine(rows.get(extent, c_ast.ID(extent, access.node.coord)), names).scale_val(
+                isl.Val(above // below)
+            )
             beyond = access.params.intersect(value.ge_set(size))
             # a row as long as a parameter that the loops do not know: long enough, or no row
             if not access.params.is_subset(value.ge_set(integer(0))) or not (
-                beyond.is_empty() or names.assume_none(beyond, extent)
+                beyond.is_empty() or (extent not in rows and names.assume_none(beyond, extent))
             ):
                 row = extent if above == below else f"{above // below} * {extent}"
                 raise not_affine(access.node, names, f"the subscript may leave its row of {row}")
@@ -123,23 +160,25 @@ def _divided(larger: Monomial, smaller: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def _polynomial(node: Any, names: Names) -> Polynomial:
+def _polynomial(node: Any, names: Names, rows: Mapping[str, Any]) -> Polynomial:
+    if rows and isinstance(node, c_ast.BinaryOp) and c_text(node) in rows:
+        return {(c_text(rows[c_text(node)]),): integer(1)}
     if isinstance(node, c_ast.BinaryOp) and node.op in {"+", "-"}:
-        result = dict(_polynomial(node.left, names))
-        for monomial, factor in _polynomial(node.right, names).items():
+        result = dict(_polynomial(node.left, names, rows))
+        for monomial, factor in _polynomial(node.right, names, rows).items():
             signed = factor if node.op == "+" else factor.neg()
             result[monomial] = result[monomial].add(signed) if monomial in result else signed
         return result
     if isinstance(node, c_ast.BinaryOp) and node.op == "*":
-        left, right = _polynomial(node.left, names), _polynomial(node.right, names)
+        left, right = _polynomial(node.left, names, rows), _polynomial(node.right, names, rows)
         return _product(left, right, node, names)
     if isinstance(node, c_ast.ID) and node.name not in names.iterators and node.name not in names.locals:
         affine(node, names)  # makes it a parameter, or says why it cannot be one
         return {(node.name,): integer(1)}
     if isinstance(node, c_ast.ID) and node.name in names.locals:
-        return _polynomial(names.locals[node.name], names)
+        return _polynomial(names.locals[node.name], names, rows)
     if isinstance(node, c_ast.Cast):
-        return _polynomial(node.expr, names)
+        return _polynomial(node.expr, names, rows)
     return {(): affine(node, names)}
 
 

@@ -32,9 +32,10 @@ def _follow(statement: ast.Assign | ast.AugAssign, known: dict[str, int], argume
     """Note what one statement tells."""
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
     axes = _axes(target, known)
-    if isinstance(target, ast.Name) and target.id not in arguments and axes is None:
+    if isinstance(target, ast.Name) and axes is None:
         found = _axes(statement.value, known)
-        known |= {} if found is None else {target.id: found}
+        if found is not None and (target.id not in arguments or (found and isinstance(statement, ast.AugAssign))):
+            known[target.id] = found  # an argument is updated in place where an array is added to it
     for item in in_place(statement.value):
         for one, other in _factors(item):
             beside = _axes(other, known)

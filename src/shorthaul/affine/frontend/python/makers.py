@@ -67,7 +67,7 @@ class _Words:
     def block(self, items: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Return statements in usual words."""
         result: list[ast.stmt] = []
-        for item in items:
+        for item in (one for several in items for one in _apart(several)):
             if isinstance(item, ast.For | ast.If):
                 item.body, item.orelse = self.block(item.body), self.block(item.orelse)
                 result.append(item)
@@ -181,6 +181,23 @@ class _Words:
             number += 1
         self.names.add(name)
         return name
+
+
+def _apart(node: ast.stmt) -> list[ast.stmt]:
+    """Return an assignment for every name of ``n, m = 3, 4`` or ``x = y = 0.0``, where no value reads another name."""
+    if not isinstance(node, ast.Assign):
+        return [node]
+    first, value = node.targets[0], node.value
+    if isinstance(first, ast.Tuple) and isinstance(value, ast.Tuple) and len(node.targets) == 1:
+        names, values = first.elts, value.elts
+    elif isinstance(value, ast.Constant):
+        names, values = node.targets, [value] * len(node.targets)
+    else:
+        return [node]
+    read = {item.id for item in names_in(value)}
+    if len(names) != len(values) or any(not isinstance(name, ast.Name) or name.id in read for name in names):
+        return [node]
+    return [ast.copy_location(ast.Assign([name], one), node) for name, one in zip(names, values, strict=True)]
 
 
 def _generated(node: ast.AST) -> Iterator[ast.Call]:
