@@ -6,6 +6,7 @@ import onnx.parser
 import pytest
 
 from shorthaul import tensor
+from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 _MACHINE = "cortex-m7"
 _BODIES = {
@@ -40,6 +41,17 @@ _BODIES = {
         two = SequenceInsert(one, b, first)
         three = SequenceInsert(two, x)
         s = SequenceErase(three, first)
+        y = ConcatFromSequence <axis = 0> (s)""",
+    "built up by a loop that a constant outside lets go on": """
+        go = Constant <value = bool {1}> ()
+        count = Constant <value = int64 {3}> ()
+        none = SequenceEmpty()
+        a = Relu(x)
+        s = Loop <body = step (int64 i, bool goes, seq(float) before) => (bool on, seq(float) after) {
+            on = Identity(go)
+            row = Gather(a, i)
+            after = SequenceInsert(before, row)
+        }> (count, go, none)
         y = ConcatFromSequence <axis = 0> (s)""",
 }
 
@@ -93,3 +105,20 @@ def test_a_choice_by_the_step_of_a_loop_is_taken() -> None:
     assert found.check.ok
     assert not found.check.remarks
     assert found.extra["run"]["largest_error"] < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("body", "most"),
+    [
+        ("y = NonZero(x)", (2, 24)),
+        ("t = Cast <to = 9> (x) p = Flatten <axis = 0> (t) q = Squeeze(p) y = Compress(x, q)", (24,)),
+        ("y = Unique(x)", (24,)),
+        ("b = Unsqueeze(x, zero) c = Unsqueeze(x, zero) y = NonMaxSuppression(b, c, four)", (16, 3)),
+    ],
+)
+def test_as_many_places_as_there_may_be(body: str, most: tuple[int, ...]) -> None:
+    """What the numbers decide is taken as large as it may be, and so is what is made of it, at once."""
+    constants = "zero = Constant <value = int64[1] {0}> () four = Constant <value = int64[1] {4}> ()"
+    found = network_from_onnx(model(f"{constants} {body} z = Identity(y)", 18).SerializeToString())
+    assert found.outputs[0].shape == most
+    assert sum("taken as" in remark for remark in found.remarks) == 1

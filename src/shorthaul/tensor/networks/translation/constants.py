@@ -1,4 +1,4 @@
-"""Constants: where their elements lie, and which are made while a network runs, and not before."""
+"""Constants: where their elements lie, which are made while a network runs, and shapes that depend on numbers."""
 
 from __future__ import annotations
 
@@ -123,3 +123,37 @@ def shapes_on_trial(
     for name, value in zip(filter(None, node.output), made, strict=True):
         types.setdefault(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype))
     return [value.shape for value in made]
+
+
+def most_elements(node: Any, values: Mapping[str, Any]) -> int:
+    """Return how many elements a node may make of constants, beyond which it waits until its shape is known."""
+    given = [values[name] for name in node.input if name]
+    if node.op_type in {"Expand", "Tile", "ConstantOfShape"} and given:
+        return math.prod(abs(int(size)) for size in given[-1].ravel()) * (int(given[0].size) if given[1:] else 1)
+    return math.prod(max(int(value.size), 1) for value in given) if given[1:] else 0
+
+
+def most_places(node: Any, shapes: Mapping[str, Shape], numbers: Mapping[str, Any]) -> list[Shape] | None:
+    """Return the largest shapes of what a node makes that finds as many places as there are; None for others.
+
+    ``numbers`` are the constants that are known.
+    """
+    given = [shapes.get(name) for name in node.input]
+    if node.domain not in {"", "ai.onnx"} or not given or given[0] is None:
+        return None
+    source, axes = given[0], [item.i for item in node.attribute if item.name == "axis"]
+    axis = axes[0] % len(source) if axes and source else None
+    match node.op_type:
+        case "NonZero":
+            return [(max(len(source), 1), math.prod(source))]
+        case "Compress":
+            return [(math.prod(source),) if axis is None else source]
+        case "Unique":
+            count = math.prod(source) if axis is None else source[axis]
+            return [(count,) if axis is None else source, (count,), (count,), (count,)]
+        case "NonMaxSuppression" if len(given) > 1 and given[1] is not None:
+            batch, classes, boxes = given[1]
+            most = numbers.get(node.input[2]) if len(node.input) > 2 else None
+            found = boxes if most is None else min(boxes, int(np.ravel(most)[0]))
+            return [(batch * classes * found, 3)]
+    return None

@@ -25,6 +25,8 @@ from shorthaul.tensor.networks.translation.constants import (
     is_outside,
     location_of,
     made_in_place,
+    most_elements,
+    most_places,
     shapes_on_trial,
     strip,
 )
@@ -39,7 +41,7 @@ Shape = tuple[int, ...]
 #: Elements of a tensor in a file, at most; the largest known have 2^34.
 _MOST_WEIGHTS: Final = 2**40
 #: Weights beyond this leave the model before shapes are inferred, which copies it.
-_LARGEST_KEPT_BYTES: Final = 2**16
+_LARGEST_KEPT_BYTES: Final = 2**12
 #: The version of ONNX' file format since which constants need not be inputs.
 _INITIALIZERS_KNOWN: Final = 4
 #: Operators that ONNX defines by others, and that this reader knows through those only.
@@ -330,9 +332,13 @@ class _Reader:
             if result is not None:
                 for name, value in zip(node.output, result, strict=False):
                     if name:
-                        graph.initializer.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
+                        tensor = self.onnx.numpy_helper.from_array(np.asarray(value), name)
+                        if tensor.ByteSize() > _LARGEST_KEPT_BYTES:
+                            strip(tensor)
+                        graph.initializer.append(tensor)
                         self.values[name] = np.asarray(value)
                         constants.add(name)
+                        self.guessed |= {name} if any(source in self.guessed for source in node.input) else set()
                 folded = True
                 self.folded.append(_node(self.onnx, node, len(self.folded)))
             elif node.output[0] not in made_here and self._is_constant(node, constants):
@@ -375,8 +381,8 @@ class _Reader:
         sizes = [self.shapes.get(name) for name in node.output if name]
         if any(shape is not None and math.prod(shape) > MOST_ELEMENTS for shape in sizes):
             return None
-        if node.op_type == "ConstantOfShape" and math.prod(self.values[node.input[0]].tolist()) > MOST_ELEMENTS:
-            return None
+        if None in sizes and most_elements(node, self.values) > MOST_ELEMENTS:
+            return None  # until its shape is inferred
         try:
             evaluator = evaluator_of(self.onnx, node, self.model.opset_import)
             with np.errstate(all="ignore"):
@@ -408,23 +414,31 @@ class _Reader:
                 if name and name not in self.shapes:
                     self._assume(name, shape, self.types.get(node.input[0], 1))
                     changed = True
-        return changed or self._guess_a_shape()
+        return changed or self._guess_shapes()
 
-    def _guess_a_shape(self) -> bool:
-        """Take the shape of its first input for what a node makes of unknown shape; return whether there was one."""
+    def _guess_shapes(self) -> bool:
+        """Take as many places as there may be, or the shape of its first input, for what a node makes of unknown shape.
+
+        What depends on it may have a shape then, and is left alone; return whether there was one.
+        """
+        waiting = set[str]()
         for node in self.model.graph.node:
             unknown = [name for name in node.output if name and name not in self.shapes]
             source = next((name for name in node.input if name in self.shapes), None)
+            if not waiting.isdisjoint(node.input):
+                waiting |= set(node.output)
+                continue
             if not unknown or (source is None and node.input):
                 continue
-            shape = () if source is None else self.shapes[source]
-            for name in unknown:
+            most = most_places(node, self.shapes, self.values)
+            shapes = most or [() if source is None else self.shapes[source]] * len(unknown)
+            for name, shape in zip(unknown, shapes, strict=False):
                 self._assume(name, shape, self.types.get(source or "", 1))
                 told = f"{node.op_type} {node.name}".strip()
                 self.remarks.append(f"the shape of {name} is not known ({told}): taken as {list(shape)}")
             self.guessed |= set(unknown)
-            return True
-        return False
+            waiting |= set(node.output)
+        return bool(waiting)
 
     def _assume(self, name: str, shape: Shape, kind: int) -> None:
         value = self.onnx.helper.make_tensor_value_info(name, self.types.get(name) or kind, shape)

@@ -52,7 +52,7 @@ def taken_apart(
     rows = _Rows(Writer(onnx, node, name, known, opset), shape, before.get(node.input[0], shape))
     width = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(types[node.input[0]])).itemsize
     row = math.prod(rows.shape[axis] for axis in rows.axes)
-    factors = 0 if node.op_type in _BY_CHANNEL else row * len(node.input[1:])
+    factors = (1 if node.op_type in _BY_CHANNEL else row) * len(node.input[1:])
     fits = width * (2 * row + factors) <= rows_of.most_bytes or math.prod(shape) == row
     if fits or not take(rows):
         return None

@@ -13,6 +13,7 @@ from shorthaul.tensor.networks.translation.extremes import SINCE_PLACES_ARE_TAKE
 from shorthaul.tensor.networks.translation.heads import attention
 from shorthaul.tensor.networks.translation.heads.linear_attention import linear_attention
 from shorthaul.tensor.networks.translation.quantised import QUANTISED, by_range
+from shorthaul.tensor.networks.translation.subgraphs import goes_on
 from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
 
 #: The domain of the operators that onnxruntime adds.
@@ -380,7 +381,8 @@ def shapes_of(onnx: Any, node: Any, shapes: Mapping[str, Shape], numbers: Mappin
         return None
     values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
     if node.op_type == "Loop":
-        values["steps"] = numbers.get(node.input[0])
+        steps, body = numbers.get(node.input[0]), values["body"]
+        values["steps"] = steps if goes_on(onnx, body, numbers) else None
     try:
         return find([shape or () for shape in given], values)
     except (IndexError, KeyError, ZeroDivisionError):
@@ -421,11 +423,7 @@ def _as_read(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
 def _looped(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
     """What goes from step to step keeps its shape; what is collected has an axis of all steps, if nothing ends them."""
     carried, body = given[2:], values["body"]
-    goes_on = {body.input[1].name}
-    for node in body.node:
-        if node.op_type == "Identity" and node.input[0] in goes_on:
-            goes_on.add(node.output[0])
-    if values["steps"] is None or body.output[0].name not in goes_on:
+    if values["steps"] is None:
         return carried
     for value in body.output[1 + len(carried) :]:
         shape = tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)

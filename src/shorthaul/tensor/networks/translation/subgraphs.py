@@ -70,6 +70,19 @@ def unrolled(onnx: Any, node: Any, name: str, known: Known, opset: int) -> tuple
     return steps.nodes, steps.constants
 
 
+def goes_on(onnx: Any, body: Any, numbers: Mapping[str, Any]) -> bool:
+    """Return whether no step of a ``Loop`` ends it: its condition stays what it was, or is a constant that is true."""
+    true = {body.input[1].name} | {name for name, value in numbers.items() if value.dtype == bool and value.all()}
+    for tensor in body.initializer:
+        true |= {tensor.name} if onnx.numpy_helper.to_array(tensor).all() else set()
+    for node in body.node:
+        if node.op_type == "Identity" and node.input[0] in true:
+            true.add(node.output[0])
+        elif node.op_type == "Constant" and node.attribute[0].name == "value":
+            true |= set(node.output) if np.all(onnx.numpy_helper.to_array(node.attribute[0].t)) else set()
+    return body.output[0].name in true
+
+
 def nodes_inside(graph: Any) -> list[Any]:
     """Return the nodes of a graph, and those of the graphs inside them."""
     inner = [item.g for node in graph.node for item in node.attribute if item.HasField("g")]
@@ -117,11 +130,8 @@ class _Steps:
 
     def of_loop(self, numbers: Mapping[str, Any]) -> int:
         """Return the count of a ``Loop`` that nothing ends earlier, else 0."""
-        going = {self.body.input[1].name}
-        for inner in self.body.node:
-            going |= set(inner.output) if inner.op_type == "Identity" and inner.input[0] in going else set()
         count, begins = numbers.get(self.node.input[0]), numbers.get(self.node.input[1], np.True_)
-        if count is None or not np.all(begins) or self.body.output[0].name not in going:
+        if count is None or not np.all(begins) or not goes_on(self.onnx, self.body, numbers):
             return 0
         self.state, self.first, self.made_before = list(self.node.input[2:]), 2, 1
         self.names[self.body.input[1].name] = self.constant(np.True_)
@@ -233,7 +243,9 @@ class _Lists:
         known = self.lists.get(inputs[0]) if inputs else None
         if kind == "SequenceInsert" and not self.values.get(inputs[0], np.ones(1)).size:  # an empty one is a constant
             known = []
-        if kind == "SequenceConstruct":
+        if kind == "Identity" and known is not None:
+            self.lists[output] = known
+        elif kind == "SequenceConstruct":
             self.lists[output] = inputs
         elif kind == "SplitToSequence":
             yield from self._split(node, int(given.get("axis", 0)), keeps=bool(given.get("keepdims", 1)))
