@@ -85,6 +85,18 @@ def test_an_actor_on_a_core_leaves_what_every_other_mapping_has() -> None:
     assert whole <= bound
 
 
+def test_a_complete_front_within_limits_proves_its_periods() -> None:
+    problem = small_problem(SEEDS[0], most_actors=3)
+    whole = dict(plan(problem, generations=5, effort=1.0).extra["front_bound"]["period_at_core_cost"])
+    dearest = max(whole)
+    for limits in ({"deadline": min(whole.values())}, {"max_cost": dearest}):
+        found = plan(problem, generations=5, effort=1.0, **limits)
+        assert found.extra["complete"]
+        curve = dict(found.extra["front_bound"]["period_at_core_cost"])
+        assert curve[dearest] == whole[dearest]
+        assert all(curve[cost] <= period for cost, period in whole.items())
+
+
 @pytest.mark.parametrize("seed", [1, pytest.param(9, marks=pytest.mark.slow)])
 def test_the_plan_of_sobel_is_complete(seed: int) -> None:
     """All points of the issue's enumeration, 9,034 at a core cost of 5 among them."""

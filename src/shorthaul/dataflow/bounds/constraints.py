@@ -44,11 +44,6 @@ class Constraints:
             ("--max-cost", self.max_cost),
         )
 
-    @property
-    def is_free(self) -> bool:
-        """True if there are no limits on points; actors may be bound."""
-        return all(limit is None for _, limit in self.limits)
-
     def allow(self, point: Point) -> bool:
         """True if the point keeps within all limits."""
         return all(

@@ -230,15 +230,22 @@ def front_bound(
     return FrontBound(period, _footprint(network), _core_cost(platform, firing), curve)
 
 
-def of_complete_front(bounds: FrontBound, points: Sequence[Point]) -> FrontBound:
-    """Return the bounds that the points prove where no others exist: the least period at every core cost or below."""
+def of_complete_front(bounds: FrontBound, points: Sequence[Point], most: float | None = None) -> FrontBound:
+    """Return the bounds that the points prove where no others exist: the least period at every core cost or below.
+
+    ``most`` is the core cost up to which no others exist; None: whatever they cost.
+    """
     costs = sorted({cost for cost, _ in bounds.period_at_cost} | {point.core_cost for point in points})
     known = dict(bounds.period_at_cost)
     curve = []
     for cost in costs:
         periods = [point.period for point in points if point.core_cost <= cost]
-        if periods or cost in known:
+        if most is not None and cost > most:
+            curve.append((cost, known[cost]))
+        elif periods or cost in known:
             curve.append((cost, min(periods, default=known.get(cost, 1))))
+    if most is not None:
+        return dataclasses.replace(bounds, period_at_cost=tuple(curve))
     least = min(point.period for point in points)
     proof = f"every mapping was looked at: none has a schedule of period {least - 1}"
     period = Bound("period", least, "every mapping", proof)

@@ -139,8 +139,8 @@ def plan(
         int(i): _bounded(application, machine, points[i]) for i in in_time(numbers, search, tuning.CHECK_OVER_BOUND)
     }
     is_complete = found.is_complete and len(kept) == len(points)
-    if is_complete and constraints.is_free:
-        bounds = of_complete_front(bounds, points)
+    if is_complete and constraints.max_footprint is None:
+        bounds = of_complete_front(bounds, points, constraints.max_cost)
     elif not is_complete:
         bounds = raised_beside(limited, machine, options.strategy, bounds, points, search)
     front = _asked_for(tuple(kept[i] for i in sorted(kept)), options, bounds)
