@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from itertools import pairwise, product
+from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,18 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
             if not may_coincide[place] or least_in_any_order(machine, item, *size, worth) < worth:
                 return size
     return None
+
+
+class _Times(NamedTuple):
+    """What the first step of a tile takes, if it begins or follows one of its row or column, and what later ones take.
+
+    By class of tile; each class of later steps with how many there are.
+    """
+
+    start: Floats
+    row: Floats
+    column: Floats
+    later: list[tuple[Integers, Floats]]
 
 
 class Steps:
@@ -126,18 +139,36 @@ class Steps:
 
     # --- chance -----------------------------------------------------------------------------------------------------
 
-    def by_chance(self) -> Mask:
-        """Return where slices of one tensor, or of what one operator computes, may be the same by chance."""
-        may = np.zeros(len(self.k), dtype=np.bool_)
-        for tile, step in (pair for group in self.item.loads + self.item.works for pair in product(group, group)):
-            for axis, extent, number in (
-                ("columns", self.wide[0, 0], self.columns),
-                ("rows", self.tall[0, 0], self.rows),
-            ):
-                if getattr(tile, axis) == TILE and getattr(step, axis) == STEP:
-                    last = (number - 1) * extent == (self.steps_of(step) - 1) * self.k
-                    may |= (extent == self.k) | last
-        return may
+    def chances(self) -> tuple[Integers, Integers]:
+        """Return where slices of one tensor, or of what one operator computes, may be the same by chance.
+
+        First in how many later steps of a tile at most, by class of tile: along one axis a tile's rows are those of one
+        step, so that step and the next one; along both the later one of two. Then in how many first steps of all tiles:
+        of lines whose first step, or that of what comes before or after, begins or ends the reduction.
+        """
+        later = np.zeros((2, 2, len(self.k)), dtype=np.int64)
+        first = np.zeros(len(self.k), dtype=np.int64)
+        for group in self.item.loads + self.item.works:
+            for pair in combinations(group, 2):
+                down, across = self._meet(pair, "rows"), self._meet(pair, "columns")
+                axes = [{getattr(one, axis) for one in pair} == {TILE, STEP} for axis in ("rows", "columns")]
+                if not any(axes):
+                    continue
+                may = down[:, None, :] & across[None, :, :]
+                later += np.where(may, 1 if all(axes) else 2, 0)
+                lines = [number for number, is_so in zip((self.columns, self.rows), axes, strict=True) if is_so]
+                first += np.where(may.any(axis=(0, 1)), 3 * reduce(np.minimum, lines), 0)
+        return later, first
+
+    def _meet(self, pair: tuple[Slice, ...], axis: str) -> Mask:
+        """Return by class of tile along an axis where two slices may be the same along it."""
+        ways = [getattr(slice_, axis) for slice_ in pair]
+        if set(ways) == {TILE, STEP}:
+            tile, number = (self.tall[0, 0], self.rows) if axis == "rows" else (self.wide[0, 0], self.columns)
+            last = (number - 1) * tile == (self.steps_of(pair[ways.index(STEP)]) - 1) * self.k
+            return np.stack([tile == self.k, last])
+        one, other = (self.codes(slice_)[axis == "columns"] for slice_ in pair)
+        return np.stack([one == other] * 2)
 
     # --- sums -------------------------------------------------------------------------------------------------------
 
@@ -233,20 +264,31 @@ class Steps:
         The second array says where slices may coincide by chance; without the tensors of these, it is a weak bound.
         """
         capacity = self.machine.capacity
-        plain = self.any_order(list(self.item.loads), list(self.item.works))
-        plain = np.where(self.held(only_sure=False) <= capacity, plain, np.inf)
-        may = self.by_chance()
-        if not may.any():
-            return plain, may
-        sure = np.where(self.held(only_sure=True) <= capacity, self.any_order(*self.sure()), np.inf)
-        return np.where(may, sure, plain), may
+        times = self.times(list(self.item.loads), list(self.item.works))
+        floor = self.any_order(times)
+        plain = np.where(self.held(only_sure=False) <= capacity, floor, np.inf)
+        later, first = self.chances()
+        if not first.any():
+            return plain, first > 0
+        sure = self.times(*self.sure())
+        less = first * np.max([self._most(one - other) for one, other in zip(times[:3], sure[:3], strict=True)], axis=0)
+        steps = zip(times.later, sure.later, strict=True)
+        most = np.max([np.where(count > 0, one - other, 0) for (count, one), (_, other) in steps], axis=0, initial=0)
+        less = less + (self.count * later * most).sum(axis=(0, 1))
+        floor = np.maximum(self.any_order(sure), floor - less)
+        return np.where(first > 0, np.where(self.held(only_sure=True) <= capacity, floor, np.inf), plain), first > 0
 
-    def any_order(self, loads: list[tuple[Slice, ...]], works: list[tuple[Slice, ...]]) -> Floats:
-        """Return for every granularity what no order takes less than."""
+    def _most(self, times: Floats) -> Floats:
+        """Return the most by class of tile, of those that there are."""
+        most: Floats = np.where(self.count > 0, times, 0).max(axis=(0, 1))
+        return most
+
+    def times(self, loads: list[tuple[Slice, ...]], works: list[tuple[Slice, ...]]) -> _Times:
+        """Return what the steps take that load and do this, without what coincides by chance."""
         bandwidth = self.machine.bandwidth
         stored = self.tall * self.wide * self.item.stored
         zero, last = np.zeros_like(self.k), self.steps - 1
-        start, row, column_ = (
+        first = (
             np.maximum(
                 self.compute(zero, works),
                 (self.loads(zero, loads, self.kept(loads, last, move)) + np.where(self.steps == 1, stored, 0))
@@ -254,12 +296,18 @@ class Steps:
             )
             for move in ("start", "row", "column")
         )
-        rest = np.zeros((2, 2, len(self.k)))
+        start, row, column_ = (np.broadcast_to(array, self.count.shape) for array in first)
+        later = []
         for step, count in self.classes():
             there = self.kept(loads, step - 1, "step")
             traffic = self.loads(step, loads, there) + np.where(step == last, stored, 0)
-            rest += count * np.maximum(self.compute(step, works), traffic / bandwidth)
-        start, row, column_ = (np.broadcast_to(array, rest.shape) for array in (start, row, column_))
+            later.append((count, np.maximum(self.compute(step, works), traffic / bandwidth)))
+        return _Times(start, row, column_, later)
+
+    def any_order(self, times: _Times) -> Floats:
+        """Return for every granularity what no order takes less than."""
+        start, row, column_, later = times
+        rest = sum((count * time for count, time in later), np.zeros_like(self.count))
         is_there = self.count > 0
         total = (self.count * (rest + np.minimum(row, column_))).sum(axis=(0, 1))
         by_row = np.where(is_there, np.maximum(column_ - row, 0), np.inf).min(axis=1)

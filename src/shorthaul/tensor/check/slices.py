@@ -97,7 +97,11 @@ def _sorted(slices: list[Slice]) -> tuple[Slice, ...]:
     return tuple(sorted(slices, key=repr))
 
 
+def meets(group: tuple[Slice, ...], axis: str) -> bool:
+    """True if some of these slices follow a tile along this axis, and some a step."""
+    return {TILE, STEP} <= {getattr(item, axis) for item in group}
+
+
 def mixed(group: tuple[Slice, ...]) -> bool:
     """Return whether slices may coincide by chance: along one axis some follow the tile and others the step."""
-    axes = ({slice_.rows for slice_ in group}, {slice_.columns for slice_ in group})
-    return any({TILE, STEP} <= axis for axis in axes)
+    return meets(group, "rows") or meets(group, "columns")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise, product
 from typing import TypeAlias
 
-from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column, Slice
+from shorthaul.tensor.check.slices import TILE, WHOLE, Column, Slice, meets
 from shorthaul.tensor.check.steps import Extent, Marking
 from shorthaul.tensor.model import Machine
 
@@ -85,7 +85,7 @@ class _Tiles:
         self.largest = 0.0
 
     def _meets(self, axis: str) -> bool:
-        return any({TILE, STEP} <= {getattr(one, axis) for one in group} for group in self.item.loads + self.item.works)
+        return any(meets(group, axis) for group in self.item.loads + self.item.works)
 
     def first_step(self, i: int, j: int, before: tuple[int, int] | None) -> float:
         """Return the time of a tile's first step after another tile, or of the very first one."""

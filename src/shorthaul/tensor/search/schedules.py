@@ -33,7 +33,10 @@ class Solution(NamedTuple):
 
 
 class Schedules:
-    """All groups that a search has met, in every state of fast memory that it met them in, priced once."""
+    """All groups that a search has met, in every state of fast memory that it met them in, priced once.
+
+    An operator alone that does not fit has the price ``dear``.
+    """
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Schedules:
         rules: Rules,
         known: dict[Profile, Execution | None] | None = None,
         later: Iterable[int] = (),
+        dear: float = math.inf,
     ) -> None:
         self.problem = problem
         self.rules = rules
@@ -51,6 +55,7 @@ class Schedules:
         self.sequences = sequence_kernels.Sequences(self.groups, rules.stores_shared, rules.retains_inputs, needed)
         self.executions: dict[int, Execution | None] = {}
         self._alone: dict[Hashable, Execution | None] = {}  # of single operators, by all that counts
+        self._dear = dear
         self._planned: tuple[Sequence, Plan] | None = None  # the last one made
 
     @property
@@ -68,7 +73,13 @@ class Schedules:
             moves.reserve()
         for entry in np.asarray(self.sequences.wanted)[: self.sequences.missing].tolist() if status == MISSING else ():
             found = self.execution(entry)
-            self.sequences.set_price(entry, math.inf if found is None else found.latency)
+            price = self._price_without(entry) if found is None else found.latency
+            self.sequences.set_price(entry, price)
+
+    def _price_without(self, entry: int) -> float:
+        """Return the price of an entry that has no execution."""
+        group, *_ = self.sequences.key(entry)
+        return self._dear if len(self.groups.members.get(group)) == 1 else math.inf
 
     def execution(self, entry: int) -> Execution | None:
         """Return the best execution of an entry of the kernels' table, None if it has none."""

@@ -54,41 +54,64 @@ class Joining:
             [tensor for tensor in problem.operators[operator].inputs if may_be_made(operator, tensor)]
             for operator in order
         ]
-        self._places: dict[Tensor, list[int]] = {}  # of operators, by the shape of what they make
-        for operator, at in place.items():
-            self._places.setdefault(problem.tensors[problem.operators[operator].output], []).append(at)
-        self._giving = {at for operator, at in place.items() if operator in givers}
-        self._places_of_parts = {shape: sorted(self._giving.union(at)) for shape, at in self._places.items()}
         self._order = order
         self._above = [0] * len(problem.operators)
+        self._region = [*range(len(problem.operators))]  # by operator, the first one that it hangs together with
         for index in problem.topological_order:
             self._above[index] = 1 << index
             for tensor in problem.operators[index].inputs:
                 source = problem.producer[tensor]
                 if source is not None and may_be_made(index, tensor):
                     self._above[index] |= self._above[source]
+                    self._region[self._root(source)] = self._root(index)
+        self._region = [*map(self._root, self._region)]
+        self._places: dict[tuple[int, Tensor], list[int]] = {}  # of operators, by region and the shape they make
+        self._giving: dict[int, list[int]] = {}  # places by region
+        for operator, at in place.items():
+            shape = problem.tensors[problem.operators[operator].output]
+            self._places.setdefault((self._region[operator], shape), []).append(at)
+            if operator in givers:
+                self._giving.setdefault(self._region[operator], []).append(at)
+        self._places_of_parts: dict[tuple[int, Tensor], list[int]] = {}
         self._known: dict[tuple[int, Tensor, bool, frozenset[int]], bool] = {}
-        self._sinks: dict[tuple[int, Tensor, bool], list[int]] = {}
+        self._sinks: dict[tuple[int, Tensor, bool, int], list[int]] = {}
 
-    def _begins(self, outputs: Outputs) -> list[int]:
-        """Return the layers whose operators may begin another part of such a group."""
-        return (self._places_of_parts if outputs.is_part else self._places)[outputs.shape]
+    def _root(self, index: int) -> int:
+        while self._region[index] != index:
+            self._region[index] = index = self._region[self._region[index]]
+        return index
+
+    def _begins(self, outputs: Outputs, region: int) -> list[int]:
+        """Return the layers whose operators, of what hangs together, may begin another part of such a group."""
+        key = region, outputs.shape
+        if not outputs.is_part:
+            return self._places.get(key, [])
+        places = self._places_of_parts.get(key)
+        if places is None:
+            places = sorted({*self._places.get(key, []), *self._giving.get(region, [])})
+            self._places_of_parts[key] = places
+        return places
 
     def is_possible(self, parts: Iterable[Iterable[int]], outputs: Outputs, place: int) -> bool:
         """Return whether parts, each of which waits for tensors, may be one once all after ``place`` is decided."""
         above = frozenset(map(self._wide, parts))
         if len(above) == 1:
             return True
-        here = place, outputs.shape, outputs.is_part
-        key = *here, above
+        key = place, outputs.shape, outputs.is_part, above
         known = self._known.get(key)
         if known is None:
-            if here not in self._sinks:
-                begins = self._begins(outputs)
-                self._sinks[here] = _merged(self._above[self._order[at]] for at in begins if at > place)
-            pieces = _merged([*above, *self._sinks[here]])
-            known = self._known[key] = sum(any(piece & part for part in above) for piece in pieces) == 1
+            regions = {self._region[one.bit_length() - 1] for one in above}
+            known = self._known[key] = len(regions) == 1 and self._are_joined(above, outputs, place, regions.pop())
         return known
+
+    def _are_joined(self, above: frozenset[int], outputs: Outputs, place: int, region: int) -> bool:
+        """Return whether these sets hang together with what sinks after ``place`` have above them."""
+        here = place, outputs.shape, outputs.is_part, region
+        if here not in self._sinks:
+            begins = self._begins(outputs, region)
+            self._sinks[here] = _merged(self._above[self._order[at]] for at in begins if at > place)
+        pieces = _merged([*above, *self._sinks[here]])
+        return sum(any(piece & part for part in above) for piece in pieces) == 1
 
     def next_layer(self, front: Sequence[Open], outputs: Outputs, place: int) -> int | None:
         """Return the first layer after ``place`` that decides something about a group that waits for tensors.
@@ -105,7 +128,9 @@ class Joining:
                 at = self._last_use[tensor]
             if place < self._made_at[tensor] < at:
                 at = self._made_at[tensor]
-        places = self._begins(outputs)
+        source = self._problem.producer[next(iter(parts.values()))[0]]
+        assert source is not None
+        places = self._begins(outputs, self._region[source])
         for number in range(bisect_right(places, place), bisect_left(places, at)):
             begun = places[number]
             if self._makeable[begun] and self.is_possible([*parts.values(), self._makeable[begun]], outputs, begun):

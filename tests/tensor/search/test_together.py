@@ -1,0 +1,41 @@
+"""Plans where some operator does not fit into fast memory alone, only beside what makes its input."""
+
+from __future__ import annotations
+
+import pytest
+from tests.reference.tensor_exhaustive import best_latency
+
+import shorthaul.tensor
+from shorthaul.core.errors import NoPlanError
+from shorthaul.tensor.model import CONTEST
+from shorthaul.tensor.workloads.cases import GraphBuilder
+
+
+def sums(capacity, number=3):
+    """Return sums of two tensors and of the sum before, each of which takes three elements at least."""
+    graph = GraphBuilder()
+    one, other = graph.tensor(1, 2), graph.tensor(1, 2)
+    last = graph.pointwise((one, other), 1)
+    for _ in range(number - 1):
+        last = graph.pointwise((one, other, last), 1)
+    return graph.problem(capacity=capacity, bandwidth=1)
+
+
+@pytest.mark.parametrize("rules", ["contest", "contest-loose", "spec"])
+def test_it_is_found(rules):
+    found = shorthaul.tensor.plan(sums(3, 2), rules=rules, effort=0.2, workers=1)
+    assert found.cost["latency"] == pytest.approx(best_latency(sums(3, 2), CONTEST, longest=2)) == 6
+
+
+def test_it_is_found_where_many_do_not_fit():
+    found = shorthaul.tensor.plan(sums(3, 12), rules="contest", effort=0.2, workers=1)
+    assert found.status == "optimal"
+    assert len(found.plan.subgraphs) == 1
+
+
+def test_it_is_said_that_none_is_found():
+    """Whatever makes its inputs in the same group takes as much."""
+    graph = GraphBuilder()
+    graph.pointwise(tuple(graph.pointwise((graph.tensor(1, 1),), 1) for _ in range(3)), 1)
+    with pytest.raises(NoPlanError, match="operator 3 alone needs more than 3 elements"):
+        shorthaul.tensor.plan(graph.problem(capacity=3, bandwidth=1), rules="contest", effort=0.1, workers=1)
