@@ -272,6 +272,8 @@ LEAST_PASSING = 0.25
 SPILLING_ROOM = (1.25, 2.0)
 #: The part of the memory that a group has to take, before a part of it is not held; not varied.
 LEAST_SPILLED = 0.01
+#: The most elements of a matrix whose visits by rows and by columns are counted one by one.
+MOST_CROSSING = 4_000_000
 #: Places of the outermost loop over boxes at which reads of such groups are counted one by one.
 MOST_PLACES_COUNTED = 512
 #: Tiles along the longest loop that are put together in clusters, the most tiles in all, moves of the search for these,

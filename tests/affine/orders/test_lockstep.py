@@ -10,7 +10,9 @@ from tests.affine.orders.boxes.test_boxes import replayed
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.joining.lockstep import two_steps
+from shorthaul.affine.orders.boxes.steps import Between, BoxStep
+from shorthaul.affine.orders.joining.lockstep import LockstepGroups, in_lockstep, two_steps
+from shorthaul.affine.orders.placement import as_written
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.core.search import Search
@@ -68,3 +70,22 @@ def test_two_steps_load_a_matrix_one_and_a_half_times(product: int, words: int) 
     flow, sizes = flow_dependences(program), {"T": 10, "n": 400, "S": words}
     here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=3)), flow, sizes, Search(effort=3))
     assert here.value(sizes) < 0.86 * 10 * 400**2
+
+
+def test_what_rows_and_columns_of_a_matrix_visit_is_held_between() -> None:
+    program = program_from_text(text_of(LOOPS[0], f"{PRODUCTS[0]} {UPDATES[0]}"))
+    flow, sizes = flow_dependences(program), {"T": 4, "n": 12, "S": 100}
+    lockstep = in_lockstep(flow, as_written(program.statements), 1, 0, passing=True)
+    assert lockstep is not None
+    apart, at_once = (
+        Boxes(lockstep.parts.flow, sizes, (), given=lockstep.placement, fixed=fixed) for fixed in ({}, {1: 1})
+    )
+    plain = Boxes(flow, sizes, ()).plain(item.name for item in program.statements)
+    made = LockstepGroups(apart, at_once, (), lockstep, 1).best(plain)
+    assert made is not None
+    held = [item for item in made.groups if isinstance(item, BoxStep) and item.between.saved]
+    assert [item.between for item in held] == [Between((("A", 126),), 38)]
+    assert all(item.room <= 100 for item in held)
+    loads, exact = replayed(UpperBound(program, (made,)), flow, sizes)
+    assert exact
+    assert loads <= made.rate < 4 * 12 * 12

@@ -191,6 +191,9 @@ def _box_text(step: BoxStep) -> str:
     parted = dict.fromkeys(step.cells[group].name for group in step.left_out or ())
     if parted:
         found += f", of {', '.join(parted)} as much held as there is room for"
+    held = [array for array, _ in step.between.saved]
+    if held:
+        found += f", of {', '.join(held)} as much held from one visit to the next as there is room for"
     told = f"by {', '.join(names[at] for at in step.inside)}" if step.inside else "in program order"
     return f"{', in these '.join(parts)}{found}, inside {told}"
 

@@ -49,13 +49,22 @@ class Spilled:
 
 
 @dataclass(frozen=True)
+class Between:
+    """Inputs that are held from one visit to another: by array the loads that this saves, and the most held."""
+
+    saved: tuple[tuple[str, int], ...] = ()
+    room: int = 0
+
+
+@dataclass(frozen=True)
 class BoxStep(AtSizes):
     """One phase in boxes that were searched at given sizes; ``plain`` is the phase for all sizes.
 
     With several ``boxes`` each is cut into the next, and the k-th stays in a memory of ``capacities[k]`` words.
     In ``still`` are loops along which an element that is written stays, with one along its row. Where it is known what
     is ``alive`` inside, no more needs room. Groups that are ``spilled`` are held in part, those
-    with the fewest reads of a cell first, where a box has no room for all.
+    with the fewest reads of a cell first, where a box has no room for all. What is held ``between`` visits of groups of
+    one input has room beside them.
     """
 
     boxes: tuple[Box, ...]
@@ -66,6 +75,7 @@ class BoxStep(AtSizes):
     still: frozenset[tuple[int, int]] = frozenset()
     alive: Alive | None = None
     spilled: tuple[Spilled, ...] = ()
+    between: Between = Between()
 
     @property
     def box(self) -> Box:
@@ -153,7 +163,7 @@ class BoxStep(AtSizes):
             return self.capacities[-1]
         if self.alive is not None and self.capacities[-1] < touched <= MOST_TOUCHED * self.capacities[-1]:
             alive = self.alive.most(self.cells, tuple(zip(self.box.loops, self.box.edges, strict=True)))
-        return touched if alive is None else min(touched, 1 + alive)
+        return self.between.room + (touched if alive is None else min(touched, 1 + alive))
 
     @property
     def touched(self) -> int:
@@ -180,7 +190,8 @@ class BoxStep(AtSizes):
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at the sizes for which the boxes were searched; infinite where none fits."""
-        return float(sum(self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells)))
+        saved = sum(words for _, words in self.between.saved)
+        return float(sum(self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells)) - saved)
 
     def loads_bytes(
         self,
@@ -190,7 +201,8 @@ class BoxStep(AtSizes):
     ) -> float:
         """Return the bytes at the sizes for which the boxes were searched."""
         loads = (self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells))
-        return float(sum(widths[item.array] * words for item, words in zip(self.cells, loads, strict=True)))
+        saved = sum(widths[array] * words for array, words in self.between.saved)
+        return float(sum(widths[item.array] * words for item, words in zip(self.cells, loads, strict=True)) - saved)
 
     def loads_of(self, cells: Cells) -> float:
         """Return the loads of one group."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from math import isqrt
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,9 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Reference, Statement
+from shorthaul.affine.orders.boxes.crossing import with_crossings
 from shorthaul.affine.orders.boxes.steps import BoxStep
-from shorthaul.affine.orders.joining.turns import SizedGroups
+from shorthaul.affine.orders.joining.turns import SizedGroups, read_in_every_step
 from shorthaul.affine.orders.placement import (
     Placement,
     Row,
@@ -37,7 +38,7 @@ from shorthaul.affine.orders.placement import (
     reads_of,
 )
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
-from shorthaul.affine.orders.turns import Groups, TurnsStep
+from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of
 from shorthaul.affine.tuning import MOST_COMPARED_PLACEMENTS, PLACEMENT_OPERATIONS
 
 if TYPE_CHECKING:
@@ -87,11 +88,16 @@ class _Copy:
 
 
 class LockstepGroups(SizedGroups):
-    """The early pieces and the late ones as groups that take turns; the first in the boxes ``before``."""
+    """The early pieces and the late ones as groups that take turns; the first in the boxes ``before``.
 
-    def __init__(self, boxes: Boxes, before: Boxes, small: Sequence[str], lockstep: Lockstep) -> None:
+    Inputs that these visit by rows and by columns ``along`` a loop are held between, if it is given.
+    """
+
+    def __init__(
+        self, boxes: Boxes, before: Boxes, small: Sequence[str], lockstep: Lockstep, along: int | None = None
+    ) -> None:
         super().__init__(boxes, small, lockstep.parts)
-        self.before, self.lockstep = before, lockstep
+        self.before, self.lockstep, self.along = before, lockstep, along
 
     def _together(self, names: Sequence[str]) -> list[list[str]]:  # noqa: ARG002
         late = [*self.lockstep.late]
@@ -103,24 +109,30 @@ class LockstepGroups(SizedGroups):
 
     def made(self, names: Sequence[str]) -> BoxStep | None:
         """Return ``names`` in boxes within every step of the outer loop."""
-        boxes = self.before if frozenset(names) == frozenset(self.lockstep.first) else self.boxes
-        return boxes.of(names, self.in_step)
+        if frozenset(names) != frozenset(self.lockstep.first):
+            return self.boxes.of(names, self.in_step)
+        found = self.before.of(names, self.in_step)
+        return found if found is None or self.along is None else with_crossings(found, self.along)
 
 
 def two_steps(boxes: Boxes, plain: Step) -> TurnsStep | None:
     """Return the best order found of two steps in lock-step; None if there is none, for one memory only.
 
     Boxes of one row hold what a step reads and computes whole. Where this does not fit, blocks of rows are executed
-    from column to column: then what is early keeps a block away from what is computed with it.
+    from column to column: then what is early keeps a block away from what is computed with it. Without nests that read
+    the same in every step nothing is saved: such ones are no part of it.
     """
     best: TurnsStep | None = None
+    nests = [[name for name in nest if name in plain.names] for nest in nests_of(boxes.flow.program)]
+    if not all(read_in_every_step(boxes.flow, nest, boxes.sizes)[0] for nest in nests if nest):
+        return None
     for placement in _placements(boxes, plain.names):
         signs = boxes.counts.distances.signs(placement)
         extents = {at: _extent(boxes, placement, at) for at in range(1, len(placement[plain.names[0]]))}
         for along in sorted(extents, key=lambda at: -extents[at]):
             if any(not item[0] and item[along] < 0 for item in signs):
                 continue  # a step by itself leads back
-            found = [_found(boxes, plain, placement, along, 0)]
+            found = [_found(boxes, plain, placement, along, 0), _passing(boxes, plain, placement, along)]
             if found[0] is None or any(isinstance(item, BoxStep) and item.spilled for item in found[0].groups):
                 found.append(_found(boxes, plain, placement, along, isqrt(extents[along])))
             for item in found:
@@ -137,6 +149,34 @@ def _found(boxes: Boxes, plain: Step, placement: Placement, along: int, margin: 
             before = _boxes_of(boxes, made, {along: margin}) if margin else inside
             return LockstepGroups(inside, before, boxes.small, made).best(plain)
     return None
+
+
+def _passing(boxes: Boxes, plain: Step, placement: Placement, along: int) -> TurnsStep | None:
+    """Return two steps of which what is late of the second is executed as soon as the first has what it reads."""
+    with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+        made = in_lockstep(boxes.flow, placement, along, 0, passing=True)
+        if made is not None:
+            made = _begun_together(made, boxes.parameters)
+            inside, before = _boxes_of(boxes, made, {}), _boxes_of(boxes, made, {along: 1})
+            return LockstepGroups(inside, before, boxes.small, made, along).best(plain)
+    return None
+
+
+def _begun_together(lockstep: Lockstep, sizes: Mapping[str, int]) -> Lockstep:
+    """Return the same with all loops of steps from one number on, whatever they count."""
+    program, ends = lockstep.parts.flow.program, {}
+    for names in nests_of(program):
+        mine = [name for name in names if name in lockstep.placement]
+        for name in mine:
+            rows, domain = lockstep.placement[name][:1], program.by_name[name].domain
+            places = at_sizes(domain.apply(placement_map(name, domain.dim(isl.dim_type.set), rows, ())), sizes)
+            ends[name] = [places.dim_min_val(0).to_python()] if not places.is_empty() else []
+        least = min(chain(*(ends[name] for name in mine)), default=0)
+        ends |= {name: [least] for name in mine}
+    return replace(
+        lockstep,
+        placement={name: (_more(rows[0], -ends[name][0]), *rows[1:]) for name, rows in lockstep.placement.items()},
+    )
 
 
 def _placements(boxes: Boxes, names: Sequence[str]) -> Iterator[Placement]:
@@ -168,10 +208,13 @@ def _extent(boxes: Boxes, placement: Placement, along: int) -> int:
     return 1 + max(ends, default=0) - min(ends, default=0)
 
 
-def in_lockstep(flow: DataFlow, placement: Placement, along: int, margin: int) -> Lockstep | None:
+def in_lockstep(
+    flow: DataFlow, placement: Placement, along: int, margin: int, *, passing: bool = False
+) -> Lockstep | None:
     """Return two steps of the outer loop in lock-step along a coordinate of ``placement``; None if nothing is early.
 
-    The first coordinate is the outer loop of every statement, and no other one depends on it.
+    The first coordinate is the outer loop of every statement, and no other one depends on it. With ``passing`` what is
+    late because of what it reads of the first copy is placed where that is computed, in one group with the early ones.
     """
     copies = {name: _copies(flow.program.by_name[name]) for name in placement}
     rows = {item.name: _halved(placement[name], item) for name, pair in copies.items() for item in pair}
@@ -183,14 +226,17 @@ def in_lockstep(flow: DataFlow, placement: Placement, along: int, margin: int) -
         return None
     home = {item.name: item for pair in copies.values() for item in pair}
     early = _early(unrolled, [item for item in home.values() if item.again], placed, along, margin)
-    pieces, first, late = {}, [], []
+    pieces, first, late, apart = dict[str, Piece](), list[str](), list[str](), dict[str, tuple[Row, ...]]()
     for name, item in home.items():
         row = early.get(name)
         if row is not None:
             pieces[f"{name}_early"] = Piece(name, ((row, ">"),))
             pieces[f"{name}_late"] = Piece(name, ((_more(row, -1), "<"),))
             first.append(f"{name}_early")
-            late.append(f"{name}_late")
+            passed = _where_read(placed[name], along, row) if passing else None
+            (late if passed is None else first).append(f"{name}_late")
+            if passed is not None:
+                apart[f"{name}_late"] = passed
         else:
             pieces[name] = Piece(name, ())
             (late if item.again and name not in early else first).append(name)
@@ -201,8 +247,19 @@ def in_lockstep(flow: DataFlow, placement: Placement, along: int, margin: int) -
         key: replace(item, statement=home[item.statement].statement.name, half=home[item.statement].half)
         for key, item in pieces.items()
     }
-    where = {key: placed[item.statement] for key, item in pieces.items()}
+    where = {key: placed[item.statement] for key, item in pieces.items()} | apart
+    if passing and not apart:
+        return None
     return Lockstep(Split(made.flow, halves), tuple(first), tuple(late), where)
+
+
+def _where_read(rows: tuple[Row, ...], along: int, early: Row) -> tuple[Row, ...] | None:
+    """Return a placement with what is read in place of the coordinate ``along``, which goes where that was."""
+    place = _more(rows[along].plus(early, -1), 1)
+    for at, row in enumerate(rows):
+        if at not in (0, along) and row.plus(place, -1) == Row((0,) * len(row.factors)):
+            return tuple({along: place, at: rows[along]}.get(number, own) for number, own in enumerate(rows))
+    return None
 
 
 def _more(row: Row, constant: int) -> Row:
