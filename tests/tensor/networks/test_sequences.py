@@ -122,3 +122,27 @@ def test_as_many_places_as_there_may_be(body: str, most: tuple[int, ...]) -> Non
     found = network_from_onnx(model(f"{constants} {body} z = Identity(y)", 18).SerializeToString())
     assert found.outputs[0].shape == most
     assert sum("taken as" in remark for remark in found.remarks) == 1
+
+
+def test_elements_of_a_table_of_one_row() -> None:
+    """Constants are computed by the reference of onnx, which fails there; places may be fewer than the table has."""
+    body = """t = Constant <value = float[2,5] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}> ()
+        p = Constant <value = int64[1,6] {0, -1, 2, 1, 1, 4}> ()
+        e = GatherElements <axis = 1> (t, p)
+        y = Add(x, e)"""
+    found = tensor.run(model(body, 13), machine=_MACHINE)
+    assert found.extra["run"]["largest_error"] == 0.0
+
+
+@pytest.mark.parametrize(("shape", "pads"), [("1,1,40", "0,0,31,0,0,39"), ("2,9,7", "0,3,2,0,1,4")])
+def test_a_margin_that_mirrors_rows_longer_than_a_memory(shape: str, pads: str) -> None:
+    """It is a view then: parts of the row the other way round."""
+    text = f"""<ir_version: 7, opset_import: ["" : 17]> g (float[{shape}] x) => (float y, float z) {{
+        p = Constant <value = int64[6] {{{pads}}}> ()
+        a = Relu(x) b = Pad <mode = "reflect"> (a, p) y = AveragePool <kernel_shape = [3]> (b) z = Neg(b) }}"""
+    given = onnx.parser.parse_model(text)
+    for output in given.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    network = network_from_onnx(given.SerializeToString(), most_row_bytes=40)
+    assert [item.kind for item in network.operators] == ["Relu", "AveragePool", "Neg"]
+    assert tensor.run(network, machine=_MACHINE).extra["run"]["largest_error"] < 1e-15

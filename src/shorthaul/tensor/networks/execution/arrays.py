@@ -29,6 +29,7 @@ from onnx.reference.ops import (
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
+from shorthaul.tensor.networks.execution.elements import GatherElements
 from shorthaul.tensor.networks.execution.experts import MoE, QMoE
 from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
 from shorthaul.tensor.networks.execution.recurrent import GRU, LSTM, RNN
@@ -187,7 +188,7 @@ _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 _OWN: Final = [
     *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
-    *(GRU, GridSample, LSTM, RNN, Resize, SVMClassifier, ZipMap),
+    *(GatherElements, GRU, GridSample, LSTM, RNN, Resize, SVMClassifier, ZipMap),
     *map(_flattening, _ROWS),
 ]
 #: Operators that the reference has from here, so that onnxruntime is asked first, in the model's own types too.
@@ -450,9 +451,7 @@ def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array
     del copy.graph.value_info[:]
     errors = []
     others = (_by_reference, _by_newer_reference, _by_runtime_as_written)
-    if any(
-        node.op_type in {"GRU", "LSTM", "MoE", "QMoE", "RNN"} for node in model.graph.node
-    ):  # which onnx has from here
+    if any(node.op_type in _FROM_HERE for node in model.graph.node):
         others = (_by_runtime_as_written, _by_reference, _by_newer_reference)
     for evaluate in (_by_runtime, *others):
         try:

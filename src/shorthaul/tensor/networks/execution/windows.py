@@ -14,9 +14,9 @@ from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.execution.lookups import LOOKUPS
 from shorthaul.tensor.networks.execution.operators import KINDS, Array, Kind, Piece, pointwise, rounded
 from shorthaul.tensor.networks.execution.reading import mesh
-from shorthaul.tensor.networks.translation.builder import margins
 from shorthaul.tensor.networks.translation.lookups import scales_of
 from shorthaul.tensor.networks.translation.operators import dft_axis
+from shorthaul.tensor.networks.translation.writing import margins
 
 Ints = npt.NDArray[np.int64]
 

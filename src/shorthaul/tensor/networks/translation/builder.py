@@ -195,15 +195,3 @@ def output_dims(builder: Builder, node: Node) -> tuple[Dims, list[Index]]:
     """Return dimensions along the axes of what ``node`` makes, and an index for each axis."""
     dims, names = Dims(), "abcdefghijklmnop"
     return dims, [dims.add(names[axis], size) for axis, size in enumerate(builder.shape(node.outputs[0]))]
-
-
-def margins(pads: Sequence[int], axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Return what is added before and behind all axes, of what is added to some.
-
-    >>> margins([1, 2, 3, 4], [-1, 0], 3)
-    (2, 0, 1, 4, 0, 3)
-    """
-    found = [0] * (2 * rank)
-    for number, axis in enumerate(axes):
-        found[axis % rank], found[rank + axis % rank] = pads[number], pads[len(axes) + number]
-    return tuple(found)

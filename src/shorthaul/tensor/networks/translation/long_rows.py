@@ -1,4 +1,5 @@
-"""Softmax and normalisations over rows too long for a memory: passes over the row, each of which can be cut.
+"""Softmax and normalisations over rows too long for a memory: passes over the row, each of which can be cut. Margins
+that mirror such rows are parts of them.
 
 The other way round, a softmax that is written as such passes is put together.
 """
@@ -13,11 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
+from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer, margins
 
-#: The version of ONNX from which on softmax takes one axis, and those from which on reductions are given their axes as
+#: The versions of ONNX from which on softmax takes one axis, slices have steps, and reductions are given their axes as
 #: a tensor, by kind.
 _ONE_AXIS: Final = 13
+_STEPS_OF_SLICES: Final = 10
 _AXES_AS_INPUT: Final = {"ReduceSum": 13, "ReduceMean": 18, "ReduceMax": 18}
 #: Normalisations with a factor and a summand by channel or by group; of others these lie along the row.
 _BY_CHANNEL: Final = ("InstanceNormalization", "GroupNormalization")
@@ -52,8 +54,10 @@ def taken_apart(
     rows = _Rows(Writer(onnx, node, name, known, opset), shape, before.get(node.input[0], shape))
     width = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(types[node.input[0]])).itemsize
     row = math.prod(rows.shape[axis] for axis in rows.axes)
-    factors = (1 if node.op_type in _BY_CHANNEL else row) * len(node.input[1:])
-    fits = width * (2 * row + factors) <= rows_of.most_bytes or math.prod(shape) == row
+    if not row or not rows.axes:
+        return None
+    factors = 0 if node.op_type == "Pad" else (1 if node.op_type in _BY_CHANNEL else row) * len(node.input[1:])
+    fits = width * (2 * row + factors) <= rows_of.most_bytes or (math.prod(shape) == row and node.op_type != "Pad")
     if fits or not take(rows):
         return None
     return rows.writer
@@ -66,7 +70,10 @@ class _Rows:
         self.writer, self.shape = writer, shape
         self.source, self.output = writer.inputs[0], writer.outputs[0]
         rank = len(shape)
-        if writer.kind in _BY_CHANNEL:
+        self.margins = self._margins(rank) if writer.kind == "Pad" else ()
+        if writer.kind == "Pad":
+            self.axes = tuple(axis for axis in range(rank) if any(self.margins[axis::rank]))
+        elif writer.kind in _BY_CHANNEL:
             self.axes = tuple(range(2, rank))
         else:
             axis = int(writer.values.get("axis", -1)) % rank
@@ -77,6 +84,14 @@ class _Rows:
         if writer.kind in _BY_CHANNEL and channels[1] != groups:
             self.shape = (shape[0], groups, channels[1] // groups, *channels[2:])
             self.axes = tuple(range(2, len(self.shape)))
+
+    def _margins(self, rank: int) -> tuple[int, ...]:
+        """Return what is added before and behind all axes."""
+        writer = self.writer
+        pads = writer.values.get("pads", writer.numbers.get(writer.input(1)))
+        axes = writer.numbers.get(writer.input(3), np.arange(rank))
+        is_known = pads is not None and (not writer.input(3) or writer.input(3) in writer.numbers)
+        return margins(np.ravel(pads).tolist(), np.ravel(axes).tolist(), rank) if is_known else (0,) * (2 * rank)
 
     def reduced(self, kind: str, source: str) -> str:
         """Return what a reduction makes of every row."""
@@ -151,12 +166,32 @@ def _channels(rows: _Rows) -> bool:
     return True
 
 
+def _mirrored(rows: _Rows) -> bool:
+    """A margin that mirrors what lies behind the border: parts of the row the other way round."""
+    writer, rank = rows.writer, len(rows.shape)
+    if writer.values.get("mode", b"constant") != b"reflect" or writer.opset < _STEPS_OF_SLICES:
+        return False
+    made = rows.source
+    for axis in rows.axes:
+        size, (front, behind) = rows.shape[axis], rows.margins[axis::rank]
+        if not 0 <= min(front, behind) <= max(front, behind) < size:
+            return False
+        parts = []
+        for first, last in ((front, 0), (size - 2, size - 2 - behind)):
+            ends = (first, last if last >= 0 else -size - 1, axis, -1)
+            parts += [writer.add("Slice", made, *(writer.constant([end]) for end in ends))] if first > last else [""]
+        parts = [part for part in (parts[0], made, parts[1]) if part]
+        made = writer.add("Concat", *parts, output=rows.output if axis == rows.axes[-1] else "", axis=axis)
+    return True
+
+
 _TAKEN_APART: Final[dict[str, Callable[[_Rows], bool]]] = {
     "Softmax": partial(_softmax, logarithm=False),
     "LogSoftmax": partial(_softmax, logarithm=True),
     **dict.fromkeys(("RMSNormalization", "SimplifiedLayerNormalization"), _mean_square),
     "LayerNormalization": _layer,
     **dict.fromkeys(_BY_CHANNEL, _channels),
+    "Pad": _mirrored,
 }
 
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from shorthaul.tensor.networks.model import Access, Index, Permute, Regroup
-from shorthaul.tensor.networks.translation.builder import Builder, Dims, margins, output_dims
+from shorthaul.tensor.networks.translation.builder import Builder, Dims, output_dims
 from shorthaul.tensor.networks.translation.graph import Node, Shape
 from shorthaul.tensor.networks.translation.lookups import LOOKUPS
+from shorthaul.tensor.networks.translation.writing import margins
 
 Translate = Callable[[Builder, Node], bool]
 

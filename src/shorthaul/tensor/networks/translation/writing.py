@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,3 +67,15 @@ class Writer:
     def part(self, source: str, axis: int, start: int, stop: int) -> str:
         """Return the places from ``start`` up to ``stop`` of an axis."""
         return self.add("Slice", source, *(self.constant([value]) for value in (start, stop, axis)))
+
+
+def margins(pads: Sequence[int], axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Return what is added before and behind all axes, of what is added to some.
+
+    >>> margins([1, 2, 3, 4], [-1, 0], 3)
+    (2, 0, 1, 4, 0, 3)
+    """
+    found = [0] * (2 * rank)
+    for number, axis in enumerate(axes):
+        found[axis % rank], found[rank + axis % rank] = pads[number], pads[len(axes) + number]
+    return tuple(found)
