@@ -90,8 +90,9 @@ class _Rows:
         writer = self.writer
         pads = writer.values.get("pads", writer.numbers.get(writer.input(1)))
         axes = writer.numbers.get(writer.input(3), np.arange(rank))
-        is_known = pads is not None and (not writer.input(3) or writer.input(3) in writer.numbers)
-        return margins(np.ravel(pads).tolist(), np.ravel(axes).tolist(), rank) if is_known else (0,) * (2 * rank)
+        if pads is None or (writer.input(3) and writer.input(3) not in writer.numbers):
+            return (0,) * (2 * rank)
+        return margins(np.ravel(pads).tolist(), np.ravel(axes).tolist(), rank)
 
     def reduced(self, kind: str, source: str) -> str:
         """Return what a reduction makes of every row."""
