@@ -191,3 +191,17 @@ def cut_off(_: None, search: Search) -> bool:
     while not search.expired():
         time.sleep(0.01)
     return True
+
+
+def test_a_cluster_that_was_lost_is_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lost(work: object) -> Iterator[tuple[int, float]]:
+        raise subject.ClusterLostError("the cluster is lost")
+        yield 0, 0.0
+
+    monkeypatch.setattr(subject, "run_on_cluster", lost)
+    search = Search(cluster="tcp://127.0.0.1:1", workers=1, effort=1)
+    for _ in range(2):
+        assert len(dict(run_tasks(how_long, [0, 0], search=search.part(0.5)))) == 2
+    assert capsys.readouterr().err.count("the cluster is lost: what is left to do is done on this machine") == 1

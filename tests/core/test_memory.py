@@ -53,6 +53,24 @@ def test_work_that_goes_on_is_given_up() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_processes_that_go_on_are_ended_before_the_command() -> None:
+    done = ended(
+        "from shorthaul.core.searching.tasks import run_tasks\n"
+        "here = os.getpid()\n"
+        "def grow(task, search):\n"
+        "    while not (os.getpid() == here and search.expired()):\n"
+        "        held.append(bytearray(b'x') * 5_000_000)\n"
+        "        time.sleep(0.01)\n"
+        "    return 'here'\n"
+        "search = Search(is_command=True, workers=2, effort=100)\n"
+        "with limited(str(limit), end), search:\n"
+        "    found = dict(run_tasks(grow, [0, 1], search=search, unlimited=1))\n"
+        "print(*found.values())\n"
+    )
+    assert (done.returncode, done.stdout) == (0, "here\n"), done.stderr
+    assert "died; what it had told so far counts" in done.stderr
+
+
 def test_a_command_that_goes_on_ends() -> None:
     # The library's calls take no notice of errors of Python's.
     done = ended("import re\nwith limited(str(limit), end):\n    held = bytes(200_000_000) * 1000\n")

@@ -376,6 +376,12 @@ class Search:
             raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
         self.stop()
 
+    def leave_cluster(self) -> None:
+        """Do what is left on this machine, also of what this search is a part of: the cluster is lost."""
+        search: Search | None = self
+        while search is not None:
+            search.cluster, search = None, search._whole
+
     def stop(self) -> None:
         """End the search, and what it is a part of, with the best plan so far."""
         search: Search | None = self

@@ -246,7 +246,11 @@ def connected(address: str, workers: int) -> Any:
         raise InputError("needs Dask, which is not installed", place="--cluster", value=address, cure=cure) from None
     import logging
 
-    for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
+    for name in (
+        "asyncio",
+        "distributed",
+        *(name for name in logging.root.manager.loggerDict if name.startswith("distributed.")),
+    ):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if address == LOCAL:
         settings = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
@@ -27,6 +27,8 @@ _UNITS: Final = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1
 _UNITS_OF_1000: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 #: Seconds between two looks: pages are touched at some gigabytes per second.
 _LOOK_S: Final = 0.03
+#: How many times as long as a look at other processes took (1 ms or so each) it is to the next one.
+_LOOK_OVER: Final = 10
 #: Parts of the limit at which searches end, work is given up for what is kept, and the command ends.
 _SEARCHES, _WORK, _COMMAND = 0.9, 1.0, 1.08
 #: The part of what is free that a command takes without a limit of its own.
@@ -36,6 +38,8 @@ _RESERVED: Final = 1 << 30
 #: What NumPy reserves when it is imported, and the buffer of its linear algebra with what that takes beside, in bytes:
 #: 81 and 33 MiB measured; a matrix that needs the buffer.
 _NUMPY, _BUFFER, _ORDER = 84 << 20, 48 << 20, 64
+#: Seconds until the memory of processes that were ended is free.
+_ENDED_S: Final = 0.1
 #: Seconds after work was given up until it is again.
 _PATIENCE_S: Final = 2.0
 
@@ -186,7 +190,8 @@ def _free_in_groups() -> Iterator[int]:
 class Watch:
     """Keeps a command within a limit, from a thread of its own.
 
-    At nine tenths of it the searches end with their best. At the limit itself :class:`MemoryError` is raised in the
+    At nine tenths of it the searches end with their best. At the limit itself processes that still work on tasks are
+    ended, or else :class:`MemoryError` is raised in the
     main thread, so that what it holds is freed and what was kept is the answer. Beyond that the command ends at once:
     ``end`` is called. A limit that nobody gave (``is_free``) is most of what was free at first: it is raised where more
     is free by then, so that no answer depends on what others held when the command began.
@@ -221,7 +226,7 @@ class Watch:
     def _look(self, now: float) -> None:
         if now >= self._next_look:
             self._others = _of_others()
-            self._next_look = now + max(0.25, 20 * (time.monotonic() - now))
+            self._next_look = now + max(_LOOK_S, _LOOK_OVER * (time.monotonic() - now))
         used = _resident(os.getpid()) + self._others
         if used >= _SEARCHES * self.limit and self._is_free:
             self.limit = max(self.limit, used + int(_MOST_OF_FREE * (free_bytes() or 0)))
@@ -234,11 +239,26 @@ class Watch:
                 print(text, file=sys.stderr, flush=True)
         for search in list(Search.under_way):
             search.stop()
-        if used > _COMMAND * self.limit:
+        if used > _WORK * self.limit and _end_workers():
+            self._over.wait(_ENDED_S)
+            self._next_look = 0.0
+        elif used > _COMMAND * self.limit:
             self._end(f"the memory limit of {shown(self.limit)} was exceeded before there was an answer")
         elif used > _WORK * self.limit and now >= self._next_raise:
             self._next_raise = now + _PATIENCE_S
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), ctypes.py_object(MemoryError))
+
+
+def _end_workers() -> bool:
+    """End the processes of searches, whose best plans are told; False if there are none."""
+    processes = sys.modules.get("shorthaul.core.searching.processes")
+    workers: set[Any] = getattr(processes, "WORKERS", set())
+    ended = tuple(workers)
+    for worker in ended:
+        workers.discard(worker)
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            worker.kill()
+    return bool(ended)
 
 
 @contextlib.contextmanager

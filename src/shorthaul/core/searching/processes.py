@@ -33,6 +33,8 @@ HARMLESS_THREADS: Final = frozenset({"signals", "deadline", "memory"})
 #: A task that has lost so many processes is run in the process of the search.
 _MOST_LOST: Final = 3
 _ALL: Final = (*ENDING, *ENDING_COMMANDS)
+#: The processes that work on tasks.
+WORKERS: Final[set[Any]] = set()
 #: What reading from a process raises that died, also in the middle of a message.
 _DEATHS: Final = (EOFError, OSError, pickle.UnpicklingError)
 
@@ -83,6 +85,7 @@ class _Crew:
         finally:
             there.close()
         self.workers.append(_Worker(process, here))
+        WORKERS.add(process)
         return True
 
     def send(self, worker: _Worker, index: int, allowed: Allowance) -> None:
@@ -94,10 +97,13 @@ class _Crew:
         """Remove a process that died; return its task."""
         worker.connection.close()
         worker.process.join(1)
+        WORKERS.discard(worker.process)
         self.workers.remove(worker)
         is_over = is_processor_time(worker.process.exitcode)
         if not self.is_told:
             why = "has no processor time left; the search ends" if is_over else "died; its task starts again"
+            if self.work.is_over() and not is_over:
+                why = "died; what it had told so far counts"
             print(f"a worker process {why}", file=sys.stderr)
             self.is_told = True
         if is_over:  # another one would get no further
@@ -121,6 +127,7 @@ class _Crew:
         for worker in self.workers:
             worker.process.join(1)
             worker.process.kill()
+            WORKERS.discard(worker.process)
 
 
 def run_on_processes(work: Work[TaskT, AnswerT], count: int) -> Iterator[tuple[int, AnswerT]]:

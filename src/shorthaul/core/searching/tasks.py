@@ -174,6 +174,7 @@ def _run(work: Work[TaskT, AnswerT]) -> Iterator[tuple[int, AnswerT]]:
             try:
                 yield from run_on_cluster(work)
             except ClusterLostError as error:
+                search.leave_cluster()
                 print(f"{error}: what is left to do is done on this machine", file=sys.stderr)
         workers = min(search.workers, len(work.waiting))
         if workers > 1:

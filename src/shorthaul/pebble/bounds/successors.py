@@ -21,6 +21,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: A unit of weight is charged in so many parts: the store of a value goes in equal ones to all its readers.
 _PARTS = 5040
+#: Rows of charges that are worked out at once.
+_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,10 +154,19 @@ def _steps(cdag: Cdag, budget: int, search: Search) -> _Steps | None:
     rooms, kind = np.unique(budget - cdag.needs()[computed], return_inverse=True)
     every = -(-len(rooms) // tuning.MOST_ROOMS)  # so many rooms next to each other count as the largest of them
     rooms, kind = np.append(rooms[every - 1 : -1 : every], rooms[-1]), kind // every
-    # A room of so many units spares their loads, and of the stores no more than all, or than of the dearest values.
-    spared = np.minimum(rooms * dearest[:, None], rooms * _PARTS + stored[:, None])
-    after = np.maximum(0, all_read[:, None] - spared)
+    after = np.empty((m, len(rooms)), dtype=np.int64)
+    for first in range(0, m, _ROWS):
+        rows = slice(first, first + _ROWS)
+        spared = _spared(rooms, dearest[rows, None], stored[rows, None])
+        after[rows] = np.maximum(0, all_read[rows, None] - spared)
     later, earlier = later[other], earlier[other]
-    charge = np.maximum(0, all_read[later] - shared.data[other] - spared[later, kind[earlier]])
+    spared = _spared(rooms[kind[earlier]], dearest[later], stored[later])
+    charge = np.maximum(0, all_read[later] - shared.data[other] - spared)
     first_loads = int((weights * _PARTS)[cdag.given & is_counted].sum())
     return _Steps(after, kind, later, earlier, charge, first_loads)
+
+
+def _spared(rooms: IntArray, dearest: IntArray, stored: IntArray) -> IntArray:
+    """Return what rooms of so many units spare: their loads, and of the stores no more than all, or of the dearest."""
+    spared: IntArray = np.minimum(rooms * dearest, rooms * _PARTS + stored)
+    return spared
