@@ -6,7 +6,7 @@ Every built-in kernel, all parameters at each of the sizes (steps, and all seven
 least), in the least memory taken so many times. ``affine`` is the bound of that engine on loads, with the outputs, in
 the unit of the weights; ``bound`` and ``plan`` are those of ``pebble plan``, ``took`` the processor seconds of all
 three. Prints a line for each and a summary. With ``--keep`` the rows go to ``benchmarks/results/pebble_programs.json``
-as they come, and those that it has, of the same effort, are not measured again. ``--processes`` measures kernels at once.
+as they come, and those that it has, of the same effort, are not measured again. ``--processes`` are used at once.
 """
 
 from __future__ import annotations

@@ -100,6 +100,10 @@ TIMES_AGAINST_TIME: Final = 8
 #: Up to this many nodes the least memory is searched exhaustively; effort of one such search without any limit.
 MOST_FOR_LEAST_MEMORY: Final = 400
 LEAST_MEMORY_EFFORT: Final = 10.0
+#: Where events are annealed for it: the first step down as a part of the way to the bound, and the share of the effort
+#: of one try (``memory --order given --recompute`` on graphs of ``benchmarks/pebble_rematerialisation.py``, seed 3).
+LEAST_MEMORY_STEPS: Final = 16
+LEAST_MEMORY_SHARE: Final = 0.3
 
 #: Units of work (nodes, edges and values looked at) of annealing per effort.
 ANNEALING_RATE: Final = 1e8

@@ -33,8 +33,8 @@ def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: S
     """Return the smallest budget found from ``start``, a plan that moves inputs and outputs only, and what is proven.
 
     ``least`` is a budget below which there is no such plan. Small graphs are searched exhaustively at budgets in
-    between; then events are annealed at less than the best, again and again: at a quarter of the way to ``least`` less
-    at first, at half as much less where that fails.
+    between; then events are annealed at less than the best, again and again, by twice as much after it is reached, by a
+    quarter where it is not.
 
     >>> from shorthaul.pebble.orders import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
@@ -67,15 +67,17 @@ def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: S
             least = room + unit
         else:
             open_from = room
-    step = max(unit, (budget - least) // 4 // unit * unit)
+    step = (budget - least) // tuning.LEAST_MEMORY_STEPS // unit * unit
     while budget > least and not search.expired():
+        step = max(unit, step)
         game = Game(cdag, max(least, budget - step), recompute, terms)
-        part = search.part(0.5, unlimited=tuning.LEAST_MEMORY_EFFORT)
+        part = search.part(tuning.LEAST_MEMORY_SHARE, unlimited=tuning.LEAST_MEMORY_EFFORT)
         found = sequences.improve(game, sequences.events_of(game, best), search=part, goal=goal)
         if found is not None and found[1] <= goal:
             take(game.budget, found[0])
+            step *= 2
         elif step == unit:
             break
         else:
-            step = max(unit, step // 2 // unit * unit)
+            step = step // 4 // unit * unit
     return LeastMemory(budget, best, least)
