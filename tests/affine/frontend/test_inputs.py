@@ -16,7 +16,7 @@ from shorthaul.affine.model import Program
 from shorthaul.core.errors import InputError
 
 _OUT = isl.dim_type.out
-HEAD = "int n, int m, int k, int T, double A[n][n], double B[n][n], double c[n], double d[n], double *x, double *y, double U[n][m + 1][T]"
+HEAD = "int n, int m, int k, int T, double A[n][n], double B[n][n], double c[n], double d[n], double *x, double *y, double U[n][m + 1][T], double V[n + 2][n + 2]"
 
 
 def written(body: str, head: str = HEAD, before: str = "", *, marked: bool = True) -> Program:
@@ -124,6 +124,14 @@ EQUAL = {
     "rows with a border": (
         "const int w = n + 2; for (int i = 1; i <= n; i++) for (int j = 1; j <= n; j++) x[i * (n + 2) + j] = y[(i - 1) * w + j + w] + y[i * (2 + n) + j + 1];",
         "for (int i = 1; i <= n; i++) for (int j = 1; j <= n; j++) A[i][j] = B[i][j] + B[i][j + 1];",
+    ),
+    "last rows and columns": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) x[i * n + j] += x[(n - 1) * n + j] * y[i * n + n - 1];",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][j] += A[n - 1][j] * B[i][n - 1];",
+    ),
+    "borders": (
+        "for (int i = 1; i <= n; i++) { x[i * (n + 2)] = x[i * (n + 2) + n]; x[(n + 1) * (n + 2) + i] = x[n + 2 + i]; }",
+        "for (int i = 1; i <= n; i++) { V[i][0] = V[i][n]; V[n + 1][i] = V[1][i]; }",
     ),
     "images, rows and channels": (
         "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int l = 0; l < T; l++) x[(i * (m + 1) + j + 1) * T + l] = 0;",

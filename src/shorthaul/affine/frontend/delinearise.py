@@ -20,7 +20,7 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.accesses import Access
 from shorthaul.affine.frontend.constants import constant
-from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer, not_affine
+from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer, not_affine, variable
 from shorthaul.affine.frontend.packed import triangles_of
 from shorthaul.core.errors import InputError
 
@@ -73,12 +73,13 @@ def _note_rows(node: Any, names: Names, rows: dict[str, Any]) -> None:
     """Note sums of parameters that are factors, by their text; equal ones are noted as one."""
     if isinstance(node, c_ast.ID) and node.name in names.locals:
         _note_rows(names.locals[node.name], names, rows)
-    for side in (node.left, node.right) if isinstance(node, c_ast.BinaryOp) and node.op == "*" else ():
+    is_product = isinstance(node, c_ast.BinaryOp) and node.op == "*"
+    for side, other in ((node.left, node.right), (node.right, node.left)) if is_product else ():
         factor = side
         while isinstance(factor, c_ast.Cast) or (isinstance(factor, c_ast.ID) and factor.name in names.locals):
             factor = factor.expr if isinstance(factor, c_ast.Cast) else names.locals[factor.name]
-        is_sum = isinstance(factor, c_ast.BinaryOp) and factor.op in {"+", "-"}
-        if is_sum and constant(factor, {}) is None and _is_of_parameters(factor, names):
+        is_sum = isinstance(factor, c_ast.BinaryOp) and factor.op in {"+", "-"} and constant(factor, {}) is None
+        if is_sum and _is_of_parameters(factor, names) and not _is_of_parameters(other, names):
             value = affine(factor, names)
             rows[c_text(factor)] = next((row for row in rows.values() if affine(row, names).is_equal(value)), factor)
     for _, child in node.children():
@@ -99,6 +100,7 @@ def _taken_apart(uses: Sequence[tuple[Access, Names]], rows: Mapping[str, Any]) 
         if len(access.subscripts) != 1:
             raise not_affine(access.node, names, "two unknowns are multiplied")
         polynomials[id(access)] = _polynomial(access.subscripts[0], names, rows)
+    polynomials = _with_offsets(polynomials, rows)
     monomials = sorted({m for polynomial in polynomials.values() for m in polynomial} | {()}, key=lambda m: (len(m), m))
     access, names = uses[0]
     extents = []
@@ -110,23 +112,49 @@ def _taken_apart(uses: Sequence[tuple[Access, Names]], rows: Mapping[str, Any]) 
     steps = _steps([[item[monomial] for item in polynomials.values() if monomial in item] for monomial in monomials])
     result = {}
     for access, names in uses:
-        polynomial = polynomials[id(access)]
+        polynomial, reached = polynomials[id(access)], access.params
+        for name in names.parameters:
+            reached = reached.intersect(variable(name).ge_set(integer(1)))
         values = [
             polynomial.get(monomial, integer(0)).scale_down_val(isl.Val(step))
             for monomial, step in zip(monomials, steps, strict=True)
         ]
-        for value, extent, (below, above) in zip(values, extents, pairwise(steps), strict=False):
-            size = affine(rows.get(extent, c_ast.ID(extent, access.node.coord)), names).scale_val(
-                isl.Val(above // below)
-            )
-            beyond = access.params.intersect(value.ge_set(size))
+        for at, (extent, (below, above)) in enumerate(zip(extents, pairwise(steps), strict=True)):
+            length = rows.get(extent, c_ast.ID(extent, access.node.coord))
+            size = affine(length, names).scale_val(isl.Val(above // below))
+            if reached.is_subset(values[at].lt_set(integer(0))):  # a[i * n + n - 1] is not row i + 1
+                values[at], values[at + 1] = values[at].add(size), values[at + 1].sub(integer(1))
+            value = values[at]
+            beyond = (reached if extent in rows else access.params).intersect(value.ge_set(size))
             # a row as long as a parameter that the loops do not know: long enough, or no row
-            if not access.params.is_subset(value.ge_set(integer(0))) or not (
+            if not reached.is_subset(value.ge_set(integer(0))) or not (
                 beyond.is_empty() or (extent not in rows and names.assume_none(beyond, extent))
             ):
                 row = extent if above == below else f"{above // below} * {extent}"
                 raise not_affine(access.node, names, f"the subscript may leave its row of {row}")
         result[id(access)] = tuple(reversed(values))
+    return result
+
+
+def _with_offsets(polynomials: Mapping[int, Polynomial], rows: Mapping[str, Any]) -> dict[int, Polynomial]:
+    """Return the polynomials with parameters in subscripts in place of monomials that no iterator is a factor of.
+
+    In ``a[i * n + m]`` that is the place m, in ``a[(n - 1) * n + j]`` the row n - 1.
+    """
+    found = [item for polynomial in polynomials.values() for item in polynomial.items()]
+    lengths = {(), *(monomial for monomial, factor in found if not factor.is_cst())}
+    result = {}
+    for number, polynomial in polynomials.items():
+        kept: Polynomial = {}
+        for monomial, factor in polynomial.items():
+            place, value = monomial, factor
+            if monomial not in lengths:
+                for length in sorted(lengths, key=len):
+                    rest = _divided(monomial, length)
+                    if rest is not None and len(rest) == 1 and rest[0] not in rows:
+                        place, value = length, variable(rest[0]).scale_val(_number(factor))
+            kept[place] = kept[place].add(value) if place in kept else value
+        result[number] = kept
     return result
 
 
