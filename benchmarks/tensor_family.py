@@ -1,11 +1,11 @@
 """The tensor engine on random problems like those of the contest: latency, bound, gap and time of each.
 
-    python benchmarks/tensor_family.py [FIRST] [COUNT] [--effort 6 | --limits | --clock]
+    python benchmarks/tensor_family.py [FIRST] [COUNT] [--effort 6 | --limits | --clock [--limit S]]
 
 ``FIRST`` and ``COUNT`` name the seeds of ``tests/tensor/contest_family.py``. The contest's rules; every plan is
 replayed. The effort is spent on bound and plan together; one process. ``--limits`` gives every problem the contest's
 limit for its number of operators as effort: what one core does in that time where nothing else runs, less than two
-cores do. ``--clock`` gives it as time limit, to two processes.
+cores do. ``--clock`` gives it as time limit, or ``--limit`` seconds to each, to two processes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ def main() -> None:
     parser.add_argument("--effort", type=float, default=6)
     parser.add_argument("--limits", action="store_true")
     parser.add_argument("--clock", action="store_true")
+    parser.add_argument("--limit", type=float)
     options = parser.parse_args()
     print(f"{'seed':>5} {'style':<10}{'operators':>10}{'latency':>14}{'bound':>14}{'gap':>9}{'cpu s':>8}  bound by")
     ratios = []
     for seed in range(options.first, options.first + options.count):
         problem = contest_problem(seed)
-        limit = limit_of(len(problem.operators))
+        limit = limit_of(len(problem.operators)) if options.limit is None else options.limit
         began = time.process_time()
         if options.clock:
             found = tensor.plan(problem, rules="contest", time_limit=limit, workers=2)

@@ -76,7 +76,10 @@ class Granularities:
         w, h, k = self._limits(profile)
         prologues = (profile.left_prologue, profile.right_prologue) if self.rules.prologues_are_whole else (0, 0)
         limits = np.array([w, h, k, *prologues], dtype=np.int64)
-        cuts = _cuts(profile.width, w), _cuts(profile.height, h)
+        cuts = (
+            _cuts(profile.width, w, self.machine.native_width),
+            _cuts(profile.height, h, self.machine.native_height),
+        )
         depths = _depths(profile.reductions, k, self.machine.native_width)
         for most in _MOST_STEPS:
             choices = granularity_kernels.Choices(costs.kernel, limits, most, _REFINED)
@@ -151,17 +154,21 @@ def _steps(profile: Profile, size: Granularity) -> int:
 
 
 @cache
-def _cuts(length: int, limit: int) -> Integers:
+def _cuts(length: int, limit: int, native: int) -> Integers:
     """Return lengths of tiles up to ``limit``, ascending from 1: those that cut the axis evenly, and powers of two.
 
-    >>> _cuts(10, 6).tolist()
+    As finely as where tiles end at native ones: else there are few short ones.
+
+    >>> _cuts(10, 6, 6).tolist()
     [1, 2, 3, 4, 5, 6]
+    >>> [_cuts(2048, 2048, native).size for native in (2048, 128)]
+    [31, 50]
     """
-    fewest = -(-length // limit)
-    counts = np.unique(np.concatenate([np.arange(fewest, fewest + 24), fewest * np.array(_CUTS)]))
-    powers = 1 << np.arange(limit.bit_length())
-    values = np.unique(np.concatenate([-(-length // counts), powers, [1, limit]]))
-    return values[values <= limit].astype(np.int64)
+    values = {1, limit, *(1 << power for power in range(limit.bit_length()))}
+    for most in {limit, min(limit, native)}:
+        fewest = -(-length // most)
+        values |= {-(-length // count) for count in [*range(fewest, fewest + 24), *(fewest * cut for cut in _CUTS)]}
+    return np.array(sorted(value for value in values if value <= limit), dtype=np.int64)
 
 
 @cache
