@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -230,3 +231,20 @@ def test_an_answer_that_is_stopped_halfway_comes_whole(unbuffered: str) -> None:
     assert process.returncode == 0
     assert len(printed) > room
     json.loads(printed)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the size of a pipe is set")
+def test_a_pipe_that_another_program_has_set_not_to_wait_takes_the_whole_answer() -> None:
+    import fcntl
+
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writer, False)
+    with subprocess.Popen([sys.executable, "-m", "shorthaul", "pebble", "cases", "--json"], stdout=writer) as process:
+        os.close(writer)
+        select.select([reader], [], [], 60)
+        time.sleep(0.1)  # the pipe is full by now
+        with os.fdopen(reader, "rb") as read:
+            answer = json.loads(read.read())
+        assert process.wait() == 0
+    assert answer["kind"] == "shorthaul/cases"

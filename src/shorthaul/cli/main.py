@@ -27,6 +27,13 @@ class _Messages(io.FileIO):
         return len(data)
 
 
+def have_streams_wait() -> None:
+    """Let writes wait until somebody reads: a stream that another program has set not to block would cut the answer."""
+    for number in range(3):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            os.set_blocking(number, True)
+
+
 def open_closed_streams() -> None:
     """Open those of the first three files that are closed, or outputs would take their places.
 
@@ -67,6 +74,7 @@ def main() -> None:
     for name in _THREADS_OF_ALGEBRA:
         os.environ.setdefault(name, "1")
     open_closed_streams()
+    have_streams_wait()
     try:
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, end_at_once)
