@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import onnx.numpy_helper
 import onnx.parser
 import pytest
 
@@ -146,3 +148,11 @@ def test_a_margin_that_mirrors_rows_longer_than_a_memory(shape: str, pads: str) 
     network = network_from_onnx(given.SerializeToString(), most_row_bytes=40)
     assert [item.kind for item in network.operators] == ["Relu", "AveragePool", "Neg"]
     assert tensor.run(network, machine=_MACHINE).extra["run"]["largest_error"] < 1e-15
+
+
+def test_places_of_several_kib_are_known() -> None:
+    """Every second place, by a constant of 8 KB, is a view."""
+    text = '<ir_version: 7, opset_import: ["" : 13]> g (float[2000] x) => (float[1000] y) { a = Gather(x, at) y = Relu(a) }'
+    given = onnx.parser.parse_model(text)
+    given.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(0, 2000, 2), "at"))
+    assert [item.kind for item in network_from_onnx(given.SerializeToString()).operators] == ["Relu"]

@@ -41,7 +41,9 @@ Shape = tuple[int, ...]
 #: Elements of a tensor in a file, at most; the largest known have 2^34.
 _MOST_WEIGHTS: Final = 2**40
 #: Weights beyond this leave the model before shapes are inferred, which copies it.
-_LARGEST_KEPT_BYTES: Final = 2**12
+_LARGEST_KEPT_BYTES: Final = 2**16
+#: Computed constants beyond this are known, but not in the model: they hold no shapes.
+_LARGEST_SHAPE_BYTES: Final = 2**12
 #: The version of ONNX' file format since which constants need not be inputs.
 _INITIALIZERS_KNOWN: Final = 4
 #: Operators that ONNX defines by others, and that this reader knows through those only.
@@ -333,7 +335,7 @@ class _Reader:
                 for name, value in zip(node.output, result, strict=False):
                     if name:
                         tensor = self.onnx.numpy_helper.from_array(np.asarray(value), name)
-                        if tensor.ByteSize() > _LARGEST_KEPT_BYTES:
+                        if tensor.ByteSize() > _LARGEST_SHAPE_BYTES:
                             strip(tensor)
                         graph.initializer.append(tensor)
                         self.values[name] = np.asarray(value)
