@@ -156,3 +156,14 @@ def test_places_of_several_kib_are_known() -> None:
     given = onnx.parser.parse_model(text)
     given.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(0, 2000, 2), "at"))
     assert [item.kind for item in network_from_onnx(given.SerializeToString()).operators] == ["Relu"]
+
+
+def test_integers_made_of_real_constants() -> None:
+    """They are those of the model's own types: 7 in single precision, 6 in double, as 0.7 is less then."""
+    body = """a = Constant <value = float {0.7}> ()
+        b = Constant <value = float {10.0}> ()
+        c = Mul(a, b)
+        k = Cast <to = 7> (c)
+        f = Cast <to = 1> (k)
+        y = Add(x, f)"""
+    assert tensor.run(model(body, 13), machine=_MACHINE).extra["run"]["largest_error"] == 0.0
