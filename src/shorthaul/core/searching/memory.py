@@ -25,9 +25,11 @@ except ImportError:  # not on this system
 
 _UNITS: Final = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _UNITS_OF_1000: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-#: Seconds between two looks: pages are touched at some gigabytes per second.
-_LOOK_S: Final = 0.03
-#: How many times as long as a look at other processes took (1 ms or so each) it is to the next one.
+#: Seconds between two looks at the least and at the most, and how many bytes can be touched in a second: the next look
+#: comes before the limit could be reached.
+_LEAST_S, _MOST_S = 0.005, 0.03
+_PACE: Final = 4 << 30
+#: How many times as long as a close look at other processes took (1 ms or so each) it is to the next one.
 _LOOK_OVER: Final = 10
 #: Parts of the limit at which searches end, work is given up for what is kept, and the command ends.
 _SEARCHES, _WORK, _COMMAND = 0.9, 1.0, 1.08
@@ -100,7 +102,7 @@ def shown(amount: int) -> str:
 def used_bytes() -> int | None:
     """Return what this process and those that it started use, shared pages once; None where nothing tells."""
     try:
-        return _resident(os.getpid()) + _of_others()
+        return _resident(os.getpid()) + _Others().used(0.0)
     except (OSError, ValueError, IndexError):
         return None
 
@@ -116,10 +118,38 @@ def _resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _of_others() -> int:
-    """Return what the processes that this one started use beside it; pages that they share with it belong to it."""
-    others, own = _descendants(), os.getpid()
-    return sum(map(_share, others)) - (_resident(own) - _share(own)) if others else 0
+class _Others:
+    """The processes that this one started, looked at closely now and then; between that they use what they grow by."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[int, int]] = {}
+        self._started: set[int | None] = set()
+        self._next = 0.0
+        self._shared = 0
+
+    def used(self, now: float) -> int:
+        """Return what they use beside this process; pages that they share with it belong to it."""
+        started = {child.pid for child in getattr(sys.modules.get("multiprocessing.process"), "_children", ())}
+        if now < self._next and started <= self._started:
+            return sum(self._grown(pid) for pid in self._seen) - self._shared
+        began, own = time.monotonic(), os.getpid()
+        self._started = started
+        self._seen = {pid: (_share(pid), _held(pid)) for pid in (_descendants() if started else ())}
+        self._shared = _resident(own) - _share(own) if self._seen else 0
+        self._next = now + _LOOK_OVER * (time.monotonic() - began)
+        return sum(share for share, _ in self._seen.values()) - self._shared
+
+    def _grown(self, pid: int) -> int:
+        share, before = self._seen[pid]
+        resident = _held(pid)
+        return max(0, share + resident - before) if resident else 0
+
+
+def _held(pid: int) -> int:
+    """Return what a process holds, 0 for one that is gone."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return _resident(pid)
+    return 0
 
 
 def _share(pid: int) -> int:
@@ -128,15 +158,11 @@ def _share(pid: int) -> int:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        return _resident(pid)
-    return 0
+    return _held(pid)
 
 
 def _descendants() -> list[int]:
     """Return the processes that this one, or one of them, started."""
-    if not getattr(sys.modules.get("multiprocessing.process"), "_children", None):
-        return []  # which spares a look at every process of the machine
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -203,8 +229,8 @@ class Watch:
         self._end = end
         self._over = threading.Event()
         self._main = threading.get_ident()
-        self._next_look = self._next_raise = 0.0
-        self._others = 0
+        self._next_raise = 0.0
+        self._others = _Others()
         self._is_told = False
 
     def __enter__(self) -> Watch:
@@ -217,21 +243,20 @@ class Watch:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), None)  # what was not raised yet
 
     def _run(self) -> None:
-        while not self._over.wait(_LOOK_S):
+        used = 0
+        while not self._over.wait(min(max(_LEAST_S, (self.limit - used) / _PACE), _MOST_S)):
             try:
-                self._look(time.monotonic())
+                used = self._look(time.monotonic())
             except (OSError, ValueError, IndexError):  # nothing tells any more
                 return
 
-    def _look(self, now: float) -> None:
-        if now >= self._next_look:
-            self._others = _of_others()
-            self._next_look = now + max(_LOOK_S, _LOOK_OVER * (time.monotonic() - now))
-        used = _resident(os.getpid()) + self._others
+    def _look(self, now: float) -> int:
+        """Do what is due, and return what is used."""
+        used = _resident(os.getpid()) + self._others.used(now)
         if used >= _SEARCHES * self.limit and self._is_free:
             self.limit = max(self.limit, used + int(_MOST_OF_FREE * (free_bytes() or 0)))
         if used < _SEARCHES * self.limit:
-            return
+            return used
         if not self._is_told:
             self._is_told = True
             text = f"the memory limit of {shown(self.limit)} is reached: searches end with the best that they have"
@@ -241,12 +266,12 @@ class Watch:
             search.stop()
         if used > _WORK * self.limit and _end_workers():
             self._over.wait(_ENDED_S)
-            self._next_look = 0.0
         elif used > _COMMAND * self.limit:
             self._end(f"the memory limit of {shown(self.limit)} was exceeded before there was an answer")
         elif used > _WORK * self.limit and now >= self._next_raise:
             self._next_raise = now + _PATIENCE_S
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), ctypes.py_object(MemoryError))
+        return used
 
 
 def _end_workers() -> bool:
