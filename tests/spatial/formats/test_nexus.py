@@ -44,6 +44,12 @@ def test_names_are_translated_and_comments_passed_over() -> None:
     assert newick_from_tree(tree) == b"((Homo_sapiens:0.5,Pan:1.5):1,'Pongo; abelii':3)root;\n"
 
 
+def test_words_that_are_translated_may_be_in_quotes() -> None:
+    tree = read("#NEXUS\nbegin trees;\ntranslate '1' a, 2 'b', 'it''s' c;\ntree x = (1,('2','it''s'));\nend;")
+    assert tree.labels is not None
+    assert tree.labels.names() == ["", "a", "", "b", "c"]
+
+
 def test_comments_before_lengths_and_properties_of_mesquite() -> None:
     text = "#NEXUS\nbegin trees;\ntree x = [&R] ((a:[&rate={1,2}]1.5E-1,'b<c=d>':[x] .5)[&p=1]:[&q=2]2<color = 5 >,c:1);\nend;"
     tree = read(text)

@@ -54,7 +54,7 @@ def newick_of_nexus(data: bytes, search: Search | None = None) -> tuple[bytes, d
             labels = _LABELS.findall(_told(data[begin:end], first))
             numbered = {b"%d" % number: label for number, label in enumerate(labels, 1)}
         elif block == b"TREES" and first == b"TRANSLATE":
-            names |= dict(_ENTRIES.findall(_told(data[begin:end], first)))
+            names |= {_plain(word): name for word, name in _ENTRIES.findall(_told(data[begin:end], first))}
         elif block == b"TREES" and first in {b"TREE", b"UTREE"} and middle > begin:
             pieces += [_NOT_A_BREAK.sub(b" ", data[at:middle]), _PROPERTIES.sub(_blank, data[middle:end])]
             at = end
@@ -69,6 +69,11 @@ def newick_of_nexus(data: bytes, search: Search | None = None) -> tuple[bytes, d
 def _blank(found: re.Match[bytes]) -> bytes:
     """Return blanks for properties, and all else as it is."""
     return found[0] if found[1] is None else _NOT_A_BREAK.sub(b" ", found[1])
+
+
+def _plain(word: bytes) -> bytes:
+    """Return a word without quotes."""
+    return word[1:-1].replace(b"''", b"'") if word[:1] == b"'" else word
 
 
 def _told(command: bytes, word: bytes) -> bytes:
@@ -98,7 +103,7 @@ def renamed(tree: Tree, names: dict[bytes, bytes]) -> Tree:
     text, spans = tree.labels.text.tobytes(), tree.labels.name.copy()
     ends = len(text) + np.cumsum([len(name) for name in names.values()])
     where = dict(zip(names, zip(ends - [len(name) for name in names.values()], ends, strict=True), strict=True))
-    given = [text[begin:end] for begin, end in spans.tolist()]
+    given = [_plain(text[begin:end]) for begin, end in spans.tolist()]
     is_leaf = (tree.degrees() == 0).tolist()
     of_leaves = {name for name, leaf in zip(given, is_leaf, strict=True) if leaf}
     for v, name in enumerate(given):
