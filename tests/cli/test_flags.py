@@ -10,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from shorthaul.cli import endings
 from shorthaul.cli.flags import Output, SearchFlags
 from shorthaul.cli.verbs import single, verb
 from shorthaul.core.errors import DefectError, Demand, InfeasibleError, InputError, NoPlanError
@@ -53,7 +54,8 @@ def invoke(*arguments: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_fields_are_flags() -> None:
+def test_fields_are_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endings, "_LATE_S", 600.0)  # it would end this process
     status, out, _ = invoke(
         "go", "x", "--method", "exact", "--no-shared", "--seed", "7", "-o", "p", "--time-limit", "2"
     )

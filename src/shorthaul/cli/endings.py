@@ -120,7 +120,7 @@ class _Watch:
 
         self.is_over = threading.Event()
         self.search: Search | None = None  #: none while the input is read, as a rule
-        self._until = process_start() + limit_s + _LATE_S
+        self._until = max(process_start() + limit_s, time.monotonic()) + _LATE_S
         start_thread(self._run, "deadline")
 
     def _run(self) -> None:

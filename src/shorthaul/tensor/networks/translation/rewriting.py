@@ -380,10 +380,10 @@ def shapes_of(onnx: Any, node: Any, shapes: Mapping[str, Shape], numbers: Mappin
     if find is None or not given or (given[0] is None and node.op_type != "Loop"):
         return None
     values = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
-    if node.op_type == "Loop":
-        steps, body = numbers.get(node.input[0]), values["body"]
-        values["steps"] = steps if goes_on(onnx, body, numbers) else None
     try:
+        if node.op_type == "Loop":
+            steps = numbers.get(node.input[0])
+            values["steps"] = steps if goes_on(onnx, values["body"], numbers) else None
         return find([shape or () for shape in given], values)
     except (IndexError, KeyError, ZeroDivisionError):
         return None

@@ -55,6 +55,8 @@ def unrolled(onnx: Any, node: Any, name: str, known: Known, opset: int) -> tuple
     if node.op_type not in {"Loop", "Scan"} or node.domain not in {"", "ai.onnx"}:
         return None
     attributes = {item.name: item for item in node.attribute}
+    if "body" not in attributes:  # a damaged file
+        return None
     body = attributes["body"].g
     steps = _Steps(onnx, node, name, opset, body)
     is_scan = node.op_type == "Scan"
