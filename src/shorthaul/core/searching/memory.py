@@ -27,7 +27,7 @@ _UNITS: Final = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1
 _UNITS_OF_1000: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 #: Seconds between two looks at the least and at the most, and how many bytes can be touched in a second: the next look
 #: comes before the limit could be reached.
-_LEAST_S, _MOST_S = 0.005, 0.03
+_LEAST_S, _MOST_S = 0.005, 0.25
 _PACE: Final = 4 << 30
 #: How many times as long as a close look at other processes took (1 ms or so each) it is to the next one.
 _LOOK_OVER: Final = 10
