@@ -27,7 +27,8 @@ _UNITS: Final = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1
 _UNITS_OF_1000: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 #: Seconds between two looks at the least and at the most, and how many bytes can be touched in a second: the next look
 #: comes before the limit could be reached.
-_LEAST_S, _MOST_S = 0.005, 0.25
+_LEAST_S: Final = 0.005
+_MOST_S: Final = 0.25
 _PACE: Final = 4 << 30
 #: How many times as long as a close look at other processes took (1 ms or so each) it is to the next one.
 _LOOK_OVER: Final = 10
@@ -129,7 +130,8 @@ class _Others:
 
     def used(self, now: float) -> int:
         """Return what they use beside this process; pages that they share with it belong to it."""
-        started = {child.pid for child in getattr(sys.modules.get("multiprocessing.process"), "_children", ())}
+        children = tuple(getattr(sys.modules.get("multiprocessing.process"), "_children", ()))  # others start some
+        started = {child.pid for child in children}
         if now < self._next and started <= self._started:
             return sum(self._grown(pid) for pid in self._seen) - self._shared
         began, own = time.monotonic(), os.getpid()
