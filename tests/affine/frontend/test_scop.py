@@ -34,6 +34,11 @@ PROGRAMS = {
     "same iterator twice": "for (int i = 0; i < n; i++) a[i] = 0; for (int i = 0; i < m; i++) b[i] = a[i] + i * 2;",
     "conditions": "for (int i = 0; i < n; i++) { if (i < 2 || !(i != 4)) a[i] = 1; if (i >= m) { a[i] = b[i]; } }",
     "two limits": "for (int i = 0; i < n && i < m; i++) for (int j = max(0, i - 2); j < min(n, i + 2); j++) a[i] += b[j];",
+    "colours": "for (int c = 0; c < 2; c++) for (int i = 1 + (n + c) % 2; i < n; i += 2) a[i] += a[i - 1] + c;",
+    "colours that fall": "for (int t = 0; t < m; t++) for (int c = 2; c >= 0; c--) { int k = (t + c) % 3; a[k] += c * b[t]; }",
+    "colour inside of a loop of its name": (
+        "for (int i = 0; i < n; i++) { a[i] = i; for (int i = 0; i < 2; i++) for (int j = i & 1; j < n; j += 2) b[j] += a[i]; }"
+    ),
     "limit on the left": "for (int i = 0; n > i; ++i) a[i] = b[i];",
     "ends at the first failure": "for (int i = 0; i % 4 != 3 && i < n; i++) a[i] = b[i];",
     "empty": "for (int i = 0; i < n; i++) ; a[0] = 1; { ; }",

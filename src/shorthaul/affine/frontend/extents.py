@@ -1,4 +1,4 @@
-"""Subscripts that leave the declared bounds of their array, whatever the sizes are."""
+"""Extents of arrays: subscripts that leave the declared ones whatever the sizes are; how far subscripts reach."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.accesses import Access
 from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer, without_iterators
+from shorthaul.affine.model import Statement
 from shorthaul.core.errors import InputError
 
 
@@ -46,3 +47,15 @@ def refuse_outside(
                 allowed=f"0 up to {c_text(extent)} - 1",
                 cure="correct the subscript, or declare the array larger",
             )
+
+
+def reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
+    """Return one more than the largest subscript of an axis, in C."""
+    uses = [item for statement in statements for item in (*statement.reads, statement.write) if item.array == array]
+    if not uses:
+        return c_ast.Constant("int", "1")
+    elements = uses[0].relation.range()
+    for item in uses[1:]:
+        elements = elements.union(item.relation.range())
+    most = elements.dim_max(axis).add_constant_val(isl.Val(1)).coalesce()
+    return c_ast.ID(isl.AstBuild.from_context(most.domain()).expr_from_pw_aff(most).to_C_str())

@@ -16,6 +16,8 @@ from shorthaul.core.errors import InputError
 
 #: Levels of loops: reading so many takes half a second, eight times what half as many take.
 _MOST_NESTED: Final = 40
+#: Iterations of a loop that are told apart where a remainder depends on its counter: colours, phases, parities.
+_MOST_COLOURS: Final = 4
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -71,6 +73,38 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     value, done = iterator.scale_val(sign), iterator.sub(first).scale_val(sign)
     count = value if abs(step) == 1 else done.scale_down_val(isl.Val(abs(step))).floor()
     return Iterator(name, internal, value, count), result.coalesce()
+
+
+def colours(body: Sequence[Any], iterator: Iterator, reached: isl.Set) -> list[tuple[Any, isl.Set]]:
+    """Return the few values of a counter that remainders in ``body`` depend on, in order, and where each is reached.
+
+    Written out, each value has sets with remainders of constants, which orders are found for: half-sweeps of red-black
+    Gauss-Seidel in a loop over the colour. Empty for all other loops.
+    """
+    if not any(_in_remainder(item, iterator.written) for item in body):
+        return []
+    values = bound_set(reached, [iterator.internal], "").reset_tuple_id()
+    values = values.project_out(isl.dim_type.param, 0, values.dim(isl.dim_type.param))
+    if not (values.dim_has_upper_bound(isl.dim_type.set, 0) and values.dim_has_lower_bound(isl.dim_type.set, 0)):
+        return []
+    first, last = values.dim_min_val(0).to_python(), values.dim_max_val(0).to_python()
+    if last - first >= _MOST_COLOURS:
+        return []
+    counter = variable(iterator.internal)
+    falls = iterator.value.is_equal(counter.neg())
+    result = []
+    for number in range(last, first - 1, -1) if falls else range(first, last + 1):
+        where = reached.intersect(counter.eq_set(integer(number)))
+        at = where.find_dim_by_name(isl.dim_type.param, iterator.internal)
+        result.append((c_ast.Constant("int", str(number)), where.project_out(isl.dim_type.param, at, 1)))
+    return result
+
+
+def _in_remainder(node: Any, name: str) -> bool:
+    """True if a remainder of an expression with ``name`` is taken."""
+    rests = isinstance(node, c_ast.BinaryOp) and node.op in {"%", "&"}
+    rests |= isinstance(node, c_ast.FuncCall) and _is_name(node.name, "floor_mod")
+    return (rests and _mentions(node, name)) or any(_in_remainder(child, name) for _, child in node.children())
 
 
 def _tested(end: Any, name: str, first: isl.PwAff, names: Names, params: isl.Set) -> Any:

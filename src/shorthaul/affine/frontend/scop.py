@@ -17,8 +17,8 @@ from shorthaul.affine.frontend.constants import constant, numbers_in_control
 from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.einsum import einsum_loops, is_einsum
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
-from shorthaul.affine.frontend.extents import refuse_outside
-from shorthaul.affine.frontend.loops import iterations, without_continue
+from shorthaul.affine.frontend.extents import reach, refuse_outside
+from shorthaul.affine.frontend.loops import colours, iterations, without_continue
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.python.region import is_python, python_region
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
@@ -198,8 +198,7 @@ class _Builder:
             elif isinstance(item, c_ast.Compound):
                 position = self.block(item.block_items or [], scope, position)
             elif isinstance(item, c_ast.For):
-                self.loop(item, replace(scope, time=(*scope.time, position)))
-                position += 1
+                position = self.loop(item, scope, position)
             elif isinstance(item, c_ast.If):
                 position = self.branch(item, scope, position)
             elif isinstance(item, c_ast.DoWhile) and constant(item.cond, {}) == 0:  # as macros have it
@@ -225,18 +224,26 @@ class _Builder:
             return scope, position + made
         return replace(scope, locals={**scope.locals, node.name: node.init}), position
 
-    def loop(self, node: Any, scope: _Scope) -> None:
-        """Walk one for loop."""
+    def loop(self, node: Any, scope: _Scope, position: int) -> int:
+        """Walk one for loop; return the next free position."""
         name, values = iterations(node, self.names(scope), scope.params, scope.iterators)
+        body = without_continue(node.stmt)
+        if told_apart := colours(body, name, values):
+            outer = {known: value for known, value in scope.env.items() if known != name.written}
+            for number, where in told_apart:
+                known = {**scope.locals, name.written: number}
+                position = self.block(body, replace(scope, params=where, env=outer, locals=known), position)
+            return position
         inner = replace(
             scope,
             params=values,
             iterators=(*scope.iterators, name.internal),
             env={**scope.env, name.written: variable(name.internal)},
-            time=(*scope.time, name.value),
+            time=(*scope.time, position, name.value),
             counts=(*scope.counts, name.count),
         )
-        self.block(without_continue(node.stmt), inner)
+        self.block(body, inner)
+        return position + 1
 
     def branch(self, node: Any, scope: _Scope, position: int) -> int:
         """Walk an if with an affine condition; return the next free position."""
@@ -455,7 +462,7 @@ class _Builder:
             axis, kind = 0, declared
             while isinstance(kind, c_ast.ArrayDecl):
                 if kind.dim is None:
-                    kind.dim = _reach(statements, name, axis)
+                    kind.dim = reach(statements, name, axis)
                 axis, kind = axis + 1, kind.type
 
     def arrays(self, elements: dict[int, tuple[isl.PwAff, ...]]) -> dict[str, Array]:
@@ -466,18 +473,6 @@ class _Builder:
             dimensions = len(elements[id(access)])
             result[access.array] = Array(access.array, dimensions, extents(declared), element_bytes(declared))
         return dict(sorted(result.items()))
-
-
-def _reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
-    """Return one more than the largest subscript of an axis, in C."""
-    uses = [item for statement in statements for item in (*statement.reads, statement.write) if item.array == array]
-    if not uses:
-        return c_ast.Constant("int", "1")
-    elements = uses[0].relation.range()
-    for item in uses[1:]:
-        elements = elements.union(item.relation.range())
-    most = elements.dim_max(axis).add_constant_val(isl.Val(1)).coalesce()
-    return c_ast.ID(isl.AstBuild.from_context(most.domain()).expr_from_pw_aff(most).to_C_str())
 
 
 def _named(item: Any, names: Sequence[str], kind: isl.dim_type) -> Any:

@@ -155,7 +155,10 @@ def _cut(texts: Sequence[str], between: str = "; ", most: int = _MOST_NAMED) -> 
 def _gap(lower: float, upper: float) -> str:
     if upper <= lower:
         return "none: the order is optimal at these sizes"
-    return f"the order loads {upper / lower:.3g} times the bound" if lower > 0 else "the bound is 0"
+    if lower <= 0:
+        return "the bound is 0"
+    times = f"{upper / lower:.3g} times" if upper >= 1.01 * lower else f"{upper - lower:,.0f} words above"
+    return f"the order loads {times} the bound"
 
 
 def proof_text(made: Bound) -> str:
