@@ -8,6 +8,7 @@ import pytest
 from tests.commands import shorthaul
 
 from shorthaul.bridges.conversion import convert
+from shorthaul.dataflow.formats.platforms import load_platform
 
 
 def test_dot_becomes_a_cdag_document(tmp_path: Path) -> None:
@@ -31,6 +32,18 @@ def test_sdf3_there_and_back(tmp_path: Path) -> None:
     first, again = (json.loads(tmp_path.joinpath(name).read_text()) for name in ("app.json", "again.json"))
     assert first["channels"] == again["channels"]
     assert [actor["tau"] for actor in first["actors"]] == [actor["tau"] for actor in again["actors"]]
+
+
+def test_an_architecture_of_sdf3_becomes_a_machine_file(tmp_path: Path) -> None:
+    source, target = tmp_path / "two.xml", tmp_path / "two.yaml"
+    tile = """<tile name="t{0}"><processor name="p" type="risc"/><memory name="m" size="8000"/>
+        <networkInterface name="n" nrConnections="8" inBandwidth="96" outBandwidth="96"/></tile>"""
+    tiles = tile.format(0) + tile.format(1)
+    source.write_text(
+        f'<sdf3 type="sdf" version="1.0"><architectureGraph name="two">{tiles}</architectureGraph></sdf3>'
+    )
+    convert(source, target)
+    assert load_platform(target) == load_platform(source)
 
 
 def test_newick_there_and_back(tmp_path: Path) -> None:

@@ -189,6 +189,15 @@ def _machine(source: Path, data: bytes, target: Path) -> None:
         raise error.in_file(source) from None
 
 
+def _architecture(source: Path, data: bytes, target: Path) -> None:
+    from shorthaul.dataflow.formats.platforms import platform_from_sdf3, platform_machine_text
+
+    try:
+        write_text(target, platform_machine_text(platform_from_sdf3(decode_text(data, file=source))))
+    except InputError as error:
+        raise error.in_file(source) from None
+
+
 _ONNX = "operator graph: an ONNX model to a problem of the tensor engine"
 _NETWORK = "operator graph: an ONNX model or a problem of the tensor engine to a streaming network"
 _TREES = (
@@ -215,6 +224,7 @@ CONVERSIONS = (
         (".yaml", ".yml"),
         _machine,
     ),
+    Conversion("machine: an architecture of SDF3 to a machine file", (".xml",), (".yaml", ".yml"), _architecture),
     Conversion("streaming network: SDF3 to an application document", (".xml",), (".json",), _from_sdf3),
     Conversion("streaming network: an application document to SDF3", (".json",), (".xml",), _to_sdf3),
     Conversion(

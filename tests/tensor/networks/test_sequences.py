@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx.numpy_helper
 import onnx.parser
 import pytest
 
 from shorthaul import tensor
+from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 _MACHINE = "cortex-m7"
@@ -109,6 +112,34 @@ def test_a_choice_by_the_step_of_a_loop_is_taken() -> None:
     assert found.extra["run"]["largest_error"] < 1e-12
 
 
+def test_a_loop_that_its_numbers_end_is_no_constant() -> None:
+    """All that is given to it is, but its steps read a tensor from around."""
+    body = """count = Constant <value = int64 {5}> ()
+        zero = Constant <value = float[4,6] {%s}> ()
+        most = Constant <value = float {1.0}> ()
+        h = Tanh(x)
+        l = Loop <body = step (int64 at, bool goes, float[4,6] before) => (bool on, float[4,6] after) {
+            after = Add(before, h) n = ReduceL2 <keepdims = 0> (before) on = Less(n, most)
+        }> (count, , zero)
+        y = Neg(l)"""
+    found = tensor.run(model(body % ",".join("0" * 24), 18), machine=_MACHINE)
+    assert "Loop is not known" in found.check.remarks[0]
+    assert found.extra["run"]["largest_error"] < 1e-6
+
+
+@pytest.mark.parametrize(("places", "says"), [([1, 13], ""), ([[0, 1], [2, 3]], ""), ([1, 24], "do not fit")])
+def test_sparse_initializers(places: list[Any], says: str) -> None:
+    given = model("y = Add(x, few)", 13)
+    values = onnx.numpy_helper.from_array(np.array([2, 3], np.float32), "few")
+    at = onnx.numpy_helper.from_array(np.array(places), "few_at")
+    given.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, at, [4, 6]))
+    if says:
+        with pytest.raises(InputError, match=says):
+            tensor.run(given, machine=_MACHINE)
+    else:
+        assert tensor.run(given, machine=_MACHINE).extra["run"]["largest_error"] == 0.0
+
+
 @pytest.mark.parametrize(
     ("body", "most"),
     [
@@ -136,16 +167,23 @@ def test_elements_of_a_table_of_one_row() -> None:
     assert found.extra["run"]["largest_error"] == 0.0
 
 
-@pytest.mark.parametrize(("shape", "pads"), [("1,1,40", "0,0,31,0,0,39"), ("2,9,7", "0,3,2,0,1,4")])
-def test_a_margin_that_mirrors_rows_longer_than_a_memory(shape: str, pads: str) -> None:
-    """It is a view then: parts of the row the other way round."""
-    text = f"""<ir_version: 7, opset_import: ["" : 17]> g (float[{shape}] x) => (float y, float z) {{
+@pytest.mark.parametrize(
+    ("mode", "shape", "pads"),
+    [
+        ("reflect", "1,1,40", "0,0,31,0,0,39"),
+        ("reflect", "2,9,7", "0,3,2,0,1,4"),
+        ("wrap", "2,9,7", "0,3,0,0,1,4"),
+    ],
+)
+def test_a_margin_of_parts_of_rows(mode: str, shape: str, pads: str) -> None:
+    """It is a view: of rows longer than a memory the other way round, of any rows those at the other end."""
+    text = f"""<ir_version: 9, opset_import: ["" : 19]> g (float[{shape}] x) => (float y, float z) {{
         p = Constant <value = int64[6] {{{pads}}}> ()
-        a = Relu(x) b = Pad <mode = "reflect"> (a, p) y = AveragePool <kernel_shape = [3]> (b) z = Neg(b) }}"""
+        a = Relu(x) b = Pad <mode = "{mode}"> (a, p) y = AveragePool <kernel_shape = [3]> (b) z = Neg(b) }}"""
     given = onnx.parser.parse_model(text)
     for output in given.graph.output:
         output.type.tensor_type.ClearField("shape")
-    network = network_from_onnx(given.SerializeToString(), most_row_bytes=40)
+    network = network_from_onnx(given.SerializeToString(), most_row_bytes=40 if mode == "reflect" else 1e9)
     assert [item.kind for item in network.operators] == ["Relu", "AveragePool", "Neg"]
     assert tensor.run(network, machine=_MACHINE).extra["run"]["largest_error"] < 1e-15
 

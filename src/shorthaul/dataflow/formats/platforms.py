@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from shorthaul.core.arguments import public
 from shorthaul.core.document import parse_json
 from shorthaul.core.errors import InputError
@@ -50,10 +52,7 @@ def load_platform(path: Path) -> Platform:
     found, text = machine_text(path, "many_core", place="--platform")
     try:
         if text.lstrip().startswith("<"):
-            architecture = platform_of(parse(text))
-            if architecture is None:
-                raise InputError("has no architectureGraph", place="sdf3", cure="name the file that has it")
-            return architecture
+            return platform_from_sdf3(text)
         if text.lstrip().startswith("{") and found.suffix.lower() not in _YAML:
             document = parse_json(text)
             if "many_core" not in document:
@@ -63,6 +62,14 @@ def load_platform(path: Path) -> Platform:
         return _platform(file.name, file.many_core)
     except InputError as error:
         raise error.in_file(found) from None
+
+
+def platform_from_sdf3(text: str) -> Platform:
+    """Return the architecture in an XML text of SDF3; raises :class:`InputError` if it is wrong, or has none."""
+    architecture = platform_of(parse(text))
+    if architecture is None:
+        raise InputError("has no architectureGraph", place="sdf3", cure="name the file that has it")
+    return architecture
 
 
 def platform_from(document: Any) -> Platform:
@@ -78,6 +85,12 @@ def platform_from(document: Any) -> Platform:
 def platform_document(platform: Platform) -> dict[str, Any]:
     """Return the platform as JSON, as :func:`platform_from` reads it."""
     return {"kind": PLATFORM_KIND, "version": 1, **asdict(platform)}
+
+
+def platform_machine_text(platform: Platform) -> str:
+    """Return the platform as a machine file."""
+    section = {name: value for name, value in asdict(platform).items() if name != "name" and value is not None}
+    return msgspec.yaml.encode({"name": platform.name, "many_core": section}).decode()
 
 
 def _platform(name: str, section: ManyCoreSection) -> Platform:

@@ -15,7 +15,7 @@ from shorthaul.core.document import read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
-from shorthaul.tensor.networks.translation.constants import fetch, is_outside
+from shorthaul.tensor.networks.translation.constants import fetch, fill_sparse, is_outside
 from shorthaul.tensor.networks.translation.graph import Node
 from shorthaul.tensor.networks.translation.network import Translation, translated
 
@@ -66,6 +66,7 @@ def functions_of(plan: NetworkPlan, network: Network) -> Any:
     file = origin.model if isinstance(origin.model, Path) else None
     translation = translated(data, origin.dims, file=file, most_row_bytes=origin.most_row_bytes)
     original = onnx.load_model_from_string(data)
+    fill_sparse(onnx, original)
     return _Writer(translation, plan, original).model()
 
 

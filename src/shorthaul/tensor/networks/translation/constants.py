@@ -62,6 +62,27 @@ def elements(onnx: Any, tensor: Any) -> npt.NDArray[Any]:
         raise InputError(f"has elements that do not fit: {found}", place=f"initializer {tensor.name}") from None
 
 
+def fill_sparse(onnx: Any, model: Any, most: float = math.inf) -> None:
+    """Put whole initializers in place of sparse ones; those of more than ``most`` elements have a shape alone.
+
+    Raises :class:`InputError` where their elements do not fit.
+    """
+    for sparse in model.graph.sparse_initializer:
+        shape, name = tuple(sparse.dims), sparse.values.name
+        tensor = onnx.TensorProto(name=name, data_type=sparse.values.data_type, dims=shape)
+        if min(shape, default=0) >= 0 and math.prod(shape) <= most:
+            values, places = elements(onnx, sparse.values), elements(onnx, sparse.indices)
+            whole = np.zeros(shape, values.dtype)
+            try:
+                whole[tuple(places.T) if places.ndim > 1 else np.unravel_index(places, shape)] = values
+            except (ValueError, IndexError, TypeError) as error:
+                place = f"sparse initializer {name}"
+                raise InputError(f"has elements that do not fit: {first_line(error)}", place=place) from None
+            tensor = onnx.numpy_helper.from_array(whole, name)
+        model.graph.initializer.append(tensor)
+    del model.graph.sparse_initializer[:]
+
+
 def strip(tensor: Any) -> None:
     """Remove the elements of a tensor; its shape and type stay."""
     for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data"):

@@ -20,6 +20,7 @@ from shorthaul.tensor.networks.translation.constants import (
     elements,
     evaluator_of,
     fetch,
+    fill_sparse,
     first_line,
     is_beside,
     is_outside,
@@ -118,6 +119,7 @@ def graph_from_onnx(
         raise InputError("has no operator", place="graph", allowed="one node at least")
     # Before version 4 inference knows initializers only if they are inputs too, which many files leave out.
     model.ir_version = max(model.ir_version, _INITIALIZERS_KNOWN)
+    fill_sparse(onnx, model, MOST_ELEMENTS)
     expect_names(model)
     missing: dict[str, int] = {}
     for tensor in model.graph.initializer:
@@ -380,6 +382,8 @@ class _Reader:
             return [np.array(part if node.op_type == "Shape" else math.prod(shape), np.int64)]
         if any(name and name not in self.values for name in node.input) or node.op_type.startswith("Random"):
             return None
+        if captured(node) or (node.op_type == "Loop" and not all(node.input[:2])):
+            return None  # the reference takes a condition or a count that is missing for the end
         sizes = [self.shapes.get(name) for name in node.output if name]
         if any(shape is not None and math.prod(shape) > MOST_ELEMENTS for shape in sizes):
             return None

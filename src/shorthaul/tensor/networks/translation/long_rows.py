@@ -1,5 +1,5 @@
 """Softmax and normalisations over rows too long for a memory: passes over the row, each of which can be cut. Margins
-that mirror such rows are parts of them.
+that mirror such rows, or go on at the other end of any, are parts of them.
 
 The other way round, a softmax that is written as such passes is put together.
 """
@@ -58,7 +58,7 @@ def taken_apart(
         return None
     factors = 0 if node.op_type == "Pad" else (1 if node.op_type in _BY_CHANNEL else row) * len(node.input[1:])
     fits = width * (2 * row + factors) <= rows_of.most_bytes or (math.prod(shape) == row and node.op_type != "Pad")
-    if fits or not take(rows):
+    if (fits and rows.writer.values.get("mode") != b"wrap") or not take(rows):
         return None
     return rows.writer
 
@@ -167,20 +167,22 @@ def _channels(rows: _Rows) -> bool:
     return True
 
 
-def _mirrored(rows: _Rows) -> bool:
-    """A margin that mirrors what lies behind the border: parts of the row the other way round."""
+def _parts_of_rows(rows: _Rows) -> bool:
+    """A margin that mirrors what lies behind the border, or is the other end of the row."""
     writer, rank = rows.writer, len(rows.shape)
-    if writer.values.get("mode", b"constant") != b"reflect" or writer.opset < _STEPS_OF_SLICES:
+    mode = writer.values.get("mode", b"constant")
+    if mode not in {b"reflect", b"wrap"} or writer.opset < _STEPS_OF_SLICES:
         return False
     made = rows.source
     for axis in rows.axes:
         size, (front, behind) = rows.shape[axis], rows.margins[axis::rank]
         if not 0 <= min(front, behind) <= max(front, behind) < size:
             return False
+        mirrored = ((front, 0, -1), (size - 2, size - 2 - behind, -1))
         parts = []
-        for first, last in ((front, 0), (size - 2, size - 2 - behind)):
-            ends = (first, last if last >= 0 else -size - 1, axis, -1)
-            parts += [writer.add("Slice", made, *(writer.constant([end]) for end in ends))] if first > last else [""]
+        for first, last, step in ((size - front, size, 1), (0, behind, 1)) if mode == b"wrap" else mirrored:
+            ends = (first, last if last >= 0 else -size - 1, axis, step)
+            parts += [writer.add("Slice", made, *(writer.constant([end]) for end in ends))] if first != last else [""]
         parts = [part for part in (parts[0], made, parts[1]) if part]
         made = writer.add("Concat", *parts, output=rows.output if axis == rows.axes[-1] else "", axis=axis)
     return True
@@ -192,7 +194,7 @@ _TAKEN_APART: Final[dict[str, Callable[[_Rows], bool]]] = {
     **dict.fromkeys(("RMSNormalization", "SimplifiedLayerNormalization"), _mean_square),
     "LayerNormalization": _layer,
     **dict.fromkeys(_BY_CHANNEL, _channels),
-    "Pad": _mirrored,
+    "Pad": _parts_of_rows,
 }
 
 
