@@ -394,7 +394,9 @@ def shared(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
     parent = parents_before(random_tree(rng, 60))[3]
     room = rng.integers(1, 5, len(parent) + 1)
-    given = parent, np.cumsum(room // 2), np.append(np.cumsum(room), len(parent))
+    star, alone = rng.integers(0, 3, (2, len(parent))).astype(float)
+    above = rng.integers(0, 2, len(parent)).astype(np.uint8)
+    given = parent, np.cumsum(room // 2), np.append(np.cumsum(room), len(parent)), star, 9 * star, above, 5 * alone
     return kernels.most_of_growth(*given), kernels.weights_of_growth(*given)
 
 
@@ -405,7 +407,7 @@ def crowded_parts(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
 
 
 def outgrown_parts(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    return kernels.most_of_volume(*crowded_parts(rng))
+    return kernels.gains_of_volume(*crowded_parts(rng))
 
 
 def reaches(kernels: ModuleType, rng: np.random.Generator) -> Any:

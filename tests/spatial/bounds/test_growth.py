@@ -15,7 +15,7 @@ from shorthaul import spatial as engine
 from shorthaul.core.search import Search
 from shorthaul.spatial.bounds import energy
 from shorthaul.spatial.bounds.energy import centred, energy_bound, parents_before, room_around
-from shorthaul.spatial.bounds.growth_kernels import most_of_growth
+from shorthaul.spatial.bounds.growth_kernels import most_of_growth, weights_of_growth
 from shorthaul.spatial.layout.orders import sizes
 from shorthaul.spatial.model import Grid, Tree, tree_from_parents
 from shorthaul.spatial.workloads import generators
@@ -33,7 +33,7 @@ def bushy(rng: np.random.Generator, n: int, most: int) -> Tree:
     return tree_from_parents(np.array(parent))
 
 
-def best_weights(tree: Tree, sums: list[int], alternate: list[int]) -> float:
+def best_weights(tree: Tree, sums: list[int], alternate: list[int], longer: list[int], alone: np.ndarray) -> float:
     """The same as a linear program: a column per subtree with a weight, a row per edge (named by its lower end)."""
     n = tree.n
     below = [[] for _ in range(n)]
@@ -48,7 +48,15 @@ def best_weights(tree: Tree, sums: list[int], alternate: list[int]) -> float:
         excess = sums[len(below[u]) - 1] - int(levels @ np.arange(len(levels)))
         crowded = any(levels[t % 2 : t + 1 : 2].sum() > alternate[t] for t in range(min(len(levels), len(alternate))))
         own = [v for v, steps in below[u] if steps]
-        if (excess > 0 or crowded) and own and not settled & {v for v, _ in below[u]}:
+        kids = sorted((v for v, steps in below[u] if steps == 1), key=lambda v: len(below[v]))
+        for count in range(1, len(kids) + 1):
+            gains.append(sum(longer[:count]))
+            columns.append([float(v in kids[:count]) for v in range(n)])
+        if alone[u] > 0:
+            gains.append(alone[u])
+            columns.append([float(v in own) for v in range(n)])
+        is_crowded = (excess > 0 or crowded) and sum(longer[: len(kids)]) == 0
+        if is_crowded and own and not settled & {v for v, _ in below[u]}:
             settled.add(u)
             gains.append(1)
             columns.append([float(v in own) for v in range(n)])
@@ -72,17 +80,44 @@ def test_no_processor_has_more_room_around_it() -> None:
 
 def test_weights_of_subtrees_are_the_best() -> None:
     rng = np.random.default_rng(7)
-    weighed = 0
+    weighed = mixed = 0
     for turn in samples(120):
         n = int(rng.integers(1, 60))
         tree = random_forest(rng, n) if turn % 3 == 0 else bushy(rng, n, int(rng.integers(2, 6)))
         room = np.concatenate([[1], np.sort(rng.integers(1, 2 + turn % 12, tree.n))])
         sums = np.cumsum(np.repeat(np.arange(len(room)), room))[: tree.n]
         alternate = np.append([room[t % 2 : t + 1 : 2].sum() for t in range(len(room))], tree.n)
-        found = most_of_growth(parents_before(tree)[3], sums, alternate)
-        assert found == pytest.approx(best_weights(tree, sums.tolist(), alternate.tolist()), abs=1e-6)
+        parent, longer, alone = parents_before(tree)[3], [0] * tree.n, np.zeros(tree.n)
+        star, borne, above = np.zeros(tree.n), np.zeros(tree.n), np.zeros(tree.n, np.uint8)
+        if turn % 2:  # also stars, and subtrees on their own, but no long edges
+            longer, alternate[:] = np.sort(rng.integers(0, 3, tree.n)).tolist(), tree.n
+            sums = sums if turn % 4 > 1 else np.maximum(sums - sums[1:].min(initial=1), 0)
+            size, count = sizes(Tree(parent)), np.zeros(tree.n, int)
+            alone = np.where(size > 1, rng.integers(0, 9, tree.n) * (rng.random(tree.n) < 0.4), 0).astype(float)
+            for v in np.flatnonzero(parent >= 0):  # the smallest subtree first
+                star[parent[v]] += longer[count[parent[v]]]
+                borne[parent[v]] += longer[count[parent[v]]] * size[v]
+                count[parent[v]] += 1
+        given = parent, sums, alternate, star, borne, above, alone
+        best = best_weights(Tree(parent), sums.tolist(), alternate.tolist(), longer, alone)
+        found = most_of_growth(*given)
+        assert found == pytest.approx(best, abs=1e-6) if longer[0] or not turn % 2 else found <= best + 1e-6
+        own, long, shares = weights_of_growth(*given)
+        told = sums[sizes(Tree(parent)) - 1] - _depths(parent)
+        assert own @ told + long.sum() + shares @ alone <= found + 1e-6
         weighed += found > 1
+        mixed += ((shares > 0) & (shares < 1)).any()
     assert weighed > 10
+    assert mixed > 4
+
+
+def _depths(parent: np.ndarray) -> np.ndarray:
+    """Return how many edges all below a vertex are from it together."""
+    size, far = np.ones(len(parent), int), np.zeros(len(parent), int)
+    for v in np.flatnonzero(parent >= 0)[::-1]:
+        size[parent[v]] += size[v]
+        far[parent[v]] += far[v] + size[v]
+    return far
 
 
 def test_no_layout_takes_less() -> None:

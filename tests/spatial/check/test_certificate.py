@@ -29,7 +29,7 @@ PROVEN_BY = {
     "edges": (generators.path(30), Grid(6, 5)),
     "stars": (tree_from_parents([-1, *[0] * 12, *[1] * 12, *[2] * 12, *[3] * 12]), Grid(9, 9)),
     "cuts": (generators.star(63), Grid(63, 1)),
-    "growth": (generators.star(40), Grid(7, 6)),
+    "growth": (tree_from_parents([-1, *((v - 1) // 6 for v in range(1, 140))]), Grid(12, 12)),
     "volume": (generators.perfect_binary(255), Grid(16, 16)),
 }
 
@@ -114,10 +114,11 @@ def test_no_certificate_proves_more_than_a_layout_takes() -> None:
             weights = [[v, 1 / (2 * t - 1)] for v, t in tops]
             sums = [[v, 1 / int(rng.integers(1, rooted.size[v]))] for v in some]
             below = {"roots": rooted.order[:1]}
-            certificates = (
-                {"kind": "volume", "tops": tops, "reaches": reaches, "weights": weights, "upward": upward, **below},
-                {"kind": "growth", "sums": sums, "longer": [[some[0], 1.0]] if some and turn % 2 else [], **below},
-            )
+            longer = [[some[0], 1.0]] if some and turn % 2 else []
+            volume = {"kind": "volume", "tops": tops, "reaches": reaches, "weights": weights, "upward": upward, **below}
+            layers = [{"shares": [[int(rooted.order[0]), share]], **volume} for share in rng.random(turn % 4)]
+            growth = {"kind": "growth", "sums": sums, "longer": longer, "upward": upward, "layers": layers, **below}
+            certificates = (volume, growth)
             found = max(proven(tree, Grid(5, 4), certificate) for certificate in certificates)
             assert found <= energy
             tight += found > tree.n - 1

@@ -14,6 +14,11 @@ from shorthaul.spatial.bounds.star_kernels import best_stars
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.uint8]
+Gains = npt.NDArray[np.float64]
+#: What :func:`reaches_of_volume` is given, and what :func:`weights_of_growth` is.
+Parts = tuple[Index, Counts, Counts, Flags]
+Subtrees = tuple[Index, Counts, Counts, Gains, Gains, Flags, Gains]
 
 #: Vertices of the largest tree whose bound gets a certificate: larger plans go to files of their own as well.
 MOST_CERTIFIED = 10**5
@@ -28,14 +33,36 @@ def of_stars(starts: Index, kids: Index, sums: Counts, names: Index) -> dict[str
     return {"kind": "stars", "upward": names[above.astype(bool)].tolist()}
 
 
-def of_growth(parent: Index, sums: Counts, alternate: Counts, names: Index) -> dict[str, Any]:
-    """Return the roots, and the weights of what the vertices below one need, and of a long edge below it."""
-    own, longer = weights_of_growth(parent, sums, alternate)
-    roots = names[parent < 0].tolist()
-    return {"kind": "growth", "roots": roots, "sums": _weighed(names, own), "longer": _weighed(names, longer)}
+def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index) -> dict[str, Any]:
+    """Return the roots, and the weights of what the vertices below one need, and of a long edge below it.
+
+    Stars have what these and the ``layers`` leave. A layer holds certificates of subtrees that do not overlap, each as
+    many times as its share says.
+    """
+    (parent, room, star, full), above = parts, subtrees[5]
+    own, longer, shares = weights_of_growth(*subtrees)
+    top, inside = shares > 0, np.zeros(len(parent), np.int64)  # how many subtrees with a share hold a vertex
+    for v, at in enumerate(parent.tolist()):
+        inside[v] = top[v] + (inside[at] if at >= 0 else 0)
+    layers = []
+    for depth in range(1, int(inside.max()) + 1):
+        first, held = top & (inside == depth), inside >= depth
+        part = np.where(held & ~first, parent, -1).astype(np.int32)
+        upward = held & np.where(first, above, full)
+        layer = of_volume(part, room, np.where(held, np.where(first, lone, star), 0), upward.astype(np.uint8), names)
+        del layer["kind"], layer["roots"]
+        layers.append({"shares": _weighed(names, shares * first), **layer})
+    return {
+        "kind": "growth",
+        "roots": names[parent < 0].tolist(),
+        "sums": _weighed(names, own),
+        "longer": _weighed(names, longer),
+        "upward": names[above.astype(bool)].tolist(),
+        "layers": layers,
+    }
 
 
-def of_volume(parent: Index, room: Counts, star: Counts, above: npt.NDArray[np.uint8], names: Index) -> dict[str, Any]:
+def of_volume(parent: Index, room: Counts, star: Counts, above: Flags, names: Index) -> dict[str, Any]:
     """Return the roots, tops of parts and other reaches that are not regular, weights, and what stars hold."""
     reach, weight, irregular = reaches_of_volume(parent, room, star, above)
     own, tops = (np.flatnonzero(irregular == kind) for kind in (1, 2))

@@ -25,6 +25,10 @@ class Growth:
     parent: cython.const_int[::1]
     sums: cython.const_longlong[::1]
     alternate: cython.const_longlong[::1]
+    star: cython.const_double[::1]  # by vertex, see below; empty where there are none
+    borne: cython.const_double[::1]
+    above: cython.const_uchar[::1]
+    alone: cython.const_double[::1]
     near: cython.longlong  # no subtree of so few vertices is crowded
     top: cython.Py_ssize_t
     owner: cython.longlong[::1]  # the vertex of a row
@@ -47,12 +51,17 @@ class Growth:
     # Of vertices, where the weights themselves are asked for:
     reach: cython.double[::1]  # the least load that its own weight brings about, 0 for none
     longer: cython.longlong[::1]  # size of the largest child where it has a weight for a long edge below it, or 0
+    mixed: cython.double[::1]  # the load up to which it is weighed in part as it is on its own, 0 for none
 
     def __init__(
         self,
         parent: cython.const_int[::1],
         sums: cython.const_longlong[::1],
         alternate: cython.const_longlong[::1],
+        star: cython.const_double[::1],
+        borne: cython.const_double[::1],
+        above: cython.const_uchar[::1],
+        alone: cython.const_double[::1],
         is_told: cython.bint = False,
     ) -> None:
         n = int(parent.shape[0])
@@ -61,6 +70,10 @@ class Growth:
         self.parent = parent
         self.sums = sums
         self.alternate = alternate
+        self.star = star
+        self.borne = borne
+        self.above = above
+        self.alone = alone
         self.near = alternate[min(1, alternate.shape[0] - 1)]
         self.top = -1
         self.owner = np.zeros(rows, np.int64)
@@ -81,46 +94,77 @@ class Growth:
         self.rank = np.zeros(n + 1, np.int32)
         self.reach = np.zeros(n if is_told else 0)
         self.longer = np.zeros(n if is_told else 0, np.int64)
+        self.mixed = np.zeros(n if is_told else 0)
 
 
 def most_of_growth(
-    parent: cython.const_int[::1], sums: cython.const_longlong[::1], alternate: cython.const_longlong[::1]
+    parent: cython.const_int[::1],
+    sums: cython.const_longlong[::1],
+    alternate: cython.const_longlong[::1],
+    star: cython.const_double[::1],
+    borne: cython.const_double[::1],
+    above: cython.const_uchar[::1],
+    alone: cython.const_double[::1],
 ) -> float:
-    """Return how much longer than one hop each the edges of a tree are together, by the best weights of two arguments.
+    """Return how much longer than one hop each the edges of a tree are together, by the best weights of four arguments.
 
     The vertices are numbered subtree by subtree, parents first and the largest subtree of a parent last. Those below
     one are together ``sums[k]`` hops or more from it if they are k. A subtree in which more than
     ``alternate[t]`` vertices are t, t - 2, ... levels down has an edge of two hops; the table ends with a number that
-    no subtree reaches. From the leaves up, a linear program is solved exactly (but for rounding).
+    no subtree reaches. Leaf j of the star of v, by the sizes of the subtrees at them, is as many hops longer than one
+    as it adds to ``star[v]``, and as many times its size as it adds to ``borne[v]``; where ``above[v]`` is set, the
+    parent is the last of them. The edges below v, and then the one above it, are ``alone[v]`` hops longer by arguments
+    of their own.
+
+    From the leaves up, a linear program is solved exactly (but for rounding): a load L on a subtree leaves an edge
+    above k vertices 1 - k L for what is below. Leaf j of a star counts with what is left by its own size, since
+    that of the j smallest does, weighed by how much is left to the next larger one. The other
+    arguments count with what is left of the largest size. As weights may be mixed, values follow the concave hull.
     """
-    growth = Growth(parent, sums, alternate)
+    growth = Growth(parent, sums, alternate, star, borne, above, alone)
     with cython.nogil:
         gain: cython.double = _grow(growth)
     return float(gain)
 
 
 def weights_of_growth(
-    parent: cython.const_int[::1], sums: cython.const_longlong[::1], alternate: cython.const_longlong[::1]
-) -> tuple[Weights, Weights]:
+    parent: cython.const_int[::1],
+    sums: cython.const_longlong[::1],
+    alternate: cython.const_longlong[::1],
+    star: cython.const_double[::1],
+    borne: cython.const_double[::1],
+    above: cython.const_uchar[::1],
+    alone: cython.const_double[::1],
+) -> tuple[Weights, Weights, Weights]:
     """Return the weights of which :func:`most_of_growth` is the sum: of the distances below every vertex, shape (n,).
 
-    The second ones are those for a long edge somewhere below it.
+    The second ones are those for a long edge somewhere below it, the third ones those of what is ``alone``. Stars have
+    what these leave.
     """
-    growth = Growth(parent, sums, alternate, True)
+    growth = Growth(parent, sums, alternate, star, borne, above, alone, True)
+    # Of the weights below a vertex, how many times those are taken that bring about a load there.
     load: cython.double[::1] = np.zeros(parent.shape[0])
+    times: cython.double[::1] = np.ones(parent.shape[0])
     own: cython.double[::1] = np.zeros(parent.shape[0])
     longer: cython.double[::1] = np.zeros(parent.shape[0])
+    shares: cython.double[::1] = np.zeros(parent.shape[0])
     v: cython.Py_ssize_t
     with cython.nogil:
         _grow(growth)
-        for v in range(parent.shape[0]):  # what the load from above lacks to its reach
+        for v in range(parent.shape[0]):
             if parent[v] >= 0:
                 load[v] = load[parent[v]]
-            own[v] = max(0.0, growth.reach[v] - load[v])
-            load[v] += own[v]
+                times[v] = times[parent[v]]
+            if load[v] < growth.mixed[v]:
+                shares[v] = times[v] * (1 - load[v] / growth.mixed[v])
+                times[v] -= shares[v]
+                load[v] = growth.mixed[v]
+            if load[v] < growth.reach[v]:  # what the load from above lacks
+                own[v] = times[v] * (growth.reach[v] - load[v])
+                load[v] = growth.reach[v]
             if growth.longer[v] > 0:
-                longer[v] = max(0.0, 1 - load[v] * growth.longer[v])
-    return np.asarray(own), np.asarray(longer)
+                longer[v] = times[v] * max(0.0, 1 - load[v] * growth.longer[v])
+    return np.asarray(own), np.asarray(longer), np.asarray(shares)
 
 
 @cython.cfunc
@@ -208,8 +252,12 @@ def _add(growth: Growth, above: cython.longlong) -> cython.void:
 @cython.nogil
 @cython.exceptval(check=False)
 def _weigh(growth: Growth, v: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.void:
-    """Let the subtree of v have a weight: one for a long edge somewhere, or as its distances demand."""
+    """Let the subtree of v have a weight: one for a long edge somewhere, or as its star and its distances demand."""
     excess: cython.longlong = growth.sums[growth.size[row] - 1] - growth.depths[row]
+    if growth.star.shape[0] > 0 and growth.star[v] > 0:
+        growth.settled[row] = 1
+        growth.value[row] += growth.star[v]
+        growth.slope[row] -= growth.borne[v]
     if not growth.settled[row] and (excess > 0 or _is_crowded(growth, row)):
         # With weight w, every edge below v bears w: beside a load that leaves 1 - load * largest.
         growth.settled[row] = 1
@@ -221,6 +269,9 @@ def _weigh(growth: Growth, v: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cyth
         growth.settled[row] = 1
     if excess > 0 and growth.slope[row] > -excess:
         _raise(growth, v, row, cython.cast(cython.double, excess))
+    if growth.alone[v] > growth.value[row]:
+        growth.settled[row] = 1
+        _mix(growth, v, row)
 
 
 @cython.cfunc
@@ -248,6 +299,41 @@ def _raise(growth: Growth, v: cython.Py_ssize_t, row: cython.Py_ssize_t, excess:
     growth.slope[row] = -excess
     if growth.reach.shape[0] > 0:
         growth.reach[v] = at
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _mix(growth: Growth, v: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.void:
+    """Let the value without load be what the subtree of v proves on its own, and go down from there in a straight line.
+
+    It goes to the breakpoint where it is flattest, or to where the load leaves nothing of the largest edge.
+    """
+    alone: cython.double = growth.alone[v]
+    end: cython.double = 1 / cython.cast(cython.double, growth.size[row] if growth.above[v] else growth.largest[row])
+    value: cython.double = growth.value[row]
+    slope: cython.double = growth.slope[row]
+    at: cython.double = 0
+    k: cython.Py_ssize_t
+    while at < end:
+        k = growth.heap[row]
+        following: cython.double = end if k == 0 else min(end, growth.place[k])
+        value += slope * (following - at)
+        at = following
+        if k > 0:
+            slope -= growth.drop[k]
+            growth.heap[row] = _merged(growth, growth.left[k], growth.right[k])
+        if at >= end or slope * at <= value - alone:
+            break
+    growth.value[row] = alone
+    growth.slope[row] = (value - alone) / at
+    if at < end:
+        growth.place[k] = at
+        growth.drop[k] = growth.slope[row] - slope
+        growth.left[k] = growth.right[k] = growth.rank[k] = 0
+        growth.heap[row] = _merged(growth, growth.heap[row], k)
+    if growth.mixed.shape[0] > 0:
+        growth.mixed[v] = at
 
 
 @cython.cfunc

@@ -19,7 +19,7 @@ def reaches_of_volume(
     star: cython.const_longlong[::1],
     above: cython.const_uchar[::1],
 ) -> tuple[Levels, Weights, Flags]:
-    """Return the reaches and weights behind :func:`most_of_volume`, -1 for those in no part, and what is irregular.
+    """Return the reaches and weights behind :func:`gains_of_volume`, -1 for those in no part, and what is irregular.
 
     The regular reach is one less than the parent's, at most the levels below, and none where the parent has none or 0:
     0 of those that have it, 2 of the tops of parts, 1 of others. Takes some 4,000 bytes for each vertex weighed.

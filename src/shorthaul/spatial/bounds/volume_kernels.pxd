@@ -30,5 +30,5 @@ cdef class Volume:
     cdef double[::1] total
     cdef unsigned char[::1] is_two
 
-cdef double weigh_all(Volume volume) noexcept nogil
+cdef void weigh_all(Volume volume) noexcept nogil
 cdef Py_ssize_t at(Volume volume, long long leads, long long b) noexcept nogil

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
+import numpy.typing as npt
 from cython.cimports.shorthaul.spatial.bounds.volume_constants import ANY, COLUMN_BITS, LESS, LESS_TWICE
 
 
@@ -37,11 +38,11 @@ class Volume:
     level: cython.longlong[:, ::1]  # vertices so many levels below it, but for children weighed, up to its height
     tallest: cython.longlong[:, ::1]  # levels below its four tallest children, -1 where it has fewer
     second: cython.longlong[:, :, ::1]  # levels below the three tallest children of the first two of them
+    alone: cython.double[::1]  # by vertex: what its subtree proves on its own
     # Where the weights themselves are asked for, of every vertex:
     row: cython.longlong[::1]  # its number among those that were weighed, -1 for others
     below: cython.longlong[::1]  # levels below it
     ball: cython.uchar[::1]  # its reach and 1 where it is the top of a part, 0 where it is not
-    alone: cython.double[::1]  # what its subtree proves on its own
     # Of those that were weighed:
     chosen: cython.uchar[:, ::1]  # the column of its load and what its edges lead to: as ``total``
     kept: cython.double[:, ::1]  # ``total``
@@ -85,7 +86,7 @@ class Volume:
         self.row = np.full(told, -1, np.int64)
         self.below = np.zeros(told, np.int64)
         self.ball = np.zeros(told, np.uint8)
-        self.alone = np.zeros(told)
+        self.alone = np.zeros(parent.shape[0])
         self.chosen = np.zeros((max(remembered, 0), 2 * reaches * (reaches + 1)), np.uint8)
         self.kept = np.zeros((max(remembered, 0), 2 * reaches * (reaches + 1)))
         self.weighed = 0
@@ -96,13 +97,13 @@ class Volume:
         self.is_two = np.zeros(reaches, np.uint8)
 
 
-def most_of_volume(
+def gains_of_volume(
     parent: cython.const_int[::1],
     room: cython.const_longlong[::1],
     star: cython.const_longlong[::1],
     above: cython.const_uchar[::1],
-) -> float:
-    """Return how much longer than one hop each the edges of a tree are together, since parts of it outgrow the grid.
+) -> npt.NDArray[np.float64]:
+    """Return how much longer than one hop each the edges of every subtree are together, since it outgrows the grid.
 
     The vertices are numbered subtree by subtree, parents first and the largest subtree of a parent last. Within b hops
     of a processor are ``room[b]``, itself included; reaches are smaller than there are such numbers. Edges of vertex v,
@@ -126,18 +127,16 @@ def most_of_volume(
     """
     volume = Volume(parent, room, star, above)
     with cython.nogil:
-        gain: cython.double = weigh_all(volume)
-    return float(gain)
+        weigh_all(volume)
+    return np.asarray(volume.alone)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def weigh_all(volume: Volume) -> cython.double:
-    """Weigh all vertices, from the last on; return what they prove together."""
+def weigh_all(volume: Volume) -> cython.void:
+    """Weigh all vertices, from the last on."""
     v: cython.Py_ssize_t
-    alone: cython.double
-    gain: cython.double = 0
     for v in range(volume.parent.shape[0] - 1, -1, -1):
         above: cython.longlong = volume.parent[v]
         if volume.top < 0 or volume.owner[volume.top] != v:  # a leaf
@@ -148,14 +147,12 @@ def weigh_all(volume: Volume) -> cython.double:
                     volume.level[volume.top, 1] = 0
                 volume.leaves[volume.top] += 1
             continue
-        alone = _weigh(volume, volume.top)
+        volume.alone[v] = _weigh(volume, volume.top)
         if above < 0:
             volume.top -= 1
-            gain += alone
         else:
-            _add(volume, above, alone)
+            _add(volume, above, volume.alone[v])
         volume.weighed += volume.is_weighed
-    return gain
 
 
 @cython.cfunc
@@ -217,7 +214,6 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
     if volume.weighed < volume.kept.shape[0]:
         for i in range(volume.total.shape[0]):
             volume.kept[volume.weighed, i] = volume.total[i]
-        volume.alone[v] = alone
     return alone
 
 

@@ -7,7 +7,9 @@ than once, they say so of all edges; where one counts more often, all weights ar
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -79,7 +81,7 @@ def verify(tree: Tree, bound: Mapping[str, Any], where: Grid | Room) -> tuple[li
         message = "the bound is above what its certificate proves"
         violations.append(Violation(_RULE, "bound.value", message, float(value), float(proven)))
     if isinstance(where, Grid):
-        violations += _beside(tree, where, bound, remarks)
+        violations += _others(tree, where, bound, remarks)
     return violations, remarks
 
 
@@ -93,7 +95,7 @@ def _searched(tree: Tree, grid: Grid, most: int, remarks: list[str]) -> list[Vio
     return []
 
 
-def _beside(tree: Tree, grid: Grid, bound: Mapping[str, Any], remarks: list[str]) -> list[Violation]:
+def _others(tree: Tree, grid: Grid, bound: Mapping[str, Any], remarks: list[str]) -> list[Violation]:
     """Return what is wrong with the bounds on the longest edge and the link load beside the one on energy."""
     violations = []
     for name, proven in (("distance_hops", _longest(tree)), ("link_load", _busiest(tree, grid))):
@@ -231,25 +233,46 @@ def _needed(rooted: Rooted, weight: list[int], most: int) -> int:
 
 
 def _growth(rooted: Rooted, grid: Grid, given: Mapping[str, Any]) -> int:
-    """Return what the edges have to spare, since vertices below one need room around it."""
+    """Return what the edges have to spare, since vertices below one need room around it, and stars and parts do."""
     n = len(rooted.parent)
     sums, longer = (expect_weighed(given, key, n) for key in ("sums", "longer"))
     least = _least_sums(grid, max(rooted.size))
     excess = [least[size - 1] - below for size, below in zip(rooted.size, rooted.depths, strict=True)]
     room = _of_one_colour(grid, max((rooted.size[v] for v in longer), default=0))
-    load, rest = [0.0] * n, [0.0] * n
-    gain = most = 0.0
+    load, rest, borne = [0.0] * n, [0.0] * n, [0.0] * n
+    gain = 0.0
     for v in rooted.order:
         above = rooted.parent[v]
         if above >= 0:  # every way to a vertex at or below v uses the edge above v, and of a long edge so does one
             load[v], rest[v] = load[above] + sums.get(above, 0.0), rest[above] + longer.get(above, 0.0)
-            most = max(most, load[v] * rooted.size[v] + rest[v])
+            borne[v] = load[v] * rooted.size[v] + rest[v]
         if v in longer and rest[v] > 0:
             raise WrongError("longer", f"vertex {v} is below another one")
         if v in longer and excess[v] <= 0 and not _is_crowded(rooted, v, room):
             raise WrongError("longer", f"below vertex {v} all edges may be one hop long")
         gain += sums.get(v, 0.0) * max(0, excess[v]) + longer.get(v, 0.0)
+    layers = given.get("layers")
+    if not isinstance(layers, list) or not all(isinstance(layer, Mapping) for layer in layers):
+        raise WrongError("layers", "must be a list of objects")
+    for layer in layers:
+        share = _shares(rooted, layer)
+        added, more = _weighed_parts(rooted, grid, layer, share)
+        gain, borne = gain + added, [one + other for one, other in zip(borne, more, strict=True)]
+    most = max(1.0, *borne)
+    gain += sum(_beside(rooted, expect_vertices(given, "upward", n), borne, most))
     return _spared(gain, most)
+
+
+def _shares(rooted: Rooted, layer: Mapping[str, Any]) -> list[float]:
+    """Return how many times what is said of the subtree that a vertex is in counts; of none in another one."""
+    tops = expect_weighed(layer, "shares", len(rooted.parent))
+    share = [0.0] * len(rooted.parent)
+    for v in rooted.order:
+        share[v] = share[rooted.parent[v]] if rooted.parent[v] >= 0 else 0.0
+        if v in tops and share[v] > 0:
+            raise WrongError("layers.shares", f"vertex {v} is below another one")
+        share[v] = tops.get(v, share[v])
+    return share
 
 
 def _spared(gain: float, most: float) -> int:
@@ -316,20 +339,45 @@ def _of_one_colour(grid: Grid, count: int) -> list[int]:
 
 def _volume(rooted: Rooted, grid: Grid, given: Mapping[str, Any]) -> int:
     """Return what the edges have to spare, since parts of the tree need room within their reach."""
+    gain, load = _weighed_parts(rooted, grid, given, [1.0] * len(rooted.parent))
+    return _spared(gain, max(load))
+
+
+def _weighed_parts(
+    rooted: Rooted, grid: Grid, given: Mapping[str, Any], share: Sequence[float]
+) -> tuple[float, list[float]]:
+    """Return what parts and stars prove, each vertex so many times, and how often that counts the edge above each."""
     n = len(rooted.parent)
-    gain, load = _of_parts(rooted, grid, _parts(rooted, given), expect_weighed(given, "weights", n))
-    upward = expect_vertices(given, "upward", n)
-    leaves = _leaves(np.array(rooted.parent, np.int32), upward)
-    is_upward = set(upward)
-    most, held = max(1.0, *load), [0.0] * n
+    parts = _parts(rooted, given)
+    gains, load = _of_parts(rooted, grid, parts, expect_weighed(given, "weights", n))
+    if any(above >= 0 and share[above] != share[v] for v, above in enumerate(parts.above)):
+        raise WrongError("tops", "a part is in two subtrees")
+    upward, most = expect_vertices(given, "upward", n), max(1.0, *load)
+    stars, is_upward = _beside(rooted, upward, load, most), set(upward)
+    borne = [one * times for one, times in zip(load, share, strict=True)]
+    for v, above in enumerate(rooted.parent):
+        owner = v if v in is_upward else above
+        if above >= 0 and stars[owner] > 0:
+            borne[v] += share[owner] * (most - load[v])
+    gain = sum((one + star) * times for one, star, times in zip(gains, stars, share, strict=True))
+    return gain / most, [one / most for one in borne]
+
+
+def _beside(rooted: Rooted, upward: Sequence[int], load: Sequence[float], most: float) -> list[float]:
+    """Return what the star of every vertex proves by what is left of its edges, which count ``most`` times at most.
+
+    The j edges with most left have as much to spare as j leaves need, and so for every j; weighed so that each edge
+    counts as often as it may.
+    """
+    is_upward, edges = set(upward), [list[float]() for _ in rooted.parent]
     for v, above in enumerate(rooted.parent):
         if above >= 0:
-            owner = v if v in is_upward else above
-            held[owner] = max(held[owner], load[v])
-    far = _distances(1, 1, int(leaves.max()))
-    for v, count in enumerate(leaves.tolist()):  # each star, of what its edges can bear beside the parts
-        gain += (far[count] - count) * (most - held[v])
-    return _spared(gain, most)
+            edges[v if v in is_upward else above].append(most - load[v])
+        elif v in is_upward:
+            raise WrongError("upward", f"vertex {v} has no parent")
+    far = _distances(1, 1, max(map(len, edges)))
+    more = [after - before - 1 for before, after in itertools.pairwise(far)]
+    return [sum(map(operator.mul, more, sorted(left, reverse=True))) for left in edges]
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,14 +422,16 @@ def _listed(given: Mapping[str, Any], key: str, n: int) -> dict[int, int]:
     return dict(zip(vertices, (row[1] for row in rows), strict=True))
 
 
-def _of_parts(rooted: Rooted, grid: Grid, parts: Parts, weight: Mapping[int, float]) -> tuple[float, list[float]]:
-    """Return how many vertices of all parts, weighed, find no room where no edge has anything to spare; and the loads.
+def _of_parts(rooted: Rooted, grid: Grid, parts: Parts, weight: Mapping[int, float]) -> tuple[list[float], list[float]]:
+    """Return how many vertices, weighed, find no room where no edge has anything to spare, and the loads.
+
+    The first are counted by vertex: their sums over parts are what counts.
 
     A vertex reaches 2 a^2 + 2 a + 1 cells; a child that is d hops away and reaches b of them adds at most
     (2 b + 1) (d - 1) cells where b is less than a, a row of 2 a + 1 and (2 a - 1) (d - 1) where it is a,
     and a ring of 4 (a + 1) and (2 a + 1) (d - 1) where it is a + 1. What is below a vertex in its part has its weight.
     """
-    gain, load, borne = 0.0, [0.0] * len(parts.reach), [0.0] * len(parts.reach)
+    gain, load, borne = ([0.0] * len(parts.reach) for _ in range(3))
     for v in rooted.order:
         own, above, b = weight.get(v, 0.0), parts.above[v], parts.reach[v]
         if b < 0:
@@ -391,11 +441,11 @@ def _of_parts(rooted: Rooted, grid: Grid, parts: Parts, weight: Mapping[int, flo
         if above >= 0:
             a, borne[v] = parts.reach[above], borne[above]
             load[v] = borne[v] * (2 * b + 1 if b < a else max(2 * a - 1, 0) if b == a else 2 * a + 1)
-            gain -= borne[v] * (0 if b < a else 2 * a + 1 if b == a else 4 * (a + 1))
+            gain[v] -= borne[v] * (0 if b < a else 2 * a + 1 if b == a else 4 * (a + 1))
         borne[v] += own
-        gain += borne[v]
+        gain[v] += borne[v]
         if own > 0:
-            gain -= own * min(_within(grid, b), 2 * b * (b + 1) + 1 - _never(parts, v))
+            gain[v] -= own * min(_within(grid, b), 2 * b * (b + 1) + 1 - _never(parts, v))
     return gain, load
 
 
