@@ -152,9 +152,12 @@ def bound(workload: Input, read: GraphOptions, options: BoundOptions, search: Ta
     Graphs of up to 400 nodes are searched in one process: all passes of that search go on from what earlier ones found.
     """
     from shorthaul.cli.output import finish
+    from shorthaul.pebble.tuning import MOST_FOR_EXACT
     from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
+    if (search.workers or 1) > 1 and source.workload.n <= MOST_FOR_EXACT:
+        print(f"--workers: one process is used, as the graph has at most {MOST_FOR_EXACT} nodes", file=sys.stderr)
     result = planning.bound(source, options=options, search=search.search())
     proof = "" if result.bound is None else result.bound.proof
     finish(result, output, details=lambda stream: proof and print(proof, file=stream))

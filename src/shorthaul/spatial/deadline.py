@@ -9,10 +9,10 @@ from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 
 
-def expect_time(search: Search | None) -> None:
-    """Raise :class:`NoPlanError` once the deadline of ``search`` has passed for good.
+def expect_time(search: Search | None, needed_s: float = 0.0) -> None:
+    """Raise :class:`NoPlanError` where the deadline of ``search`` will have passed for good in ``needed_s`` seconds.
 
     >>> expect_time(Search(time_limit=60))
     """
-    if search is not None and time.monotonic() >= search.deadline + tuning.GRACE_S:
+    if search is not None and time.monotonic() + needed_s >= search.deadline + tuning.GRACE_S:
         raise NoPlanError("no answer within the time limit\n  do:      give a longer --time-limit, or a smaller input")

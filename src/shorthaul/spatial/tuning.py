@@ -64,20 +64,29 @@ CROWD_EFFORT = 32.0
 
 # The deadline. Wall time of planning a Yule tree of 10^7 vertices.
 
-#: Cost, check, bound and figures of a layout take these seconds, and this many times what making it took: 0.1 and 1.8
-#: measured, with a reserve.
-FINISH_S, FINISH_SHARE = 0.3, 3.0
+#: Cost, check, bound and figures of a layout take these seconds, and so many times what its light-first order took
+#: just before: 8.5 measured on two threads and 10.6 on one at 10^7 vertices (0.71 s of processor time the order).
+FINISH_S, FINISH_PASSES = 0.3, 12.0
+#: The same of single steps: the cells, the storing and the check of a layout, without which there is no answer (5.1
+#: measured), the centred order (3.0), the bound (3.9), the virtual tree (1.5) and figures (1.0).
+LEAST_PASSES, CENTRED_PASSES, BOUND_PASSES, VIRTUAL_PASSES, FIGURES_PASSES = 5.0, 3.5, 5.0, 2.0, 1.5
+#: On a machine with several vertices per processor they take this many times what was done before: 1.8 measured.
+FINISH_SHARE = 3.0
 #: Seconds after the deadline until which an answer that is nearly there is waited for; a second is allowed. Chosen, not
 #: measured.
 GRACE_S = 0.4
 #: Seconds for writing an answer, and seconds per vertex: 0.1 and 0.06e-6 measured (12 bytes and their digest).
-WRITE_S, WRITE_VERTEX_S = 0.2, 0.1e-6
+WRITE_S, WRITE_VERTEX_S = 0.2, 0.06e-6
 #: Another method is tried where this many times what the last one took is left. Chosen, not measured.
 TRIALS = 4
 #: Bytes of Newick text, or lines of a list, read between two looks at the clock: some milliseconds.
 BYTES_AT_ONCE, LINES_AT_ONCE = 2**20, 2**14
 #: Vertices up to which the nearest name is sought for one that is misspelt: 0.35 s for 100,000 names of 20 letters.
 MOST_NAMES_COMPARED = 100_000
+
+#: Bytes per vertex of other orders than the light-first one, of what is stored with all that follows but the bound,
+#: and of bound, virtual tree and figures: 27, 54 and 45 measured on a Yule tree of 3 million vertices.
+ORDERS_BYTES, STORED_BYTES, FURTHER_BYTES = 35, 55, 50
 
 # Rake and compress (algorithms/rake_compress.py).
 

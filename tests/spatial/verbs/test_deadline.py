@@ -72,7 +72,7 @@ def test_a_late_plan_is_of_one_order_with_what_takes_no_time(monkeypatch: pytest
     monkeypatch.setattr(tuning, "GRACE_S", 1000)  # it was in time up to here
     tree = generators.yule(99, 1)
     found, all_of_it = engine.plan(tree, search=late()), engine.plan(tree, refine=0)
-    assert found.extra["placement"].startswith("centred")
+    assert found.extra["placement"].startswith("light-first")
     assert {"virtual_tree"} == all_of_it.extra.keys() - found.extra.keys()
     assert 0 < found.bound.value <= all_of_it.bound.value
 

@@ -327,6 +327,11 @@ def take_buffers() -> None:
 _ACTIVE: Final[list[int]] = []
 
 
+def room() -> float:
+    """Return how many bytes may still be used before searches end; infinite without a limit."""
+    return _SEARCHES * _ACTIVE[0] - (used_bytes() or 0) if _ACTIVE else float("inf")
+
+
 @contextlib.contextmanager
 def limited(text: str | None, end: Callable[[str], None] | None = None) -> Iterator[None]:
     """Keep what happens inside within the limit that ``text`` says.

@@ -42,9 +42,10 @@ def _set_earlier(
 class Log:
     """What messages between processors at (x, y) have cost so far.
 
-    ``clock`` and ``far`` are the longest chains of messages, and of hops, that end at each processor. ``loads`` of
-    shape (height, width, 2, 2), or empty, takes the begin and end marks of the routes, east and south counted apart
-    from west and north.
+    ``clock`` and ``far`` are the longest chains of messages, and of hops, that end at each processor; where they are
+    empty, the messages make no chains, and ``longest`` is the longest way of one. ``loads`` of shape
+    (height, width, 2, 2), or empty, takes the begin and end marks of the routes, east and south counted apart from west
+    and north.
     """
 
     x: cython.const_int[::1]
@@ -53,6 +54,7 @@ class Log:
     clock: cython.longlong[::1]
     far: cython.longlong[::1]
     energy = cython.declare(cython.longlong, visibility="readonly")
+    longest = cython.declare(cython.longlong, visibility="readonly")
 
     def __init__(
         self,
@@ -68,16 +70,16 @@ class Log:
         self.clock = clock
         self.far = far
         self.energy = 0
+        self.longest = 0
 
 
 def tally(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1], words: cython.int) -> None:
     """Replay one round of messages of so many words from processor to processor, all sent before any arrives."""
-    when: cython.longlong[::1] = np.empty(sender.shape[0], np.int64)
-    travelled: cython.longlong[::1] = np.empty(sender.shape[0], np.int64)
+    chained = sender.shape[0] if log.clock.shape[0] > 0 else 0
+    when: cython.longlong[::1] = np.empty(chained, np.int64)
+    travelled: cython.longlong[::1] = np.empty(chained, np.int64)
     with cython.nogil:
         _tally(log, sender, receiver, words, when, travelled)
-        if log.loads.shape[0] > 0:
-            _mark(log, sender, receiver, words)
 
 
 @cython.cfunc
@@ -91,42 +93,32 @@ def _tally(
     when: cython.longlong[::1],
     travelled: cython.longlong[::1],
 ) -> cython.void:
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    for i in range(sender.shape[0]):
-        a = sender[i]
-        b = receiver[i]
-        hops = abs(log.x[a] - log.x[b]) + abs(log.y[a] - log.y[b])
-        log.energy += hops * words
-        when[i] = log.clock[a] + 1
-        travelled[i] = log.far[a] + hops
-    for i in range(sender.shape[0]):
-        b = receiver[i]
-        log.clock[b] = max(log.clock[b], when[i])
-        log.far[b] = max(log.far[b], travelled[i])
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _mark(
-    log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1], words: cython.int
-) -> cython.void:  # fmt: skip
-    """Mark where the routes begin and end: along the row of the sender, then along the column of the receiver."""
+    """Count messages, and mark where routes begin and end: along the sender's row, then along the receiver's column."""
     way: cython.int
+    is_marked: cython.bint = log.loads.shape[0] > 0
     for i in range(sender.shape[0]):
         a = log.x[sender[i]]
         b = log.x[receiver[i]]
         c = log.y[sender[i]]
         d = log.y[receiver[i]]
-        if a != b:
+        hops = abs(a - b) + abs(c - d)
+        log.energy += hops * words
+        log.longest = max(log.longest, hops)
+        if when.shape[0] > 0:
+            when[i] = log.clock[sender[i]] + 1
+            travelled[i] = log.far[sender[i]] + hops
+        if is_marked and a != b:
             way = 0 if b > a else 1
             log.loads[c, min(a, b), 0, way] += words
             log.loads[c, max(a, b), 0, way] -= words
-        if c != d:
+        if is_marked and c != d:
             way = 0 if d > c else 1
             log.loads[min(c, d), b, 1, way] += words
             log.loads[max(c, d), b, 1, way] -= words
+    for i in range(when.shape[0]):
+        b = receiver[i]
+        log.clock[b] = max(log.clock[b], when[i])
+        log.far[b] = max(log.far[b], travelled[i])
 
 
 def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:

@@ -27,6 +27,8 @@ Values = npt.NDArray[Any]
 CODES = {"sum": 0, "max": 1, "min": 2, "product": 3, "xor": 4, "or": 5, "and": 6, "affine": 7}
 
 _MOST = 50
+#: Messages of a layout that are replayed at a time.
+_AT_ONCE = 2**20
 
 
 def check_layout(layout: Layout, tree: Tree | None = None) -> CheckReport:
@@ -39,7 +41,6 @@ def check_layout(layout: Layout, tree: Tree | None = None) -> CheckReport:
     if violations and violations[0].rule == "wrong-size":
         return CheckReport(tuple(violations))
     parent, x, y = layout.parent, layout.x, layout.y
-    own = np.arange(len(x), dtype=np.int32)
     outside = (x < 0) | (y < 0) | (x >= layout.grid.width) | (y >= layout.grid.height)
     violations += [
         Violation("outside-grid", f"vertex {v}", f"({x[v]}, {y[v]}) lies outside the grid {layout.grid}")
@@ -49,9 +50,11 @@ def check_layout(layout: Layout, tree: Tree | None = None) -> CheckReport:
         violations += _shared(x, y, layout.grid)
     if violations:
         return CheckReport(tuple(violations))
-    child = np.flatnonzero((parent >= 0) & (parent != own)).astype(np.int32)
-    replay = Replay(x, y, layout.grid)
-    replay.round(parent[child], child)
+    replay = Replay(x, y, layout.grid, chains=False)
+    for first in range(0, len(x), _AT_ONCE):  # in blocks, which take less memory: all are sent at once
+        child = np.arange(first, min(first + _AT_ONCE, len(x)), dtype=np.int32)
+        child = child[(parent[child] >= 0) & (parent[child] != child)]
+        replay.round(parent[child], child)
     return CheckReport(cost=replay.cost())
 
 
@@ -79,12 +82,15 @@ def _shared(x: Index, y: Index, grid: Grid) -> list[Violation]:
 
 
 class Replay:
-    """Plays a log of messages between processors at (x, y) of ``grid`` and recounts what it costs."""
+    """Plays a log of messages between processors at (x, y) of ``grid`` and recounts what it costs.
 
-    def __init__(self, x: Index, y: Index, grid: Grid, *, links: bool = True) -> None:
+    Without ``chains`` all messages are sent at once, however many calls tell them.
+    """
+
+    def __init__(self, x: Index, y: Index, grid: Grid, *, links: bool = True, chains: bool = True) -> None:
         self._loads = np.zeros((grid.height, grid.width, 2, 2) if links else (0, 0, 0, 0), np.int32)
-        self._clock = np.zeros(len(x), np.int64)
-        self._far = np.zeros(len(x), np.int64)
+        self._clock = np.zeros(len(x) if chains else 0, np.int64)
+        self._far = np.zeros_like(self._clock)
         self._log = Log(x, y, self._loads, self._clock, self._far)
 
     def round(self, sender: Index, receiver: Index, words: int = 1) -> None:
@@ -93,8 +99,9 @@ class Replay:
 
     def cost(self) -> Cost:
         """Return energy, depth (longest chain of messages), distance (longest chain in hops) and link load."""
-        far = int(self._far.max(initial=0))
-        cost = {"energy_hops": int(self._log.energy), "depth": int(self._clock.max(initial=0)), "distance_hops": far}
+        longest = int(self._log.longest)
+        chains = (self._clock.max(), self._far.max()) if len(self._clock) else (min(1, longest), longest)
+        cost = {"energy_hops": int(self._log.energy), "depth": int(chains[0]), "distance_hops": int(chains[1])}
         if self._loads.size:
             cost["link_load"] = largest_load(self._loads)
         return Cost(**cost)

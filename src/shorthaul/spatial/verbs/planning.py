@@ -12,10 +12,11 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.check import CheckReport
-from shorthaul.core.errors import DefectError, InputError
+from shorthaul.core.errors import DefectError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
+from shorthaul.core.searching.memory import room
 from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.core.searching.threads import Threads
 from shorthaul.core.verbs import asked, verb
@@ -114,24 +115,29 @@ def cases() -> tuple[Case[Tree], ...]:
 
 
 def place(
-    tree: Tree, options: PlacingOptions, search: Search, light_first: Index | None = None
+    tree: Tree, options: PlacingOptions, search: Search, light_first: Index | None = None, needed_s: float = 0.0
 ) -> tuple[Layout, str, str]:
     """Return the layout that ``options`` name, and the order and the curve that ``auto`` stood for.
 
-    ``light_first`` are the tree's positions in that order, if known.
+    ``light_first`` are the tree's positions in that order, if known: ``auto`` stands for it where less is left
+    than the ``needed_s`` seconds that another order takes, with all that has to follow.
     """
     grid = None if options.grid is None else grid_from_text(options.grid)
     curve, chosen = curves.choose(options.curve, tree.n, grid)
     x, y = curves.cells(curve, chosen, tree.n)
     found: list[tuple[int, str, Layout]] = []
-    for order in ("centred", "dfs") if options.order == "auto" else (options.order,):
-        if found and search.remaining_s() <= 0:
+    has_room = room() >= tuning.ORDERS_BYTES * tree.n
+    is_quick = light_first is not None and not (has_room and search.deadline - time.monotonic() >= needed_s)
+    best = ("light-first",) if is_quick else ("centred", "dfs")
+    for order in best if options.order == "auto" else (options.order,):
+        if found and search.remaining_s() <= needed_s:
             break
         known = order == "light-first" and light_first is not None
         position = light_first if known else orders.positions(tree, order, generator=search.generator())
         expect_time(search)
         layout = Layout(tree.parent, x[position], y[position], chosen)
         found.append((edge_energy(tree.parent, layout.x, layout.y)[0], order, layout))
+        search.keep(found[-1][0], layout)
     _, order, layout = min(found, key=lambda one: one[0])
     return layout, order, curve
 
@@ -273,15 +279,14 @@ def plan(
     if expect_machine(options, sizes, weights):
         return plan_on_machine(tree, options, search, source, sizes, weights)
     search.keep_back(write_s := tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n)
-    began = time.monotonic()
     with search:
-        expect_time(search)
-        light_first = orders.positions(tree, "light-first")
-        expect_time(search)
-        layout, order, curve = place(tree, options, search, light_first)
+        light_first, pass_s = _first_pass(tree, search)
+        with_centred_s = (tuning.CENTRED_PASSES + tuning.LEAST_PASSES) * pass_s
+        layout, order, curve = place(tree, options, search, light_first, with_centred_s)
         _expect_solvable(tree, layout, options)
         layout, name = (layout, f"{order} + {curve}") if search.start() is None else (search.start(), "resumed")
-        finish_s = tuning.FINISH_S + tuning.FINISH_SHARE * (time.monotonic() - began)
+        finish_s = tuning.FINISH_S + tuning.FINISH_PASSES * pass_s
+        _expect_room(tree)
         # From here on by light-first position: neighbours in the tree are neighbours in memory.
         stored = store(tree, layout, light_first)
         search.keep(edge_energy(stored.parent, stored.x, stored.y)[0], layout)
@@ -296,8 +301,10 @@ def plan(
         until = search.deadline - finish_s
         comparing = beside.submit(_baselines, tree, stored, curve, search, name, until) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
+        search.keep_back(write_s + tuning.BOUND_PASSES * pass_s)
         bound = known or energy_bound(numbered, layout.grid, stored.vertex, search=search)
-        virtual = None if search.is_late() else _virtual(stored)
+        search.keep_back(write_s)
+        virtual = _virtual(stored) if _fits(tree, search, tuning.VIRTUAL_PASSES * pass_s) else None
     report = checking.result()
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
@@ -314,12 +321,35 @@ def plan(
         plan=layout,
         provenance=provenance("spatial plan", options=options, source=source, search=search),
         extra=extra,
-        figures=()
-        if search.is_late()
-        else views.layout_figures(
+        figures=views.layout_figures(
             tree, layout.x, layout.y, layout.grid, [row_of(name, cost, tree.n), *baselines], loads
-        ),
+        )
+        if _fits(tree, search, tuning.FIGURES_PASSES * pass_s)
+        else (),
     )
+
+
+def _first_pass(tree: Tree, search: Search) -> tuple[Index, float]:
+    """Return the light-first positions, and the seconds that they took, by which the rest is foreseen.
+
+    Raises :class:`NoPlanError` if even an idle machine could not do in time what there is no layout without.
+    """
+    expect_time(search)
+    began, computed_s = time.monotonic(), time.thread_time()
+    light_first = orders.positions(tree, "light-first")
+    expect_time(search, tuning.LEAST_PASSES * (time.thread_time() - computed_s))
+    return light_first, time.monotonic() - began
+
+
+def _expect_room(tree: Tree) -> None:
+    """Raise :class:`NoPlanError` if only what was kept so far has room within the memory limit."""
+    if room() < tuning.STORED_BYTES * tree.n:
+        raise NoPlanError("no layout of this size has room within the memory limit")
+
+
+def _fits(tree: Tree, search: Search, seconds: float) -> bool:
+    """True if there is time and memory left for what an answer can do without."""
+    return search.deadline - time.monotonic() >= seconds and room() >= tuning.FURTHER_BYTES * tree.n
 
 
 def _extra(
@@ -365,7 +395,7 @@ def _baselines(
     rows: list[dict[str, float | str]] = []
     for order in ("light-first", "dfs", "bfs", "random"):
         name = f"{order} + {curve}"
-        if name != skip and time.monotonic() < until:
+        if name != skip and time.monotonic() < until and room() >= tuning.FURTHER_BYTES * tree.n:
             position = orders.positions(tree, order, generator=search.generator())[stored.vertex]
             cost, _ = local_messaging(stored.parent, x[position], y[position], stored.grid)
             rows.append(row_of(name, cost, tree.n))
