@@ -237,6 +237,15 @@ def test_what_takes_too_long_to_list_is_answered_by_formula(monkeypatch: pytest.
     assert "longer than there is time" in made.extra["not_listed"]
 
 
+def test_what_has_no_room_is_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "room", lambda: 99 * tuning.LISTED_BYTES)
+    made = plan(kernel("matvec"), size="M=9,N=9,S=9", effort=1, workers=1)
+    assert made.cost is not None
+    assert made.bound is not None
+    assert made.cost["loads_words"] >= made.bound.value > 0
+    assert "more memory than there is" in made.extra["not_listed"]
+
+
 def test_an_interrupt_while_the_bound_is_derived_still_ends_in_a_checked_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     derive = planning.lower_bound
 

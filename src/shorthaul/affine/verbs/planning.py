@@ -13,6 +13,7 @@ from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.effort import OutOfEffortError, charged_to
+from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.points import TooManyPointsError
 from shorthaul.affine.model import Program
@@ -41,6 +42,7 @@ from shorthaul.core.figure import Figure
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
+from shorthaul.core.searching.memory import room
 from shorthaul.core.verbs import asked, verb
 from shorthaul.graphs.replay import belady_loads
 
@@ -231,6 +233,10 @@ def _unlisted(
 
 
 def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> ConcreteCdag:
+    with charged_to(Search()):  # not to one that has no limit of memory
+        counted = [card(item.domain).at(sizes) * (1 + len(item.reads)) for item in program.statements]
+    if room() < tuning.LISTED_BYTES * sum(counted):
+        raise TooManyPointsError("takes more memory than there is: its instances are too many")
     cdag = concrete_cdag(program, sizes, flow)
     if cdag.n == cdag.inputs:
         raise InputError("nothing is executed at these sizes", place="--size", cure="use larger sizes")
