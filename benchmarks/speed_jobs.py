@@ -192,31 +192,6 @@ def _annealing_fft() -> Work:
     return _annealing(generators().fft(n=256, word=1), 32, 60_000)
 
 
-@job("pebble: annealing with recomputation", same=False)
-def _annealing_again() -> Work:
-    windows = module("pebble.local_search.windows", "pebble.windows")
-    kernels = module("pebble.local_search.recomputing_kernels", "pebble.local_search_kernels")
-    annealing = module("pebble.local_search.annealing", "pebble.annealing")
-    cdag, moves = generators().fft(n=64, word=1), 10_000
-    part = windows.whole(cdag, cdag.order[~cdag.is_input()])
-
-    def old() -> Done:
-        _, excess, _ = kernels.anneal(
-            part.order, part.parents.starts, part.parents.targets, part.children.starts, part.children.targets,
-            part.weights, part.frame, 12, 2.0, moves, 1.0, 1.0, 0.15, 0,
-        )  # fmt: skip
-        return Done(int(excess), moves)
-
-    def new() -> Done:
-        schedule = kernels.Annealing(part.graph, part.frame, 12, part.order)
-        cooling = annealing.Cooling(annealing.Random(0), moves, 1.0, 1.0, 2.0)
-        while not cooling.is_over():
-            kernels.anneal(schedule, cooling, 10**9)
-        return Done(schedule.best_cost, cooling.step)
-
-    return new if hasattr(annealing, "Cooling") else old
-
-
 @job("pebble: layered search")
 def _layered_search() -> Work:
     layers = module("pebble.states.layered_search", "pebble.downsets")

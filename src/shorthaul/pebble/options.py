@@ -159,6 +159,7 @@ class MemoryOptions:
     method: str = option("auto", "Whose smallest memory: the best known, or one planner's own.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
     order: str = option(FREE, "Values are computed in any order, or in that of the nodes.", choices=(FREE, GIVEN))
+    partial: bool = option(False, "Accumulate values operand by operand, in any order.")
     in_place: bool = option(False, "A result may take the room of an operand that is dropped, if it is no larger.")
     capacities: str | None = option(
         None,

@@ -51,7 +51,7 @@ def in_any_order(cdag: Cdag, budget: int, rng: np.random.Generator) -> int:
     depth, taken = layers(cdag.children, cdag.order), np.full((4, cdag.n), -1, dtype=np.int64)
     paths = path_kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
-        cdag.children.starts, cdag.children.targets, depth, taken,
+        cdag.children.starts, cdag.children.targets, depth, taken, False,
     )  # fmt: skip
     for price in (*sorted(rng.uniform(0.1, 3.0, 2), reverse=True), 0.05):
         for is_common in rng.permutation([False, True]).tolist():

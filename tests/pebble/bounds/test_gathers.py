@@ -9,7 +9,7 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.bounds import gathers
 from shorthaul.pebble.bounds.best import best_bound
-from shorthaul.pebble.local_search import driver
+from shorthaul.pebble.local_search import annealing
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.workloads import sparse
@@ -77,7 +77,7 @@ def test_no_plan_beats_the_bound_where_sums_share_all_that_they_can() -> None:
         cdag = blocks(3, 5, 4)
         budget = cdag.least_budget() + beyond
         found = gathers.excess(cdag, budget, search=Search()).excess
-        plan = driver.improve(cdag, budget, belady.plan(cdag, budget), search=Search(effort=0.1), recompute=False)
+        plan = annealing.improve(cdag, budget, belady.plan(cdag, budget), search=Search(effort=0.1))
         taken = plan.traffic(cdag.weights) - cdag.algorithmic_bound()
         assert 0 < found <= taken
         nearest = min(nearest, taken / found)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.pebble.bounds.test_crossing import small
 from tests.pebble.exact.test_exact import random_cdag
 from tests.reference.pebble_partial import least_paid
 from tests.samples import samples
@@ -16,6 +17,8 @@ from tests.samples import samples
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.pebble import bound, check, code, from_pairs, load_cdag, load_plan, plan, run, save_plan
+from shorthaul.pebble.bounds.best import accumulated_bound
+from shorthaul.pebble.check.certificate import verify
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import accumulation, accumulation_search
 from shorthaul.pebble.local_search.sequences import Game
@@ -104,6 +107,36 @@ def test_a_long_sum_needs_two_words() -> None:
         plan(cdag, budget=50)
     with pytest.raises(InfeasibleError, match="9 needed"):  # a constant that nobody reads
         plan(build([1, 1, 9], [0], [1], given=[True, False, False]), budget=3, partial=True)
+
+
+def paths_stay_below(seeds: Sequence[int]) -> int:
+    """No bound by paths is above the optimum, its certificate is accepted, and one more is not; return how many help."""
+    terms, lifted = Terms(partial=True), 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        cdag = small(rng)
+        if cdag.edges > 17:
+            continue
+        budget = int(terms.needs(cdag).max()) + int(rng.integers(2))
+        found = accumulated_bound(cdag, budget, search=Search(effort=0.05))
+        if found.value == cdag.algorithmic_bound():
+            continue
+        for more, is_right in ((0, True), (1, False)):
+            document = {"of": "traffic", "value": found.value + more, **found.details}
+            assert (not verify(cdag, document, budget, recompute=False, terms=terms)[0]) is is_right, seed
+        done = accumulation_search.solve(Game(cdag, budget, False, terms), limit=found.value, search=Search(effort=0.5))
+        assert done.plan is None, (seed, done.least, found.value)
+        lifted += 1
+    return lifted
+
+
+def test_paths_bound_what_is_accumulated() -> None:
+    assert paths_stay_below(samples(60)) > 1
+
+
+@pytest.mark.slow
+def test_paths_bound_what_is_accumulated_on_many_more() -> None:
+    assert paths_stay_below(range(1000, 4000)) > 50
 
 
 def test_values_that_are_computed_at_once_are_a_start() -> None:

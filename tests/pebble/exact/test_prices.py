@@ -76,7 +76,7 @@ def agree(seeds: range) -> None:
         )
         assert max(few, staged) <= optimum, seed
         request = Request(cdag, game.budget, game.recompute, Search(), game.terms)
-        assert priced._moved(priced.trivial_bound(request), request, Search(effort=0.03)).value <= optimum, seed
+        assert priced.moved_bound(priced.trivial_bound(request), request, Search(effort=0.03)).value <= optimum, seed
         found = sequences.improve(game, sequences.in_order(game), search=Search(effort=0.02), goal=optimum)
         for events, paid in ((done.events, optimum), found or (done.events, optimum)):
             assert events is not None

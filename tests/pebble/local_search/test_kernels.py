@@ -94,37 +94,6 @@ def cools(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return cooling.is_over(), cooling.step, cooling.work, np.asarray(mover.order)
 
 
-def windows_of(kernels: ModuleType, rng: np.random.Generator) -> tuple[Any, ...]:
-    cdag, budget, penalty, plan = problem(rng)
-    replay = other(kernels, ROOM + "recomputing_replay_kernels")
-    none, some = np.zeros(cdag.n, np.int64), (rng.random(cdag.n) < 0.1).astype(np.int64)
-    after = np.where(some, rng.integers(0, 5, cdag.n), 1 << 62)
-    frame = replay.Frame(2 * cdag.is_input().astype(np.int64), none, after, some, some)
-    return cdag, graph_of(kernels, cdag), frame, budget, penalty, belady.order_of(plan)
-
-
-def replays_again(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    cdag, graph, frame, budget, penalty, order = windows_of(kernels, rng)
-    order = np.concatenate([order, rng.choice(order, 3)])
-    replay = kernels.Replay(graph, frame, budget, order, len(order))
-    whole = kernels.excess(replay, penalty, 1 << 60)
-    replay.count -= 3
-    some = kernels.excess(replay, penalty, int(rng.integers(1, 9)))
-    broken = kernels.excess(kernels.Replay(graph, frame, budget, order[::-1].copy(), len(order)), penalty, 1 << 62)
-    parents = cdag.parents
-    reads = kernels.upcoming_reads(order, int(rng.integers(len(order))), parents.starts, parents.targets)
-    return whole, some, broken, reads, replay.work
-
-
-def anneals_again(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    _, graph, frame, budget, penalty, order = windows_of(kernels, rng)
-    annealing = kernels.Annealing(graph, frame, budget, order)
-    cooling = cooling_of(kernels, rng, steps=150, penalty=penalty)
-    for most in (1000, 20_000):
-        kernels.anneal(annealing, cooling, most)
-    return annealing.best_order(), annealing.best_cost, cooling.work, cooling.step
-
-
 def computes_again(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag, budget, _, plan = problem(rng)
     moves = kernels.Moves(plan.kinds, plan.nodes, cdag.n)
@@ -141,8 +110,6 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.local_search.incremental_replay_kernels", replays),
     ("shorthaul.pebble.local_search.schedule_kernels", replays),
     ("shorthaul.pebble.local_search.annealing_kernels", anneals),
-    ("shorthaul.pebble.local_search.recomputing_replay_kernels", replays_again),
-    ("shorthaul.pebble.local_search.recomputing_kernels", anneals_again),
     ("shorthaul.pebble.local_search.rematerialisation_kernels", computes_again),
 ]
 

@@ -7,7 +7,7 @@ from tests.reference.pebble_game_kernels import least_traffic
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
 from shorthaul.pebble.check.replay import replay
-from shorthaul.pebble.local_search import driver
+from shorthaul.pebble.local_search import annealing
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move
@@ -94,10 +94,10 @@ def test_a_node_that_cannot_fit_is_named() -> None:
 def test_local_search_improves_and_passes_the_check() -> None:
     cdag = kernels_as_graphs.pyramid(n=6, word=1)
     start = belady.plan(cdag, 3, "given")
-    better = driver.improve(cdag, 3, start, search=Search(seed=1))
+    better = annealing.improve(cdag, 3, start, search=Search(seed=1))
     assert replay(cdag, better, 3, recompute=False).ok
     assert better.traffic(cdag.weights) < start.traffic(cdag.weights)
-    again = driver.improve(cdag, 3, start, search=Search(seed=1))
+    again = annealing.improve(cdag, 3, start, search=Search(seed=1))
     assert again.nodes.tolist() == better.nodes.tolist()
 
 

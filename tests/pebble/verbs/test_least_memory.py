@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.pebble.exact.test_exact import sample
 from tests.reference.pebble_game_kernels import least_traffic
+from tests.reference.pebble_partial import least_paid as accumulated_for
 from tests.reference.pebble_prices import least_paid
 from tests.samples import samples
 
@@ -36,16 +37,39 @@ def test_what_is_found_and_proven_is_what_the_game_says() -> None:
             assert least_traffic(cdag, found.budget - 1, recompute=False) != goal
 
 
-def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
-    for seed in range(20):
+def test_with_recomputation_it_is_what_the_game_says() -> None:
+    for seed in samples(12):
         cdag, _ = sample(seed, 7)
-        start = belady.plan(cdag, int(cdag.weights.sum()))
-        found = least_memory.search_least(cdag, start, search=Search(effort=0.1), recompute=True)
-        assert replay(cdag, found.plan, found.budget).ok
-        assert found.least <= found.budget
-        below = found.least - 1
-        if below >= cdag.least_budget():
-            assert least_traffic(cdag, below, recompute=True) != cdag.algorithmic_bound()
+        result = pebble.memory(cdag, recompute=True, effort=0.3)
+        assert result.status == "optimal", seed
+        budget, goal = int(result.cost["budget"]), cdag.algorithmic_bound()
+        assert result.cost["traffic"] == goal
+        if budget > cdag.least_budget():
+            assert least_traffic(cdag, budget - 1, recompute=True) != goal
+
+
+def test_accumulated_it_is_what_the_game_says() -> None:
+    terms, less = Terms(partial=True), 0
+    for seed in samples(12):
+        cdag, _ = sample(seed, 6)
+        result = pebble.memory(cdag, partial=True, effort=0.1)
+        assert result.status == "optimal", seed
+        budget, goal = int(result.cost["budget"]), cdag.algorithmic_bound()
+        assert accumulated_for(cdag, budget, terms) == goal == result.cost["traffic"]
+        if budget > terms.needs(cdag).max():
+            assert accumulated_for(cdag, budget - 1, terms) != goal, seed
+        less += budget < cdag.least_budget()
+    assert less
+    with pytest.raises(InputError, match="recompute: cannot be combined with partial"):
+        pebble.memory("fft:n=4", partial=True, recompute=True)
+    with pytest.raises(InputError, match="method: cannot be combined with partial"):
+        pebble.memory("fft:n=4", partial=True, method="liu")
+
+
+def test_accumulated_larger_graphs_are_bounded_by_paths() -> None:
+    result = pebble.memory("fft:n=16,word=1", partial=True, effort=0.3)
+    assert "crossings" in result.bound.method
+    assert 4 < result.bound.value <= result.cost["budget"] == result.cost["peak"]
 
 
 def test_in_the_order_of_the_nodes_it_is_what_the_game_says() -> None:

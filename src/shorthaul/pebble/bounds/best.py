@@ -63,6 +63,13 @@ _PROOFS = {
         "loads and stores add up; so do shares of parts of which no node gives more than itself. No value is "
         "computed twice."
     ),
+    "accumulated": (
+        "Every input is loaded and every output stored at least once. Beyond that: take disjoint paths from nodes that "
+        "a node needs to nodes that need it. When it has added its last operand, each start is complete and each end "
+        "is not; so on each path a complete node is read later, or one that is begun goes on later. What is not in the "
+        "room beside is loaded later, and stored before unless it is an input. Shares of such parts of which no node "
+        "gives more than itself add up. No value is computed twice."
+    ),
     "grids": (
         "Every input is loaded and every output stored at least once. Beyond that: the graph holds levels of cells in "
         "boxes, each of which reads its own cell and those beside it a level below. Cut a schedule after every q-th of "
@@ -151,6 +158,18 @@ def bound_of_program(cdag: Cdag, budget: int, *, search: Search) -> Bound | None
     parts = [{"kind": "algorithmic"}, {"kind": "program", "words": words, "bound": shown}]
     told = f"Every output is stored at least once. {proof}"
     return Bound("traffic", value, "program", told, {"certificate": {"parts": parts}})
+
+
+def accumulated_bound(cdag: Cdag, budget: int, *, search: Search) -> Bound:
+    """Return a lower bound on the traffic where values are accumulated operand by operand, with its certificate.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
+    >>> accumulated_bound(fft(n=16, word=1), 3, search=Search(effort=0.1)).value
+    52
+    """
+    found = crossing.excess(cdag, budget, search=search, partial=True)
+    details = {"certificate": _certificate(cdag, [found.pieces], found.excess, "crossings")}
+    return Bound("traffic", cdag.algorithmic_bound() + found.excess, "crossings", _PROOFS["accumulated"], details)
 
 
 def best_bound(

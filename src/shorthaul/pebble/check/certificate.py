@@ -55,6 +55,8 @@ _ARGUMENTS: Final[dict[str, Callable[[Game, Mapping[str, Any]], Proven]]] = {
 }
 #: Arguments that hold where values may be computed again.
 _WITH_RECOMPUTATION: Final = ("moment", "network", "product")
+#: Those that hold where values are accumulated.
+_WITH_PARTIAL_VALUES: Final = ("crossing",)
 #: The least common multiple of all wholes, at most.
 _MOST_PARTED: Final = 2**31
 
@@ -95,7 +97,7 @@ def verify(
         seen, is_cut = _cut(cdag, bound["certificate"].get("cut"), recompute=recompute)
     except WrongError as error:
         violations.append(Violation(_RULE, "bound.certificate.cut", str(error)))
-    shares = _Shares(Game(seen, budget + (terms.slack(cdag) if terms.in_place else 0), recompute))
+    shares = _Shares(Game(seen, budget + (terms.slack(cdag) if terms.in_place else 0), recompute, terms.partial))
     remarks: list[str] = []
     is_certain, has_base, loaded = True, False, 0
     for number, part in enumerate(parts, 1):
@@ -180,7 +182,8 @@ def _kind_of(part: object, *, recompute: bool, terms: Terms) -> str:
         raise WrongError(f"is of an unknown kind: {kind!r}")
     is_argument = kind == _PROGRAM or kind in _ARGUMENTS
     is_sure = not is_argument or not recompute or kind in _WITH_RECOMPUTATION
-    if not is_sure or (is_argument and (terms.partial or not terms.offloads)):
+    is_sure &= not is_argument or not terms.partial or kind in _WITH_PARTIAL_VALUES
+    if not is_sure or (is_argument and not terms.offloads):
         ways = "values are computed again or operand by operand, or not loaded or stored"
         raise WrongError(f"{kind} holds in no game in which {ways}")
     return kind

@@ -8,10 +8,10 @@ import numpy as np
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
-from shorthaul.pebble.local_search import driver
+from shorthaul.pebble.local_search import annealing
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady
-from shorthaul.pebble.plan import Move, Plan
+from shorthaul.pebble.plan import Move, Plan, as_computed
 from shorthaul.pebble.states.layered_search import layered, tables
 
 
@@ -27,13 +27,19 @@ class LeastMemory:
 def peak_of(cdag: Cdag, plan: Plan, *, in_place: bool = False) -> int:
     """Return the most weight that is in fast memory at once; ``in_place`` where operands go next after a result.
 
+    A value that is accumulated, and does not come back, is there from its first operand on.
+
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> cdag = pyramid(n=2, word=1)
     >>> peak_of(cdag, belady.plan(cdag, 99))
     4
     """
-    enters = (plan.kinds == Move.LOAD) | (plan.kinds == Move.COMPUTE)
-    change = np.where(enters, 1, np.where(plan.kinds == Move.DELETE, -1, 0)) * cdag.weights[plan.nodes]
+    played = as_computed(plan, cdag.edge_arrays()[1])
+    enters = (played.kinds == Move.LOAD) | (played.kinds == Move.COMPUTE)
+    adding = np.flatnonzero(plan.kinds == Move.ACCUMULATE)
+    enters[adding] = False
+    enters[adding[np.unique(played.nodes[adding], return_index=True)[1]]] = True
+    change = np.where(enters, 1, np.where(plan.kinds == Move.DELETE, -1, 0)) * cdag.weights[played.nodes]
     held = np.cumsum(change)
     if in_place:
         kinds, nodes = plan.kinds, plan.nodes
@@ -43,13 +49,13 @@ def peak_of(cdag: Cdag, plan: Plan, *, in_place: bool = False) -> int:
     return int(held.max(initial=0))
 
 
-def search_least(cdag: Cdag, start: Plan, *, search: Search, recompute: bool = False) -> LeastMemory:
+def search_least(cdag: Cdag, start: Plan, *, search: Search) -> LeastMemory:
     """Return the smallest budget found from ``start``, a plan that moves inputs and outputs only, and what is proven.
 
-    Budgets are multiples of the weights' divisor. Annealing at one less than the best lowers it. Without ``recompute``
-    and on graphs that are not too large, a search for plans that let nothing go and come back is completed at budgets
-    in between: every set of computed values is one position, since all of them that are read later must be in fast
-    memory. Where it finds none, the least budget is above.
+    Budgets are multiples of the weights' divisor. No value is computed twice. Annealing at one less than the best
+    lowers it. On graphs that are not too large, a search for plans that let nothing go and come back is completed at
+    budgets in between: every set of computed values is one position, since all of them that are read later must be in
+    fast memory. Where it finds none, the least budget is above.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> cdag = pyramid(n=4, word=1)
@@ -61,13 +67,13 @@ def search_least(cdag: Cdag, start: Plan, *, search: Search, recompute: bool = F
     goal = cdag.algorithmic_bound()
     best, budget = start, peak_of(cdag, start)
     least = cdag.least_budget()
-    if not recompute and cdag.n <= tuning.MOST_FOR_LEAST_MEMORY:
+    if cdag.n <= tuning.MOST_FOR_LEAST_MEMORY:
         best, least = _exhausted(cdag, best, search.part(0.5))
         budget = peak_of(cdag, best)
     while budget > least and not search.expired():
         room = budget - unit
         begin = belady.plan(cdag, room, search=search.part(0.2))
-        found = driver.improve(cdag, room, begin, search=search.part(0.5), recompute=recompute, goal=goal)
+        found = annealing.improve(cdag, room, begin, search=search.part(0.5), goal=goal)
         if found.traffic(cdag.weights) > goal:
             break
         best, budget = found, peak_of(cdag, found)

@@ -1,4 +1,7 @@
-"""The smallest fast memory that moves inputs and outputs only, in place or in a given order, by searches for events."""
+"""The smallest fast memory that moves inputs and outputs only in other games than the usual one.
+
+In place, with values that are computed again, in a given order, or accumulated operand by operand.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ import numpy as np
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
-from shorthaul.pebble.exact import priced_search
+from shorthaul.pebble.exact import accumulation, accumulation_search, priced_search
 from shorthaul.pebble.exact.least_memory import LeastMemory, peak_of
 from shorthaul.pebble.local_search import sequences
-from shorthaul.pebble.local_search.sequences import Events, Game
+from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.plan import Plan
 
@@ -19,12 +22,16 @@ from shorthaul.pebble.plan import Plan
 def in_terms(cdag: Cdag, plan: Plan, terms: Terms) -> Plan:
     """Return the plan as ``terms`` allow it: in place with every result in the room of the widest operand that is dead.
 
+    Accumulated, every value adds its operands one after the other where it was computed.
+
     >>> from shorthaul.pebble.model import from_pairs
     >>> from shorthaul.pebble.orders import belady
     >>> chain = from_pairs([1] * 3, [(0, 1), (1, 2)])
     >>> peak_of(chain, in_terms(chain, belady.plan(chain, 9), Terms(in_place=True)), in_place=True)
     1
     """
+    if terms.partial:
+        return accumulation.accumulated(cdag, plan)
     game = Game(cdag, int(cdag.weights.sum()), True, terms)
     return sequences.played(game, sequences.events_of(game, plan))
 
@@ -33,7 +40,7 @@ def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: S
     """Return the smallest budget found from ``start``, a plan that moves inputs and outputs only, and what is proven.
 
     ``least`` is a budget below which there is no such plan. Small graphs are searched exhaustively at budgets in
-    between; then events are annealed at less than the best, again and again, by twice as much after it is reached, by a
+    between; then plans are annealed at less than the best, again and again, by twice as much after it is reached, by a
     quarter where it is not.
 
     >>> from shorthaul.pebble.orders import belady
@@ -51,33 +58,50 @@ def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: S
     budget = peak_of(cdag, best, in_place=terms.in_place)
     least = max(-(-least // unit) * unit, int(terms.needs(cdag).max()))
 
-    def take(room: int, events: Events) -> None:
+    def take(found: Plan) -> None:
         nonlocal best, budget
-        best = sequences.played(Game(cdag, room, recompute, terms), events)
-        budget = peak_of(cdag, best, in_place=terms.in_place)
+        best, budget = found, peak_of(cdag, found, in_place=terms.in_place)
 
     open_from = budget  # budgets from here on take too long
-    while least < min(budget, open_from) and cdag.n <= priced_search.MOST_NODES and not search.expired():
+    is_small = (cdag.edges if terms.partial else cdag.n) <= priced_search.MOST_NODES
+    while is_small and least < min(budget, open_from) and not search.expired():
         room = (least + min(budget, open_from)) // 2 // unit * unit
         part = search.part(0.2, unlimited=tuning.LEAST_MEMORY_EFFORT)
-        done = priced_search.solve(Game(cdag, room, recompute, terms), limit=goal + 1, search=part)
-        if done.events is not None:
-            take(room, done.events)
-        elif done.is_complete:
+        plan, is_complete = _searched(Game(cdag, room, recompute, terms), goal, part)
+        if plan is not None:
+            take(plan)
+        elif is_complete:
             least = room + unit
         else:
             open_from = room
     step = (budget - least) // tuning.LEAST_MEMORY_STEPS // unit * unit
     while budget > least and not search.expired():
         step = max(unit, step)
-        game = Game(cdag, max(least, budget - step), recompute, terms)
         part = search.part(tuning.LEAST_MEMORY_SHARE, unlimited=tuning.LEAST_MEMORY_EFFORT)
-        found = sequences.improve(game, sequences.events_of(game, best), search=part, goal=goal)
-        if found is not None and found[1] <= goal:
-            take(game.budget, found[0])
+        plan = _annealed(Game(cdag, max(least, budget - step), recompute, terms), best, goal, part)
+        if plan is not None:
+            take(plan)
             step *= 2
         elif step == unit:
             break
         else:
             step = step // 4 // unit * unit
     return LeastMemory(budget, best, least)
+
+
+def _searched(game: Game, goal: int, search: Search) -> tuple[Plan | None, bool]:
+    """Return a plan that pays ``goal``, and whether the exhaustive search for one came to its end."""
+    if game.terms.partial:
+        done = accumulation_search.solve(game, limit=goal + 1, search=search)
+        return done.plan, done.is_complete
+    events = priced_search.solve(game, limit=goal + 1, search=search)
+    return None if events.events is None else sequences.played(game, events.events), events.is_complete
+
+
+def _annealed(game: Game, start: Plan, goal: int, search: Search) -> Plan | None:
+    """Return a plan that pays ``goal``, annealed from one that needs more memory; None if none was met."""
+    if game.terms.partial:
+        plan = accumulation.improve(game, start, search=search, goal=goal)
+        return None if plan is None or plan[1] > goal else plan[0]
+    found = sequences.improve(game, sequences.events_of(game, start), search=search, goal=goal)
+    return None if found is None or found[1] > goal else sequences.played(game, found[0])

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.exact import beam, pattern_choice
-from shorthaul.pebble.local_search import driver
+from shorthaul.pebble.local_search import annealing
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Plan
@@ -107,7 +107,9 @@ class _Solver:
         if self.gap() <= 0:
             return
         cdag, budget, goal = self._cdag, self._budget, self.bound
-        self.best = driver.improve(cdag, budget, self.best, search=self._part(tuning.LOCAL_SHARE * effort), goal=goal)
+        self.best = annealing.improve(
+            cdag, budget, self.best, search=self._part(tuning.LOCAL_SHARE * effort), goal=goal
+        )
         if self.gap() > 0:
             self.best = beam.plan(
                 cdag, budget, search=self._part(tuning.BEAM_SHARE * effort), incumbent=self.best, goal=goal

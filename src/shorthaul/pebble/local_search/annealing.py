@@ -18,6 +18,7 @@ from shorthaul.pebble.local_search import annealing_kernels, schedule_kernels
 from shorthaul.pebble.local_search.incremental_replay_kernels import State
 from shorthaul.pebble.local_search.order_moves_kernels import Cooling, Graph, Mover
 from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan
 
 
@@ -76,7 +77,7 @@ def improve(
     goal: int = 0,
     patience: int | None = tuning.ANNEALING_PATIENCE,
 ) -> Plan:
-    """Return the best schedule met when annealing ``start``, which computes no value twice, until ``search`` expires.
+    """Return the best schedule met that computes no value twice, when annealing ``start`` until ``search`` expires.
 
     Every round anneals the best schedule so far; rounds grow while they fail, and fit into what is left. It ends after
     ``patience`` rounds of failure (None: never), and always at a traffic of ``goal`` (a lower bound). The result is
@@ -90,11 +91,12 @@ def improve(
     58
     """
     goal = max(goal, cdag.algorithmic_bound())
-    best, traffic = start, start.traffic(cdag.weights)
-    reached = traffic
-    count = int(np.count_nonzero(start.kinds == Move.COMPUTE))
-    if count < 2 or traffic <= goal:
-        return best
+    count = int(np.count_nonzero(~cdag.given))
+    if count < 2 or cdag.n + cdag.edges > tuning.LARGEST_ANNEALED or start.traffic(cdag.weights) <= goal:
+        return start
+    is_once = np.count_nonzero(start.kinds == Move.COMPUTE) == count
+    best = start if is_once else belady.replay_order(cdag, budget, belady.order_of(start))
+    traffic = reached = best.traffic(cdag.weights)
     random = Random(search.seed)
     unit = float(np.median(cdag.weights))
     pace = Pace(search, tuning.ANNEALING_RATE)
@@ -121,7 +123,7 @@ def improve(
             idle += 1
             is_whole = cooling.step >= moves // 2
             moves = min(2 * moves, tuning.ANNEALING_MOST_MOVES * count) if is_whole else moves
-    return best
+    return best if traffic < start.traffic(cdag.weights) else start
 
 
 class Pace:

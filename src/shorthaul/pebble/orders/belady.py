@@ -56,11 +56,9 @@ ORDERS: Final[dict[str, Callable[[Cdag], IntArray]]] = {
 }
 
 
-def order_of(plan: Plan, *, repeats: bool = False) -> IntArray:
-    """Return the nodes that ``plan`` computes, each where it is computed first, or with ``repeats`` all of them."""
+def order_of(plan: Plan) -> IntArray:
+    """Return the nodes that ``plan`` computes, each where it is computed first."""
     computed: IntArray = plan.nodes[plan.kinds == Move.COMPUTE]
-    if repeats:
-        return computed
     _, first = np.unique(computed, return_index=True)
     order: IntArray = computed[np.sort(first)]
     return order

@@ -12,7 +12,7 @@ from shorthaul.pebble.exact import accumulation, accumulation_search
 from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.plan import Plan, with_stores
 from shorthaul.pebble.request import Found, Request
-from shorthaul.pebble.strategy.priced import METHODS, computing_of, trivial_bound
+from shorthaul.pebble.strategy.priced import METHODS, computing_of, moved_bound, trivial_bound
 from shorthaul.pebble.strategy.traffic import find_plan
 
 _PROOF = (
@@ -38,7 +38,7 @@ def find_partial_plan(request: Request, method: str) -> Found:
     is_small = game.cdag.edges < tuning.MOST_SEARCHED_STEPS
     best = None
     if method != "exact":
-        share = search.part(0.5 if method == "auto" and is_small else 1.0)
+        share = search.part(0.5 if is_small else 0.8)
         start = _usual(request, share.part(tuning.USUAL_SHARE))
         shown, goal = share.priced(1, computing), int(bound.value) - computing
         if start is not None:
@@ -55,6 +55,9 @@ def find_partial_plan(request: Request, method: str) -> Found:
             plan, paid = best
             request.search.keep(paid + computing, lambda: plan)
     is_met = best is not None and bound.is_met_by(best[1] + computing)
+    if not is_met:
+        bound = moved_bound(bound, request, search.part(0.2 if is_small else 1.0))
+        is_met = best is not None and bound.is_met_by(best[1] + computing)
     if method == "exact" or (method == "auto" and (is_small or best is None) and not is_met):
         limit = 2**61 if best is None else best[1]
         done = accumulation_search.solve(game, limit=limit, search=search)
@@ -87,10 +90,9 @@ def _usual(request: Request, search: Search) -> Plan | None:
 def partial_bound(request: Request) -> Bound:
     """Return the best lower bound on what a plan pays."""
     search: Search = request.search.part(1.0, unlimited=tuning.PARTS_EFFORT)
+    known = moved_bound(trivial_bound(request), request, search.part(0.5))
     done = accumulation_search.solve(_game(request), limit=2**61, search=search)
-    if done.is_complete and done.plan is None:
-        return trivial_bound(request)
-    return _raised(trivial_bound(request), done, computing_of(request))
+    return known if done.is_complete and done.plan is None else _raised(known, done, computing_of(request))
 
 
 def _game(request: Request) -> Game:

@@ -11,8 +11,9 @@ from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import stages
+from shorthaul.pebble.bounds.best import accumulated_bound
 from shorthaul.pebble.exact import priced_search
-from shorthaul.pebble.local_search import sequences
+from shorthaul.pebble.local_search import annealing, sequences
 from shorthaul.pebble.local_search.sequences import Events, Game
 from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.orders import belady
@@ -111,7 +112,7 @@ class _Planner:
         """Raise the bound by the one on the traffic and by an integer program, with a share of what is left."""
         search = self._search.part(share)
         if not self._is_over():
-            self._bound = _moved(self._bound, self._request, search.part(0.4))
+            self._bound = moved_bound(self._bound, self._request, search.part(0.4))
         if not self._is_over():
             limit = _ANY_PRICE if self._best is None else self._best[1]
             self._bound = _staged(self._bound, self.game, limit, search)
@@ -156,7 +157,7 @@ def priced_bound(request: Request) -> Bound:
         return _with_computing(request, priced_bound(replace(request, cdag=_free_of_cost(request.cdag))))
     terms, search = request.terms, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
-    best = _moved(trivial_bound(request), request, search.part(0.3))
+    best = moved_bound(trivial_bound(request), request, search.part(0.3))
     best = _staged(best, game, _ANY_PRICE, search.part(0.5))
     if game.cdag.n <= priced_search.MOST_NODES:
         done = priced_search.solve(game, limit=_ANY_PRICE, search=search)
@@ -165,7 +166,7 @@ def priced_bound(request: Request) -> Bound:
     return best
 
 
-def _moved(known: Bound, request: Request, search: Search) -> Bound:
+def moved_bound(known: Bound, request: Request, search: Search) -> Bound:
     """Return the bound that follows from the one on the traffic if it is higher than the one known."""
     terms, cdag = request.terms, request.cdag
     if terms.load is None or terms.store is None:
@@ -184,7 +185,10 @@ def _beyond(
 ) -> Bound:
     """Return what follows from the traffic of ``cdag`` if two units of it cost ``price``, where that is more."""
     budget = request.budget + request.terms.slack(cdag)
-    usual = lower_bound(replace(request, cdag=cdag, terms=Terms(), budget=budget, search=search.aside()))
+    if request.terms.partial:
+        usual = accumulated_bound(cdag, budget, search=search.aside())
+    else:
+        usual = lower_bound(replace(request, cdag=cdag, terms=Terms(), budget=budget, search=search.aside()))
     beyond = int(usual.value) - cdag.algorithmic_bound()
     value = request.terms.least(request.cdag) + -(-price * beyond // 2)
     if value <= known.value:
@@ -245,15 +249,28 @@ def _with_computing(request: Request, bound: Bound) -> Bound:
 
 def _start(request: Request, game: Game, search: Search) -> Events:
     """Return the events of a plan of little traffic that computes nothing twice, in the given order if there is one."""
-    slack = game.terms.slack(game.cdag)
-    may_do_without = slack > 0 and game.terms.offloads and game.cdag.least_budget() <= game.budget
-    plan = _usual(game, game.budget + slack, search.part(0.5 if may_do_without else 1.0))
-    if not (game.terms.in_place and game.terms.offloads):
-        return sequences.events_of(game, plan)
-    plans = [plan, _usual(game, game.budget, search)] if may_do_without else [plan]
-    starts = [in_place.replayed(game, found.nodes[found.kinds == Move.COMPUTE]) for found in plans]
-    starts += [sequences.events_of(game, found) for found in plans[1:]]
-    return min(starts, key=lambda events: request.paid(sequences.played(game, events)))
+    terms, slack = game.terms, game.terms.slack(game.cdag)
+    if not (terms.in_place and terms.offloads):
+        return sequences.events_of(game, _usual(game, game.budget + slack, search))
+    rooms = [game.budget + slack] + [game.budget] * (slack > 0 and game.cdag.least_budget() <= game.budget)
+    raced = []
+    for room in rooms:
+        plan = _usual(game, room, search.part(tuning.RACE_SHARE_IN_PLACE) if len(rooms) > 1 else search)
+        raced.append((*_in_place(request, game, plan, is_one=room == game.budget), room, plan))
+    paid, events, room, plan = min(raced, key=lambda one: one[0])
+    if not search.expired():
+        plan = annealing.improve(game.cdag.unkept(), room, plan, search=search.aside())
+        more = _in_place(request, game, plan, is_one=room == game.budget)
+        events = more[1] if more[0] < paid else events
+    return events
+
+
+def _in_place(request: Request, game: Game, plan: Plan, *, is_one: bool) -> tuple[int, Events]:
+    """Return the order of a plan replayed in place, or the plan itself if it ``is_one``, and what that pays."""
+    starts = [in_place.replayed(game, plan.nodes[plan.kinds == Move.COMPUTE])]
+    starts += [sequences.events_of(game, plan)] if is_one else []
+    paid, number = min((request.paid(sequences.played(game, events)), at) for at, events in enumerate(starts))
+    return paid, starts[number]
 
 
 def _usual(game: Game, budget: int, search: Search) -> Plan:

@@ -12,7 +12,8 @@ from shorthaul.pebble.bounds.best import best_bound, bound_of_program
 from shorthaul.pebble.bounds.tables import places
 from shorthaul.pebble.exact import beam
 from shorthaul.pebble.exact import solver as exact
-from shorthaul.pebble.local_search import driver, rematerialisation
+from shorthaul.pebble.local_search import annealing, rematerialisation, sequences
+from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady, composition, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.orders.blocks import block_orders
@@ -315,15 +316,18 @@ def _patience(request: Request, usual: int) -> int | None:
 
 
 def _annealed(request: Request, best: Found, search: Search) -> Found:
-    """Return the plan annealed; with recomputation, without it first."""
-    goal = int(best.bound.value)
-    for recompute in (False, True) if request.recompute else (False,):
-        part = search.part(0.3) if recompute < request.recompute else search
-        patience = _patience(request, tuning.ANNEALING_PATIENCE)
-        found = driver.improve(
-            request.cdag, request.budget, best.plan, search=part, recompute=recompute, goal=goal, patience=patience
-        )
-        best = cheaper(request.cdag, best, Found(found, "local-search", best.bound))
+    """Return the plan annealed: its order, and with recomputation then its loads and computations."""
+    cdag, budget, goal = request.cdag, request.budget, int(best.bound.value)
+    part = search.part(tuning.ORDER_SHARES[cdag.n > tuning.MOST_FOR_EXACT]) if request.recompute else search
+    patience = _patience(request, tuning.ANNEALING_PATIENCE)
+    found = annealing.improve(cdag, budget, best.plan, search=part, goal=goal, patience=patience)
+    best = cheaper(cdag, best, Found(found, "local-search", best.bound))
+    if request.recompute and not _is_done(request, best) and cdag.n + cdag.edges <= tuning.LARGEST_ANNEALED:
+        game = Game(cdag, budget, True, request.terms)
+        events = sequences.improve(game, sequences.events_of(game, best.plan), search=search, goal=goal)
+        if events is not None:
+            best = cheaper(cdag, best, Found(sequences.played(game, events[0]), "annealed events", best.bound))
+            search.keep(best.plan.traffic(cdag.weights), best.plan)
     return best
 
 

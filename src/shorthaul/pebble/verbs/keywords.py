@@ -126,6 +126,7 @@ class MemoryKeywords(TypedDict, total=False):
     ]
     recompute: bool
     order: Literal["free", "given"]
+    partial: bool
     in_place: bool
     capacities: str | Sequence[int] | None
     effort: float | None

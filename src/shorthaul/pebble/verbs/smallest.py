@@ -10,15 +10,27 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds.best import accumulated_bound
 from shorthaul.pebble.exact import least_memory, least_memory_by_events
 from shorthaul.pebble.model import Cdag, Terms
-from shorthaul.pebble.options import MemoryOptions
+from shorthaul.pebble.options import GIVEN, MemoryOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy.traffic import algorithmic_bound, find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
 from shorthaul.pebble.structured.forest import as_forest, twins_are_light
-from shorthaul.pebble.verbs.terms import expect_order
+from shorthaul.pebble.verbs.terms import expect_alone, expect_order
+
+
+def terms_of(options: MemoryOptions) -> Terms:
+    """Return the game that is asked for; raises :class:`InputError` where something does not go with it."""
+    terms = Terms(in_order=options.order == GIVEN, in_place=options.in_place, partial=options.partial)
+    expect_alone(terms, recompute=options.recompute)
+    flags = {"--order given": terms.in_order, "--in-place": terms.in_place, "--partial": terms.partial}
+    for flag, is_asked in flags.items():
+        if is_asked and options.method != "auto":
+            raise InputError(f"cannot be combined with {flag}", place="--method", cure="leave one of the two out")
+    return terms
 
 
 def in_order(cdag: Cdag, options: MemoryOptions, terms: Terms, search: Search) -> tuple[int, Found, Bound]:
@@ -29,8 +41,6 @@ def in_order(cdag: Cdag, options: MemoryOptions, terms: Terms, search: Search) -
     loaded when they are first read, values dropped after the last time. Where values may be computed again, less may be
     enough: that is searched for from there.
     """
-    if options.method != "auto":
-        raise InputError("cannot be combined with --order given", place="--method", cure="leave one of the two out")
     expect_order(cdag)
     plan = belady.replay_order(cdag, int(cdag.weights.sum()), cdag.order)
     proof = "In this order, so much is held while one of the nodes is computed: operands, result, what is read later."
@@ -42,37 +52,28 @@ def in_order(cdag: Cdag, options: MemoryOptions, terms: Terms, search: Search) -
     if not options.recompute:
         return budget, found, bound
     usual = memory_bound(cdag, budget, 0, options, search.part(0.4, unlimited=2 * tuning.STEP_EFFORT))
-    return _by_events(cdag, found, usual, terms, options, search)
+    return in_terms(cdag, found, usual, terms, options, search)
 
 
-def in_place(
-    cdag: Cdag, usual: Found, usual_bound: Bound, options: MemoryOptions, search: Search
-) -> tuple[int, Found, Bound]:
-    """Return the smallest budget found in place, the plan there, and a bound on it, from those of the usual game."""
-    if options.method != "auto":
-        place = "--method"
-        raise InputError("cannot be combined with --in-place", place=place, cure="leave one of the two out")
-    return _by_events(cdag, usual, usual_bound, Terms(in_place=True), options, search)
-
-
-def _by_events(
+def in_terms(
     cdag: Cdag, start: Found, usual: Bound, terms: Terms, options: MemoryOptions, search: Search
 ) -> tuple[int, Found, Bound]:
-    """Return the smallest budget found from a plan, the plan there, and a bound on it, from one of the usual game."""
+    """Return the smallest budget found from a plan, the plan there, and a bound on it, from ``memory_bound``'s."""
     slack = terms.slack(cdag)
     known = int(usual.value) - slack
     done = least_memory_by_events.search_least(
         cdag, start.plan, terms, least=known, search=search, recompute=options.recompute
     )
+    told = "A value and its largest operand" if terms.partial else "One operation, its operands and its result"
     room = ", in the room of an operand if it fits, fill this much." if terms.in_place else " fill this much."
-    bound = Bound("budget", done.least, "largest operation", f"One operation, its operands and its result{room}")
+    bound = Bound("budget", done.least, "largest operation", told + room)
     if done.least > max(known, int(terms.needs(cdag).max())):
         proof = "A search over all plans that move inputs and outputs only found none with less."
         bound = Bound("budget", done.least, "exhausted search", proof)
     elif done.least == known:
         proof = f"{usual.proof} That is where results stand beside operands: {slack} more makes up for it."
         bound = Bound("budget", done.least, usual.method, proof if slack else usual.proof)
-    method = "least memory in place" if terms.in_place else start.method
+    method = start.method if terms.is_usual or terms.in_order else "least-memory search"
     return done.budget, Found(done.plan, method, bound), bound
 
 
@@ -86,9 +87,9 @@ def in_any_order(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[in
     if options.method != "auto":
         return *_bisected(cdag, options.method, options, part), 0
     _, found = _bisected(cdag, "quick", options, part.part(0.3))
-    done = least_memory.search_least(cdag, found.plan, search=part, recompute=options.recompute)
+    done = least_memory.search_least(cdag, found.plan, search=part)
     method = found.method if done.plan is found.plan else "least-memory search"
-    return done.budget, Found(done.plan, method, found.bound), done.least
+    return done.budget, Found(done.plan, method, found.bound), 0 if options.recompute else done.least
 
 
 def _closed_form(cdag: Cdag, method: str) -> int | None:
@@ -132,10 +133,15 @@ def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Search) -
     return high * unit, best
 
 
-def memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions, search: Search) -> Bound:
-    """Return the best lower bound on the budget; ``excluded`` is one that a search has proven, or 0."""
+def memory_bound(
+    cdag: Cdag, budget: int, excluded: int, options: MemoryOptions, search: Search, *, partial: bool = False
+) -> Bound:
+    """Return the best lower bound on the budget; ``excluded`` is one that a search has proven, or 0.
+
+    It is one for results that stand beside their operands, or, with ``partial``, for values that are accumulated.
+    """
     forest = as_forest(cdag)
-    if forest is not None and twins_are_light(cdag, forest):
+    if not partial and forest is not None and twins_are_light(cdag, forest):
         return Bound(
             of="budget",
             value=tree_cuts.least_memory(cdag),
@@ -144,9 +150,9 @@ def memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions,
             "the least memory (Liu 1987).",
         )
     mvm = matrix_vector.recognise(cdag)
-    if mvm is not None:
+    if not partial and mvm is not None:
         return matrix_vector.memory_bound(cdag, mvm)
-    least, goal = cdag.least_budget(), cdag.algorithmic_bound()
+    least, goal = int(Terms(partial=partial).needs(cdag).max()), cdag.algorithmic_bound()
     unit = int(np.gcd.reduce(cdag.weights))
     low, high = max(least, excluded) // unit, budget // unit
     method = "exhausted search" if excluded > least else ""
@@ -154,7 +160,8 @@ def memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions,
     while low < high and not search.expired():  # the smallest budget whose traffic bound does not exclude the goal
         middle = (low + high) // 2
         part = search.part(1 / max(1, (high - low).bit_length()))
-        bound = lower_bound(Request(cdag, middle * unit, options.recompute, part))
+        request = Request(cdag, middle * unit, options.recompute, part)
+        bound = accumulated_bound(cdag, request.budget, search=part) if partial else lower_bound(request)
         if bound.value > goal:
             low, method = middle + 1, bound.method
         else:

@@ -13,9 +13,7 @@ def terms_of(cdag: Cdag, options: PricedOptions) -> Terms:
     """Return the prices and the order of ``options``; raises :class:`InputError` where the graph does not fit them."""
     load, store = price_of(options.load_price, "--load-price"), price_of(options.store_price, "--store-price")
     terms = Terms(load, store, options.order == GIVEN, options.in_place, options.partial)
-    if terms.partial and (terms.in_order or terms.in_place):
-        place = "--order given" if terms.in_order else "--in-place"
-        raise InputError("cannot be combined with --partial", place=place, cure="leave one of the two flags out")
+    expect_alone(terms, recompute=False)
     if terms.in_order:
         expect_order(cdag)
     dearest = max(load or 0, store or 0)
@@ -28,6 +26,14 @@ def terms_of(cdag: Cdag, options: PricedOptions) -> Terms:
             cure="scale the weights",
         )
     return terms
+
+
+def expect_alone(terms: Terms, *, recompute: bool) -> None:
+    """Raise :class:`InputError` where values are accumulated and something is asked for that does not go with that."""
+    flags = {"--order given": terms.in_order, "--in-place": terms.in_place, "--recompute": recompute}
+    for place, is_asked in flags.items():
+        if terms.partial and is_asked:
+            raise InputError("cannot be combined with --partial", place=place, cure="leave one of the two flags out")
 
 
 def expect_order(cdag: Cdag) -> None:

@@ -21,7 +21,7 @@ from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
 from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.model import Cdag, Terms, require_budget
-from shorthaul.pebble.options import GIVEN, MemoryOptions, SweepOptions
+from shorthaul.pebble.options import MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
 from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint, plan_of, with_stores
 from shorthaul.pebble.request import Request
@@ -107,16 +107,18 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     whole, options, search, source = asked(workload, CDAGS, MemoryOptions, keywords)
     cdag = whole.unkept()  # a value that does not come back is stored at any moment
     keep_back(cdag, search)
-    terms = Terms(in_order=options.order == GIVEN, in_place=options.in_place)
+    terms = smallest.terms_of(options)
     with search:
         if terms.in_order:
             budget, found, best = smallest.in_order(cdag, options, terms, search)
         else:
-            usual = search.part(0.4, unlimited=2 * tuning.STEP_EFFORT) if terms.in_place else search
+            goes_on = terms.in_place or terms.partial or (options.recompute and options.method == "auto")
+            usual = search.part(0.4, unlimited=2 * tuning.STEP_EFFORT) if goes_on else search
             budget, found, least = smallest.in_any_order(cdag, options, usual)
-            best = smallest.memory_bound(cdag, budget, least, options, usual)
-        if terms.in_place and not terms.in_order:
-            budget, found, best = smallest.in_place(cdag, found, best, options, search)
+            usual, least = (search, 0) if terms.partial else (usual, least)
+            best = smallest.memory_bound(cdag, budget, least, options, usual, partial=terms.partial)
+            if goes_on:
+                budget, found, best = smallest.in_terms(cdag, found, best, terms, options, search)
         few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired() and terms.is_usual
         few = few and (whole.kept is None or options.method == "auto")
         points = _curve(whole, budget, options, search) if few else []

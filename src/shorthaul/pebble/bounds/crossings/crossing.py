@@ -34,6 +34,14 @@ share y_p charge c_p; then the sum of y_p c_p is at most the sum over p of y_p t
 which is the sum over all nodes of what they move times the shares that they are in, 1 at most.
 
 Schedules in a given order are schedules; results in the room of operands are a memory larger by one result.
+
+**Accumulated values.** Where a value adds its operands one by one, and may be stored and loaded meanwhile, let paths go
+from nodes of A to nodes of D, disjoint in nodes, these ends among them, and look at the moment before the first node of
+D adds its last operand. Each start is complete by then (an input: loaded), each end is not; so some node u of a path is
+complete, and the next one, v, is not. If v has added u, v is begun, and goes on later; if not, u is read later. The one
+or the other is in memory, or is loaded later, and was stored before unless it is an input: not for the last time, since
+v is not complete. What u or v moves counts as above, with B words taken out; where D is a node d with all that needs
+it, and no path goes through d, it is beside d right after it is complete: B - w(d) words.
 """
 
 from __future__ import annotations
@@ -74,8 +82,10 @@ class Found:
         return [part for piece, _ in self.pieces if piece.shown is not None for part in piece.shown(cdag)]
 
 
-def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
+def excess(cdag: Cdag, budget: int, *, search: Search, partial: bool = False) -> Found:
     """Return a lower bound on the traffic beyond inputs and outputs of any schedule that computes each value once.
+
+    With ``partial`` values are accumulated.
 
     Disjoint parts are taken greedily, those first that come to most per node: around one node after the other, in the
     order of their depth, near them and then also from far away, and below them. An eighth of the nodes, drawn, is
@@ -98,10 +108,10 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     apart = search.part(tuning.DISJOINT_SHARE if search.left() > tuning.LEAST_FLOWS * cdag.n else 1.0)
     parts: list[Part] = []
     for stride in tuning.CROSSINGS_STRIDES:
-        found = _taken(cdag, budget, depth, np.ascontiguousarray(order[stride // 2 :: stride]), apart)
+        found = _taken(cdag, budget, depth, np.ascontiguousarray(order[stride // 2 :: stride]), apart, partial)
         parts = max(parts, found, key=_sum)
     disjoint = Found(_sum(parts), tuple((part.piece(), Fraction(1)) for part in parts))
-    shared = packing.shared(cdag, budget, parts, search=search)
+    shared = packing.shared(cdag, budget, parts, search=search, partial=partial)
     unit = int(np.gcd.reduce(cdag.weights))
     total = sum((share * part.moved for part, share in shared), Fraction(0))
     moved = -(-total // unit) * unit
@@ -112,12 +122,12 @@ def _sum(parts: list[Part]) -> int:
     return sum(part.moved for part in parts)
 
 
-def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Search) -> list[Part]:
+def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Search, partial: bool) -> list[Part]:
     """Return disjoint parts that are found at the nodes of an order, with ever lower demands."""
     taken = np.full((4, cdag.n), -1, dtype=np.int64)
     paths = kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
-        cdag.children.starts, cdag.children.targets, depth, taken,
+        cdag.children.starts, cdag.children.targets, depth, taken, partial,
     )  # fmt: skip
     unit = float(cdag.weights.mean())
     price, work = tuning.FIRST_PRICE, 0

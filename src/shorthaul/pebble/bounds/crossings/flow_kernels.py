@@ -15,8 +15,9 @@ _MOST = cython.declare(cython.longlong, 5_000_000)  # work after which the searc
 class Flow:
     """A graph with a price for each node, and the paths past the node that is looked at.
 
-    Paths start at nodes that this one needs, and end before nodes that need it. States are 2 v before node v and
-    2 v + 1 behind it; ``distance`` and ``back`` are what the cheapest way to each costs, and the state before it there.
+    Paths start at nodes that this one needs, and end before nodes that need it, ``partial`` ones at these. States are
+    2 v before node v and 2 v + 1 behind it; ``distance`` and ``back`` are what the cheapest way to each costs, and the
+    state before it there.
     """
 
     weights: cython.const_longlong[::1]
@@ -26,6 +27,7 @@ class Flow:
     child_starts: cython.const_longlong[::1]
     children: cython.const_longlong[::1]
     prices: cython.double[::1]
+    partial: cython.bint
     starts: cython.longlong[::1]
     start_count: cython.Py_ssize_t
     is_start: cython.longlong[::1]  # stamps of starts, of later nodes, and of nodes that no path may use
@@ -51,7 +53,7 @@ class Flow:
         self, weights: cython.const_longlong[::1], given: cython.const_uchar[::1],
         parent_starts: cython.const_longlong[::1], parents: cython.const_longlong[::1],
         child_starts: cython.const_longlong[::1], children: cython.const_longlong[::1],
-        prices: cython.double[::1], nodes: cython.longlong[::1], then: cython.longlong[::1],
+        prices: cython.double[::1], nodes: cython.longlong[::1], then: cython.longlong[::1], partial: cython.bint,
     ) -> None:  # fmt: skip
         n = weights.shape[0]
         self.weights = weights
@@ -63,6 +65,7 @@ class Flow:
         self.prices = prices
         self.nodes = nodes
         self.then = then
+        self.partial = partial
         self.starts = np.empty(n, np.int64)
         self.start_count = 0
         self.is_start = np.zeros(n, np.int64)
@@ -140,10 +143,13 @@ def _find(flow: Flow, part: cython.longlong, gain: cython.double, least: cython.
             elif flow.before[v] >= 0:
                 _reach(flow, 2 * flow.before[v] + 1, distance, state, best)
             continue
+        if flow.partial and flow.is_later[v] == part and flow.after[v] != _LAST:
+            best = distance
+            found = v
         for i in range(flow.child_starts[v], flow.child_starts[v + 1]):
             c = flow.children[i]
             flow.work += 1
-            if flow.is_later[c] == part:
+            if not flow.partial and flow.is_later[c] == part:
                 if distance < best and flow.after[v] != _LAST:
                     best = distance
                     found = v
@@ -183,7 +189,9 @@ def _listed(flow: Flow, part: cython.longlong, room: cython.longlong) -> cython.
             least = min(least, flow.weights[v])
             flow.price += flow.prices[v]
             flow.nodes[flow.count] = v
-            if flow.after[v] == _LAST:
+            if flow.after[v] == _LAST and flow.partial:
+                flow.then[flow.count] = -1
+            elif flow.after[v] == _LAST:
                 e = flow.child_starts[v]
                 while flow.is_later[flow.children[e]] != part:
                     e += 1
@@ -245,9 +253,10 @@ def _past(
     flow.count = 0
     flow.barred[node] = part
     for i in range(flow.parent_starts[node], flow.parent_starts[node + 1]):
-        w = flow.parents[i]
-        flow.barred[w] = part
-        room -= flow.weights[w]
+        if not flow.partial:  # operands are there together
+            w = flow.parents[i]
+            flow.barred[w] = part
+            room -= flow.weights[w]
     tail = _mark(flow, node, flow.parent_starts, flow.parents, flow.is_start, most)
     flow.start_count = 0
     for i in range(1, tail):

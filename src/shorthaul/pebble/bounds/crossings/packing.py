@@ -25,7 +25,9 @@ FloatArray = npt.NDArray[np.float64]
 _SWEEPS, _LOOKS, _MORE = 20, 8, 1.001
 
 
-def shared(cdag: Cdag, budget: int, known: Sequence[Part], *, search: Search) -> list[tuple[Part, Fraction]]:
+def shared(
+    cdag: Cdag, budget: int, known: Sequence[Part], *, search: Search, partial: bool = False
+) -> list[tuple[Part, Fraction]]:
     """Return parts, the ``known`` ones among them, with shares of which no node gives more than itself.
 
     Nodes are looked at in a drawn order, over and over, as long as the search goes on and enough comes of it.
@@ -34,7 +36,7 @@ def shared(cdag: Cdag, budget: int, known: Sequence[Part], *, search: Search) ->
     prices = np.full(cdag.n, tuning.FIRST_NODE_PRICE * weight)
     for part in parts:
         prices[part.nodes] *= 1 + tuning.NODE_PRICE_STEP
-    flows = _Flows(cdag, budget, prices)
+    flows = _Flows(cdag, budget, prices, partial=partial)
     best: list[tuple[Part, Fraction]] = []
     reached, step = Fraction(0), tuning.NODE_PRICE_STEP
     order = search.generator().permutation(np.flatnonzero(cdag.parents.degrees() > 0))
@@ -57,12 +59,12 @@ def shared(cdag: Cdag, budget: int, known: Sequence[Part], *, search: Search) ->
 class _Flows:
     """The search for paths past nodes."""
 
-    def __init__(self, cdag: Cdag, budget: int, prices: FloatArray) -> None:
+    def __init__(self, cdag: Cdag, budget: int, prices: FloatArray, *, partial: bool = False) -> None:
         self._nodes, self._then = np.empty((2, cdag.n), dtype=np.int64)
         self._prices, self._budget = prices, budget
         self._flow = flow_kernels.Flow(
             cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
-            cdag.children.starts, cdag.children.targets, prices, self._nodes, self._then,
+            cdag.children.starts, cdag.children.targets, prices, self._nodes, self._then, partial,
         )  # fmt: skip
         self._least = np.unique(np.quantile(cdag.weights, (0.0, 0.5), method="nearest")).tolist()
         self._most = 256 + 16 * int(budget / cdag.weights.mean())

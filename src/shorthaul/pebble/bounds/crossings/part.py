@@ -14,7 +14,8 @@ class Part:
     """The nodes of disjoint paths, and what follows each: the next node of the path, at its end a later node.
 
     The later nodes are D, the starts of the paths A of :mod:`crossing`; ``around`` is the node that all of D needs, -1
-    if none is known. ``moved`` is what the paths charge. Shape (nodes,) each.
+    if none is known. ``moved`` is what the paths charge. Shape (nodes,) each. Where values are accumulated, the later
+    node is on the path, and -1 follows.
     """
 
     nodes: IntArray
@@ -28,12 +29,10 @@ class Part:
 
     def shown(self, cdag: Cdag) -> list[dict[str, Any]]:
         """Return the part of a certificate: by names of nodes, disjoint paths, each with the later node it leads to."""
-        then = dict(zip(self.nodes.tolist(), self.then.tolist(), strict=True))
-        inner = set(then.values())
+        then = {node: after for node, after in zip(self.nodes.tolist(), self.then.tolist(), strict=True) if after >= 0}
         paths = []
-        for start in then:
-            if start in inner:
-                continue
+        inner = set(then.values())
+        for start in (node for node in then if node not in inner):
             path = [start]
             while path[-1] in then:
                 path.append(then[path[-1]])

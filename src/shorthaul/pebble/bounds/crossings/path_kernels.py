@@ -27,6 +27,7 @@ class Paths:
     children: cython.const_longlong[::1]
     key: cython.const_longlong[::1]
     taken: cython.longlong[:, ::1]
+    partial: cython.bint
     part_count: cython.Py_ssize_t
     starts: cython.longlong[::1]  # nodes that paths may start from: all later ones need them
     start_count: cython.Py_ssize_t
@@ -53,7 +54,7 @@ class Paths:
         self, weights: cython.const_longlong[::1], given: cython.const_uchar[::1],
         parent_starts: cython.const_longlong[::1], parents: cython.const_longlong[::1],
         child_starts: cython.const_longlong[::1], children: cython.const_longlong[::1],
-        key: cython.const_longlong[::1], taken: cython.longlong[:, ::1],
+        key: cython.const_longlong[::1], taken: cython.longlong[:, ::1], partial: cython.bint,
     ) -> None:  # fmt: skip
         n = weights.shape[0]
         self.weights = weights
@@ -64,6 +65,7 @@ class Paths:
         self.children = children
         self.key = key
         self.taken = taken
+        self.partial = partial
         self.part_count = 0
         self.starts = np.empty(n, np.int64)
         self.start_count = 0
@@ -125,11 +127,14 @@ def _find(paths: Paths, part: cython.longlong, longest: cython.longlong) -> cyth
             elif paths.before[v] >= 0:
                 tail = _push(paths, tail, 2 * paths.before[v] + 1, state)
             continue
+        if paths.partial and paths.is_later[v] == part and paths.after[v] != _LAST:
+            paths.work += head
+            return v
         if paths.hops[state] >= longest:
             continue
         for i in range(paths.child_starts[v], paths.child_starts[v + 1]):
             c = paths.children[i]
-            if paths.is_later[c] == part:
+            if not paths.partial and paths.is_later[c] == part:
                 paths.work += head
                 return v
             if paths.taken[0, c] < 0 and paths.barred[c] != part and paths.after[v] != c:
@@ -153,6 +158,9 @@ def _take(paths: Paths, part: cython.longlong, first: cython.longlong) -> cython
         last = v
         v = paths.after[v]
         paths.taken[1, last] = v
+    if paths.partial:
+        paths.taken[1, last] = -1
+        return
     i = paths.child_starts[last]
     while paths.is_later[paths.children[i]] != part:
         i += 1
@@ -234,7 +242,8 @@ def _around(
     w: cython.longlong
     paths.barred[node] = part
     for i in range(paths.parent_starts[node], paths.parent_starts[node + 1]):
-        paths.barred[paths.parents[i]] = part
+        if not paths.partial:
+            paths.barred[paths.parents[i]] = part
     paths.start_count = 0
     paths.queue[0] = node
     head, tail = 0, 1
@@ -387,7 +396,7 @@ def _below(
         lightest = _common(paths, part, paths.key[node])
         if lightest == 0:
             return 0
-        found = _settled(paths, part, -1, budget - lightest, price, longest)
+        found = _settled(paths, part, -1, budget if paths.partial else budget - lightest, price, longest)
         forget(paths.starts, paths.start_count, paths.after, paths.before)
         if found:
             return found
@@ -407,7 +416,8 @@ def _beside(
     found: cython.longlong = 0
     i: cython.Py_ssize_t
     for i in range(paths.parent_starts[node], paths.parent_starts[node + 1]):
-        room -= paths.weights[paths.parents[i]]
+        if not paths.partial:
+            room -= paths.weights[paths.parents[i]]
     paths.stamp += 1
     most = 4 * room + 64 if furthest > longest // 2 + 1 else 32 * room + 256
     if _around(paths, node, max(longest // 2 + 1, furthest), most) > room:

@@ -6,12 +6,16 @@ and no path runs through D, the values that paths hold when the first of D is co
 loaded later, and stored before unless they are inputs. The room is the budget without the lightest node of D; with
 ``around``, which all of D needs, without that node and all that it reads, none of which may then be on a path. The
 proof stands in ``bounds/crossings/crossing.py``.
+
+Where values are accumulated, the later nodes are on the paths too: before the first of them is complete, or when the
+node is that paths go around, each path has a complete node before one that is not, and one of both is read or goes on
+later. All of the memory is room then, or all but that node.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,21 +46,20 @@ class _Paths:
         around = None if named is None else self._game.node(named)
         paths = [[self._game.node(name) for name in row] for row in rows]
         later = {path[-1] for path in paths} | (set() if around is None else {around})
-        barred = later if around is None else later.union(self._operands[around])
+        beside = set() if around is None or self._game.partial else set(self._operands[around])
+        barred = {around} if self._game.partial else {*later, *beside}
         met: dict[int, int] = {}
         for number, path in enumerate(paths, 1):
             self._follow(path, barred, number, met)
         self._need({path[0] for path in paths}, later if around is None else {around})
         if around is None:
-            room = self._game.budget - min(self._weights[node] for node in later)
+            room = self._game.budget - (0 if self._game.partial else min(self._weights[node] for node in later))
         else:
             self._need({around}, later - {around})
-            room = (
-                self._game.budget - self._weights[around] - sum(map(self._weights.__getitem__, self._operands[around]))
-            )
+            room = self._game.budget - self._weights[around] - sum(self._weights[node] for node in beside)
         twice, once, room = 0, 0, max(0, room)
         for path in paths:
-            least = min(self._weights[node] for node in path[:-1])
+            least = min(self._weights[node] for node in self._held(path))
             if self._given[path[0]]:
                 once += least
             else:
@@ -65,12 +68,17 @@ class _Paths:
         moved = 2 * (twice - spared) + max(0, once - (room - spared))
         return Proven(moved, np.array(list(met), dtype=np.int64))
 
-    def _follow(self, path: Sequence[int], barred: set[int], number: int, met: dict[int, int]) -> None:
+    def _held(self, path: Sequence[int]) -> Sequence[int]:
+        """Return the nodes of a path of which one is held."""
+        return path if self._game.partial else path[:-1]
+
+    def _follow(self, path: Sequence[int], barred: Collection[int | None], number: int, met: dict[int, int]) -> None:
         """Take the nodes of a path; raises :class:`WrongError` where it is no path, or goes where it may not."""
         name, place = self._game.id, f"paths[{number}]"
         for node, following in itertools.pairwise(path):
             if node not in self._operands[following]:
                 raise WrongError(f"{place}: {name(following)} does not read {name(node)}")
+        for node in self._held(path):
             if node in barred:
                 raise WrongError(f"{place}: {name(node)} is a later node, or read by the one that paths go around")
             if node in met:

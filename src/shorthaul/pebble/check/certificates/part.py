@@ -29,11 +29,12 @@ class Proven:
 
 @dataclass(slots=True, eq=False)
 class Game:
-    """The graph, the memory of the plans that a bound is about, and whether they may compute values again."""
+    """The graph, the memory of the plans that a bound is about, and whether they compute values again, or in parts."""
 
     cdag: Cdag
     budget: int
     recompute: bool = False
+    partial: bool = False
     _named: dict[object, int] = field(default_factory=dict)
     _edges: IntArray | None = None
     _operands: list[list[int]] = field(default_factory=list)
