@@ -114,6 +114,14 @@ def test_the_exact_search_in_place_is_a_brute_force() -> None:
     assert differ > 200
 
 
+def test_in_place_a_given_order_is_kept() -> None:
+    """The plans that races begin with are not taken out of that order."""
+    pairs = [(0, 1), (0, 3), (1, 2), (1, 3), (1, 4), (2, 5), (3, 4), (3, 5), (3, 6), (4, 6)]
+    cdag = build([1, 4, 4, 4, 1, 4, 1], *zip(*pairs, strict=True))
+    found = plan(cdag, budget=8, in_place=True, order="given", effort=0.15)
+    assert (found.cost["traffic"], found.status) == (25, "optimal")
+
+
 @pytest.mark.slow
 def test_plans_agree_with_the_game_on_many_more() -> None:
     agree(range(1000, 3000))

@@ -258,7 +258,7 @@ def _start(request: Request, game: Game, search: Search) -> Events:
         plan = _usual(game, room, search.part(tuning.RACE_SHARE_IN_PLACE) if len(rooms) > 1 else search)
         raced.append((*_in_place(request, game, plan, is_one=room == game.budget), room, plan))
     paid, events, room, plan = min(raced, key=lambda one: one[0])
-    if not search.expired():
+    if not (terms.in_order or search.expired()):
         plan = annealing.improve(game.cdag.unkept(), room, plan, search=search.aside())
         more = _in_place(request, game, plan, is_one=room == game.budget)
         events = more[1] if more[0] < paid else events
