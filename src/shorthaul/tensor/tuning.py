@@ -24,9 +24,10 @@ LEAST_FIRST_EFFORT: Final = 0.05
 EFFORT_PER_OPERATOR: Final = 0.1
 LEAST_EFFORT: Final = 1.0
 MOST_EFFORT: Final = 40.0
-#: Operators above which stretches are annealed rather than the whole; operators in a stretch, at least; and the effort
-#: of a round over all stretches, per operator, where nothing limits it.
+#: Operators above which stretches are annealed rather than the whole; operators in a stretch that is fused and in one
+#: that is annealed, at least; and the effort of a round over all stretches, per operator, where nothing limits it.
 MANY_OPERATORS: Final = 300
+FUSED_OPERATORS: Final = 1_000
 STRETCH_OPERATORS: Final = 200
 STRETCH_EFFORT_PER_OPERATOR: Final = 0.02
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.

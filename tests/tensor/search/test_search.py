@@ -176,6 +176,20 @@ def test_a_group_runs_again_where_its_output_may_stay_in_fast_memory():
     assert sum(bool(subgraph.retained) for subgraph in plan.subgraphs) == 2
 
 
+def test_what_groups_take_in_turn_stays_in_fast_memory_and_is_never_stored():
+    """Three products of different shapes take one tensor, which is kept from the first to the last of them."""
+    graph = GraphBuilder()
+    made = graph.pointwise((graph.tensor(64, 64),), base_cost=1)
+    for width in (64, 32, 16):
+        graph.matmul(made, graph.tensor(64, width), base_cost=1)
+    problem = graph.problem(capacity=9_000, bandwidth=1)
+    plan = improve(problem, SPEC, Search(effort=0.05, workers=1))
+    found = replay(problem, plan, SPEC)
+    assert not found.violations
+    assert [subgraph.retained for subgraph in plan.subgraphs] == [(made,)] * (len(plan.subgraphs) - 1) + [()]
+    assert found.cost["traffic"] == 64 * 64 + 2 * 64 * (64 + 32 + 16)
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_operators_that_are_alike_share_an_execution(name):
     """What single operators cost is found once for all that are alike, in whatever they find in fast memory."""

@@ -65,7 +65,8 @@ def test_the_groups_of_a_window_are_those_of_the_sequence():
     schedules, alone = begun(problem)
     plan = schedules.plan(alone.sequence)
     cut = list(stretches(problem, alone.sequence, plan, 4, 2))
-    assert [window.begin for window in cut] == [0, *(window.end for window in cut[:-1])]
+    assert [window.end for window in cut] == [len(alone.sequence), *(window.begin for window in cut[:-1])]
+    assert cut[-1].begin == 0
     for window in cut:
         own = [subgraph.operators for subgraph in window.plan(plan).subgraphs]
         assert window.into(alone.sequence, own) == alone.sequence

@@ -27,6 +27,8 @@ Integers = NDArray[np.int64]
 
 #: Ways in which a group gets a tensor that is open, or does not: one of the graph's inputs, and others.
 _WAYS: Final = (2.0, 2.5)
+#: The largest logarithm of a number of ways.
+_MOST: Final = 700.0
 
 
 def narrow_order(problem: Problem, search: Search) -> list[int]:
@@ -62,7 +64,7 @@ def fronts(problem: Problem, order: list[int]) -> float:
             places = [place[user] for user in users]
             change[min(places)] += math.log(_WAYS[source is not None])
             change[max(places) if source is None else place[source]] -= math.log(_WAYS[source is not None])
-    return float(np.exp(np.cumsum(change)[:-1]).sum())
+    return float(np.exp(np.minimum(np.cumsum(change)[:-1], _MOST)).sum())
 
 
 def _rows(lists: list[list[int]]) -> tuple[Integers, Integers]:

@@ -23,7 +23,7 @@ from shorthaul.tensor.search.annealing import anneal
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.fusion import fused
 from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
-from shorthaul.tensor.search.stretch_annealing import anneal_stretches
+from shorthaul.tensor.search.stretch_annealing import HOTTEST, anneal_round, anneal_stretches
 from shorthaul.tensor.search.windows import solve_windows
 
 #: The rounds of each seed: the share of its effort, the temperatures at both ends as parts of the mean latency of an
@@ -112,7 +112,7 @@ def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
     if _is_late(problem, search):
         return _begun_late(Begun(schedules, alone, start), search)
     # A little is done even when the time is up already: of few operators it takes less than what has gone by.
-    begun = Begun(schedules, alone, min(start, fused(schedules, alone, _sure(search))), capped)
+    begun = Begun(schedules, alone, min(start, _fused(schedules, alone, search)), capped)
     if capped is not None and not _is_late(problem, search):
         begun = begun.with_groups(capped.best.sequence)
     begun = begun._replace(best=_first_annealed(schedules, begun.best, search))
@@ -143,7 +143,7 @@ def _begun_together(problem: Problem, rules: Rules, search: Search) -> Begun | N
     if alone is None:
         return None
     aside = search.aside()
-    best = _first_annealed(schedules, fused(schedules, alone, _sure(aside)), aside)
+    best = _first_annealed(schedules, _fused(schedules, alone, aside), aside)
     if best.latency >= dear:
         return None
     best = _first_annealed(schedules, best, search)
@@ -158,12 +158,21 @@ def _roughly(problem: Problem, index: int) -> float:
     return operator.base_cost + sum(sizes) / problem.machine.bandwidth
 
 
+def _fused(schedules: Schedules, start: Solution, search: Search) -> Solution:
+    if len(schedules.problem.operators) > tuning.MANY_OPERATORS:
+        return anneal_round(schedules, start, search, search.seed, None)
+    return fused(schedules, start, _sure(search))
+
+
 def _first_annealed(schedules: Schedules, start: Solution, search: Search) -> Solution:
     if _is_late(schedules.problem, search):
         return start
-    first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * len(schedules.problem.operators))
+    count = len(schedules.problem.operators)
+    part = _sure(search).within(max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * count))
+    if count > tuning.MANY_OPERATORS:
+        return anneal_round(schedules, start, part, search.seed, HOTTEST[-1])
     hottest, coldest = _FIRST_ROUND
-    return anneal(schedules, start, search.seed, _sure(search).within(first), hottest=hottest, coldest=coldest)
+    return anneal(schedules, start, search.seed, part, hottest=hottest, coldest=coldest)
 
 
 def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: int) -> tuple[Plan, Bound]:
@@ -321,7 +330,7 @@ def _begun_for_the_contest(schedules: Schedules, alone: Solution, search: Search
     search.spend(capped.work)
     if start is None or _is_late(schedules.problem, search):
         return None
-    return Begun(capped, start, _first_annealed(capped, fused(capped, start, search), search))
+    return Begun(capped, start, _first_annealed(capped, _fused(capped, start, search), search))
 
 
 def _sure(search: Search) -> Search:

@@ -19,6 +19,8 @@ EMPTY = cython.declare(cython.int, -1)
 #: As in the tables: states between two groups, tensors that may be kept at all.
 STATES = cython.declare(cython.longlong, 16)
 MOST_FREE = cython.declare(cython.longlong, 60)
+#: The half of a row's key that is the set of what may be kept.
+LOW = cython.declare(cython.longlong, 0xFFFF_FFFF)
 #: What came of a candidate: worked out, impossible, prices are missing, tables are full.
 DONE = cython.declare(cython.int, 0)
 IMPOSSIBLE = cython.declare(cython.int, 1)
@@ -26,6 +28,29 @@ MISSING = cython.declare(cython.int, 2)
 FULL = cython.declare(cython.int, 3)
 #: Values closer than this, as a part of the total, are the same.
 SAME = cython.declare(cython.double, 1e-12)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_kept_on(
+    sequences: Sequences, k: cython.longlong, place: cython.longlong, forced: cython.longlong, free: cython.longlong
+) -> cython.longlong:
+    """Let what was made as number ``k`` be kept on at ``place``, never stored, and return how many may be kept.
+
+    All groups from the next one to the last that takes it do so, and that is not the next one.
+    """
+    tensor: cython.longlong = sequences.made_fact[k] >> 1
+    if (
+        sequences.made_uses[k] > 1
+        and sequences.made_uses[k] == sequences.made_last[k] - sequences.made_at[k]
+        and place < sequences.made_last[k]
+        and sequences.groups.graph.size[tensor] <= sequences.groups.graph.capacity
+        and free < MOST_FREE
+    ):
+        sequences.buffer[forced + free] = cython.cast(cython.int, tensor + sequences.groups.graph.tensors)
+        free += 1
+    return free
 
 
 @cython.cfunc
@@ -60,7 +85,13 @@ def _gather(sequences: Sequences, first: cython.longlong, stop: cython.longlong,
         g = sequences.group[base + place]
         sequences.stamp += 1
         for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
-            sequences.mark[sequences.groups.facts[i] >> 1] = sequences.stamp
+            tensor = sequences.groups.facts[i] >> 1
+            sequences.mark[tensor] = sequences.stamp
+            if sequences.groups.facts[i] & 1:
+                free = _add_kept_on(sequences, sequences.made_by[tensor], place, forced, free)
+        for k in range(first, stop):
+            sequences.made_by[sequences.made_fact[k] >> 1] = cython.cast(cython.int, k)
+            free = _add_kept_on(sequences, k, place, forced, free)
         g = sequences.group[base + place + 1]
         for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
             tensor = sequences.groups.facts[i] >> 1
@@ -101,6 +132,7 @@ def link(sequences: Sequences) -> cython.int:
                 if sequences.mark[tensor] != sequences.stamp:
                     return IMPOSSIBLE
                 sequences.made_last[sequences.made_by[tensor]] = cython.cast(cython.int, place)
+                sequences.made_uses[sequences.made_by[tensor]] += 1
         for i in range(sequences.groups.first_made[g], sequences.groups.first_taken[g + 1]):
             if made == sequences.made_at.shape[0]:
                 return IMPOSSIBLE
@@ -109,6 +141,7 @@ def link(sequences: Sequences) -> cython.int:
             sequences.made_by[tensor] = cython.cast(cython.int, made)
             sequences.made_at[made] = cython.cast(cython.int, place)
             sequences.made_last[made] = EMPTY
+            sequences.made_uses[made] = 0
             sequences.made_fact[made] = sequences.groups.facts[i]
             made += 1
     for i in range(sequences.later.shape[0]):
@@ -140,11 +173,46 @@ def _besides(sequences: Sequences, shared: cython.longlong, kept: cython.longlon
     for i in range(sequences.kept.begin[shared], sequences.kept.begin[shared + 1]):
         is_kept = False
         for n in range(sequences.kept.begin[kept], sequences.kept.begin[kept + 1]):
-            is_kept = is_kept or sequences.kept.items[n] == sequences.kept.items[i]
+            is_kept = is_kept or sequences.kept.items[n] % sequences.groups.graph.tensors == sequences.kept.items[i]
         if not is_kept:
             sequences.buffer[count] = sequences.kept.items[i]
             count += 1
     return intern(sequences.kept, sequences.buffer, 0, count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _has(sequences: Sequences, number: cython.longlong, item: cython.longlong) -> cython.bint:
+    for n in range(sequences.kept.begin[number], sequences.kept.begin[number + 1]):
+        if sequences.kept.items[n] == item:
+            return True
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _goes_on(sequences: Sequences, at: cython.longlong, found: cython.longlong, kept: cython.longlong) -> cython.bint:
+    """True if what is kept on is found or made at ``at``, and all found is kept on that is taken again; none twice."""
+    tensors: cython.longlong = sequences.groups.graph.tensors
+    free: cython.longlong = sequences.row_key[sequences.row[at]] & LOW
+    g: cython.longlong = sequences.group[at]
+    is_there: cython.bint
+    for n in range(sequences.kept.begin[kept], sequences.kept.begin[kept + 1]):
+        item = sequences.kept.items[n]
+        if item < tensors:
+            continue
+        is_there = _has(sequences, found, item)
+        for i in range(sequences.groups.first_made[g], sequences.groups.first_taken[g + 1]):
+            is_there = is_there or sequences.groups.facts[i] >> 1 == item - tensors
+        if not is_there or _has(sequences, kept, item - tensors):
+            return False
+    for n in range(sequences.kept.begin[found], sequences.kept.begin[found + 1]):
+        item = sequences.kept.items[n]
+        if item >= tensors and _has(sequences, free, item) and not _has(sequences, kept, item):
+            return False
+    return True
 
 
 @cython.cfunc
@@ -171,6 +239,8 @@ def _extend(sequences: Sequences, before: cython.longlong, at: cython.longlong) 
         place = at * STATES + count
         least = INF
         for s in range(sequences.count[before]):
+            if sequences.retains_inputs and not _goes_on(sequences, at, sequences.state[before * STATES + s], kept):
+                continue
             entry = price_of(sequences, g, sequences.state[before * STATES + s], kept, shared)
             value = sequences.value[before * STATES + s] + sequences.price[entry]
             if value < least:

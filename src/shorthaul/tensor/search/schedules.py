@@ -85,7 +85,7 @@ class Schedules:
         """Return the best execution of an entry of the kernels' table, None if it has none."""
         if entry not in self.executions:
             group, *sets = self.sequences.key(entry)
-            resident, retained, shared = map(self.sequences.kept.get, sets)
+            resident, retained, shared = map(self.sequences.tensors, sets)
             inside = frozenset(self.groups.members.get(group))
             self.executions[entry] = self._execute(inside, resident, retained, shared)
         return self.executions[entry]
@@ -163,7 +163,7 @@ class Schedules:
             execution = self.execution(entry)
             assert execution is not None, "the sequence was evaluated"
             _, _, *sets = self.sequences.key(entry)
-            retained, shared = map(self.sequences.kept.get, sets)
+            retained, shared = map(self.sequences.tensors, sets)
             inside = frozenset(self.groups.members.get(group))
             size = execution.granularity
             shape = self.problem.tensors[self.outputs(inside, retained, shared)[0]]

@@ -44,6 +44,7 @@ cdef class Sequences:
     cdef int[::1] made_at
     cdef int[::1] made_last
     cdef int[::1] made_fact
+    cdef int[::1] made_uses
     cdef const int[::1] later
 
 cdef bint has_room(Sequences sequences) noexcept nogil

@@ -24,6 +24,9 @@ class Sequences:
     by place; ``state``, ``value``, ``parent``, ``entry`` (in the table of prices) and ``used`` (the price as it was) by
     place and state, ``best`` the state on the best path. ``later`` has tensors that are needed after the last group,
     among those that operators here consume too.
+
+    Sets of tensors kept name a tensor by its number, if it is in slow memory as well, or else by that and the number of
+    all tensors: then it has to be kept on, from the group that makes it to the last one that takes it.
     """
 
     def __init__(self, groups: Groups, stores_shared: bool, retains_inputs: bool, later: cython.const_int[::1]) -> None:
@@ -56,7 +59,7 @@ class Sequences:
         self.buffer = np.zeros(2 * graph.tensors + 4 * MOST_FREE, np.int32)
         self.made_by, self.mark = np.zeros(graph.tensors, np.int32), np.zeros(graph.tensors, np.int32)
         self.stamp = 0
-        self.made_at, self.made_last, self.made_fact = (np.zeros(4 * room, np.int32) for _ in range(3))
+        self.made_at, self.made_last, self.made_fact, self.made_uses = (np.zeros(4 * room, np.int32) for _ in range(4))
         self.reserve()
 
     def reserve(self) -> None:
@@ -83,6 +86,10 @@ class Sequences:
         if self.stamp >= 1_000_000_000:
             self.stamp = 0
             self.mark = np.zeros(self.groups.graph.tensors, np.int32)
+
+    def tensors(self, number: int) -> list[int]:
+        """Return the tensors of a set."""
+        return sorted(item % self.groups.graph.tensors for item in self.kept.get(number))
 
     def key(self, entry: int) -> tuple[int, int, int, int]:
         """Return the group of an entry, and the sets of tensors that it finds, keeps, and stores besides."""
@@ -151,7 +158,7 @@ def _floor(sequences: Sequences, g: cython.longlong, found: cython.longlong, kep
     for i in range(sequences.groups.first_made[g], sequences.groups.first_taken[g + 1]):
         tensor = sequences.groups.facts[i] >> 1
         for n in range(sequences.kept.begin[kept], sequences.kept.begin[kept + 1]):
-            if sequences.kept.items[n] != tensor:
+            if sequences.kept.items[n] % sequences.groups.graph.tensors != tensor:
                 continue
             if groups_shape == -2:
                 groups_shape = sequences.groups.graph.shape[tensor]
@@ -160,9 +167,10 @@ def _floor(sequences: Sequences, g: cython.longlong, found: cython.longlong, kep
             if not sequences.groups.facts[i] & 1:
                 traffic -= sequences.groups.graph.size[tensor]
     for n in range(sequences.kept.begin[found], sequences.kept.begin[found + 1]):
+        tensor = sequences.kept.items[n] % sequences.groups.graph.tensors
         for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
-            if sequences.groups.facts[i] >> 1 == sequences.kept.items[n]:
-                traffic -= sequences.groups.graph.size[sequences.kept.items[n]]
+            if sequences.groups.facts[i] >> 1 == tensor:
+                traffic -= sequences.groups.graph.size[tensor]
     return max(sequences.groups.compute[g], traffic / sequences.groups.graph.bandwidth) * (1 - 1e-9)
 
 
@@ -213,6 +221,14 @@ def has_room(sequences: Sequences) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _size(sequences: Sequences, i: cython.Py_ssize_t) -> cython.double:
+    """Return the size of a tensor in the buffer."""
+    return sequences.groups.graph.size[sequences.buffer[i] % sequences.groups.graph.tensors]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _choose(
     sequences: Sequences, row: cython.longlong, forced: cython.longlong, chosen: cython.longlong, free: cython.longlong
 ) -> cython.void:
@@ -224,7 +240,7 @@ def _choose(
     for i in range(forced + free):
         if i < forced or (chosen >> (i - forced)) & 1:
             sequences.buffer[place + count] = sequences.buffer[i]
-            size += sequences.groups.graph.size[sequences.buffer[i]]
+            size += _size(sequences, i)
             count += 1
     if size > sequences.groups.graph.capacity or sequences.row_count[row] == STATES:
         return
@@ -266,22 +282,19 @@ def row_of(sequences: Sequences, forced: cython.longlong, free: cython.longlong)
         return row
     _choose(sequences, row, forced, 0, free)
     for i in range(forced):
-        size += sequences.groups.graph.size[sequences.buffer[i]]
+        size += _size(sequences, i)
     for _ in range(free):  # as many as fit, the largest first
         largest = -1
         for i in range(free):
             if (most >> i) & 1 == 0 and (
-                largest < 0
-                or sequences.groups.graph.size[sequences.buffer[forced + i]]
-                > sequences.groups.graph.size[sequences.buffer[forced + largest]]
+                largest < 0 or _size(sequences, forced + i) > _size(sequences, forced + largest)
             ):
-                item = sequences.groups.graph.size[sequences.buffer[forced + i]]
-                if size + item <= sequences.groups.graph.capacity:
+                if size + _size(sequences, forced + i) <= sequences.groups.graph.capacity:
                     largest = i
         if largest < 0:
             break
         most |= cython.cast(cython.longlong, 1) << largest
-        size += sequences.groups.graph.size[sequences.buffer[forced + largest]]
+        size += _size(sequences, forced + largest)
         _choose(sequences, row, forced, most, free)
     for i in range(free):
         _choose(sequences, row, forced, cython.cast(cython.longlong, 1) << i, free)

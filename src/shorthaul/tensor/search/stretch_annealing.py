@@ -13,12 +13,13 @@ from shorthaul.tensor.cost_model.granularity import Execution
 from shorthaul.tensor.cost_model.profile import Profile
 from shorthaul.tensor.model import Rules
 from shorthaul.tensor.search.annealing import anneal
+from shorthaul.tensor.search.fusion import fused
 from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
 from shorthaul.tensor.search.stretches import Stretch, stretches
-from shorthaul.tensor.tuning import STRETCH_EFFORT_PER_OPERATOR, STRETCH_OPERATORS
+from shorthaul.tensor.tuning import FUSED_OPERATORS, STRETCH_EFFORT_PER_OPERATOR, STRETCH_OPERATORS
 
 #: The temperatures at which rounds begin, and the one at which they end, as parts of the mean latency of an operator.
-_HOTTEST: Final = (0.3, 0.1, 0.03)
+HOTTEST: Final = (0.3, 0.1, 0.03)
 _COLDEST: Final = 1e-4
 #: Tasks of a round: stretches of one task share the prices that they meet.
 _TASKS: Final = 8
@@ -29,7 +30,7 @@ _IDLE_ROUNDS: Final = 3
 class _Task(NamedTuple):
     rules: Rules
     parts: list[tuple[Stretch, Sequence]]
-    hottest: float
+    hottest: float | None  # None: fused greedily
     seed: int
     known: dict[Profile, Execution | None]
 
@@ -51,13 +52,12 @@ def anneal_stretches(schedules: Schedules, best: Solution, search: Search, floor
     random = Random(search.seed)
     number = idle = 0
     while idle < _IDLE_ROUNDS and best.latency > floor * (1 + TOLERANCE) and not search.expired():
-        if search.is_unlimited and number == len(_HOTTEST):
+        if search.is_unlimited and number == len(HOTTEST):
             break
-        left = max(1, len(_HOTTEST) - number)
+        left = max(1, len(HOTTEST) - number)
         effort = STRETCH_EFFORT_PER_OPERATOR * len(problem.operators)
-        found = _round(
-            schedules, best, search.part(1 / left, unlimited=effort), random, _HOTTEST[number % len(_HOTTEST)]
-        )
+        part = search.part(1 / left, unlimited=effort)
+        found = anneal_round(schedules, best, part, random.getrandbits(63), HOTTEST[number % len(HOTTEST)])
         idle = 0 if found.latency < best.latency else idle + 1
         best = found
         number += 1
@@ -66,11 +66,12 @@ def anneal_stretches(schedules: Schedules, best: Solution, search: Search, floor
     return best
 
 
-def _round(schedules: Schedules, best: Solution, search: Search, random: Random, hottest: float) -> Solution:
-    """Return ``best`` with its stretches annealed, if that is better."""
+def anneal_round(schedules: Schedules, best: Solution, search: Search, seed: int, hottest: float | None) -> Solution:
+    """Return ``best`` with its stretches annealed if that is better; ``hottest`` is None if they are fused greedily."""
+    random = Random(seed)
     plan = schedules.plan(best.sequence)
-    first = random.randint(STRETCH_OPERATORS // 3, STRETCH_OPERATORS)
-    cut = list(stretches(schedules.problem, best.sequence, plan, STRETCH_OPERATORS, first))
+    size = FUSED_OPERATORS if hottest is None else STRETCH_OPERATORS
+    cut = list(stretches(schedules.problem, best.sequence, plan, size, random.randint(size // 3, size)))
     parts = [[(one, one.own(best.sequence)) for one in cut[number::_TASKS]] for number in range(min(_TASKS, len(cut)))]
     known = schedules.granularities.known
     tasks = [_Task(schedules.rules, part, hottest, random.getrandbits(63), known) for part in parts]
@@ -101,6 +102,9 @@ def _anneal(task: _Task, search: Search) -> _Answer:
         if start is None:  # it computes again, too late, what one of its groups takes from before it
             found.append(sequence)
             continue
-        best = anneal(schedules, start, random.getrandbits(63), part, hottest=task.hottest, coldest=_COLDEST)
+        if task.hottest is None:
+            best = fused(schedules, start, part)
+        else:
+            best = anneal(schedules, start, random.getrandbits(63), part, hottest=task.hottest, coldest=_COLDEST)
         found.append(best.sequence)
     return _Answer(found, {profile: known[profile] for profile in known.keys() - task.known.keys()})

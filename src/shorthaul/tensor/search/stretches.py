@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -65,24 +65,26 @@ class Stretch(NamedTuple):
 def stretches(problem: Problem, sequence: Sequence, plan: Plan, size: int, first: int) -> Iterator[Stretch]:
     """Cut a sequence into stretches of at least ``size`` operators (the first one: ``first``), as few more as can be.
 
-    None ends where its ``plan`` keeps something in fast memory.
+    They come from the last to the first. None ends where its ``plan`` keeps something in fast memory.
     """
-    begin, wanted = 0, first
+    ends, wanted = [], first
     for place, subgraph in enumerate(plan.subgraphs):
         wanted -= len(subgraph.operators)
         if (wanted <= 0 and not subgraph.retained) or place + 1 == len(sequence):
-            yield _stretch(problem, sequence, begin, place + 1)
-            begin, wanted = place + 1, size
+            ends.append(place + 1)
+            wanted = size
+    later: set[int] = set()  # tensors that later groups take of earlier ones
+    for begin, end in reversed([*zip([0, *ends], ends, strict=False)]):
+        yield _stretch(problem, sequence, begin, end, later)
+        for group in reversed(sequence[begin:end]):
+            later |= {tensor for index in group for tensor in problem.operators[index].inputs}
+            later -= {problem.operators[index].output for index in group}
 
 
-def _stretch(problem: Problem, sequence: Sequence, begin: int, end: int) -> Stretch:
+def _stretch(problem: Problem, sequence: Sequence, begin: int, end: int, later: Set[int]) -> Stretch:
     inside = sorted({operator for group in sequence[begin:end] for operator in group})
     mine = {problem.operators[index].output for index in inside}
-    needed = set()
-    again: set[int] = set()
-    for group in sequence[end:]:
-        again |= {problem.operators[index].output for index in group}
-        needed |= {tensor for index in group for tensor in problem.operators[index].inputs} & mine - again
+    needed = mine & later
     used = sorted(mine | {tensor for index in inside for tensor in problem.operators[index].inputs})
     number = {tensor: place for place, tensor in enumerate(used)}
     operators = [

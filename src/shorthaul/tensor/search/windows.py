@@ -34,7 +34,7 @@ def solve_windows(schedules: Schedules, best: Solution, search: Search) -> Solut
         plan = schedules.plan(best.sequence)
         first = random.randint(1, WINDOW_OPERATORS)
         # From the end: places before a window stay what they are.
-        for window in reversed(list(stretches(problem, best.sequence, plan, WINDOW_OPERATORS, first))):
+        for window in stretches(problem, best.sequence, plan, WINDOW_OPERATORS, first):
             before = best.sequence[window.begin : window.end]
             if search.expired():
                 break

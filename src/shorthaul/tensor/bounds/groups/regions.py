@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from shorthaul.tensor.cost_model.profile import FULL, STEP, TILE
@@ -41,8 +42,7 @@ def sharing(problem: Problem, rules: Rules) -> dict[tuple[int, int], Sharing]:
     for tensor, users in enumerate(problem.consumers):
         for user in users:
             if (user, tensor) not in found:
-                near = _reached(around, user, problem.producer[tensor])
-                together = [other for other in users if other in near]
+                together = _reached(around, user, problem.producer[tensor], users)
                 for index in together:
                     others = [codes[other, tensor] for other in together if other != index]
                     found[index, tensor] = Sharing(len(together), tuple(sorted(set().union(*others))))
@@ -67,13 +67,15 @@ def _codes(problem: Problem, rules: Rules) -> dict[tuple[int, int], set[tuple[in
     return found
 
 
-def _reached(around: list[list[tuple[int, int]]], begin: int, without: int | None) -> set[int]:
-    found, pending = {begin}, [begin]
-    while pending:
+def _reached(around: list[list[tuple[int, int]]], begin: int, without: int | None, users: Collection[int]) -> list[int]:
+    """Return which of these operators hang together with one of them, ``begin``, other than through ``without``."""
+    found, pending, missing = {begin}, [begin], {*users} - {begin}
+    while pending and missing:
         fresh = {other for other, _ in around[pending.pop()] if other != without} - found
         found |= fresh
+        missing -= fresh
         pending += fresh
-    return found
+    return [other for other in users if other in found]
 
 
 def cut_links(problem: Problem, rules: Rules, order: list[int], most: int) -> frozenset[tuple[int, int]]:
@@ -84,33 +86,31 @@ def cut_links(problem: Problem, rules: Rules, order: list[int], most: int) -> fr
     """
     operators = problem.operators
     place = {index: number for number, index in enumerate(order)}
-    links = [
-        link
-        for link in links_of(problem, rules)
-        if not (operators[link.operator].is_matmul and operators[link.source].is_matmul)
-    ]
-    pending = _together(len(operators), links)
+    links = [*links_of(problem, rules)]
+    cut = {link for link in links if operators[link.operator].is_matmul and operators[link.source].is_matmul}
+    pending = _together(link for link in links if link not in cut)
     while pending:
-        mine = sorted(pending.pop(), key=place.__getitem__)
+        here = pending.pop()
+        mine = sorted({end for link in here for end in (link.operator, link.source)}, key=place.__getitem__)
         if len(mine) <= most:
             continue
-        inside = set(mine)
-        here = [link for link in links if link.operator in inside]
+        at = {index: number for number, index in enumerate(mine)}
+        crossing = [0] * (len(mine) + 1)  # links from before a place to it or behind it
+        for link in here:
+            crossing[at[link.operator] + 1] += 1
+            crossing[at[link.source] + 1] -= 1
+        crossing = [*accumulate(crossing)]
         ends = max(1, int(_MIDDLE * len(mine)))
-        where = range(ends, len(mine) - ends + 1)
-        crossing = min(
-            ([link for link in here if place[link.operator] < place[mine[at]] <= place[link.source]] for at in where),
-            key=len,
-        )
-        links = [link for link in links if link not in set(crossing)]
-        pending += _together(len(operators), [link for link in here if link not in set(crossing)])
-    kept = {(link.operator, link.tensor) for link in links}
-    return frozenset((index, tensor) for index, tensor, _ in links_of(problem, rules)) - kept
+        where = min(range(ends, len(mine) - ends + 1), key=crossing.__getitem__)
+        cut |= {link for link in here if at[link.operator] < where <= at[link.source]}
+        pending += _together(link for link in here if link not in cut)
+    return frozenset((link.operator, link.tensor) for link in cut)
 
 
-def _together(count: int, links: Iterable[Link]) -> list[list[int]]:
-    """Return the sets of two operators and more that hang together."""
-    first = list(range(count))
+def _together(links: Iterable[Link]) -> list[list[Link]]:
+    """Return the links of operators that hang together."""
+    mine = [*links]
+    first = {end: end for link in mine for end in (link.operator, link.source)}
 
     def root(index: int) -> int:
         while first[index] != index:
@@ -118,12 +118,12 @@ def _together(count: int, links: Iterable[Link]) -> list[list[int]]:
             index = first[index]
         return index
 
-    for link in links:
+    for link in mine:
         first[root(link.operator)] = root(link.source)
-    found: dict[int, list[int]] = {}
-    for index in range(count):
-        found.setdefault(root(index), []).append(index)
-    return [members for members in found.values() if len(members) > 1]
+    found: dict[int, list[Link]] = {}
+    for link in mine:
+        found.setdefault(root(link.operator), []).append(link)
+    return [*found.values()]
 
 
 def links_of(problem: Problem, rules: Rules) -> Iterator[Link]:
