@@ -8,7 +8,7 @@ import numpy as np
 from tests.tensor.networks.onnx_writer import Net
 
 from shorthaul.core.machines.files import machine_file
-from shorthaul.tensor.networks.loops import loops_of
+from shorthaul.tensor.networks.loops import shapes_of
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
@@ -83,7 +83,7 @@ def random_plan(network: Network, rng: np.random.Generator) -> NetworkPlan:
             groups.append((number,))
     made = []
     for members in groups:
-        shape = loops_of(network, members)
+        shape = next(shapes_of(network, members))
         loops = []
         for keys in (shape.sink, shape.inner):
             for at in rng.permutation(len(keys)):

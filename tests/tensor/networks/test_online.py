@@ -17,7 +17,7 @@ from shorthaul import tensor
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.execution.verdict import execute
-from shorthaul.tensor.networks.loops import loops_of, shapes_of
+from shorthaul.tensor.networks.loops import shapes_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.tiling import priced
@@ -144,7 +144,7 @@ NETWORKS = {name: read(model) for name, model in MODELS.items()}
 def whole_group(network: Network, rng: np.random.Generator) -> NetworkPlan:
     """Return all operators as one group, with every loop that it may have cut at random."""
     operators = tuple(range(len(network.operators)))
-    shape = loops_of(network, operators)
+    shape = next(shapes_of(network, operators))
     sink = [shape.sink[at] for at in rng.permutation(len(shape.sink))]
     loops = (Loop(*key, int(rng.integers(1, shape.sizes[key] + 1))) for key in (*sink, *shape.inner))
     return NetworkPlan((Group(operators, tuple(loops)),))

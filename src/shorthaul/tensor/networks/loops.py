@@ -20,17 +20,12 @@ class Shape:
     sizes: dict[Key, int]
 
 
-def loops_of(network: Network, operators: Sequence[int]) -> Shape:
-    """Return the loops of a group: of two that move one axis, or of the anchor after it, one is left out.
-
-    Of two of the sink it is the one that leaves more of the axis where it is cut alone: features rather than heads.
-    Where rows of a softmax are cut by the sums of the sink, the loop over these comes last.
-    """
-    return next(shapes_of(network, operators))
-
-
 def shapes_of(network: Network, operators: Sequence[int]) -> Iterator[Shape]:
-    """Yield the loops of a group, then others if loops are left out: of two of the sink then the shorter one is."""
+    """Yield the loops of a group, then others if loops are left out: of two of the sink then the shorter one is.
+
+    Of two that move one axis, or of the anchor after it, one is left out; at first, of the sink, the one that leaves
+    more of the axis where it is cut alone: features rather than heads. Loops over rows of a softmax come last.
+    """
     shapes = [_shape(network, operators, by_size=by_size) for by_size in (False, True)]
     yield from shapes[: 1 if shapes[0] == shapes[1] else 2]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -34,7 +34,7 @@ from shorthaul.tensor.networks.execution.experts import MoE, QMoE
 from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
 from shorthaul.tensor.networks.execution.recurrent import GRU, LSTM, RNN
 from shorthaul.tensor.networks.execution.support_vectors import SVMClassifier
-from shorthaul.tensor.networks.translation.constants import elements, fetch, is_outside, location_of
+from shorthaul.tensor.networks.translation.constants import elements, evaluator_of, fetch, is_outside, location_of
 from shorthaul.tensor.networks.translation.graph import Graph, Node
 from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED, weights_of
 
@@ -381,14 +381,6 @@ def _double(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype.kind == "f" or array.dtype.name == "bfloat16" else array
 
 
-def single(node: Any, opsets: Mapping[str, int], inputs: Sequence[str]) -> Any:
-    """Return an evaluator of one node, which reads ``inputs``."""
-    ends = [[onnx.helper.make_empty_tensor_value_info(n) for n in dict.fromkeys(k) if n] for k in (inputs, node.output)]
-    graph = onnx.helper.make_graph([node], "node", *ends)
-    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-    return onnx.reference.ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports), new_ops=_OWN)
-
-
 def constants_of(graph: Graph, model: Any) -> dict[str, Array]:
     """Return all constants of a graph in double precision: initializers, and what nodes make of them."""
     found = {name: _double(value) for name, value in graph.values.items()}
@@ -429,7 +421,7 @@ def evaluated(node: Node, opsets: Mapping[str, int], values: Mapping[str, Array]
     """Return what a node makes of ``values``; raises :class:`InputError` if nobody knows how to execute it."""
     names = [name for name in node.outputs if name]
     try:
-        evaluator = single(double_node(node.proto), opsets, node.inputs)
+        evaluator = evaluator_of(onnx, double_node(node.proto), opsets, node.inputs, _OWN)
         with np.errstate(all="ignore"):  # rows of which nothing is left, as masks make them
             made = evaluator.run(None, {n: values[n] for n in dict.fromkeys(node.inputs) if n})
         return {name: np.asarray(value) for name, value in zip(names, made, strict=True)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final
 
 import ml_dtypes
@@ -217,10 +218,6 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x)))
 
 
-def _of_sum(function: Callable[[Array], Array]) -> Callable[..., Array]:
-    return lambda x, bias=0.0: function(x + bias)
-
-
 #: Formulas of common operators on real numbers; all others are the reference's.
 _FORMULAS: Final[dict[str, Callable[..., Array]]] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Relu": lambda x: np.maximum(x, 0),
@@ -230,16 +227,14 @@ _FORMULAS: Final[dict[str, Callable[..., Array]]] = {
 }  # fmt: skip
 _SPECIAL: Final[dict[str, Callable[[Piece, Sequence[npt.NDArray[np.int64]]], Array]]] = {
     "BatchNormalization": _batch_normalised,
-    **dict.fromkeys(
-        ("Cast", "CastLike"), lambda piece, places: converted(piece.reader, piece.node, cut(piece, 0, places))
-    ),
+    **dict.fromkeys(("Cast", "CastLike"), _converted),
     "QuantizeLinear": _quantised,
     "DequantizeLinear": _dequantised,
     **dict.fromkeys(("QLinearAdd", "QLinearMul"), _quantised_pair),
     **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu"), _quantised_one),
     "Trilu": _triangle,
-    "FastGelu": lambda piece, places: _of_sum(_fast_gelu)(*_all(piece, places)),
-    "BiasGelu": lambda piece, places: _of_sum(_gelu)(*_all(piece, places)),
+    "FastGelu": lambda piece, places: _fast_gelu(reduce(np.add, _all(piece, places))),
+    "BiasGelu": lambda piece, places: _gelu(reduce(np.add, _all(piece, places))),
     "Gelu": lambda piece, places: _gelu_of(piece)(*_all(piece, places)),
     "QuickGelu": lambda piece, places: _quick_gelu(piece, *_all(piece, places)),
 }
@@ -360,11 +355,6 @@ def rows(piece: Piece) -> Array:
             values[name] = piece.constant(number)
         else:
             values[name] = cut(piece, number, places)
-    if piece.kind == "MeanVarianceNormalization":
-        x = values[piece.input(0)]
-        axes = tuple(piece.node.attributes.get("axes", (0, 2, 3)))
-        variance = (x**2).mean(axes, keepdims=True) - x.mean(axes, keepdims=True) ** 2
-        return np.asarray((x - x.mean(axes, keepdims=True)) / (np.sqrt(variance) + 1e-9))
     if piece.kind == "SimplifiedLayerNormalization":
         x = values[piece.input(0)]
         root = np.sqrt((x * x).mean(-1, keepdims=True) + piece.number("epsilon", 1e-5))
@@ -459,9 +449,8 @@ KINDS: Final[dict[str, Kind]] = {
     "Gemm": Kind(gemm, finish=finish_gemm),
     "MatMulNBits": Kind(packed_product, finish=finish_packed_product),
     "Einsum": Kind(einsum),
-    **dict.fromkeys((*FLATTENED, *CUMULATIVE, "LpNormalization"), Kind(rows)),
+    **dict.fromkeys((*FLATTENED, *CUMULATIVE, "LpNormalization", "MeanVarianceNormalization"), Kind(rows)),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), Kind(rows)),
-    "MeanVarianceNormalization": Kind(rows),
     "SimplifiedLayerNormalization": Kind(rows),
     "GroupNormalization": Kind(group_normalised),
     **{kind: Kind(reduction, merge, finish_reduction) for kind, (_, merge) in _REDUCED.items()},

@@ -12,6 +12,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.boxes import blocks
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.translation.graph import Graph, Node
+from shorthaul.tensor.networks.translation.network import part_of
 
 Array = npt.NDArray[Any]
 #: Positions along every axis, arrays that broadcast against one another.
@@ -31,32 +32,32 @@ def mesh(*places: Sequence[int] | npt.NDArray[np.int64]) -> Index:
 
 def gathered(array: Array, low: Sequence[int], index: Index) -> Array | None:
     """Return elements of a box that begins at ``low``, None where it lacks some of them."""
-    if not index:
-        return array
-    moved = [at - first for at, first in zip(index, low, strict=True)]
-    for at, size in zip(moved, array.shape, strict=True):
-        if at.size and (int(at.min()) < 0 or int(at.max()) >= size):
-            return None
     plain: list[int | slice] = []
     axes: list[int] = []
-    for at in moved:
-        varying = [axis for axis, size in enumerate(at.shape) if size > 1]
+    for at, first, size in zip(index, low, array.shape, strict=True):
         flat = at.ravel()
-        by = int(flat[1] - flat[0]) if at.size > 1 else 1
-        if len(varying) > 1 or at.size == 0 or by <= 0 or (at.size > 2 and (flat[1:] - flat[:-1] != by).any()):
-            return array[tuple(moved)]
-        if varying:
-            axes += varying
-            plain.append(slice(int(flat[0]), int(flat[-1]) + 1, by))
-        else:
-            plain.append(int(flat[0]))
+        begin, end = (int(flat[0]) - first, int(flat[-1]) - first) if at.size else (0, 0)
+        by = int(flat[1]) - first - begin if at.size > 1 else 1
+        varying = max(at.shape, default=1)  # along one axis alone if that is all
+        if varying < at.size or not at.size or by <= 0 or (at.size > 2 and (flat[1:] - flat[:-1] != by).any()):
+            return _anywhere(array, low, index)
+        if begin < 0 or end >= size:
+            return None
+        plain.append(slice(begin, end + 1, by) if at.size > 1 else begin)
+        axes += [at.shape.index(varying)] if at.size > 1 else []
     if len(set(axes)) < len(axes):
-        return array[tuple(moved)]
-    part = array[tuple(plain)].transpose(np.argsort(axes))
-    shape = [1] * index[0].ndim
-    for axis, size in zip(sorted(axes), part.shape, strict=True):
-        shape[axis] = size
+        return _anywhere(array, low, index)
+    part = array[tuple(plain)].transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    shape = [1] * (index[0].ndim if index else 0)
+    for axis, count in zip(sorted(axes), part.shape, strict=True):
+        shape[axis] = count
     return part.reshape(shape)
+
+
+def _anywhere(array: Array, low: Sequence[int], index: Index) -> Array | None:
+    moved = [at - first for at, first in zip(index, low, strict=True)]
+    inside = (not at.size or 0 <= at.min() <= at.max() < size for at, size in zip(moved, array.shape, strict=True))
+    return array[tuple(moved)] if all(inside) else None
 
 
 class Reader:
@@ -179,21 +180,9 @@ def _split(reader: Reader, node: Node, name: str, index: Index) -> Array:
 
 def _sliced(reader: Reader, node: Node, name: str, index: Index) -> Array:
     del name
-    shape = reader.shape(node.inputs[0])
-    if "starts" in node.attributes:
-        starts, steps = list(node.attributes["starts"]), [1] * len(node.attributes["starts"])
-        axes = list(node.attributes.get("axes", range(len(starts))))
-    else:
-        given = [reader.constants[other].ravel().tolist() if other else None for other in node.inputs[1:]]
-        starts = given[0] or []
-        axes = given[2] if len(given) > 2 and given[2] is not None else list(range(len(starts)))
-        steps = given[3] if len(given) > 3 and given[3] is not None else [1] * len(starts)
-    source = list(index)
-    for start, axis, by in zip(starts, axes, steps, strict=True):
-        size = shape[axis]
-        first = start + size if start < 0 else start
-        source[axis] = index[axis] * by + (min(max(first, 0), size - 1) if by < 0 else min(max(first, 0), size))
-    return reader.take(node.inputs[0], tuple(source))
+    part = part_of(node, reader.shape(node.inputs[0]), reader.constants)
+    moved = (at * by + first for at, first, by in zip(index, part.start, part.step, strict=True))
+    return reader.take(node.inputs[0], tuple(moved))
 
 
 def _picked(reader: Reader, node: Node, name: str, index: Index) -> Array:

@@ -112,17 +112,16 @@ def made_in_place(graph: Any, shapes: Mapping[str, Shape], constants: Collection
     return found
 
 
-def evaluator_of(onnx: Any, node: Any, opsets: Iterable[Any]) -> Any:
-    """Return what computes a node as the versions of its model say: a node alone counts as one of the newest."""
-    ends = (
-        map(onnx.helper.make_empty_tensor_value_info, filter(None, dict.fromkeys(k))) for k in (node.input, node.output)
-    )
-    versions = {item.domain: item.version for item in opsets}
-    return onnx.reference.ReferenceEvaluator(onnx.helper.make_graph([node], "node", *map(list, ends)), versions)
+def evaluator_of(onnx: Any, node: Any, versions: Mapping[str, int], inputs: Iterable[str] = (), own: Any = None) -> Any:
+    """Return what computes a node that reads ``inputs`` too, as the ``versions`` of its model say, not the newest."""
+    read = dict.fromkeys((*node.input, *inputs))
+    ends = ([onnx.helper.make_empty_tensor_value_info(n) for n in filter(None, names)] for names in (read, node.output))
+    graph = onnx.helper.make_graph([node], "node", *ends)
+    return onnx.reference.ReferenceEvaluator(graph, dict(versions), new_ops=own)
 
 
 def shapes_on_trial(
-    onnx: Any, node: Any, opsets: Iterable[Any], known: tuple[Mapping[str, Shape], dict[str, int], Mapping[str, Any]]
+    onnx: Any, node: Any, versions: Mapping[str, int], known: tuple[Mapping[str, Shape], dict[str, int], Any]
 ) -> list[Shape] | None:
     """Return the shapes of what a node of ``ai.onnx.ml`` makes of zeros, and take down its types; None for others.
 
@@ -136,7 +135,8 @@ def shapes_on_trial(
     zeros = {name: np.zeros(shapes[name], onnx.helper.tensor_dtype_to_np_dtype(types.get(name, 1))) for name in inputs}
     try:
         with np.errstate(all="ignore"):
-            made = evaluator_of(onnx, node, opsets).run(None, {name: values.get(name, zeros[name]) for name in inputs})
+            evaluator = evaluator_of(onnx, node, versions)
+            made = evaluator.run(None, {name: values.get(name, zeros[name]) for name in inputs})
     except Exception:  # the reference lacks an operator, or the node is wrong
         return None
     if not all(isinstance(value, np.ndarray) for value in made):

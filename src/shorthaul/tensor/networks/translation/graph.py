@@ -205,12 +205,14 @@ class _Reader:
         inputs = [value.name for value in graph.input if value.name not in constants]
         outputs = [value.name for value in graph.output]
         known = (self.shapes, bits, constants, self.values, self.remarks)
-        opsets = {item.domain: item.version for item in self.model.opset_import}
-        more = (opsets, self.types, self.guessed, self.folded)
+        more = (self._versions(), self.types, self.guessed, self.folded)
         return Graph(graph.name or "graph", nodes, inputs, outputs, *known, *more)
 
+    def _versions(self) -> dict[str, int]:
+        return {item.domain: item.version for item in self.model.opset_import}
+
     def _opset(self) -> int:
-        return max((item.version for item in self.model.opset_import if item.domain in {"", "ai.onnx"}), default=1)
+        return max((version for domain, version in self._versions().items() if domain in {"", "ai.onnx"}), default=1)
 
     def _unlist(self) -> bool:
         return without_sequences(self.onnx, self.model.graph, self.shapes, self.values, self._opset())
@@ -390,7 +392,7 @@ class _Reader:
         if None in sizes and most_elements(node, self.values) > MOST_ELEMENTS:
             return None  # until its shape is inferred
         try:
-            evaluator = evaluator_of(self.onnx, node, self.model.opset_import)
+            evaluator = evaluator_of(self.onnx, node, self._versions())
             with np.errstate(all="ignore"):
                 result = evaluator.run(None, {name: self.values[name] for name in node.input if name})
         except Exception:  # the reference lacks an operator, or the node is wrong, which inference tells better
@@ -413,7 +415,7 @@ class _Reader:
         changed, told = False, (self.shapes, self.types, self.values)
         for node in self.model.graph.node:
             known = shapes_of(self.onnx, node, self.shapes, self.values)
-            known = known or shapes_on_trial(self.onnx, node, self.model.opset_import, told)
+            known = known or shapes_on_trial(self.onnx, node, self._versions(), told)
             if known is None or all(name in self.shapes for name in node.output if name):
                 continue
             for name, shape in zip(node.output, known, strict=False):

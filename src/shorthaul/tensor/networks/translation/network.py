@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.boxes import box_of, full
@@ -20,6 +20,7 @@ from shorthaul.tensor.networks.translation.long_rows import LongRows
 from shorthaul.tensor.networks.translation.need import needed_part
 from shorthaul.tensor.networks.translation.online import with_running_rows
 from shorthaul.tensor.networks.translation.operators import TRANSLATIONS
+from shorthaul.tensor.networks.translation.writing import Shape
 
 #: Elements along an axis: what is read of each is marked one by one.
 _LONGEST_AXIS: Final = 2**28
@@ -263,27 +264,25 @@ def _split(builder: Builder, node: Node) -> bool:
 
 def _slice(builder: Builder, node: Node) -> bool:
     shape, values = builder.shape(node.inputs[0]), builder.graph.values
-    if "starts" in node.attributes:
-        starts = tuple(node.attributes["starts"])
-        axes = tuple(node.attributes.get("axes", range(len(starts))))
-        steps = (1,) * len(starts)
-    else:
-        given = [values.get(name) if name else None for name in node.inputs[1:]] + [None, None]
-        if given[0] is None or any(name and name not in values for name in node.inputs[1:]):
-            return False
-        if any(array is not None and array.dtype.kind not in "iu" for array in given):
-            raise TypeError("names places that are no integers")
-        starts = tuple(given[0].ravel().tolist())
-        axes = tuple(range(len(starts)) if given[2] is None else given[2].ravel().tolist())
-        steps = (1,) * len(starts) if given[3] is None else tuple(given[3].ravel().tolist())
-    first, step = [0] * len(shape), [1] * len(shape)
-    for start, axis, by in zip(starts, axes, steps, strict=True):
-        size = shape[axis]
-        begin = start + size if start < 0 else start
-        first[axis] = min(max(begin, 0), size - 1 if by < 0 else size)
-        step[axis] = by
-    builder.view(node.outputs[0], node.inputs[0], Stride(tuple(first), tuple(step), shape))
+    if any(name and name not in values for name in node.inputs[1:]):
+        return False
+    builder.view(node.outputs[0], node.inputs[0], part_of(node, shape, values))
     return True
+
+
+def part_of(node: Node, shape: Shape, values: Mapping[str, Any]) -> Stride:
+    """Return which places of a tensor a ``Slice`` takes, that has them as attributes or among ``values``."""
+    given = [values[name].ravel() if name else None for name in node.inputs[1:]] + [None] * 4
+    if any(array is not None and array.dtype.kind not in "iu" for array in given):
+        raise TypeError("names places that are no integers")
+    starts, axes, steps = node.attributes.get("starts", given[0]), node.attributes.get("axes", given[2]), given[3]
+    first, step = [0] * len(shape), [1] * len(shape)
+    for at, start in enumerate(map(int, starts)):
+        axis, by = at if axes is None else int(axes[at]), 1 if steps is None else int(steps[at])
+        size = shape[axis]
+        first[axis] = min(max(start + size * (start < 0), 0), size - 1 if by < 0 else size)
+        step[axis] = by
+    return Stride(tuple(first), tuple(step), shape)
 
 
 def _picked(builder: Builder, node: Node) -> bool:
