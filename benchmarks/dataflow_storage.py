@@ -18,7 +18,7 @@ from shorthaul import dataflow
 
 HERE = Path(__file__).parent
 TARGET = HERE / "results" / "dataflow_storage.json"
-GRAPHS = (str(HERE.parent / "examples" / "cd2dat.xml"), "sobel", "sobel4")
+GRAPHS = (str(HERE.parent / "examples" / "cd2dat.xml"), "sobel", "sobel4", "multicamera")
 
 
 def measured(graph: str, effort: float) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def measured(graph: str, effort: float) -> dict[str, Any]:
     began = time.process_time()
     period = dataflow.throughput(graph, serial=True).extra["exact_period"]
     analysed = time.process_time()
-    found = dataflow.buffers(graph, serial=True, effort=effort)
+    found = dataflow.buffers(graph, serial=True, effort=effort, workers=1)
     assert found.plan is not None
     return {
         "graph": Path(graph).stem,

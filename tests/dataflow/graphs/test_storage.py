@@ -18,8 +18,8 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.check.periodic import check_storage
 from shorthaul.dataflow.graphs.multirate import repetition_vector
-from shorthaul.dataflow.graphs.periodic import least_period
-from shorthaul.dataflow.graphs.storage import StorageFront, buffers_of, merged, period_of
+from shorthaul.dataflow.graphs.periodic import least_period, period_of
+from shorthaul.dataflow.graphs.storage import StorageFront, buffers_of, merged
 from shorthaul.dataflow.graphs.timing import timed
 from shorthaul.dataflow.model import SdfActor, SdfChannel, SdfGraph, phases
 from shorthaul.dataflow.verbs.analysing import storage_front
@@ -190,3 +190,12 @@ def test_ranges_of_periods_have_the_points_of_the_front(monkeypatch: pytest.Monk
 @pytest.mark.slow
 def test_ranges_of_periods_have_the_points_of_many_fronts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert in_ranges(range(3000, 3400), monkeypatch) > 100
+
+
+@pytest.mark.slow
+def test_the_front_of_a_network_of_many_channels_comes_to_its_end() -> None:
+    found = dataflow.buffers("multicamera", serial=True, effort=10)
+    assert found.extra["complete"]
+    assert found.check.ok
+    assert (found.plan.front[0].size, found.plan.front[-1].size) == (111, 160)
+    assert len(found.plan.front) == 15

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, product
+
+import numpy as np
+import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
@@ -13,6 +15,9 @@ from shorthaul.dataflow.model import SdfChannel, SdfGraph, phases
 from shorthaul.dataflow.plan import PeriodicSchedule
 
 _MOST_VIOLATIONS = 100
+Integers = npt.NDArray[np.int64]  # or of objects, where numbers are larger
+#: Whole numbers up to here are safe in 64 bits.
+_SAFE = 2**62
 
 
 def check_schedule(graph: SdfGraph, schedule: PeriodicSchedule) -> CheckReport:
@@ -29,8 +34,9 @@ def check_schedule(graph: SdfGraph, schedule: PeriodicSchedule) -> CheckReport:
             violations.append(Violation("rounds", f"starts.{actor.id}", message))
     if schedule.denominator < 1 or schedule.period < 0:
         violations.append(Violation("period", "period", "is below 0, or its denominator below 1"))
+    times = {actor.id: phases(next(iter(actor.times.values()))) for actor in graph.actors}
     for channel in () if violations else graph.channels:
-        violations += _late(graph, schedule, channel)[: _MOST_VIOLATIONS - len(violations)]
+        violations += _late(times[channel.source], schedule, channel)[: _MOST_VIOLATIONS - len(violations)]
     if violations:
         return CheckReport(tuple(violations))
     return CheckReport((), Cost(period=schedule.period / schedule.denominator))
@@ -59,91 +65,93 @@ def check_storage(
     return check_schedule(replace(graph, channels=(*graph.channels, *room)), schedule)
 
 
-def _start(schedule: PeriodicSchedule, actor: str, firing: int) -> int:
-    """Return when a firing starts, firings of earlier iterations having numbers below 0."""
-    starts = schedule.starts[actor]
-    number, place = divmod(firing, len(starts))
-    return starts[place] + number * (schedule.period * len(starts) // schedule.firings[actor])
+def _starts(schedule: PeriodicSchedule, actor: str, firings: Integers) -> Integers:
+    """Return when firings start, those of earlier iterations having numbers below 0."""
+    starts = np.array(schedule.starts[actor], object)
+    number, place = firings // len(starts), (firings % len(starts)).astype(np.int64)
+    step = schedule.period * len(starts) // schedule.firings[actor]
+    if max(abs(starts).max(), step) + (int(abs(number).max(initial=0)) + 1) * step < _SAFE:
+        starts = starts.astype(np.int64)
+    else:
+        number = number.astype(object)
+    begun: Integers = starts[place] + number * step
+    return begun
 
 
-def _late(graph: SdfGraph, schedule: PeriodicSchedule, channel: SdfChannel) -> list[Violation]:
-    """Return the readings of one iteration that start before what they read is written."""
-    times = {actor.id: phases(next(iter(actor.times.values()))) for actor in graph.actors}
+def _late(times: Sequence[int], schedule: PeriodicSchedule, channel: SdfChannel) -> list[Violation]:
+    """Return the readings of one iteration that start before what firings of so many ticks write is there."""
     writes, reads = schedule.firings[channel.source], schedule.firings[channel.target]
     produce, consume = phases(channel.production), phases(channel.consumption)
-    write_round = math.lcm(len(schedule.starts[channel.source]), len(produce), len(times[channel.source]))
+    write_round = math.lcm(len(schedule.starts[channel.source]), len(produce), len(times))
     read_round = math.lcm(len(schedule.starts[channel.target]), len(consume))
-    if write_round * read_round < writes + reads and writes % write_round == reads % read_round == 0:
-        wrote, took = _sums(produce, write_round), _sums(consume, read_round)
-        return _late_in_rounds(schedule, channel, times[channel.source], wrote, took)
-    wrote, took = _sums(produce, writes), _sums(consume, reads)
-    if wrote[-1] != took[-1]:
-        return [_unbalanced(channel, wrote[-1], took[-1])]
-    back = -channel.tokens // wrote[-1]  # the iteration that writes the first token read in iteration 0
-    firing, token = back * writes, back * wrote[-1]
-    found: list[Violation] = []
-    ends: dict[int, int] = {}
-    for reader in range(reads):
-        if took[reader + 1] == took[reader]:
-            continue
-        low, high = took[reader] - channel.tokens, took[reader + 1] - channel.tokens
-        while token + produce[firing % len(produce)] <= low:
-            token += produce[firing % len(produce)]
-            firing += 1
-        here, at = firing, token
-        start = _start(schedule, channel.target, reader)
-        while at < high:
-            amount = produce[here % len(produce)]
-            if amount and here not in ends:
-                time = times[channel.source][here % len(times[channel.source])]
-                ends[here] = _start(schedule, channel.source, here) + time * schedule.denominator
-            if amount and ends[here] > start:
-                found.append(_early(channel, reader, here, ends[here], start))
-                break
-            at += amount
-            here += 1
-    return found
+    in_rounds = write_round * read_round < writes + reads and writes % write_round == reads % read_round == 0
+    wrote, took = (
+        _sums(produce, write_round if in_rounds else writes),
+        _sums(consume, read_round if in_rounds else reads),
+    )
+    written, read = int(wrote[-1]), int(took[-1])
+    if in_rounds:
+        written, read = written * (writes // write_round), read * (reads // read_round)
+    if written != read:
+        message = f"an iteration writes {written} tokens and reads {read}"
+        return [Violation("balance", f"channel {channel.id}", message)]
+    pairs = _pairs_of_rounds(channel.tokens, wrote, took) if in_rounds else _pairs(channel.tokens, wrote, took)
+    writers, readers = pairs
+    ends = _starts(schedule, channel.source, writers)
+    ends = ends + np.array(times)[(writers % len(times)).astype(np.int64)] * schedule.denominator
+    starts = _starts(schedule, channel.target, readers)
+    _, first = np.unique(np.where(ends > starts, readers, -1), return_index=True)
+    return [
+        _early(channel, int(readers[k]), int(writers[k]), int(ends[k]), int(starts[k]))
+        for k in first.tolist()
+        if ends[k] > starts[k]
+    ]
 
 
-def _sums(rates: Sequence[int], firings: int) -> list[int]:
+def _sums(rates: Sequence[int], firings: int) -> Integers:
     """Return how many tokens 0, 1, ... firings move."""
-    return [*accumulate((rates[k % len(rates)] for k in range(firings)), initial=0)]
+    return np.concatenate([[0], np.cumsum(np.resize(np.array(rates, np.int64), firings))])
 
 
-def _late_in_rounds(
-    schedule: PeriodicSchedule, channel: SdfChannel, times: Sequence[int], wrote: list[int], took: list[int]
-) -> list[Violation]:
-    """Return, for every pair of firings of a round, the reading that starts earliest before what it reads is written.
+def _pairs(tokens: int, wrote: Integers, took: Integers) -> tuple[Integers, Integers]:
+    """Return writing and reading firings that share a token, for every reading firing of one iteration.
+
+    ``wrote`` and ``took`` count the tokens of an iteration, in which as many are written as read.
+    """
+    readers = np.flatnonzero(np.diff(took))
+    low, high = took[readers] - tokens, took[readers + 1] - tokens - 1
+    first, last = (
+        token // wrote[-1] * (len(wrote) - 1) + np.searchsorted(wrote, token % wrote[-1], "right") - 1
+        for token in (low, high)
+    )
+    count = last - first + 1
+    writers = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count - first, count)
+    moves = np.diff(wrote)[writers % (len(wrote) - 1)] > 0
+    return writers[moves], np.repeat(readers, count)[moves]
+
+
+def _pairs_of_rounds(tokens: int, wrote: Integers, took: Integers) -> tuple[Integers, Integers]:
+    """Return, for every pair of firings of a round, those that share a token with the least time between them.
 
     ``wrote`` and ``took`` count the tokens of a round of either actor. Round m reads tokens from m r on, and round n
     writes them from n w on, behind the initial ones. Both take the same time per token, so that the time between two
     firings depends on m r - n w alone, which may be any multiple of what r and w have in common.
     """
-    written, read = wrote[-1], took[-1]
-    rounds = [schedule.firings[channel.source] // (len(wrote) - 1), schedule.firings[channel.target] // (len(took) - 1)]
-    if rounds[0] * written != rounds[1] * read:
-        return [_unbalanced(channel, rounds[0] * written, rounds[1] * read)]
-    common, found = math.gcd(written, read), []
-    for i, j in product(range(len(wrote) - 1), range(len(took) - 1)):
-        least = wrote[i] - took[j + 1] + 1 + channel.tokens
-        least += -least % common
-        if wrote[i] == wrote[i + 1] or took[j] == took[j + 1] or least >= wrote[i + 1] - took[j] + channel.tokens:
-            continue
-        whole = written // common
-        m = least // common * pow(read // common, -1, whole) % whole
-        n = (m * read - least) // written
-        firing, reader = n * (len(wrote) - 1) + i, m * (len(took) - 1) + j
-        end = _start(schedule, channel.source, firing) + times[i % len(times)] * schedule.denominator
-        if end > (start := _start(schedule, channel.target, reader)):
-            found.append(_early(channel, reader, firing, end, start))
-    return found
+    written, read = int(wrote[-1]), int(took[-1])
+    common = math.gcd(written, read)
+    i, j = (grid.ravel() for grid in np.meshgrid(np.arange(len(wrote) - 1), np.arange(len(took) - 1), indexing="ij"))
+    least = wrote[i] - took[j + 1] + 1 + tokens
+    least += -least % common
+    meet = (wrote[i] < wrote[i + 1]) & (took[j] < took[j + 1]) & (least < wrote[i + 1] - took[j] + tokens)
+    i, j, least = i[meet], j[meet], least[meet]
+    whole = written // common
+    if whole * max(written, read) >= _SAFE:
+        least = least.astype(object)
+    m = least // common % whole * pow(read // common, -1, whole) % whole
+    n = (m * read - least) // written
+    return n * (len(wrote) - 1) + i, m * (len(took) - 1) + j
 
 
 def _early(channel: SdfChannel, reader: int, firing: int, end: int, start: int) -> Violation:
     message = f"firing {reader} of {channel.target} reads what firing {firing} of {channel.source} has not written yet"
     return Violation("order", f"channel {channel.id}", message, end, start)
-
-
-def _unbalanced(channel: SdfChannel, written: int, read: int) -> Violation:
-    message = f"an iteration writes {written} tokens and reads {read}"
-    return Violation("balance", f"channel {channel.id}", message)

@@ -8,8 +8,9 @@ synchronous dataflow graph*).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import gcd, lcm
 
 import numpy as np
@@ -19,54 +20,62 @@ from shorthaul.dataflow.model import PerPhase, SdfChannel, SdfGraph, phases
 from shorthaul.graphs.csr import IntArray, distinct
 
 FloatArray = npt.NDArray[np.float64]
-#: The arcs of channels, by name, initial tokens and rounds.
-Arcs = dict[tuple[str, int, int, int], tuple[IntArray, ...]]
+#: Whole numbers up to here are safe in 64 bits.
+SAFE = 2.0**62
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Arcs by target. ``shift`` counts tokens; that many of ``per_iteration`` is the delay in iterations.
+    """Arcs by target, each of ``ticks`` and of a ``delay`` in parts of ``1 / common`` iterations.
 
-    Node ``offset[a] + p`` is firing p of a round of actor a; ``channel`` numbers the channel of each arc.
+    Nodes are the firings of the rounds of all actors in turn; ``channel`` numbers the channel of each arc.
     """
 
-    offset: Mapping[str, int]
     starts: IntArray
     source: IntArray
     target: IntArray
     ticks: IntArray
-    shift: IntArray
-    per_iteration: IntArray
+    delay: IntArray
     channel: IntArray
-    common: int  # the least number by which every delay in iterations becomes whole
+    common: int
 
 
-def event_graph(graph: SdfGraph, rounds: Mapping[str, int], repetitions: Mapping[str, int], known: Arcs) -> Events:
-    """Return the event graph for the given rounds; ``known`` keeps the arcs of channels between calls."""
-    offset: dict[str, int] = {}
-    count = 0
-    for actor in graph.actors:
-        offset[actor.id] = count
-        count += rounds[actor.id]
-    times = {actor.id: next(iter(actor.times.values())) for actor in graph.actors}
-    parts: list[tuple[IntArray, ...]] = []
-    for number, channel in enumerate(graph.channels):
-        a, b = channel.source, channel.target
-        key = channel.id, channel.tokens, rounds[a], rounds[b]
-        if key not in known:
-            known[key] = _arcs(channel, rounds[a], rounds[b], times[a])
-        writer, reader, ticks, shift = known[key]
-        tokens = _total(channel.production, rounds[a]) * (repetitions[a] // rounds[a])
-        size = len(writer)
-        parts.append(
-            (writer + offset[a], reader + offset[b], ticks, shift, np.full(size, tokens), np.full(size, number))
-        )
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 6
-    order = np.argsort(columns[1], kind="stable")
-    source, target, ticks, shift, per_iteration, numbers = (column[order] for column in columns)
-    starts = np.searchsorted(target, np.arange(count + 1))
-    common = lcm(*(repetitions[actor] // rounds[actor] for actor in rounds))
-    return Events(offset, starts, source, target, ticks, shift, per_iteration, numbers, common)
+class Unfolding:
+    """The rounds of all actors of a graph, and the arcs of channels between them, which are worked out once."""
+
+    def __init__(self, graph: SdfGraph, rounds: Mapping[str, int], repetitions: Mapping[str, int]) -> None:
+        self.rounds = rounds
+        self._repetitions = repetitions
+        self._times = {actor.id: next(iter(actor.times.values())) for actor in graph.actors}
+        self.common = lcm(*(repetitions[actor] // rounds[actor] for actor in rounds))
+        *begins, self._count = accumulate(rounds.values(), initial=0)
+        self._offset = dict(zip(rounds, begins, strict=True))
+        self._known: dict[tuple[str, int], IntArray] = {}
+
+    def events(self, channels: Sequence[SdfChannel]) -> Events:
+        """Return the event graph of the actors with these channels."""
+        parts = [self._arcs(channel) for channel in channels]
+        numbers = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+        columns = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), np.int64)
+        order = np.argsort(columns[1], kind="stable")
+        source, target, ticks, delay = (column[order] for column in columns)
+        if columns.dtype == object:
+            source, target, ticks = (column.astype(np.int64) for column in (source, target, ticks))
+        starts = np.searchsorted(target, np.arange(self._count + 1))
+        return Events(starts, source, target, ticks, delay, numbers[order], self.common)
+
+    def _arcs(self, channel: SdfChannel) -> IntArray:
+        """Return source, target, ticks and delay of the arcs of a channel."""
+        key = channel.id, channel.tokens
+        if key not in self._known:
+            a, b = channel.source, channel.target
+            writer, reader, ticks, shift = _arcs(channel, self.rounds[a], self.rounds[b], self._times[a])
+            per_iteration = _total(channel.production, self.rounds[a]) * (self._repetitions[a] // self.rounds[a])
+            if max(int(np.abs(shift).max(initial=0)) * self.common, per_iteration) >= SAFE:
+                shift = shift.astype(object)
+            delay = shift * self.common // per_iteration
+            self._known[key] = np.stack([writer + self._offset[a], reader + self._offset[b], ticks, delay])
+        return self._known[key]
 
 
 def _total(rate: PerPhase, firings: int) -> int:

@@ -7,9 +7,10 @@ of every schedule once the rounds of its actors are as long as in an iteration o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import accumulate
 from math import gcd, lcm
 
 import numpy as np
@@ -17,20 +18,18 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.dataflow.graphs.events import Arcs, Events, FloatArray, event_graph
+from shorthaul.dataflow.graphs.events import SAFE, Events, FloatArray, Unfolding
 from shorthaul.dataflow.graphs.multirate import deadlock, repetition_vector
 from shorthaul.dataflow.graphs.ratio_kernels import EventGraph, Weights, critical, settle
-from shorthaul.dataflow.model import SdfActor, SdfGraph, phases
+from shorthaul.dataflow.model import SdfActor, SdfChannel, SdfGraph, phases
 from shorthaul.dataflow.plan import PeriodicSchedule
 from shorthaul.graphs.csr import IntArray, from_arrays, strong_components
 
 #: An event graph of more nodes is refused.
 MOST_NODES = 2_000_000
 _MOST_ROUNDS = 1000
-#: Exact sums up to here are safe in 64 bits.
-_SAFE = 2.0**62
 #: Effort per arc of an event graph, and per graph.
-_ARC_EFFORT, _GRAPH_EFFORT = 1e-6, 1e-3
+_ARC_EFFORT, _GRAPH_EFFORT = 1e-7, 3e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,51 +56,103 @@ class CriticalCycle:
         return self.iterations < 0 or (self.iterations == 0 and self.ticks > 0)
 
 
+def period_of(cycle: CriticalCycle | None) -> Fraction:
+    """Return the period that a cycle allows."""
+    return Fraction(0) if cycle is None else cycle.ratio
+
+
 class Analysis:
-    """A graph under analysis, with others of the same actors and rates: one evaluation leaves something to the next."""
+    """The actors of a graph, with these channels or those: one evaluation leaves something to the next."""
 
     def __init__(self, graph: SdfGraph) -> None:
-        self.repetitions = repetition_vector(graph)
-        self.phase_counts = graph.phase_counts()
-        self.rounds = self.phase_counts
-        self.arcs: Arcs = {}
-        self.is_timeless = not all(all(phases(time)) for actor in graph.actors for time in actor.times.values())
+        self._graph = graph
+        self._repetitions = repetition_vector(graph)
+        self._phase_counts = graph.phase_counts()
+        self._unfolding = Unfolding(graph, self._phase_counts, self._repetitions)
+        self._on_cycles: dict[tuple[str, ...], npt.NDArray[np.bool_]] = {}
+        self._distance = np.zeros(0)  # from the last schedule, in ticks
+        self._busy: Analysis | None = None
+        if not all(all(phases(time)) for actor in graph.actors for time in actor.times.values()):
+            self._busy = Analysis(replace(graph, actors=tuple(SdfActor(actor.id, {"": 1}) for actor in graph.actors)))
 
-    def evaluate(self, graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None, PeriodicSchedule | None]:
+    def limit(
+        self, channels: Sequence[SdfChannel], search: Search, is_enough: Callable[[CriticalCycle | None], bool]
+    ) -> CriticalCycle | None:  # fmt: skip
+        """Return the cycle that limits the period (None: nothing does), or one that ``is_enough``."""
+        if self._busy is not None:  # cycles that take no time may lack tokens all the same
+            cycle, _ = self._busy._found(channels, search)
+            if cycle is not None and cycle.is_hopeless:
+                return cycle
+        return self._found(channels, search, None, is_enough)[0]
+
+    def evaluate(
+        self, channels: Sequence[SdfChannel], search: Search, known: CriticalCycle | None = None
+    ) -> tuple[CriticalCycle | None, PeriodicSchedule | None]:  # fmt: skip
         """Return the cycle that limits the period (None: nothing does), and a schedule of that period.
 
-        There is no schedule where the cycle is hopeless: the graph deadlocks.
+        ``known`` may be that cycle. There is no schedule where the cycle is hopeless: the graph deadlocks.
         """
-        if self.is_timeless:  # cycles that take no time may lack tokens all the same
-            busy = replace(graph, actors=tuple(SdfActor(actor.id, {"": 1}) for actor in graph.actors))
-            cycle, _ = self._evaluated(busy, search, {})
-            if cycle is not None and cycle.is_hopeless:
+        if self._busy is not None:
+            cycle, schedule = self._busy.evaluate(channels, search)
+            if schedule is None:
                 return cycle, None
-        return self._evaluated(graph, search, self.arcs)
+        cycle, starts = self._found(channels, search, known)
+        if starts is None:
+            return cycle, None
+        period, rounds = period_of(cycle), self._unfolding.rounds
+        unit = period.denominator * self._unfolding.common
+        starts -= starts.min(initial=0)
+        self._distance = starts.astype(np.float64) / unit
+        begins = accumulate(rounds.values(), initial=0)
+        plan = {a: tuple(starts[first : first + rounds[a]].tolist()) for a, first in zip(rounds, begins, strict=False)}
+        return cycle, PeriodicSchedule(period.numerator * self._unfolding.common, unit, self._repetitions, plan)
 
-    def _evaluated(
-        self, graph: SdfGraph, search: Search, arcs: Arcs
-    ) -> tuple[CriticalCycle | None, PeriodicSchedule | None]:  # fmt: skip
-        rounds = dict(self.rounds)
+    def _found(
+        self, channels: Sequence[SdfChannel], search: Search, known: CriticalCycle | None = None,
+        is_enough: Callable[[CriticalCycle | None], bool] | None = None,
+    ) -> tuple[CriticalCycle | None, IntArray | None]:  # fmt: skip
+        """Return the cycle that limits the period, and starts that keep it; without where it is hopeless or enough."""
+        cycle = known
         while True:
-            _refuse_large(rounds)
-            events = event_graph(graph, rounds, self.repetitions, arcs)
+            grown = cycle is not None and self._grow(cycle)
+            events = self._unfolding.events(channels)
             search.spend(_GRAPH_EFFORT + len(events.source) * _ARC_EFFORT)
-            cycle, distance = _likely_cycle(graph, events)
-            while cycle is None or not _grow(rounds, cycle, self.repetitions, self.phase_counts):
-                self.rounds = rounds
-                if cycle is not None and cycle.is_hopeless:
+            if cycle is None or grown or len(self._distance) != len(events.starts) - 1:
+                cycle, self._distance = self._likely_cycle(channels, events)
+            while cycle is None or not self._grow(cycle):
+                if cycle is not None and (cycle.is_hopeless or (is_enough is not None and is_enough(cycle))):
                     return cycle, None
-                period = Fraction(0) if cycle is None else cycle.ratio
-                unit = period.denominator * events.common
-                settled = _longest_distances(events, period, distance)
-                if isinstance(settled, tuple):
-                    cycle = _cycle(graph, events, *settled)
-                    continue
-                starts = settled - settled.min(initial=0)
-                parts = {name: starts[first : first + rounds[name]] for name, first in events.offset.items()}
-                plan = {name: tuple(part.tolist()) for name, part in parts.items()}
-                return cycle, PeriodicSchedule(period.numerator * events.common, unit, self.repetitions, plan)
+                settled = _longest_distances(events, period_of(cycle), self._distance)
+                if not isinstance(settled, tuple):
+                    return cycle, settled
+                cycle = _cycle(channels, events, *settled)
+
+    def _grow(self, cycle: CriticalCycle) -> bool:
+        """Let the rounds of the cycle's actors be those of its own iteration; return whether they were not yet."""
+        repetitions, rounds = self._repetitions, dict(self._unfolding.rounds)
+        common = gcd(*(repetitions[actor] // self._phase_counts[actor] for actor in cycle.actors))
+        rounds |= {actor: lcm(rounds[actor], repetitions[actor] // common) for actor in cycle.actors}
+        if rounds == self._unfolding.rounds:
+            return False
+        _refuse_large(rounds)
+        self._unfolding = Unfolding(self._graph, rounds, repetitions)
+        return True
+
+    def _likely_cycle(
+        self, channels: Sequence[SdfChannel], events: Events
+    ) -> tuple[CriticalCycle | None, FloatArray]:  # fmt: skip
+        """Return the cycle of the highest ratio, as far as floating-point numbers tell, and the distances under it."""
+        names = tuple(channel.id for channel in channels)
+        if names not in self._on_cycles:
+            self._on_cycles[names] = _on_cycles(self._graph, channels)
+        n = len(events.starts) - 1
+        inner = np.flatnonzero(self._on_cycles[names][events.channel])
+        starts = np.searchsorted(events.target[inner], np.arange(n + 1))
+        distance, into = np.zeros(n), np.full(n, -1, np.int64)
+        delay = events.delay[inner].astype(np.float64) / events.common
+        state = EventGraph(starts, events.source[inner], events.ticks[inner], delay, distance, into)
+        node = critical(state, _MOST_ROUNDS)
+        return None if node < 0 else _cycle(channels, events, inner[into], node), distance
 
 
 def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None, PeriodicSchedule]:
@@ -110,7 +161,7 @@ def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None,
     ``graph`` has one execution time per actor and phase. Raises :class:`InputError` if it is inconsistent, deadlocks,
     or takes too many firings.
     """
-    cycle, schedule = Analysis(graph).evaluate(graph, search)
+    cycle, schedule = Analysis(graph).evaluate(graph.channels, search)
     if schedule is None:
         assert cycle is not None
         raise deadlock(cycle.actors, cycle.channels)
@@ -127,37 +178,12 @@ def _refuse_large(rounds: Mapping[str, int]) -> None:
         )  # fmt: skip
 
 
-def _grow(
-    rounds: dict[str, int], cycle: CriticalCycle, repetitions: Mapping[str, int], phase_counts: Mapping[str, int]
-) -> bool:
-    """Let the rounds of the cycle's actors be those of its own iteration; return whether they were not yet."""
-    common = gcd(*(repetitions[actor] // phase_counts[actor] for actor in cycle.actors))
-    grown = False
-    for actor in cycle.actors:
-        needed = lcm(rounds[actor], repetitions[actor] // common)
-        grown = grown or needed > rounds[actor]
-        rounds[actor] = needed
-    return grown
-
-
-def _likely_cycle(graph: SdfGraph, events: Events) -> tuple[CriticalCycle | None, FloatArray]:
-    """Return the cycle of the highest ratio, as far as floating-point numbers tell, and the distances under it."""
-    n = len(events.starts) - 1
-    inner = np.flatnonzero(_on_cycles(graph)[events.channel])
-    starts = np.searchsorted(events.target[inner], np.arange(n + 1))
-    distance, into = np.zeros(n), np.full(n, -1, np.int64)
-    delay = events.shift[inner] / events.per_iteration[inner]
-    state = EventGraph(starts, events.source[inner], events.ticks[inner], delay, distance, into)
-    node = critical(state, _MOST_ROUNDS)
-    return None if node < 0 else _cycle(graph, events, inner[into], node), distance
-
-
-def _on_cycles(graph: SdfGraph) -> npt.NDArray[np.bool_]:
+def _on_cycles(graph: SdfGraph, channels: Sequence[SdfChannel]) -> npt.NDArray[np.bool_]:
     """Return which channels lie on some cycle of channels."""
     number = {actor.id: i for i, actor in enumerate(graph.actors)}
     source, target = (
         np.array([number[name] for name in names], np.int64)
-        for names in ([c.source for c in graph.channels], [c.target for c in graph.channels])
+        for names in ([c.source for c in channels], [c.target for c in channels])
     )
     label = strong_components(from_arrays(len(number), source, target))
     return np.asarray(label[source] == label[target])
@@ -171,19 +197,18 @@ def _longest_distances(
     Where there are none, a cycle that forbids them: the arc into every node, and a node on it. Exact.
     """
     unit = period.denominator * events.common
-    delay = events.shift.astype(object) * events.common // events.per_iteration
-    weight = events.ticks.astype(object) * unit - delay * period.numerator
     n = len(events.starts) - 1
     largest = np.zeros(n)
-    np.maximum.at(largest, events.target, np.abs(weight.astype(np.float64)))
-    if largest.sum() + np.abs(distance).max(initial=0) * unit >= _SAFE:
+    sizes = events.ticks * float(unit) + np.abs(events.delay.astype(np.float64)) * period.numerator
+    np.maximum.at(largest, events.target, sizes)
+    if max(unit, period.numerator, largest.sum() + np.abs(distance).max(initial=0) * unit) >= SAFE:
+        weight = events.ticks.astype(object) * unit - events.delay.astype(object) * period.numerator
         return _settled(events, weight.tolist(), n)
+    weight = events.ticks * unit - events.delay.astype(np.int64) * period.numerator
     out = from_arrays(n, events.source, np.arange(len(events.source)))
     start = np.rint(distance * unit).astype(np.int64)
     into = np.full(n, -1, np.int64)
-    state = Weights(
-        events.starts, events.source, events.target, out.starts, out.targets, weight.astype(np.int64), start, into
-    )
+    state = Weights(events.starts, events.source, events.target, out.starts, out.targets, weight, start, into)
     node = settle(state)
     return start if node < 0 else (into, node)
 
@@ -208,7 +233,7 @@ def _settled(events: Events, weight: Sequence[int], n: int) -> IntArray | tuple[
     return np.zeros(0, np.int64)
 
 
-def _cycle(graph: SdfGraph, events: Events, into: IntArray, node: int) -> CriticalCycle:
+def _cycle(channels: Sequence[SdfChannel], events: Events, into: IntArray, node: int) -> CriticalCycle:
     """Return the cycle that ``into`` leads to from ``node``, the way its tokens go."""
     above, into_of = np.where(into < 0, -1, events.source[into]).tolist(), into.tolist()
     seen: set[int] = set()
@@ -219,14 +244,13 @@ def _cycle(graph: SdfGraph, events: Events, into: IntArray, node: int) -> Critic
     while here != node:
         arcs.append(into_of[here])
         here = above[here]
-    on = np.array(arcs[::-1])
-    delay = events.shift[on].astype(object) * events.common // events.per_iteration[on]
-    _, first = np.unique(events.channel[on], return_index=True)
-    channels = [graph.channels[number] for number in events.channel[on][np.sort(first)]]
+    first = np.argmin(events.channel[arcs[::-1]])  # wherever it was found
+    on = np.roll(arcs[::-1], -first)
+    through = [channels[number] for number in dict.fromkeys(events.channel[on].tolist())]
     return CriticalCycle(
-        int(events.ticks[on].sum()),
-        Fraction(delay.sum(), events.common),
+        sum(events.ticks[on].tolist()),
+        Fraction(sum(events.delay[on].tolist()), events.common),
         len(arcs),
-        tuple(dict.fromkeys(channel.source for channel in channels)),
-        tuple(channel.id for channel in channels),
+        tuple(dict.fromkeys(channel.source for channel in through)),
+        tuple(channel.id for channel in through),
     )

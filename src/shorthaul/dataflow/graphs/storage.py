@@ -3,27 +3,34 @@
 A critical cycle through the room of some buffers says that no distribution is faster unless one of them grows
 (Stuijk, Geilen, Basten: *Exploring trade-offs in buffer requirements and throughput constraints for synchronous
 dataflow graphs*, DAC 2006, from the states of an execution). Such demands are kept, made as strong as they go, and the
-smallest distribution that meets all of them is evaluated next: best first, so that the first one fast enough is the
-smallest of all.
+smallest distribution that meets all of them is evaluated next, so that the first one fast enough is the smallest of
+all (implicit hitting sets, after Moreno-Centeno and Karp).
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 from math import gcd, lcm
 
+import numpy as np
+
 from shorthaul.core.search import Search
-from shorthaul.dataflow.graphs.periodic import Analysis, CriticalCycle
+from shorthaul.dataflow.graphs.periodic import Analysis, CriticalCycle, period_of
 from shorthaul.dataflow.graphs.timing import ROOM
 from shorthaul.dataflow.model import SdfChannel, SdfGraph, phases
 from shorthaul.dataflow.plan import PeriodicSchedule
+from shorthaul.graphs.csr import IntArray
 
 #: Effort of one distribution that is taken up.
-_STEP_EFFORT = 1e-5
+_STEP_EFFORT = 4e-5
+#: The room of a buffer that a demand does not name.
+_ANY = 2**62
+#: Some buffers, by number, and their capacities.
+Part = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +60,6 @@ class Demand:
 
     most: Mapping[str, int]
     period: Fraction | None
-
-
-def period_of(cycle: CriticalCycle | None) -> Fraction:
-    """Return the period that a cycle allows."""
-    return Fraction(0) if cycle is None else cycle.ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,131 +140,222 @@ class Range:
     demands: tuple[Demand, ...] = ()
 
 
+class Group:
+    """Buffers that demands join, and the search for their least size: best first, by what must be added at least.
+
+    A demand has, by the number of its buffers, the most room that does not meet it.
+    """
+
+    def __init__(self, buffers: Mapping[int, SharedBuffer], demands: Iterable[Mapping[int, int]]) -> None:
+        self.buffers, self.demands = buffers, list[Mapping[int, int]]()
+        self._number = {place: number for number, place in enumerate(buffers)}
+        self._step, self._weight = (
+            np.array([getattr(b, name) for b in buffers.values()]) for name in ("step", "weight")
+        )
+        least = tuple(buffer.least for buffer in buffers.values())
+        self.size = sum(buffer.weight * buffer.least for buffer in buffers.values())
+        # By bound, the largest states first; with how many demands were looked at for it, the shortest unmet one.
+        self._queue, self._seen = [(self.size, -self.size, least, -1, 0)], {least}
+        self._most = np.zeros((0, len(buffers)), np.int64)
+        self._masks: list[int] = []
+        for demand in demands:
+            self.add(demand)
+
+    def add(self, demand: Mapping[int, int]) -> None:
+        """Add a demand on some of the buffers."""
+        self.demands.append(demand)
+        row = np.full(len(self.buffers), _ANY)
+        numbers = [self._number[place] for place in demand]
+        row[numbers] = [*demand.values()]
+        self._most = np.vstack([self._most, row])
+        self._masks.append(sum(1 << number for number in numbers))
+
+    def cheapest(self, search: Search) -> dict[int, int]:
+        """Return capacities of the least ``size`` that meet all demands; before that where the search expires."""
+        while True:
+            self.size, less, state, known, shortest = self._queue[0]
+            if known < len(self._masks):
+                unmet, more = self._unmet(state)
+                if not len(unmet):
+                    return dict(zip(self.buffers, state, strict=True))
+                known, shortest = len(self._masks), min(unmet, key=lambda number: self._masks[number].bit_count())
+                heapq.heapreplace(self._queue, (max(self.size, more - less), less, state, known, shortest))
+            elif search.expired():
+                return dict(zip(self.buffers, state, strict=True))
+            else:
+                search.spend(_STEP_EFFORT)
+                heapq.heappop(self._queue)
+                for grown, added in self._grown(state, shortest):
+                    if grown not in self._seen:
+                        self._seen.add(grown)
+                        heapq.heappush(self._queue, (max(self.size, added - less), less - added, grown, -1, 0))
+
+    def _unmet(self, state: Sequence[int]) -> tuple[IntArray, int]:
+        """Return the demands that a state does not meet, and what must be added at least.
+
+        It is counted over unmet demands that share no buffer, the dearest first.
+        """
+        held = np.array(state)
+        unmet = np.flatnonzero((self._most >= held).all(axis=1))
+        if not len(unmet):
+            return unmet, 0
+        most = self._most[unmet]
+        prices = np.where(most == _ANY, _ANY, (most + self._step - held) * self._weight).min(axis=1).tolist()
+        total = used = 0
+        masks = (self._masks[number] for number in unmet)
+        for price, _, mask in sorted((-p, m.bit_count(), m) for p, m in zip(prices, masks, strict=True)):
+            if not used & mask:
+                used |= mask
+                total -= price
+        return unmet, total
+
+    def _grown(self, state: tuple[int, ...], demand: int) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Yield the states that just meet a demand, each by another buffer, and what that adds to the size."""
+        for place in np.flatnonzero(self._most[demand] != _ANY).tolist():
+            held = int(self._most[demand, place] + self._step[place])
+            yield (*state[:place], held, *state[place + 1 :]), int(self._weight[place]) * (held - state[place])
+
+
 class StorageFront:
     """The search for the Pareto front of total size against period, or for the least size of one period.
 
     ``least_size`` is proven: no smaller distribution than that is faster than the points found. Once the search
-    ``is_whole`` none is at all, down to the end of its ``periods``.
+    ``is_whole`` none is at all, down to the end of its ``periods``. Buffers go by their numbers here; room that a
+    state or a part of one does not name is unlimited.
     """
 
     def __init__(
         self, graph: SdfGraph, buffers: Sequence[SharedBuffer], search: Search, deadline: Fraction | None = None,
         periods: Range = Range(),
     ) -> None:  # fmt: skip
-        self.demands = [*periods.demands]
+        self.demands: list[Demand] = []
         self.is_whole = False
         self.least_size = 0
         self._graph, self._search, self._deadline = graph, search, deadline
         self._buffers = buffers
         self._place = {buffer.id: place for place, buffer in enumerate(buffers)}
-        self._of_room = {f"{c.id}{ROOM}": buffer.id for buffer in buffers for c in buffer.channels}
+        self._of_room = {f"{c.id}{ROOM}": place for place, b in enumerate(buffers) for c in b.channels}
         self._analysis = Analysis(graph)
+        self._rooms: dict[tuple[int, int], tuple[SdfChannel, ...]] = {}
+        self._limits: dict[Part, CriticalCycle | None] = {}
+        self._limiting: dict[tuple[int, ...], None] = {}  # buffers through whose room some critical cycle goes
+        self._groups = [Group({place: buffer}, ()) for place, buffer in enumerate(buffers)]
         self._best, self._until = periods.below, periods.until  # the least period so far, and the one that is enough
+        for demand in periods.demands:
+            self._join(demand)
 
     def points(self) -> Iterator[Distribution]:
         """Yield the points of the front by rising size; with a deadline, the first that keeps it.
 
         Ends early, without ``is_whole``, when the search has no effort left.
         """
-        start = tuple(buffer.least for buffer in self._buffers)
-        queue, seen = [(self._size(start), start)], {start}
         found: Distribution | None = None  # not yielded yet: another of its size may be faster
-        while queue and not self._search.expired():
-            self._search.spend(_STEP_EFFORT)
-            self.least_size, state = heapq.heappop(queue)
+        while not self._search.expired():
+            parts = [group.cheapest(self._search) for group in self._groups]
+            self.least_size = sum(group.size for group in self._groups)
             if found is not None and self.least_size > found.size:
                 yield found
                 if self._until is not None and found.period <= self._until:
                     self.is_whole = True
                     return
                 found = None
-            unmet = self._unmet(state)
-            least = self._size(state) + self._still(state, unmet)
-            if least > self.least_size:
-                heapq.heappush(queue, (least, state))
-            elif unmet:
-                for grown in self._grown(state, min(unmet, key=lambda demand: len(demand.most))):
-                    if grown not in seen:
-                        seen.add(grown)
-                        heapq.heappush(queue, (max(least, self._size(grown)), grown))
-            else:
-                heapq.heappush(queue, (least, state))
-                capacities = {buffer.id: held for buffer, held in zip(self._buffers, state, strict=True)}
-                cycle, schedule = self._evaluate(capacities)
-                if schedule is not None and not self._is_too_long(period_of(cycle)):
-                    found = Distribution(capacities, self._size(state), cycle, schedule)
-                    self._best = found.period
-                most = self._strengthened({name: capacities[name] for name in self._through(cycle)})
-                if not most or (found is not None and self._deadline is not None):
-                    self.is_whole = True  # no room makes it faster
-                    break
-                cycle, schedule = self._evaluate(most)
-                self.demands.append(Demand(most, None if schedule is None else period_of(cycle)))
+            if self._search.expired():
+                break
+            state = _part_of({place: held for part in parts for place, held in part.items()})
+            cycle, schedule = self._analysis.evaluate(self._channels(state), self._search, self._likely(state))
+            if schedule is not None and not self._is_too_long(cycle):
+                capacities = {self._buffers[place].id: held for place, held in state}
+                found = Distribution(capacities, self.least_size, cycle, schedule)
+                self._best = found.period
+            if not self._demand(state, cycle) or (found is not None and self._deadline is not None):
+                self.is_whole = True  # no room makes it faster
+                break
         if found is not None:
             yield found
 
-    def _size(self, state: Sequence[int]) -> int:
-        return sum(buffer.weight * held for buffer, held in zip(self._buffers, state, strict=True))
+    def _join(self, demand: Demand) -> None:
+        """Add a demand: its buffers are in one group from now on."""
+        self.demands.append(demand)
+        most = {self._place[name]: held for name, held in demand.most.items()}
+        joined = [group for group in self._groups if not most.keys().isdisjoint(group.buffers)]
+        if len(joined) == 1:
+            joined[0].add(most)
+            return
+        buffers = {place: buffer for group in joined for place, buffer in group.buffers.items()}
+        demands = [other for group in joined for other in group.demands]
+        self._groups = [*(group for group in self._groups if group not in joined), Group(buffers, [*demands, most])]
 
-    def _unmet(self, state: Sequence[int]) -> list[Demand]:
-        place = self._place
-        return [d for d in self.demands if all(state[place[name]] <= most for name, most in d.most.items())]
+    def _demand(self, part: Part, cycle: CriticalCycle | None) -> bool:
+        """Add demands that a state does not meet, one by one, until the buffers that they do not name are not to blame.
 
-    def _grown(self, state: tuple[int, ...], demand: Demand) -> Iterator[tuple[int, ...]]:
-        """Yield the states that just meet a demand, each by another buffer."""
-        for name, most in demand.most.items():
-            place = self._place[name]
-            yield (*state[:place], most + self._buffers[place].step, *state[place + 1 :])
+        Return whether there is any.
+        """
+        count = len(self.demands)
+        while self._is_too_long(cycle):
+            named = self._through(part, cycle)
+            self._limits[named] = cycle
+            named = self._strengthened(named)
+            if not named:
+                return False
+            limit = self._limit(named)
+            period = None if limit is None or limit.is_hopeless else limit.ratio
+            self._join(Demand({self._buffers[place].id: most for place, most in named}, period))
+            part = tuple((place, held) for place, held in part if all(place != other for other, _ in named))
+            cycle = self._limit(part)
+        return len(self.demands) > count
 
-    def _still(self, state: Sequence[int], unmet: Sequence[Demand]) -> int:
-        """Return what must be added at least: for unmet demands that share no buffer, the dearest first."""
+    def _channels(self, part: Part) -> tuple[SdfChannel, ...]:
+        for place, held in part:
+            if (place, held) not in self._rooms:
+                self._rooms[place, held] = self._buffers[place].room(held)
+        return (*self._graph.channels, *(channel for pair in part for channel in self._rooms[pair]))
 
-        def price(demand: Demand) -> int:
-            buffers = ((self._buffers[self._place[name]], most) for name, most in demand.most.items())
-            return min((most + b.step - state[self._place[b.id]]) * b.weight for b, most in buffers)
-
-        total, used = 0, set[str]()
-        for amount, demand in sorted(((price(d), d) for d in unmet), key=lambda pair: (-pair[0], len(pair[1].most))):
-            if not used.intersection(demand.most):
-                used.update(demand.most)
-                total += amount
-        return total
-
-    def _evaluate(self, capacities: Mapping[str, int]) -> tuple[CriticalCycle | None, PeriodicSchedule | None]:
-        """Return what limits the period with these capacities, buffers not named being unlimited."""
-        room = (c for name, held in capacities.items() for c in self._buffers[self._place[name]].room(held))
-        return self._analysis.evaluate(replace(self._graph, channels=(*self._graph.channels, *room)), self._search)
-
-    def _through(self, cycle: CriticalCycle | None) -> list[str]:
-        """Return the buffers whose room a cycle goes through."""
+    def _through(self, part: Part, cycle: CriticalCycle | None) -> Part:
+        """Return the room that a cycle goes through."""
         channels = () if cycle is None else cycle.channels
-        return [*dict.fromkeys(self._of_room[name] for name in channels if name in self._of_room)]
+        places = {self._of_room[name] for name in channels if name in self._of_room}
+        self._limiting[tuple(sorted(places))] = None
+        return tuple((place, held) for place, held in part if place in places)
 
-    def _is_too_long(self, period: Fraction) -> bool:
+    def _likely(self, state: Part) -> CriticalCycle | None:
+        """Return, of the limits known of parts of a state, the one of the longest period."""
+        known = (self._limits.get(tuple(state[place] for place in places)) for places in self._limiting)
+        return max((c for c in known if c is not None and not c.is_hopeless), key=lambda c: c.ratio, default=None)
+
+    def _limit(self, part: Part) -> CriticalCycle | None:
+        """Return what limits the period with this room."""
+        if part not in self._limits:
+            self._limits[part] = self._analysis.limit(self._channels(part), self._search, self._is_too_long)
+        return self._limits[part]
+
+    def _is_too_long(self, cycle: CriticalCycle | None) -> bool:
+        if cycle is not None and cycle.is_hopeless:
+            return True
         if self._deadline is not None:
-            return period > self._deadline
-        return self._best is not None and period >= self._best
+            return period_of(cycle) > self._deadline
+        return self._best is not None and period_of(cycle) >= self._best
 
-    def _strengthened(self, most: dict[str, int]) -> dict[str, int]:
-        """Return the capacities, each left out, or raised, as long as the period stays too long."""
-        if self._deadline is not None and not self._still_too_long(most):
-            return most
-        for name in [*most]:
-            rest = {other: held for other, held in most.items() if other != name}
-            if self._still_too_long(rest):
-                most = rest
-        for name in most:
-            step = self._buffers[self._place[name]].step
+    def _strengthened(self, part: Part) -> Part:
+        """Return the room of some buffers, each left out, or raised, as long as the period stays too long."""
+        if self._deadline is not None and not self._is_too_long(self._limit(part)):
+            return part
+        for place, held in part:
+            rest = tuple(other for other in part if other != (place, held))
+            if self._is_too_long(self._limit(rest)):
+                part = rest
+        most = dict(part)
+        for place, _ in part:
+            step = self._buffers[place].step
             add, doubling = step, True
             while add >= step:
-                if self._still_too_long({**most, name: most[name] + add}):
-                    most[name] += add
+                if self._is_too_long(self._limit(_part_of({**most, place: most[place] + add}))):
+                    most[place] += add
                     add = 2 * add if doubling else add // 2
                 else:
                     doubling, add = False, add // 2
                 add = add // step * step
-        return most
+        return _part_of(most)
 
-    def _still_too_long(self, capacities: Mapping[str, int]) -> bool:
-        cycle, schedule = self._evaluate(capacities)
-        return schedule is None or self._is_too_long(period_of(cycle))
+
+def _part_of(most: Mapping[int, int]) -> Part:
+    return tuple(sorted(most.items()))

@@ -24,7 +24,7 @@ from shorthaul.dataflow.check.periodic import check_schedule, check_storage
 from shorthaul.dataflow.formats.documents import RESULT_KIND
 from shorthaul.dataflow.formats.schedules import storage_table
 from shorthaul.dataflow.graphs.multirate import shown
-from shorthaul.dataflow.graphs.periodic import CriticalCycle, least_period
+from shorthaul.dataflow.graphs.periodic import CriticalCycle, least_period, period_of
 from shorthaul.dataflow.graphs.storage import (
     Demand,
     Distribution,
@@ -33,7 +33,6 @@ from shorthaul.dataflow.graphs.storage import (
     StorageFront,
     buffers_of,
     merged,
-    period_of,
 )
 from shorthaul.dataflow.graphs.timing import bounded, timed
 from shorthaul.dataflow.loading import naming
