@@ -20,9 +20,12 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.reference.tensor_alone import one_operator_per_subgraph
+
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import RULES
-from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.verbs.planning import case
 
 HERE = Path(__file__).parent

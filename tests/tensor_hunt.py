@@ -18,7 +18,7 @@ from random import Random
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import Program, column_prices
+from shorthaul.tensor.bounds.columns import Program
 from shorthaul.tensor.bounds.groups.ordering import RETAINED, RUN, STORED, Deed, Ordering
 from shorthaul.tensor.bounds.groups.regions import links_of
 from shorthaul.tensor.bounds.prices import Prices
@@ -28,6 +28,7 @@ from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Problem, Rules
 from shorthaul.tensor.search.driver import improve
 from tests.reference.tensor_exhaustive import best_latency
+from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.search.test_exhaustive import tiny_problem
 

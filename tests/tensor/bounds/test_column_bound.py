@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.reference.tensor_exhaustive import best_execution, best_latency
 from tests.reference.tensor_program import program_value
+from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.search.test_exhaustive import tiny_problem
@@ -16,7 +17,6 @@ from tests.tensor.search.test_exhaustive import tiny_problem
 import shorthaul.tensor
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import column_prices
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.cost_model.granularity import Granularities
 from shorthaul.tensor.cost_model.profile import profile_of

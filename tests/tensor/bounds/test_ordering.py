@@ -6,6 +6,7 @@ import json
 from random import Random
 
 import pytest
+from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.contest_family import contest_problem
 from tests.tensor_hunt import hunt
@@ -13,7 +14,7 @@ from tests.tensor_hunt import hunt
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.best import prove
-from shorthaul.tensor.bounds.columns import Program, column_prices
+from shorthaul.tensor.bounds.columns import Program
 from shorthaul.tensor.bounds.groups.ordering import RETAINED, RUN, STORED, Deed, GroupDeeds, Ordering
 from shorthaul.tensor.bounds.pricing import column_of
 from shorthaul.tensor.bounds.repeats import Repeats

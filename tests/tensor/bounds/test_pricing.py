@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.tensor_moves import random_graph
 from tests.samples import samples
+from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_plan, random_problem
@@ -16,7 +17,7 @@ from tests.tensor.random_plans import random_plan, random_problem
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds import columns, completions
 from shorthaul.tensor.bounds.best import formula_prices, lower_bound, prove
-from shorthaul.tensor.bounds.columns import Program, column_prices
+from shorthaul.tensor.bounds.columns import Program
 from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.groups import diagram
 from shorthaul.tensor.bounds.groups.diagram import Diagram

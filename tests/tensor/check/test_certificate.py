@@ -12,6 +12,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from tests.commands import shorthaul_json
+from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_plan, random_problem
@@ -19,7 +20,6 @@ from tests.tensor.random_plans import random_plan, random_problem
 import shorthaul
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import column_prices
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.column_floor import Steps

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.reference.tensor_alone import one_operator_per_subgraph
 from tests.samples import samples
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_problem
@@ -17,7 +18,6 @@ from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine
 from shorthaul.tensor.plan import Plan
-from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.driver import begin, improve
 from shorthaul.tensor.search.move_kernels import run
 from shorthaul.tensor.search.schedules import Schedules

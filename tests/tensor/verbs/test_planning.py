@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.reference.tensor_alone import one_operator_per_subgraph
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_problem
 
@@ -20,7 +21,6 @@ from shorthaul.tensor.formats.documents import load_problem
 from shorthaul.tensor.model import CONTEST, RULES
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 from shorthaul.tensor.search import driver
-from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.workloads.cases import CASES, GraphBuilder, example_1, example_3, example_4, example_5
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "tensor"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.reference.tensor_alone import one_operator_per_subgraph
 
 import shorthaul
 from shorthaul.core.figure import Bars, Network, Series, Table, figure_document, figure_from_document
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, SPEC
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
-from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.views import figures
 from shorthaul.tensor.workloads.cases import CASES, example_3, example_5
 

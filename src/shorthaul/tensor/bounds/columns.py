@@ -121,17 +121,6 @@ def is_too_wide(problem: Problem, order: list[int], effort: float) -> bool:
     return fronts(problem, order) > _TOO_WIDE * nodes
 
 
-def column_prices(
-    problem: Problem, rules: Rules, search: Search, covers: Iterable[float] = (), plan: Plan | None = None
-) -> Prices | None:
-    """Return the best prices of the linear program that are proven as far as ``search`` gets, None without a program.
-
-    ``covers`` are prices to begin with, by operator, good ones or not; ``plan`` is one known.
-    """
-    program = column_program(problem, rules, search)
-    return None if program is None else program.solve(search, covers, plan)
-
-
 class _Latency:
     """The least latency of a profile, as far as it is known: ``met`` by some granularity, ``proven`` for all."""
 
@@ -261,8 +250,9 @@ class Program:
     ) -> Prices:
         """Generate columns until none is favoured or the search ends; return the best prices that are proven.
 
-        See :func:`column_prices`. Prices that are the same for all rows alike come first, as they are soon proven.
-        Where no proof is wanted, only the columns that are found soon are generated. A second call goes on.
+        ``covers`` are prices to begin with, by operator, good ones or not; ``plan`` is one known. Prices that are the
+        same for all rows alike come first, as they are soon proven. Where no proof is wanted, only the columns that are
+        found soon are generated. A second call goes on.
         """
         resident: frozenset[int] = frozenset()
         for subgraph in () if plan is None else plan.subgraphs:

@@ -7,20 +7,20 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain, cycle
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 from shorthaul.core.amounts import TOLERANCE, Bound
+from shorthaul.core.errors import Demand, InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks, runs_beside, slots
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import Proof, lower_bound, prove
 from shorthaul.tensor.bounds.columns import has_columns
-from shorthaul.tensor.cost_model.granularity import Execution
-from shorthaul.tensor.cost_model.profile import Profile
+from shorthaul.tensor.cost_model.granularity import Execution, Granularities
+from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import CONTEST, Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search.annealing import anneal
-from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.fusion import fused
 from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
 from shorthaul.tensor.search.stretch_annealing import HOTTEST, anneal_round, anneal_stretches
@@ -151,6 +151,33 @@ def _begun_together(problem: Problem, rules: Rules, search: Search) -> Begun | N
     return Begun(schedules, best, best)
 
 
+def _refuse(problem: Problem, rules: Rules) -> NoReturn:
+    """Raise :class:`InfeasibleError` where nothing can execute an operator, else :class:`NoPlanError`.
+
+    Any group that executes it holds an element of each graph input of the operator, and one of an output, in one step.
+    """
+    capacity, operators = problem.machine.capacity, problem.operators
+    for index, operator in enumerate(operators):
+        inputs = sorted({tensor for tensor in operator.inputs if problem.producer[tensor] is None})
+        least = max(len(inputs) + 1, 2)
+        if least > capacity:
+            raise InfeasibleError(
+                "fast memory",
+                demand=least,
+                limit=capacity,
+                place=f"operator {index}",
+                contributors=[Demand("an output", 1), *(Demand(f"tensor {tensor}", 1) for tensor in inputs)],
+                cure="give the machine more fast memory",
+            )
+    best, nothing = Granularities(problem.machine, rules).best, frozenset[int]()
+    index = next(
+        index
+        for index, operator in enumerate(operators)
+        if best(profile_of(problem, {index}, [operator.output], nothing, nothing)) is None
+    )
+    raise NoPlanError(f"no plan found: operator {index} alone needs more than {capacity:g} elements")
+
+
 def _roughly(problem: Problem, index: int) -> float:
     """Return what an operator takes in steps of any size, about: its cost, and what it reads and writes."""
     operator = problem.operators[index]
@@ -184,7 +211,7 @@ def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: 
     begun = begin(problem, rules, search)
     part = search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT)
     if begun is None:
-        return one_operator_per_subgraph(problem, rules), prove(problem, rules, part).bound
+        _refuse(problem, rules)
     by_clock = search.effort is None and search.time_limit is not None
     is_cut_up = len(problem.operators) > tuning.MANY_OPERATORS  # its parts run beside each other
     if by_clock and has_columns(problem, rules) and not is_cut_up and runs_beside(search):
@@ -218,7 +245,7 @@ def improve(
     """
     begun = begin(problem, rules, search) if begun is None else begun
     if begun is None:
-        return one_operator_per_subgraph(problem, rules)
+        _refuse(problem, rules)
     bound = lower_bound(problem, rules, search) if bound is None else bound
     return _improved(begun, search, restarts, bound).kept(search)
 

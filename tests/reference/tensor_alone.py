@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from shorthaul.core.errors import Demand, InfeasibleError, NoPlanError
+from shorthaul.core.errors import NoPlanError
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import Operator, Problem, Rules, Tensor
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
@@ -18,13 +18,7 @@ def one_operator_per_subgraph(problem: Problem, rules: Rules) -> Plan:
     """Return the plan that runs every operator alone, with its best granularity among powers of two and full lengths.
 
     Every tensor is loaded from slow memory and stored there; tiles run in raster order, or along a snake where that is
-    faster. Raises :class:`InfeasibleError` if no plan at all can fit in fast memory, :class:`NoPlanError` if one
-    operator alone does not.
-
-    >>> from shorthaul.tensor.workloads.cases import example_1
-    >>> from shorthaul.tensor.model import SPEC
-    >>> [subgraph.latency for subgraph in one_operator_per_subgraph(example_1(), SPEC).subgraphs]
-    [3276.8, 3276.8]
+    faster. Raises :class:`NoPlanError` if one operator alone does not fit.
     """
     best: dict[object, Subgraph] = {}
     subgraphs = []
@@ -55,29 +49,10 @@ def _best_alone(problem: Problem, rules: Rules, index: int) -> Subgraph:
             if best is None or best.latency is None or found.latency < best.latency:
                 best = replace(subgraph, latency=found.latency)
     if best is None:
-        _refuse_what_cannot_fit(problem, index)
         raise NoPlanError(
             f"no plan found: operator {index} alone needs more than {problem.machine.capacity:g} elements"
         )
     return best
-
-
-def _refuse_what_cannot_fit(problem: Problem, index: int) -> None:
-    """Raise :class:`InfeasibleError` if no subgraph whatever can execute the operator.
-
-    Any that does holds an element of each graph input of the operator, and one of an output, in the same step.
-    """
-    inputs = sorted({tensor for tensor in problem.operators[index].inputs if problem.producer[tensor] is None})
-    least = max(len(inputs) + 1, 2)
-    if least > problem.machine.capacity:
-        raise InfeasibleError(
-            "fast memory",
-            demand=least,
-            limit=problem.machine.capacity,
-            place=f"operator {index}",
-            contributors=[Demand("an output", 1), *(Demand(f"tensor {tensor}", 1) for tensor in inputs)],
-            cure="give the machine more fast memory",
-        )
 
 
 def _alone(problem: Problem, operator: Operator) -> Problem:
