@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from itertools import pairwise, product
 
 import numpy as np
@@ -131,6 +132,54 @@ def test_random_stencils(seed: int) -> None:
     upper = upper_bound(flow.program, flow=flow, search=Search(effort=3))
     for words in (draw.randint(10, 40), draw.randint(30, 120)):
         compared(upper, flow, {"T": draw.randint(2, 5), "n": draw.randint(6, 9), "S": words})
+
+
+def buffered(draw: random.Random) -> str:
+    """Return a random stencil, some of its arrays in two or three buffers that take turns."""
+    text, number = random_stencil(draw), draw.choice((2, 2, 3))
+    written = re.findall(r"\) ([ABC])\[", text)
+    for array in draw.sample(written, draw.randint(1, len(written))):
+        head, body = text.split("#pragma scop")
+        head = head.replace(f"double {array}[", f"double {array}[{number}][")
+        body = re.sub(rf"{array}((?:\[[^]]*\])+) = ", rf"{array}[(t + 1) % {number}]\1 = ", body)
+        text = head + "#pragma scop" + re.sub(rf"{array}(?=\[[ijk])", f"{array}[t % {number}]", body)
+    return text
+
+
+def with_coefficients(draw: random.Random) -> str:
+    """Return a random stencil whose sweeps read one or two arrays besides that nothing writes."""
+    text = random_stencil(draw) if draw.random() < 0.5 else buffered(draw)
+    names = [name for name in "ijk" if f"int {name}" in text]
+
+    def read(found: re.Match[str]) -> str:
+        chosen = [draw.choice("KL") for _ in range(draw.randint(0, 3))]
+        places = ["".join(f"[{name}{draw.choice(('', '', ' - 1', ' + 1'))}]" for name in names) for _ in chosen]
+        return found[0] + "".join(f"{array}{place} * " for array, place in zip(chosen, places, strict=True))
+
+    text = re.sub(r"\] = ", read, text)
+    return text.replace("int n", "int n" + "".join(f", double {array}{'[n]' * len(names)}" for array in "KL"), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [buffered, with_coefficients])
+@pytest.mark.parametrize("seed", range(40))
+def test_random_stencils_of_more_kinds(seed: int, make: Callable[[random.Random], str]) -> None:
+    draw = random.Random(seed)
+    flow = flow_dependences(program_from_text(make(draw)))
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=3))
+    for words in (draw.randint(10, 40), draw.randint(30, 120)):
+        compared(upper, flow, {"T": draw.randint(2, 5), "n": draw.randint(6, 9), "S": words})
+
+
+def test_a_border_in_two_buffers_is_held() -> None:
+    text = """void f(int T, int n, double A[2][n]) {
+      for (int t = 0; t < T; t++)
+        for (int i = 1; i < n - 1; i++)
+          A[(t + 1) % 2][i] = A[t % 2][i - 1] + A[t % 2][i] + A[t % 2][i + 1];
+    }"""
+    flow = flow_dependences(program_from_text(text))
+    upper = upper_bound(flow.program, flow=flow)
+    assert compared(upper, flow, {"T": 9, "n": 14, "S": 24}) == 1
 
 
 @pytest.mark.parametrize(

@@ -150,8 +150,9 @@ class Phase:
 
     @property
     def only_chains(self) -> bool:
-        """True if all that counts are values read at constant distances from where they are computed."""
-        return all(item.kept for item, large in zip(self.classes, self.bulky, strict=True) if large)
+        """True if all that counts are values read at constant distances from where they are computed, and lines."""
+        large = [item for item, keep in zip(self.classes, self.bulky, strict=True) if keep]
+        return all(item.kept or len(item.free) == 1 for item in large)
 
     @cached_property
     def small_uses(self) -> tuple[float, int]:

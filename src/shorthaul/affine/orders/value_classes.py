@@ -16,15 +16,15 @@ the group computes it, and kept until the group's last use. So
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.integer_sets.subspaces import integer_solution, span
+from shorthaul.affine.integer_sets.subspaces import integer_solution, kernel, span
 from shorthaul.affine.orders.placement import Loops, Placement, Read, Row, placement_map
 
 _SET, _DIV = isl.dim_type.set, isl.dim_type.div
@@ -47,12 +47,14 @@ class Use:
 class Group:
     """Uses that one group makes of a value: ``reach`` says per anchored coordinate how far their offsets are apart.
 
-    ``computed`` tells that the group computes the value.
+    ``computed`` tells that the group computes the value, ``linked`` that it has an anchor and the next one of its
+    chain; ``reach`` is that of both.
     """
 
     uses: tuple[Use, ...]
     computed: bool
     reach: Mapping[int, int]
+    linked: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class ValueClass:
 
     ``kept`` tells that they are computed at their anchor, so that the group that computes a value need not load it;
     ``generators`` span the lattice of the anchors (one entry per coordinate, 0 for free ones). In a class that is not
-    ``regular`` anchors do not tell values apart: nothing is kept from one instance to the next.
+    ``regular`` anchors do not tell values apart: nothing is kept from one instance to the next. Where ``apart`` is
+    given, values have chains of anchors, each a ``step`` of instances from the one before; ``chains`` has them by read.
     """
 
     name: str
@@ -73,6 +76,9 @@ class ValueClass:
     placement: Placement = field(repr=False)
     parameters: tuple[str, ...] = ()
     regular: bool = True
+    apart: tuple[int, ...] = ()
+    step: isl.Map | None = field(default=None, repr=False)
+    chains: Mapping[int, isl.Set] = field(default_factory=dict, repr=False)
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def groups(self, order: Loops, level: int) -> tuple[Group, ...]:
@@ -91,12 +97,13 @@ class ValueClass:
         return found
 
     def _group(self, uses: Sequence[Use], inside: Sequence[int], computed: bool) -> Group:
+        linked = bool(self.apart) and not any(step for at, step in enumerate(self.apart) if at not in inside)
         reach = {}
         for at in inside:
             if at not in self.free:
                 values = [use.offsets[at] or 0 for use in uses] + ([0] if computed else [])
-                reach[at] = max(values) - min(values)
-        return Group(tuple(uses), computed, reach)
+                reach[at] = max(values) - min(values) + (abs(self.apart[at]) if linked else 0)
+        return Group(tuple(uses), computed, reach, linked)
 
     def live(self, order: Loops, level: int, sizes: Mapping[int, Any]) -> Any:
         """Return how many values are alive at once; infinite where nothing limits them. ``sizes`` are the tiles'."""
@@ -133,7 +140,8 @@ class ValueClass:
                 full = INFINITE
             elif full != INFINITE:
                 extent = sizes[at] + span
-                full = full * (extent if step == 1 else (extent + step - 1) / step)
+                most = extent + step - 1
+                full = full * (most // step if isinstance(most, int) else most / step)
         return live
 
     def loads(self, order: Loops, level: int, sizes: Mapping[int, Any], count: Count) -> Any:
@@ -143,22 +151,45 @@ class ValueClass:
         total: Any = 0
         inside = set(order.inner[level:])
         for group in self.groups(order, level):
-            tiles: Any = 1
-            for at, reach in group.reach.items():
-                if at in sizes and reach:
-                    tiles = tiles * (1 + reach / exact(sizes[at]))
-            if not self.free:
+            tiles = _tiles(group.reach, sizes)
+            if self.apart:
+                every, first = map(count, self.anchors(group.uses))
+                near = tiles
+                if group.linked:
+                    near = _tiles({at: reach - abs(self.apart[at]) for at, reach in group.reach.items()}, sizes)
+                    tiles = tiles - near
+                total = total + first * near + (every - first) * tiles
+            elif not self.free:
                 total = total + count(self.values(group.uses)) * (tiles - (1 if group.computed else 0))
-                continue
-            dropped = frozenset(at for at in self.free & inside if at not in sizes)
-            cut = min((at for at in self.free & inside if at in sizes), default=None, key=(*sizes,).index)
-            for part in self.places(group.uses):
-                whole = count(self.shadow(part, dropped))
-                if cut is not None:
-                    size = exact(sizes[cut])
-                    whole = whole / size + (1 - 1 / size) * count(self.shadow(part, dropped | {cut}))
-                total = total + whole * tiles
+            else:
+                total = total + self._spread(group, inside, sizes, count) * tiles
         return total
+
+    def _spread(self, group: Group, inside: Set[int], sizes: Mapping[int, Any], count: Count) -> Any:
+        """Return how many tiles use values along free coordinates, summed over values and averaged over origins."""
+        dropped = frozenset(at for at in self.free & inside if at not in sizes)
+        cut = min((at for at in self.free & inside if at in sizes), default=None, key=(*sizes,).index)
+        total: Any = 0
+        for part in self.places(group.uses):
+            whole = count(self.shadow(part, dropped))
+            if cut is not None:
+                size = exact(sizes[cut])
+                whole = whole / size + (1 - 1 / size) * count(self.shadow(part, dropped | {cut}))
+            total = total + whole
+        return total
+
+    def anchors(self, uses: Sequence[Use]) -> tuple[Counted, Counted]:
+        """Return the anchors of ``uses``, and those without one before them in their chain."""
+        key = ("anchors", frozenset(id(use) for use in uses))
+        if key not in self._cache:
+            first, *others = [self.chains[id(use.read)] for use in uses]
+            for item in others:
+                first = first.union(item)
+            every = first.coalesce()
+            starts = every.subtract(every.apply(self.step)).coalesce()
+            self._cache[key] = (every,), (starts,)
+        result: tuple[Counted, Counted] = self._cache[key]
+        return result
 
     def values(self, uses: Sequence[Use]) -> Counted:
         """Return the values that ``uses`` read."""
@@ -231,6 +262,15 @@ class ValueClass:
         return tuple(use.read.domain for use in self.uses)
 
 
+def _tiles(reach: Mapping[int, int], sizes: Mapping[int, Any]) -> Any:
+    """Return how many tiles a box meets, averaged over their origins."""
+    tiles: Any = 1
+    for at, apart in reach.items():
+        if at in sizes and apart:
+            tiles = tiles * (1 + apart / exact(sizes[at]))
+    return tiles
+
+
 def exact(value: Any) -> Any:
     """Return a number that is divided by without rounding."""
     return Fraction(value) if isinstance(value, int) else value
@@ -276,12 +316,17 @@ def value_classes(
     are taken, and more where some stay empty.
     """
     drafts: dict[Any, list[tuple[Read, list[int | None], list[tuple[int, ...] | None]]]] = {}
+    chained: dict[Any, list[Read]] = {}
     for number, read in enumerate(reads):
         rows = placement[read.sink]
         links = [read.anchor(row) for row in rows]
         factors = [None if item is None else item[0] for item in links]
         key: Any
         if not _regular(factors, read, rows):
+            if read.source not in inside and _has_chains(read, rows):
+                along = tuple((row.factors, row.parameters) for row in (*rows, *(read.rows or ())))
+                chained.setdefault((read.source, read.array, len(rows), along), []).append(read)
+                continue
             links, factors = [None] * len(rows), [None] * len(rows)
             key = number
             drafts[key] = [(read, [None] * len(rows), factors)]
@@ -307,7 +352,56 @@ def value_classes(
         _class_of([item for key in group for item in drafts[key]], placement, parameters, kept=True)
         for group in (_turns(kept, placement) if together else [[key] for key in kept])
     ]
+    for same in chained.values():
+        classes += _in_chains(same, placement, parameters)
     return tuple(classes)
+
+
+def _has_chains(read: Read, rows: Sequence[Row]) -> bool:
+    """True if coordinates tell instances apart, and those that read one value lie on a line."""
+    if not read.rows or _rank([row.factors for row in rows]) < len(rows[0].factors):
+        return False
+    return len(kernel([row.factors for row in read.rows], len(rows[0].factors))) == 1
+
+
+def _in_chains(reads: Sequence[Read], placement: Placement, parameters: tuple[str, ...]) -> Iterator[ValueClass]:
+    """Yield the classes of reads that are the same but for constants, together where a move of instances makes up."""
+    while reads:
+        first, rows = reads[0], placement[reads[0].sink]
+        known = first.rows or ()
+        width = len(rows[0].factors)
+        (step,) = kernel([row.factors for row in known], width)
+        apart, columns = _placed(rows, step), tuple(zip(*(row.factors for row in known), strict=True))
+        uses, chains, others = [], {}, []
+        for read in reads:
+            goal = tuple(a.constant - b.constant for a, b in zip(read.rows or (), known, strict=True))
+            moved = integer_solution(columns, goal)
+            if moved is None:
+                others.append(read)
+                continue
+            here = (a.constant - b.constant for a, b in zip(placement[read.sink], rows, strict=True))
+            shift = [a - b for a, b in zip(here, _placed(rows, moved), strict=True)]
+            turns = min(range(-4, 5), key=lambda by: sum(abs(a + by * b) for a, b in zip(shift, apart, strict=True)))
+            uses.append(Use(read, tuple(a + turns * b for a, b in zip(shift, apart, strict=True))))
+            by = [a - turns * b for a, b in zip(moved, step, strict=True)]
+            chains[id(read)] = read.domain.reset_tuple_id().apply(_moved(by))
+        name = first.array if first.source is None else f"values of {first.source}"
+        anchors = tuple(tuple(row.factors[at] for row in rows) for at in range(width))
+        none: frozenset[int] = frozenset()
+        made = ValueClass(name, len(rows), none, tuple(uses), False, anchors, placement, parameters)
+        yield replace(made, apart=apart, step=_moved(step), chains=chains)
+        reads = others
+
+
+def _placed(rows: Sequence[Row], step: Sequence[int]) -> tuple[int, ...]:
+    """Return a distance of instances in the coordinates."""
+    return tuple(sum(a * b for a, b in zip(row.factors, step, strict=True)) for row in rows)
+
+
+def _moved(by: Sequence[int]) -> isl.Map:
+    names = [f"x{at}" for at in range(len(by))]
+    ends = ", ".join(f"{name} + {step}" for name, step in zip(names, by, strict=True))
+    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] -> [{ends}] }}")
 
 
 def _regular(factors: Sequence[tuple[int, ...] | None], read: Read, rows: Sequence[Row]) -> bool:

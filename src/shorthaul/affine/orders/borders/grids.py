@@ -40,6 +40,10 @@ class Part:
         """The number of points."""
         return card(self.points).at({})
 
+    def ends(self, at: int) -> tuple[int, int]:
+        """Return the least and the largest coordinate of a point."""
+        return self.points.dim_min_val(at).to_python(), self.points.dim_max_val(at).to_python()
+
     def others(self, at: int, tiles: Mapping[int, int]) -> float:
         """Return how many tiles a box meets in all coordinates but ``at``, averaged over their origins."""
         found = 1.0
@@ -51,19 +55,20 @@ class Part:
     def crossing(self, at: int, first: int, last: int) -> FloatArray:
         """Return for p from ``first`` to ``last`` how many boxes have places both below p and not below p along ``at``.
 
-        All points lie between ``first`` and ``last`` with their boxes.
+        All boxes lie between ``first`` and ``last``.
         """
+        start, end = self.ends(at)
         moved = self.points.insert_dims(_PARAM, 0, 1).set_dim_name(_PARAM, 0, "place")
         line = isl.Set.read_from_str(
             isl.DEFAULT_CONTEXT,
             f"[place] -> {{ [{', '.join(f'y{k}' for k in range(len(self.low)))}] : y{at} = place }}",
         )
         number = card(moved.intersect(line))
-        counts = np.array([number.at({"place": value}) for value in range(first, last + 1)], np.float64)
-        below = np.concatenate([[0.0], counts.cumsum()])  # points at places before first + k
+        counts = np.array([number.at({"place": value}) for value in range(start, end + 1)], np.float64)
+        below = np.concatenate([[0.0], counts.cumsum()])  # points at places before start + k
 
         def before(places: npt.NDArray[np.int64]) -> FloatArray:
-            return below[np.clip(places - first, 0, len(counts))]
+            return below[np.clip(places - start, 0, len(counts))]
 
         planes = np.arange(first, last + 1)
         return before(planes - self.low[at]) - before(planes - self.high[at])
@@ -74,7 +79,7 @@ class Grid:
 
     def __init__(self, parts: Sequence[Part], at: int) -> None:
         self.parts, self.at = parts, at
-        ends = [(part.points.dim_min_val(at).to_python(), part.points.dim_max_val(at).to_python()) for part in parts]
+        ends = [part.ends(at) for part in parts]
         self.first = min(low + part.low[at] for (low, _), part in zip(ends, parts, strict=True))
         self.last = max(high + part.high[at] for (_, high), part in zip(ends, parts, strict=True))
         self._crossing: list[FloatArray] = []

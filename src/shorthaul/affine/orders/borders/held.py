@@ -28,11 +28,11 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.points import at_sizes
-from shorthaul.affine.integer_sets.subspaces import kernel, span
+from shorthaul.affine.integer_sets.subspaces import span
 from shorthaul.affine.model import Statement
 from shorthaul.affine.orders.borders.grids import Grid, Part
 from shorthaul.affine.orders.boxes.regions import union
-from shorthaul.affine.orders.placement import Loops, Read, Row, function_rows, placement_map
+from shorthaul.affine.orders.placement import Loops, Read, Row, placement_map
 from shorthaul.affine.orders.tile_policy import Phase, Policy
 from shorthaul.affine.orders.tile_steps import AtSizes, Step
 from shorthaul.affine.orders.value_classes import INFINITE, Use, ValueClass
@@ -195,17 +195,18 @@ def _partner(step: Step, read: Read, sizes: Mapping[str, int]) -> _Partner | Non
             if other.sink != read.sink or other.array != read.array or other.rows is None or other.source is None:
                 continue
             source = program.by_name[other.source]
-            written = function_rows(source.write.relation)
-            if written is None:
-                continue
             width = len(program.by_name[read.sink].iterators)
-            element = placement_map(
-                read.sink, width, tuple(row.after(other.rows) for row in written), program.parameters
-            )
-            if at_sizes(element.intersect_domain(read.domain), sizes).is_equal(wanted):
-                anchors = placement_map(read.sink, width, other.rows, program.parameters)
-                return (at, source.name, read.array), read, at_sizes(anchors.intersect_domain(read.domain), sizes)
+            anchors = placement_map(read.sink, width, other.rows, program.parameters)
+            anchors = at_sizes(anchors.intersect_domain(read.domain), sizes)
+            if anchors.apply_range(_written(source, sizes)).is_equal(wanted):
+                return (at, source.name, read.array), read, anchors
     return None
+
+
+def _written(statement: Statement, sizes: Mapping[str, int]) -> isl.Map:
+    """Return instance -> the element that it writes, or would write if it existed."""
+    found = statement.write.relation.gist_domain(statement.domain).reset_tuple_id(isl.dim_type.in_)
+    return at_sizes(found.reset_tuple_id(_OUT), sizes)
 
 
 def _border(
@@ -229,7 +230,8 @@ def _border(
     real = at_sizes(statement.domain.reset_tuple_id(), sizes)
     if not anchors.intersect(real).is_empty():
         return None
-    apart = _apart(statement, rows, order)
+    written = _written(statement, sizes).intersect_domain(anchors)
+    apart = _apart(written.apply_range(written.reverse()).deltas(), rows, order)
     if apart is None or not _is_chain(anchors, apart):
         return None
     placed = tuple(sum(a * b for a, b in zip(row.factors, apart, strict=True)) for row in rows)
@@ -244,18 +246,23 @@ def _border(
     return Border(array, like, card(elements).at({}), card(anchors).at({}), placed, ends, linked, faces)
 
 
-def _apart(statement: Statement, rows: tuple[Row, ...], order: Loops) -> tuple[int, ...] | None:
-    """Return the least step between instances that write one element, 0 if there is none; None if there are several."""
-    width = len(statement.iterators)
-    written = function_rows(statement.write.relation)
-    if written is None:
-        return None
-    found = kernel([row.factors for row in written], width)
-    if not found:
+def _apart(between: isl.Set, rows: tuple[Row, ...], order: Loops) -> tuple[int, ...] | None:
+    """Return the least distance of those ``between`` anchors of one element, 0 if there is none.
+
+    None if not all are multiples of it.
+    """
+    width: int = between.dim(_SET)
+    names = [f"v{at}" for at in range(width)]
+    zero = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {' = '.join([*names, '0'])} }}")
+    later = between.intersect(zero.lex_lt_set(between).range())
+    if later.is_empty():
         return (0,) * width
-    if len(found) > 1:
+    least = later.lexmin()
+    step: tuple[int, ...] = tuple(least.dim_min_val(at).to_python() for at in range(width))
+    lines = " and ".join(f"{name} = {value}*k" for name, value in zip(names, step, strict=True))
+    multiples = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : exists k : {lines} }}")
+    if not between.is_subset(multiples):
         return None
-    (step,) = found
     placed = [sum(a * b for a, b in zip(row.factors, step, strict=True)) for row in rows]
     return step if [placed[at] for at in order.inner] > [0] * len(rows) else tuple(-item for item in step)
 
@@ -318,8 +325,9 @@ def _best_tiles(start: BorderedStep) -> BorderedStep | None:
         effort.step()
         begin = best
         for at in tiled:
-            for factor in (0.6, 0.8, 0.9, 0.97, 1.03, 1.1, 1.25, 1.6):
-                edge = max(1, round(factor * best.tiles[at]))
+            known = best.tiles[at]
+            scaled = (round(factor * known) for factor in (0.6, 0.8, 0.9, 1.1, 1.25, 1.6))
+            for edge in (max(1, edge) for edge in (*scaled, *(known + by for by in (-4, -2, -1, 1, 2, 4)))):
                 for other in (item for item in tiled if item != at):
                     found = largest({**best.tiles, at: edge}, [other])
                     if found is not None and found.rate < best.rate:
