@@ -82,7 +82,7 @@ def test_a_graph_too_wide_gets_a_bound_by_parts(monkeypatch, tmp_path):
     problem = contest_problem(5)
     quick = lower_bound(problem, CONTEST).value
     monkeypatch.setattr(columns, "MOST_NODES", 60)
-    found = shorthaul.tensor.bound(problem, rules="contest", effort=3)
+    found = shorthaul.tensor.bound(problem, rules="contest", effort=0.5)
     assert found.bound.value > quick
     assert found.bound.details["certificate"]["cuts"]
     save_problem(tmp_path / "problem.json", problem)
