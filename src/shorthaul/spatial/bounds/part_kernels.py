@@ -5,8 +5,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 import numpy.typing as npt
-from cython.cimports.shorthaul.spatial.bounds.volume_constants import ANY, COLUMN_BITS, LESS, LESS_TWICE
-from cython.cimports.shorthaul.spatial.bounds.volume_kernels import Volume, at, weigh_all
+from cython.cimports.shorthaul.spatial.bounds.volume_kernels import Volume, is_larger, weigh_all
 
 Levels = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
@@ -32,10 +31,9 @@ def reaches_of_volume(
     weight: cython.double[::1] = np.zeros(parent.shape[0])
     irregular: cython.uchar[::1] = np.zeros(parent.shape[0], np.uint8)
     column: cython.longlong[::1] = np.zeros(parent.shape[0], np.int64)
-    leads: cython.longlong[::1] = np.zeros(parent.shape[0], np.int64)
     with cython.nogil:
         weigh_all(volume)
-        _tell(volume, reach, weight, irregular, column, leads)
+        _tell(volume, reach, weight, irregular, column)
     return np.asarray(reach), np.asarray(weight), np.asarray(irregular)
 
 
@@ -48,7 +46,6 @@ def _tell(
     weight: cython.double[::1],
     irregular: cython.uchar[::1],
     column: cython.longlong[::1],
-    leads: cython.longlong[::1],
 ) -> cython.void:
     """Follow what was chosen from the roots down; ``column`` is that of the load below a vertex."""
     v: cython.Py_ssize_t
@@ -57,30 +54,25 @@ def _tell(
     load: cython.Py_ssize_t
     step: cython.longlong
     regular: cython.longlong
-    limited: cython.Py_ssize_t
     for v in range(volume.parent.shape[0]):
         above = volume.parent[v]
         w = volume.row[v]
         load = volume.most + 1
-        limited = 0
         regular = -1
         if above >= 0 and reach[above] >= 0:
             if reach[above] > 0:
                 regular = min(reach[above] - 1, volume.below[v])
-            step = 1 if w < 0 else _step(volume, v, leads[above], reach[above], column[above])
+            step = 1 if w < 0 else _step(volume, v, above, reach[above], column[above])
             reach[v] = -1 if step == 0 else regular if step == 1 else reach[above] + step - 2
             if reach[v] >= 0:
                 load = column[above]
-                limited = leads[above] == LESS_TWICE
         irregular[v] = reach[v] != regular
         if reach[v] < 0 and w >= 0 and volume.ball[v] > 0:
             reach[v] = volume.ball[v] - 1
             irregular[v] = 2
         column[v] = load
-        leads[v] = LESS
         if reach[v] >= 0 and w >= 0:
-            column[v] = volume.chosen[w, at(volume, limited, reach[v]) + load] & ((1 << COLUMN_BITS) - 1)
-            leads[v] = volume.chosen[w, at(volume, limited, reach[v]) + load] >> COLUMN_BITS
+            column[v] = volume.chosen[w, reach[v], load]
             weight[v] = volume.load[column[v]] - volume.load[load]
 
 
@@ -88,7 +80,7 @@ def _tell(
 @cython.nogil
 @cython.exceptval(check=False)
 def _step(
-    volume: Volume, v: cython.Py_ssize_t, leads: cython.Py_ssize_t, a: cython.longlong, i: cython.Py_ssize_t
+    volume: Volume, v: cython.Py_ssize_t, above: cython.Py_ssize_t, a: cython.longlong, i: cython.Py_ssize_t
 ) -> cython.longlong:
     """Return what becomes of v below a parent of reach a and the load of column i: 0 where it is left out.
 
@@ -101,17 +93,17 @@ def _step(
     found: cython.double
     step: cython.longlong = 0
     if a > 0:
-        found = volume.kept[w, at(volume, leads == LESS_TWICE, min(a - 1, levels)) + i]
+        found = volume.kept[w, min(a - 1, levels), i]
         if found > best:
             best = found
             step = 1
-    if leads == ANY and 0 < a <= levels:
-        found = volume.kept[w, at(volume, 0, a) + i] - volume.load[i] * cython.cast(cython.double, 2 * a + 1)
+    if 0 < a <= levels:
+        found = volume.kept[w, a, i] - volume.load[i] * cython.cast(cython.double, 2 * a + 1)
         if found > best:
             best = found
             step = 2
-    if leads == ANY and a < min(levels, volume.most) and i >= a:
-        found = volume.kept[w, at(volume, 0, a + 1) + i] - volume.load[i] * cython.cast(cython.double, 4 * (a + 1))
+    if i >= a and is_larger(volume, above, a, levels):
+        found = volume.kept[w, a + 1, i] - volume.load[i] * cython.cast(cython.double, 4 * (a + 1))
         if found > best:
             step = 3
     return step

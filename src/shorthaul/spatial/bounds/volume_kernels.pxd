@@ -10,25 +10,18 @@ cdef class Volume:
     cdef long long[::1] height
     cdef double[::1] apart
     cdef unsigned char[::1] is_loaded
-    cdef double[::1] added
-    cdef unsigned char[:, ::1] is_any
-    cdef unsigned char[:, ::1] is_less
-    cdef long long[::1] leaves
+    cdef double[:, :, ::1] added
     cdef long long[:, ::1] level
-    cdef long long[:, ::1] tallest
-    cdef long long[:, :, ::1] second
     cdef long long[::1] row
     cdef long long[::1] below
     cdef unsigned char[::1] ball
     cdef double[::1] alone
-    cdef unsigned char[:, ::1] chosen
-    cdef double[:, ::1] kept
+    cdef unsigned char[:, :, ::1] chosen
+    cdef double[:, :, ::1] kept
     cdef long long weighed
     cdef long long levels
     cdef bint is_weighed
-    cdef long long[::1] tall
-    cdef double[::1] total
-    cdef unsigned char[::1] is_two
+    cdef double[:, ::1] total
 
 cdef void weigh_all(Volume volume) noexcept nogil
-cdef Py_ssize_t at(Volume volume, long long leads, long long b) noexcept nogil
+cdef bint is_larger(Volume volume, long long v, Py_ssize_t a, long long levels) noexcept nogil

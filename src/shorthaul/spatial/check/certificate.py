@@ -445,19 +445,5 @@ def _of_parts(rooted: Rooted, grid: Grid, parts: Parts, weight: Mapping[int, flo
         borne[v] += own
         gain[v] += borne[v]
         if own > 0:
-            gain[v] -= own * min(_within(grid, b), 2 * b * (b + 1) + 1 - _never(parts, v))
+            gain[v] -= own * _within(grid, b)
     return gain, load
-
-
-def _never(parts: Parts, v: int) -> int:
-    """Return how many of the cells within its reach v's part never reaches, its edges and its children's short."""
-    reach, a = parts.reach, parts.reach[v]
-    if a < 2 or any(reach[kid] >= a for kid in parts.kids[v]):
-        return 0
-    tall = [kid for kid in parts.kids[v] if reach[kid] >= a - 2]  # one below it can be at the rim, or next to it
-    if len(tall) != 2:
-        return 4 * a if len(tall) < 2 else 2 if len(tall) == 3 else 0
-    missed = 4
-    if a > 3 and all(reach[one] < reach[kid] for kid in tall for one in parts.kids[kid]):
-        missed += sum(2 * max(0, 3 - sum(reach[one] >= a - 3 for one in parts.kids[kid])) for kid in tall)
-    return min(2 * a + 1, missed)
