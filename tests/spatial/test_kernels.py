@@ -12,12 +12,11 @@ from tests.twins import Case, assert_agree
 
 from shorthaul.spatial.bounds.energy import parents_before
 from shorthaul.spatial.check.machine_replay import neighbours
-from shorthaul.spatial.layout.cost import link_loads
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.fabric import crowd_of, lengths, send, usable
 from shorthaul.spatial.layout.order_kernels import shapes
 from shorthaul.spatial.layout.orders import positions
-from shorthaul.spatial.model import Grid, Load, tree_from_parents
+from shorthaul.spatial.model import Load, tree_from_parents
 from shorthaul.spatial.workloads.generators import perfect_binary
 
 NONE = np.empty(0, np.int32)
@@ -123,29 +122,6 @@ def newick(kernels: ModuleType, rng: np.random.Generator) -> Any:
             out = np.zeros(3 * most, np.uint8)
             results.append((kernels.write(*tree, data, *spans, out), out))
     return results
-
-
-def relieved(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    n, grid = int(rng.integers(1, 13)), Grid(int(rng.integers(1, 9)), 12)
-    parent = np.array([-1, *(rng.integers(0, v) for v in range(1, n))], np.int32)
-    x, y = some_cells(rng, n, grid.width, grid.height)
-    holder = np.full(grid.cells, -1, np.int32)
-    holder[y * grid.width + x] = np.arange(n)
-    ends = [[*parent[v : v + 1][parent[v : v + 1] >= 0].tolist(), *np.flatnonzero(parent == v)] for v in range(n)]
-    starts = np.cumsum([0, *map(len, ends)]).astype(np.int32)
-    near = np.array([u for group in ends for u in group], np.int32)
-    streets = kernels.Streets(starts, near, (x, y), holder, grid.width, 8)
-    streets.limit = int(rng.integers(1, 4))
-    random = importlib.import_module(
-        kernels.__name__.replace("spatial.layout.load_kernels", "core.compiled.random_kernels")
-    ).Random(int(rng.integers(99)))
-    reads = kernels.relieve(streets, random, (np.exp(-np.arange(20) / 0.9) * 2.0**63).astype(np.uint64), 0, n, 900)
-    x, y = streets.places()
-    child = np.flatnonzero(parent >= 0).astype(np.int32)
-    # What moves leave on the links is what a recount finds there.
-    loads = link_loads(parent[child], child, x, y, grid)
-    assert streets.busiest() == loads.max()
-    return reads, x, y
 
 
 def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -421,7 +397,6 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.workloads.generator_kernels", grown),
     ("shorthaul.spatial.formats.newick_kernels", newick),
     ("shorthaul.spatial.layout.tile_kernels", annealed),
-    ("shorthaul.spatial.layout.load_kernels", relieved),
     ("shorthaul.spatial.layout.order_kernels", centred),
     ("shorthaul.spatial.layout.cost_kernels", costs),
     ("shorthaul.spatial.layout.curve_kernels", curves),

@@ -114,7 +114,7 @@ MOST_EXACT = 21_000
 EXACT_EFFORT = 30.0
 #: Vertices times processors up to which trees are solved where nothing is asked for, and the effort then. Of random
 #: trees of 36, 41 and 49 vertices on the smallest square, 3, 4 and 2 of 4 were within 5 % of the bound, in 4 s at most.
-SOLVED_BY_DEFAULT, DEFAULT_EXACT_EFFORT = 2_401, 12.0
+SOLVED_BY_DEFAULT, DEFAULT_EXACT_EFFORT = 2_401, 6.0
 #: The effort of refining where a tree is solved next, and refined in full after that if need be.
 FIRST_EFFORT = 0.25
 #: The effort by default of larger trees (not forests), up to MOST_EXACT: of five of 63 vertices it raises three bounds.

@@ -28,17 +28,17 @@ def find_layout(stored: StoredTree, most: int, search: Search) -> tuple[bool, St
     """Return whether the effort of ``search`` told if a layout takes at most ``most`` hops, and the layout if one does.
 
     The vertices are placed one by one, the most crowded first, and no further where what is free around them is too
-    little for the others. Forests are not searched.
+    little for the others.
     """
-    spare = most - (stored.n - 1)
-    if (stored.parent < 0).sum() > 1 or spare < 0:
-        return spare < 0, None
+    spare = most - int((stored.parent >= 0).sum())
+    if spare < 0:
+        return True, None
     nodes = int(search.left() * _NODES_PER_EFFORT)
-    order, starts, kids, below = _rooted(stored.parent)
+    order, *numbered = _rooted(stored.parent)
     around = min(max(_LEVELS, spare) + 1, stored.grid.width + stored.grid.height - 1)
     cells, stop = _cells(stored.grid, around), np.zeros(1, np.uint8)
     with Threads(1) as beside:
-        searching = beside.submit(search_layout, starts, kids, below, *cells, spare, nodes, stop)
+        searching = beside.submit(search_layout, *numbered, *cells, spare, nodes, stop)
         try:
             while not wait([searching], _LOOK_S).done:
                 stop[0] = search.remaining_s() <= 0
@@ -54,14 +54,18 @@ def find_layout(stored: StoredTree, most: int, search: Search) -> tuple[bool, St
     return True, replace(stored, x=x, y=y)
 
 
-def _rooted(parent: npt.NDArray[np.int32]) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Return the vertices from a root in a crowd on, and the arguments of the kernel that say of them what is below."""
+def _rooted(parent: npt.NDArray[np.int32]) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
+    """Return the vertices from roots in crowds on, and the arguments of the kernel that say of them what is below."""
     n = len(parent)
     beside: list[list[int]] = [[] for _ in range(n)]
     for v in np.flatnonzero(parent >= 0).tolist():
         beside[v].append(int(parent[v]))
         beside[parent[v]].append(v)
-    above, order = _from_root(beside, max(range(n), key=lambda v: _crowd(beside, v)))
+    above, order, roots = [-1] * n, list[int](), list[int]()
+    for v in sorted(range(n), key=lambda v: -_crowd(beside, v)):
+        if v not in order:
+            roots.append(len(order))
+            order += _from_root(beside, above, v)
     shape, known = [0] * n, dict[tuple[int, ...], int]()
     size, tall = np.ones(n, np.int64), np.zeros(n, np.int64)
     count = np.zeros((n, _LEVELS + 1), np.int32)  # at 0, 1, ... levels below
@@ -85,7 +89,8 @@ def _rooted(parent: npt.NDArray[np.int32]) -> tuple[Numbers, Numbers, Numbers, N
             below.append((level.cumsum(), alike))
         starts.append(len(rows))
     counted = np.array(below, np.int32).reshape(-1, 2, _LEVELS + 1)
-    return np.array(order, np.int32), np.array(starts, np.int32), np.array(rows, np.int32).reshape(-1, 3), counted
+    first, order_, starts_ = (np.array(one, np.int32) for one in (roots, order, starts))
+    return order_, first, starts_, np.array(rows, np.int32).reshape(-1, 3), counted
 
 
 def _crowd(beside: list[list[int]], v: int) -> int:
@@ -96,15 +101,15 @@ def _crowd(beside: list[list[int]], v: int) -> int:
     return len(near)
 
 
-def _from_root(beside: list[list[int]], root: int) -> tuple[list[int], list[int]]:
-    """Return the parents below a root, and the vertices, parents first."""
-    above, order = [-1] * len(beside), [root]
+def _from_root(beside: list[list[int]], above: list[int], root: int) -> list[int]:
+    """Return the vertices below a root, parents first, which are noted in ``above``."""
+    order = [root]
     for v in order:
         for k in beside[v]:
             if k != above[v]:
                 above[k] = v
                 order.append(k)
-    return above, order
+    return order
 
 
 def _cells(grid: Grid, around: int) -> tuple[Numbers, Numbers, npt.NDArray[np.uint8], Numbers]:

@@ -19,8 +19,9 @@ LEAVES_LATER = cython.declare(cython.longlong, 8)
 @cython.final
 @cython.cclass
 class Partial:
-    """The layout of a part of a tree, which grows vertex by vertex; the grid has a rim of cells that are taken."""
+    """The layout of a part of some trees, which grows vertex by vertex; the grid has a rim of cells that are taken."""
 
+    roots: cython.const_int[::1]
     starts: cython.const_int[::1]
     kids: cython.const_int[:, ::1]  # also, whether of the same shape as the one before, and the levels from here on
     below: cython.const_int[:, :, ::1]  # by child and level: what is counted against the free cells, see below
@@ -35,6 +36,7 @@ class Partial:
     next: cython.int[::1]  # the child to be placed next, an index of kids
     placed: cython.int[::1]
     count: cython.Py_ssize_t
+    rooted: cython.Py_ssize_t  # roots that are placed
     spare: cython.longlong  # hops beyond one per edge that are left
     nodes: cython.longlong
     free: cython.longlong  # cells that no vertex has to take
@@ -46,6 +48,7 @@ class Partial:
 
     def __init__(
         self,
+        roots: cython.const_int[::1],
         starts: cython.const_int[::1],
         kids: cython.const_int[:, ::1],
         below: cython.const_int[:, :, ::1],
@@ -57,6 +60,7 @@ class Partial:
         stop: cython.const_uchar[::1],
     ) -> None:
         n = int(starts.shape[0]) - 1
+        self.roots = roots
         self.starts = starts
         self.kids = kids
         self.below = below
@@ -71,6 +75,7 @@ class Partial:
         self.next = np.array(starts[:n])
         self.placed = np.zeros(n, np.int32)
         self.count = 0
+        self.rooted = 1
         self.spare = spare
         self.nodes = nodes
         self.free = self.cells.shape[0] - n
@@ -82,6 +87,7 @@ class Partial:
 
 
 def search_layout(
+    roots: cython.const_int[::1],
     starts: cython.const_int[::1],
     kids: cython.const_int[:, ::1],
     below: cython.const_int[:, :, ::1],
@@ -95,7 +101,8 @@ def search_layout(
 ) -> tuple[int, Numbers, int]:
     """Search for a layout whose edges take at most ``spare`` hops beyond one each, vertex 0 on a cell of ``first``.
 
-    The children of vertex v are ``kids[i, 0]`` from i = starts[v] to starts[v + 1] - 1; ``kids[i, 1]`` says whether
+    ``roots`` are the first vertices of the trees, that of the first one is 0. The children of vertex v are
+    ``kids[i, 0]`` from i = starts[v] to starts[v + 1] - 1; ``kids[i, 1]`` says whether
     the child's subtree has the shape of the one before it. Of the subtrees of these, from i on, ``kids[i, 2]`` is how
     many levels below v they reach, ``below[i, 0, t]`` how many vertices are within t levels, and ``below[i, 1, t]`` how
     many are t, t - 2, ... levels below it. From a cell, ``step[: ring[t]]`` lead to those within t hops; the
@@ -104,7 +111,7 @@ def search_layout(
     Returns 0 where there is none, 1 where there is, 2 where ``nodes`` were spent before that was known; the cells of
     the layout; and the nodes left.
     """
-    partial = Partial(starts, kids, below, step, ring, taken, spare, nodes, stop)
+    partial = Partial(roots, starts, kids, below, step, ring, taken, spare, nodes, stop)
     found: cython.int = NONE
     with cython.nogil:
         for i in range(first.shape[0]):
@@ -166,7 +173,14 @@ def _go_on(partial: Partial) -> cython.int:
             choice += LEAVES_LATER
         if best < 0 or choice <= least:
             best, least, own = v, choice, needs
-    if _is_cut_off(partial):
+    if best < 0:  # the next tree
+        partial.rooted += 1
+        for i in range(partial.cells.shape[0]):
+            if found == NONE and not partial.taken[partial.cells[i]]:
+                found = _put(partial, partial.roots[partial.rooted - 1], partial.cells[i], 0)
+        partial.rooted -= 1
+        return found
+    if partial.rooted == partial.roots.shape[0] and _is_cut_off(partial):
         return NONE
     at: cython.Py_ssize_t = partial.next[best]
     lowest: cython.int = partial.cell[partial.kids[at - 1, 0]] if partial.kids[at, 1] else -1

@@ -7,8 +7,7 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,6 @@ from shorthaul.core.searching.threads import Threads
 from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.cost_kernels import edge_energy
-from shorthaul.spatial.layout.load_kernels import Streets, relieve
 from shorthaul.spatial.layout.order_kernels import shapes
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.tile_kernels import Board, Tile, anneal_tile, centre
@@ -90,7 +88,7 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
     Hops beyond a limit are dear. The limit falls while it can be kept, and rises half-way to what was reached when it
     cannot; where none is left to try, all are tried again, for longer.
     """
-    effort = _further(stored, effort, search)
+    effort = further(stored.n, effort, search)
     best = edge_energy(stored.parent, stored.x, stored.y)[::-1]
     low, longer, spent, stage, found = 1, 1, 0.0, 0, stored
     if best[0] <= 1:
@@ -119,87 +117,6 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
     return found
 
 
-class Priced(Protocol):
-    """A layout in work, in which what goes beyond a limit is dear."""
-
-    def reached(self) -> tuple[int, int]:
-        """Return what is to be small, and the energy."""
-
-    def places(self) -> tuple[Index, ...]:
-        """Return where the vertices are."""
-
-    def relieve(
-        self, limit: int, random: Random, accepted: npt.NDArray[np.uint64], window: tuple[int, int], reads: float
-    ) -> int:
-        """Try moves of the vertices in a window with so many reads; return how many these were."""
-
-
-def lower(priced: Priced, n: int, effort: float, search: Search, what: str) -> tuple[Index, ...] | None:
-    """Return places of the vertices where less is reached than now, as annealing with so much effort finds them.
-
-    The limit falls as that of :func:`shorten` does. Vertices are taken in windows of light-first order, one after the
-    other. None if nothing less was found.
-    """
-    best, low, spent, generator = (priced.reached()[0], 0), 1, 0.0, search.generator()
-    longer, found = 1, None
-    while best[0] > 1 and spent < effort and not search.expired():
-        if low >= best[0]:
-            low, longer = 1, longer * tuning.LONGER
-        limit = max(low, best[0] * 3 // 4)
-        for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
-            accepted = accepted_words(temperature)
-            first = int(generator.integers(-tuning.WINDOW, 0))
-            for begin in range(first, n, tuning.WINDOW):
-                window = (max(begin, 0), min(begin + tuning.WINDOW, n))
-                random = Random(int(generator.integers(0, 2**63)))
-                left = longer * tuning.STAGE_READS * (window[1] - window[0])
-                while left > 0 and spent < effort and not search.expired():
-                    reads = priced.relieve(limit, random, accepted, window, min(left, tuning.READS_AT_ONCE))
-                    left, spent = left - reads, spent + reads / tuning.READS_PER_EFFORT
-                    search.spend(reads / tuning.READS_PER_EFFORT)
-            reached = priced.reached()
-            if reached[0] < best[0] or (found is not None and reached < best):
-                best, found = reached, priced.places()
-            if spent >= effort or search.expired():
-                break
-        if best[0] > limit:
-            low = limit + 1
-        search.report(best=best[0], bound=None, what=what)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _OnStreets:
-    """A layout on a grid whose busiest link is to carry less."""
-
-    parent: Index
-    streets: Streets
-
-    def reached(self) -> tuple[int, int]:
-        return self.streets.busiest(), edge_energy(self.parent, *self.streets.places())[0]
-
-    def places(self) -> tuple[Index, ...]:
-        return self.streets.places()
-
-    def relieve(
-        self, limit: int, random: Random, accepted: npt.NDArray[np.uint64], window: tuple[int, int], reads: float
-    ) -> int:
-        self.streets.limit = limit
-        return relieve(self.streets, random, accepted, *window, int(reads))
-
-
-def unburden(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
-    """Return places with fewer messages on the busiest link that annealing with so much effort finds; never with more.
-
-    Messages beyond a limit are dear, see :func:`lower`.
-    """
-    starts, near, holder, _ = _neighbours(stored)
-    places = stored.x.copy(), stored.y.copy()
-    streets = Streets(starts, near, places, holder, stored.grid.width, tuning.STEEP)
-    found = lower(_OnStreets(stored.parent, streets), stored.n, _further(stored, effort, search), search, "link load")
-    return stored if found is None else replace(stored, x=found[0], y=found[1])
-
-
 def before_objective(search: Search) -> Search:
     """Return the part that makes the energy small first, where another objective needs the rest of effort and time."""
     first = search.part(tuning.ENERGY_FIRST)
@@ -208,9 +125,9 @@ def before_objective(search: Search) -> Search:
     return first
 
 
-def _further(stored: StoredTree, effort: float | None, search: Search) -> float:
+def further(n: int, effort: float | None, search: Search, most: float = tuning.DEFAULT_EFFORT) -> float:
     """Return the effort for what follows the first refinement."""
-    effort = effort_that_pays(stored.n, search) if effort is None else effort
+    effort = effort_that_pays(n, search, most) if effort is None else effort
     return effort if search.effort is None else min(effort, search.left())
 
 

@@ -16,11 +16,10 @@ from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
-from shorthaul.spatial.layout.annealing import accepted_words, effort_that_pays, lower, temperatures
+from shorthaul.spatial.layout.annealing import accepted_words, further, temperatures
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd
 from shorthaul.spatial.layout.fabric_kernels import Messages, Net, colours, rounds, route
 from shorthaul.spatial.layout.order_kernels import fill
-from shorthaul.spatial.layout.road_kernels import Roads, relieve
 from shorthaul.spatial.model import Fabric, Load, Tree
 
 Index = npt.NDArray[np.int32]
@@ -264,9 +263,7 @@ def refine_on_fabric(
     goes over the vertices in windows of light-first order.
     """
     n = tree.n
-    effort = effort_that_pays(n, search, tuning.CROWD_EFFORT) if effort is None else effort
-    if search.effort is not None:
-        effort = min(effort, search.left())
+    effort = further(n, effort, search, tuning.CROWD_EFFORT)
     if n < 2 or effort <= 0 or search.expired():
         return place
     position = orders.positions(tree, "light-first")
@@ -295,59 +292,6 @@ def refine_on_fabric(
         if search.expired():
             break
     return best_place
-
-
-@dataclass(frozen=True, slots=True)
-class _OnRoads:
-    """A layout on a machine whose busiest link is to carry less, or whose longest way is to be shorter."""
-
-    tree: Tree
-    load: Load
-    fabric: Fabric
-    position: Index
-    crowd: Crowd
-    roads: Roads
-    objective: str
-
-    def reached(self) -> tuple[int, int]:
-        (place,) = self.places()
-        traffic = send(self.fabric, self.tree.parent, place, self.load.weight)
-        worst = traffic.hops if self.objective == "distance" else traffic.loads
-        return int(worst.max()), traffic.energy(self.load.weight)
-
-    def places(self) -> tuple[Index, ...]:
-        return (np.array(self.crowd.place)[self.position],)
-
-    def relieve(
-        self, limit: int, random: Random, accepted: npt.NDArray[np.uint64], window: tuple[int, int], reads: float
-    ) -> int:
-        self.roads.limit = limit
-        return relieve(self.roads, random, accepted, *window, int(reads))
-
-
-def relieve_fabric(
-    objective: str,
-    tree: Tree,
-    load: Load,
-    fabric: Fabric,
-    place: Index,
-    most: int,
-    effort: float | None,
-    search: Search,
-) -> Index:
-    """Return places with a smaller ``distance`` or ``link-load`` that annealing finds with so much effort.
-
-    Those given if it finds none. Messages take the ways of :func:`send`, around what is dead.
-    """
-    effort = effort_that_pays(tree.n, search, tuning.CROWD_EFFORT) if effort is None else effort
-    if search.effort is not None:
-        effort = min(effort, search.left())
-    position = orders.positions(tree, "light-first")
-    crowd = crowd_of(tree, load, fabric, place, most, position)
-    roads = Roads(crowd, net_of(fabric), objective == "distance", tuning.STEEP)
-    priced = _OnRoads(tree, load, fabric, position, crowd, roads, objective)
-    found = lower(priced, tree.n, effort, search, objective)
-    return place if found is None else found[0]
 
 
 def _middles(tree: Tree, position: Index) -> Index:

@@ -37,9 +37,9 @@ from shorthaul.spatial.layout.fabric import (
     place_on_fabric,
     processor_table,
     refine_on_fabric,
-    relieve_fabric,
     send,
 )
+from shorthaul.spatial.layout.relief import relieve_fabric
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Fabric, Load, Tree
 from shorthaul.spatial.options import WORDS, BoundOptions, CheckOptions, MachineOptions, PlanOptions

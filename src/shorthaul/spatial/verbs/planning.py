@@ -161,7 +161,8 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
 def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
     if options.refine == 0:
         return stored
-    from shorthaul.spatial.layout.annealing import before_objective, shorten, unburden
+    from shorthaul.spatial.layout.annealing import before_objective, shorten
+    from shorthaul.spatial.layout.relief import unburden
 
     objective = options.objective if isinstance(options, PlanOptions) else "energy"
     further = {"distance": shorten, "link-load": unburden}.get(objective)
