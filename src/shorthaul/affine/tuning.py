@@ -229,8 +229,10 @@ MOST_PLACEMENTS = 12
 MOST_SUNK = 0.1
 #: Coordinates of which all orders are tried.
 WIDEST_FREE_ORDER = 4
-#: The largest multiple of one loop that is added to another one, so that this may be cut.
+#: The largest multiples of loops that are added to another one, so that this may be cut; of one loop alone: stencils
+#: of radius 4 in three arrays that take turns need 12.
 LARGEST_SKEW = 2
+LARGEST_SKEW_ALONE = 12
 #: Coordinates that are tiled.
 MOST_TILED = 3
 #: Parts by which zones may be larger than rows over blocks while what is left over is small.
@@ -325,7 +327,9 @@ STEPS_PER_SIGN = 0.1
 NEGLIGIBLE = 1e-4
 #: Orders that load more than this part of all uses are worth trying in turns, and panels without triangular blocks.
 POOR = 0.1
-#: The same for several nests that may take turns, at given sizes.
+#: Boxes that load more than this many times what they read from elsewhere are worth trying in skewed loops.
+POOR_FOR_INPUTS = 5.0
+#: The same as the part of all uses for several nests that may take turns, at given sizes.
 POOR_RUN = 0.05
 #: Turns that load this many times what they read from elsewhere are worth trying two steps at a time.
 WORTH_TWO_STEPS = 2.0

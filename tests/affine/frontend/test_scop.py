@@ -37,7 +37,15 @@ PROGRAMS = {
     "colours": "for (int c = 0; c < 2; c++) for (int i = 1 + (n + c) % 2; i < n; i += 2) a[i] += a[i - 1] + c;",
     "colours that fall": "for (int t = 0; t < m; t++) for (int c = 2; c >= 0; c--) { int k = (t + c) % 3; a[k] += c * b[t]; }",
     "colour inside of a loop of its name": (
-        "for (int i = 0; i < n; i++) { a[i] = i; for (int i = 0; i < 2; i++) for (int j = i & 1; j < n; j += 2) b[j] += a[i]; }"
+        "for (int i = 0; i < n; i++) { a[i] = i; for (int i = 0; i < 2; i++) for (int j = i % 2; j < n; j += 2) b[j] += a[i]; }"
+    ),
+    "planes of a buffer": "for (int t = 1; t < m; t++) for (int i = 1; i < n; i++) d[(t + 1) % 2][i] = d[t % 2][i - 1] + d[1 - t % 2][i];",
+    "planes that fall, named": (
+        "for (int t = m; t > 0; t -= 2) { int p = t % 3, q = (t + 1) % 3; for (int i = 1; i < n; i++) d[p][i] += d[q][i - 1] * t; }"
+    ),
+    "planes in the header": (
+        "for (int t = 0, p = t % 2, q = (t + 1) % 2; t <= m; t += 1, p = t % 2, q = (t + 1) % 2)"
+        " for (int i = 1; i < n; i++) d[q][i] = d[p][i - 1] + d[p][i];"
     ),
     "limit on the left": "for (int i = 0; n > i; ++i) a[i] = b[i];",
     "ends at the first failure": "for (int i = 0; i % 4 != 3 && i < n; i++) a[i] = b[i];",
@@ -55,7 +63,7 @@ NAMES = [case.name for case in CASES]
 
 def source(body: str) -> str:
     return (
-        "void f(int n, int m, double a[n], double b[n], double s) {\n double t, u;\n"
+        "void f(int n, int m, double a[n], double b[n], double d[3][n], double s) {\n double t, u;\n"
         f"#pragma scop\n{body}\n#pragma endscop\n}}\n"
     )
 

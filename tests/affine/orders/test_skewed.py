@@ -31,6 +31,12 @@ STEPS = (
          A[i][j] = A[i - 1][j] + A[i][j - {1}] + A[i + 1][j + {0}] + b[{2}];""",
 )
 
+#: Arrays that take turns: two of a radius above 1, three of which the oldest is overwritten.
+WIDE = (
+    ("b[i] = a[i - 3] + a[i + 3];", "a[i] = b[i - 3] + b[i + 3];"),
+    ("c[i] = b[i - 1] + b[i + 1] - a[i];", "a[i] = c[i - 1] + c[i + 1] - b[i];", "b[i] = a[i - 1] + a[i + 1] - c[i];"),
+)
+
 
 def random_text(draw: random.Random) -> str:
     """Return a step of one kind with borders, shifts and inputs drawn."""
@@ -85,3 +91,19 @@ def test_values_that_stay_in_their_step_are_not_loaded() -> None:
     loads, _ = replayed(UpperBound(program, (found,)), flow, sizes)
     runs = -(-sizes["T"] // found.box.edges[0])
     assert loads <= found.rate <= runs * (sizes["n"] + 2)
+
+
+@pytest.mark.parametrize("sweeps", WIDE)
+def test_arrays_that_take_turns_are_skewed_as_far_as_they_reach(sweeps: tuple[str, ...]) -> None:
+    loops = " ".join(f"for (int i = 3; i < n - 3; i++) {sweep}" for sweep in sweeps)
+    text = (
+        f"void f(int n, int m, double a[n], double b[n], double c[n]) {{ for (int t = 0; t < m; t++) {{ {loops} }} }}"
+    )
+    program = program_from_text(text)
+    flow = flow_dependences(program)
+    sizes = {"n": 80, "m": 6, "S": 48}
+    made = Boxes(flow, sizes, ()).of([item.name for item in program.statements])
+    assert made is not None
+    here = UpperBound(program, (made,))
+    loads, _ = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes) < 3 * 80 * len(sweeps)  # in program order every step loads all arrays

@@ -60,7 +60,8 @@ def data_reads(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> It
     but only what both branches read is sure, as is what stands before && and ||.
     """
     if isinstance(node, c_ast.ID):
-        if node.name in symbols.data or (node.name in symbols.written and node.name not in names.iterators):
+        known = node.name in names.iterators or node.name in names.locals
+        if node.name in symbols.data or (node.name in symbols.written and not known):
             if node.name in symbols.loops:
                 raise InputError(
                     "a loop iterator is used outside its loop",

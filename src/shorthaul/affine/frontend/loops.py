@@ -12,12 +12,11 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.expressions import Names, affine, bound_set, c_text, condition, integer, variable
+from shorthaul.affine.frontend.rewriting.pointers import is_name
 from shorthaul.core.errors import InputError
 
 #: Levels of loops: reading so many takes half a second, eight times what half as many take.
 _MOST_NESTED: Final = 40
-#: Iterations of a loop that are told apart where a remainder depends on its counter: colours, phases, parities.
-_MOST_COLOURS: Final = 4
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -75,43 +74,11 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     return Iterator(name, internal, value, count), result.coalesce()
 
 
-def colours(body: Sequence[Any], iterator: Iterator, reached: isl.Set) -> list[tuple[Any, isl.Set]]:
-    """Return the few values of a counter that remainders in ``body`` depend on, in order, and where each is reached.
-
-    Written out, each value has sets with remainders of constants, which orders are found for: half-sweeps of red-black
-    Gauss-Seidel in a loop over the colour. Empty for all other loops.
-    """
-    if not any(_in_remainder(item, iterator.written) for item in body):
-        return []
-    values = bound_set(reached, [iterator.internal], "").reset_tuple_id()
-    values = values.project_out(isl.dim_type.param, 0, values.dim(isl.dim_type.param))
-    if not (values.dim_has_upper_bound(isl.dim_type.set, 0) and values.dim_has_lower_bound(isl.dim_type.set, 0)):
-        return []
-    first, last = values.dim_min_val(0).to_python(), values.dim_max_val(0).to_python()
-    if last - first >= _MOST_COLOURS:
-        return []
-    counter = variable(iterator.internal)
-    falls = iterator.value.is_equal(counter.neg())
-    result = []
-    for number in range(last, first - 1, -1) if falls else range(first, last + 1):
-        where = reached.intersect(counter.eq_set(integer(number)))
-        at = where.find_dim_by_name(isl.dim_type.param, iterator.internal)
-        result.append((c_ast.Constant("int", str(number)), where.project_out(isl.dim_type.param, at, 1)))
-    return result
-
-
-def _in_remainder(node: Any, name: str) -> bool:
-    """True if a remainder of an expression with ``name`` is taken."""
-    rests = isinstance(node, c_ast.BinaryOp) and node.op in {"%", "&"}
-    rests |= isinstance(node, c_ast.FuncCall) and _is_name(node.name, "floor_mod")
-    return (rests and _mentions(node, name)) or any(_in_remainder(child, name) for _, child in node.children())
-
-
 def _tested(end: Any, name: str, first: isl.PwAff, names: Names, params: isl.Set) -> Any:
     """Return ``i == start || rest``, the condition of a do loop, as its rest if that holds at the start."""
     if not (isinstance(end, c_ast.BinaryOp) and end.op == "||" and isinstance(end.left, c_ast.BinaryOp)):
         return end
-    if end.left.op != "==" or not _is_name(end.left.left, name):
+    if end.left.op != "==" or not is_name(end.left.left, name):
         return end
     if not affine(end.left.right, names).is_equal(first):
         return end
@@ -186,7 +153,7 @@ def _require_integer(node: Any, name: str, step: int, names: Names) -> None:
         raise InputError(
             "the loop's iterator is no integer", place=place, value=_header(node), cure=f"declare {name} as int"
         )
-    falls = isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">=" and _is_name(node.cond.left, name)
+    falls = isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">=" and is_name(node.cond.left, name)
     if words & _UNSIGNED and step < 0 and falls and constant(node.cond.right, names.integers) == 0:
         raise InputError(
             "the loop never ends: an unsigned iterator is never below 0",
@@ -199,18 +166,18 @@ def _require_integer(node: Any, name: str, step: int, names: Names) -> None:
 def _step(node: Any, name: str, names: Names) -> int:
     step = node.next
     value: int | None = None
-    if isinstance(step, c_ast.UnaryOp) and _is_name(step.expr, name):
+    if isinstance(step, c_ast.UnaryOp) and is_name(step.expr, name):
         value = {"p++": 1, "++": 1, "p--": -1, "--": -1}.get(step.op)
-    elif isinstance(step, c_ast.Assignment) and _is_name(step.lvalue, name):
+    elif isinstance(step, c_ast.Assignment) and is_name(step.lvalue, name):
         amount = step.rvalue
         if step.op in {"+=", "-="}:
             found = constant(amount, names.integers)
             value = None if found is None else found if step.op == "+=" else -found
         elif step.op == "=" and isinstance(amount, c_ast.BinaryOp) and amount.op in {"+", "-"}:
             left, right = amount.left, amount.right
-            if amount.op == "+" and _is_name(right, name):
+            if amount.op == "+" and is_name(right, name):
                 left, right = right, left
-            found = constant(right, names.integers) if _is_name(left, name) else None
+            found = constant(right, names.integers) if is_name(left, name) else None
             value = None if found is None else found if amount.op == "+" else -found
     if not value:
         raise InputError(
@@ -223,12 +190,9 @@ def _step(node: Any, name: str, names: Names) -> int:
     return value
 
 
-def _is_name(node: Any, name: str) -> bool:
-    return isinstance(node, c_ast.ID) and node.name == name
-
-
-def _mentions(node: Any, name: str) -> bool:
-    return _is_name(node, name) or any(_mentions(child, name) for _, child in node.children())
+def mentions(node: Any, name: str) -> bool:
+    """True if an expression has the identifier ``name``."""
+    return is_name(node, name) or any(mentions(child, name) for _, child in node.children())
 
 
 def _is_plain(node: Any, name: str, step: int) -> bool:
@@ -238,17 +202,17 @@ def _is_plain(node: Any, name: str, step: int) -> bool:
     if not isinstance(node, c_ast.BinaryOp):
         return False
     op, left, right = node.op, node.left, node.right
-    if _is_name(right, name):
+    if is_name(right, name):
         op, left, right = _TURNED.get(op, op), right, left
-    return _is_name(left, name) and not _mentions(right, name) and op in ({"<", "<="} if step > 0 else {">", ">="})
+    return is_name(left, name) and not mentions(right, name) and op in ({"<", "<="} if step > 0 else {">", ">="})
 
 
 def _ordered(node: Any, name: str, step: int) -> Any:
     """Return ``i != end`` of a loop that meets its end as ``i < end``, or ``i > end`` for a step of -1."""
     if not isinstance(node, c_ast.BinaryOp) or node.op != "!=" or abs(step) != 1:
         return node
-    left, right = (node.right, node.left) if _is_name(node.right, name) else (node.left, node.right)
-    if not _is_name(left, name) or _mentions(right, name):
+    left, right = (node.right, node.left) if is_name(node.right, name) else (node.left, node.right)
+    if not is_name(left, name) or mentions(right, name):
         return node
     return c_ast.BinaryOp("<" if step > 0 else ">", left, right, node.coord)
 

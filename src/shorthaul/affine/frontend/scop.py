@@ -18,8 +18,9 @@ from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.einsum import einsum_loops, is_einsum
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
 from shorthaul.affine.frontend.extents import reach, refuse_outside
-from shorthaul.affine.frontend.loops import colours, iterations, without_continue
+from shorthaul.affine.frontend.loops import iterations, without_continue
 from shorthaul.affine.frontend.parser import Region, parse
+from shorthaul.affine.frontend.phases import phases
 from shorthaul.affine.frontend.python.region import is_python, python_region
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.affine.integer_sets.divisions import without_divisions
@@ -228,22 +229,21 @@ class _Builder:
         """Walk one for loop; return the next free position."""
         name, values = iterations(node, self.names(scope), scope.params, scope.iterators)
         body = without_continue(node.stmt)
-        if told_apart := colours(body, name, values):
-            outer = {known: value for known, value in scope.env.items() if known != name.written}
-            for number, where in told_apart:
-                known = {**scope.locals, name.written: number}
-                position = self.block(body, replace(scope, params=where, env=outer, locals=known), position)
-            return position
-        inner = replace(
-            scope,
-            params=values,
-            iterators=(*scope.iterators, name.internal),
-            env={**scope.env, name.written: variable(name.internal)},
-            time=(*scope.time, position, name.value),
-            counts=(*scope.counts, name.count),
-        )
-        self.block(body, inner)
-        return position + 1
+        apart = phases(body, name, values)
+        outer = replace(scope, env={known: value for known, value in scope.env.items() if known != name.written})
+        if counter := apart[0].counter:
+            outer = replace(
+                outer,
+                iterators=(*scope.iterators, counter.internal),
+                env={**outer.env, counter.written: variable(counter.internal)},
+                time=(*scope.time, position, counter.value),
+                counts=(*scope.counts, counter.count),
+            )
+        after = 0 if counter else position
+        for phase in apart:
+            known = scope.locals if phase.value is None else {**scope.locals, name.written: phase.value}
+            after = self.block(body, replace(outer, params=phase.reached, locals=known), after)
+        return position + 1 if counter else after
 
     def branch(self, node: Any, scope: _Scope, position: int) -> int:
         """Walk an if with an affine condition; return the next free position."""
@@ -309,7 +309,7 @@ class _Builder:
         """Note one statement."""
         names = self.names(scope)
         name = target.name if isinstance(target, c_ast.ID) else None
-        if name in scope.env:
+        if name in scope.env or name in scope.locals.keys() & self.symbols.loops:
             raise InputError(
                 "a loop iterator is assigned in the loop",
                 place=self.place(node),

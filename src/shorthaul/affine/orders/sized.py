@@ -49,6 +49,7 @@ from shorthaul.affine.tuning import (
     NO_SLACK,
     PLACEMENT_OPERATIONS,
     POOR,
+    POOR_FOR_INPUTS,
     POOR_RUN,
     WORTH_TWO_STEPS,
     Slack,
@@ -388,9 +389,10 @@ class Boxes:
         plain = self.plain(ordered)
         if stepped is None and (found is None or self.cost(found) >= self.cost(plain)):  # not even one instance fits
             found = self._boxed(ordered, options, stepped=False, spilling=True)
-        if stepped is not None or self.cost(plain if found is None else found) <= POOR * self.cost(plain):
+        if stepped is not None:
             return found
-        made = self.in_skewed_loops(ordered)
+        good = min(POOR * self.cost(plain), POOR_FOR_INPUTS * read_from_elsewhere(self.flow, ordered, self.sizes))
+        made = self.in_skewed_loops(ordered) if self.cost(found or plain) > good else None
         return made if made is not None and (found is None or self.cost(made) < self.cost(found)) else found
 
     def in_skewed_loops(self, names: Sequence[str]) -> BoxStep | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from pycparser import c_ast
 
+from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.rewriting.pointers import is_name, nodes
 from shorthaul.affine.frontend.rewriting.structures import rewritten
 
@@ -228,8 +230,30 @@ def _plus(first: Any, turn: Any, step: int) -> Any:
     return term if getattr(first, "value", None) == "0" and step > 0 else c_ast.BinaryOp("+-"[step < 0], first, term)
 
 
+def _write_out(node: Any, region: Sequence[Any]) -> None:
+    """Write out what a header sets by one expression at first and after each step: ``t1 = (t + 1) % 2``, in place."""
+    first = {item.name: item.init for item in node.init.decls} if isinstance(node.init, c_ast.DeclList) else {}
+    steps = _parts(node.next)
+    for at, item in enumerate(steps):
+        name = item.lvalue.name if isinstance(item, c_ast.Assignment) and isinstance(item.lvalue, c_ast.ID) else ""
+        if first.get(name) is None or item.op != "=" or c_text(first[name]) != c_text(item.rvalue):
+            continue
+        inside = _names([item.rvalue])
+        later = {*_assigned([node.stmt, *steps[at + 1 :]])}
+        if later & {name, *inside} or name in inside | _names([node.cond]) or _is_free(region, name, node):
+            continue
+        node.stmt = rewritten(node.stmt, partial(_in_place_of, name, item.rvalue))
+        node.init.decls = [each for each in node.init.decls if each.name != name]
+        node.next = _listed([each for each in _parts(node.next) if each is not item])
+
+
+def _in_place_of(name: str, value: Any, node: Any) -> Any:
+    return copy.deepcopy(value) if is_name(node, name) else node
+
+
 def _join_counters(node: Any, region: Sequence[Any]) -> None:
     """Write all counters of a loop but one as what they are in terms of this one, in place."""
+    _write_out(node, region)
     found = _counters(node)
     if found is None:
         return

@@ -18,7 +18,7 @@ from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.orders.placement import Placement, Row, placement_map
 from shorthaul.affine.orders.turns import least_delays, reachable
-from shorthaul.affine.tuning import LARGEST_SKEW, STEPS_PER_SIGN
+from shorthaul.affine.tuning import LARGEST_SKEW, LARGEST_SKEW_ALONE, STEPS_PER_SIGN
 
 #: The distances between what is computed and what reads it, by both statements.
 _Distances = Mapping[tuple[str, str], list[isl.Set]]
@@ -84,9 +84,11 @@ def _mended(
 
 
 def _multiples(count: int) -> Iterator[tuple[int, ...]]:
-    """Yield factors of ``count`` coordinates, small ones first."""
+    """Yield factors of ``count`` coordinates, small ones first: of several, and larger ones of one alone."""
     most = range(-LARGEST_SKEW, LARGEST_SKEW + 1)
     yield from sorted(product(most, repeat=count), key=lambda item: (sum(map(abs, item)), [-value for value in item]))
+    for factor, at in product(range(LARGEST_SKEW + 1, LARGEST_SKEW_ALONE + 1), range(count)):
+        yield (*(0,) * at, factor, *(0,) * (count - at - 1))
 
 
 def _distances(flow: DataFlow, rows: Placement, sizes: Mapping[str, int], conflicts: Conflicts | None) -> _Distances:

@@ -1,0 +1,105 @@
+"""Loops that go through phases, taken apart: the colours of a sweep, and the planes of a buffer that rotates.
+
+Apart, every phase has subscripts and domains without remainders of this counter, as if the loop were written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator as Values
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import islpy as isl
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.constants import constant
+from shorthaul.affine.frontend.expressions import bound_set, integer, variable
+from shorthaul.affine.frontend.loops import Iterator, mentions
+from shorthaul.affine.frontend.rewriting.pointers import is_name, nodes
+
+#: The most colours of a sweep, and the most planes of a buffer that rotates: each makes a copy of the body.
+_MOST_PHASES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Some iterations of a loop: the value of its counter as syntax, and the parameters that reach it.
+
+    ``counter`` numbers the iterations of each phase, None if there is one; ``value`` is None where it is the counter.
+    """
+
+    value: Any | None
+    reached: isl.Set
+    counter: Iterator | None
+
+
+def phases(body: Sequence[Any], iterator: Iterator, reached: isl.Set) -> list[Phase]:
+    """Return the phases of a loop in the order of one round, all iterations as one where nothing goes round.
+
+    A counter of few values on which remainders depend has one phase for each: half-sweeps of red-black Gauss-Seidel. A
+    counter by whose remainder a subscript of what is written goes round, as in ``u[(t + 1) % 2][i]``, has one for
+    each remainder.
+    """
+    whole = [Phase(None, reached, iterator)]
+    if not any(_remainders(item, iterator.written) for item in body):
+        return whole
+    falls = not iterator.value.is_equal(variable(iterator.internal))
+    values = bound_set(reached, [iterator.internal], "").reset_tuple_id()
+    values = values.project_out(isl.dim_type.param, 0, values.dim(isl.dim_type.param))
+    if values.dim_has_upper_bound(isl.dim_type.set, 0) and values.dim_has_lower_bound(isl.dim_type.set, 0):
+        first, last = values.dim_min_val(0).to_python(), values.dim_max_val(0).to_python()
+        if last - first < _MOST_PHASES:
+            return [*_colours(iterator, reached, range(last, first - 1, -1) if falls else range(first, last + 1))]
+    period = _period(body, iterator.written)
+    return [*_planes(iterator, reached, period, falls=falls)] if period else whole
+
+
+def _colours(iterator: Iterator, reached: isl.Set, values: range) -> Values[Phase]:
+    for value in values:
+        where = reached.intersect(variable(iterator.internal).eq_set(integer(value)))
+        yield Phase(c_ast.Constant("int", str(value)), _without(where, iterator.internal), None)
+
+
+def _planes(iterator: Iterator, reached: isl.Set, period: int, *, falls: bool) -> Values[Phase]:
+    name = f"{iterator.internal}_by_{period}"
+    number = variable(name)
+    counter = Iterator(name, name, number.neg() if falls else number, number.neg() if falls else number)
+    for rest in range(period - 1, -1, -1) if falls else range(period):
+        value = number.scale_val(isl.Val(period)).add(integer(rest))
+        where = _without(reached.intersect(variable(iterator.internal).eq_set(value)), iterator.internal)
+        times = c_ast.BinaryOp("*", c_ast.Constant("int", str(period)), c_ast.ID(name))
+        yield Phase(c_ast.BinaryOp("+", times, c_ast.Constant("int", str(rest))), where, counter)
+
+
+def _without(reached: isl.Set, name: str) -> isl.Set:
+    at = reached.find_dim_by_name(isl.dim_type.param, name)
+    return reached if at < 0 else reached.project_out(isl.dim_type.param, at, 1)
+
+
+def _period(body: Sequence[Any], name: str) -> int:
+    """Return the period of the subscripts that go round in what is written; 0 if there is none, or several."""
+    named = {item.name: item.init for item in nodes(body) if isinstance(item, c_ast.Decl) and item.init is not None}
+    found = set()
+    for item in nodes(body):
+        if isinstance(item, c_ast.Assignment) and isinstance(item.lvalue, c_ast.ArrayRef):
+            indirect = [named[node.name] for node in nodes([item.lvalue]) if _is_among(node, named)]
+            found |= {*_remainders(item.lvalue, name), *(each for node in indirect for each in _remainders(node, name))}
+    return found.pop() if len(found) == 1 and max(found) <= _MOST_PHASES else 0
+
+
+def _is_among(node: Any, names: dict[str, Any]) -> bool:
+    return isinstance(node, c_ast.ID) and node.name in names
+
+
+def _remainders(node: Any, name: str) -> set[int]:
+    """Return the divisors of remainders of expressions with ``name``; what is no constant counts as large."""
+    divisor = None
+    if isinstance(node, c_ast.BinaryOp) and node.op in {"%", "&"} and mentions(node, name):
+        divisor = constant(node.right, {})
+        divisor = divisor + 1 if divisor is not None and node.op == "&" else divisor
+    elif isinstance(node, c_ast.FuncCall) and is_name(node.name, "floor_mod") and mentions(node, name):
+        divisor = constant(node.args.exprs[1], {})
+    else:
+        return {each for _, child in node.children() for each in _remainders(child, name)}
+    return {divisor if divisor is not None and divisor > 0 else _MOST_PHASES + 1}
