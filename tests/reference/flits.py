@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from shorthaul.spatial.computer.machine import Machine
+from shorthaul.spatial.computer.network import Network
+
 RAMP = 2
 
 
@@ -33,6 +38,13 @@ class Log:
     def round(self, sender, receiver, words: int) -> None:
         """Keep one round."""
         self.rounds.append([(a, b, words) for a, b in zip(sender.tolist(), receiver.tolist(), strict=True)])
+
+
+def heard(x, y, grid, listener, **options: int) -> Machine:
+    """Return a machine with processors at (x, y) whose messages a listener hears, as no program can."""
+    places = (np.asarray(one, np.int32) for one in (x, y))
+    network = Network(*places, grid, count_links=True, listener=listener, search=None)
+    return Machine.over(network, len(x), **options)
 
 
 def cycles(x, y, rounds: list[list[tuple[int, int, int]]]) -> int:

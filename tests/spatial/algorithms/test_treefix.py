@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.reference import spatial_twins as twins
+from tests.reference.flits import heard
 from tests.samples import samples
 
 import shorthaul.spatial as engine
@@ -14,7 +15,6 @@ from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.stored import stored_nodes
 from shorthaul.spatial.check.replay import CODES, check_lca, check_treefix
-from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import OPERATORS, Operator
 from shorthaul.spatial.formats.files import layout_bytes, table_document, tree_from_file
 from shorthaul.spatial.layout.stored_tree import store
@@ -41,7 +41,7 @@ def random_values(rng: np.random.Generator, n: int, op: str) -> np.ndarray:
 
 
 def run_on(stored, held: np.ndarray, op: str, *, listener=None, **how) -> np.ndarray:
-    machine = Machine(stored.x, stored.y, stored.grid, listener=listener)
+    machine = heard(stored.x, stored.y, stored.grid, listener)
     tree = stored_nodes(machine, stored.virtual(), paths=how["method"] == "heavy-path")
     return machine.collect(run_treefix(machine, tree, machine.load("values", held), OPERATORS[op], **how))
 

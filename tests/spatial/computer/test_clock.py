@@ -25,7 +25,7 @@ def treefix(tree, method: str, direction: str, order: str = "light-first"):
 
     def run() -> tuple[Machine, flits.Log]:
         log = flits.Log()
-        machine = Machine(stored.x, stored.y, stored.grid, listener=log)
+        machine = flits.heard(stored.x, stored.y, stored.grid, log)
         nodes = stored_nodes(machine, stored.virtual(), paths=True)
         run_treefix(machine, nodes, machine.register(1), OPERATORS["sum"], direction=direction, method=method)
         return machine, log, stored.x, stored.y
@@ -38,7 +38,7 @@ def traffic(seed: int, rounds: int, width: int, *, crowded: bool = False):
 
     def run() -> tuple[Machine, flits.Log]:
         rng, log, grid = np.random.default_rng(seed), flits.Log(), Grid(8, 8)
-        machine = Machine.on(grid, listener=log, words=200)
+        machine = flits.heard(*np.divmod(np.arange(64), 8)[::-1], grid, log, words=200)
         value = machine.register(0, width=width)
         for turn in range(rounds):
             target = rng.permutation(64)
@@ -55,7 +55,7 @@ def traffic(seed: int, rounds: int, width: int, *, crowded: bool = False):
 def program(work):
     def run() -> tuple[Machine, flits.Log]:
         log = flits.Log()
-        machine = Machine.on("8x8", listener=log)
+        machine = flits.heard(*np.divmod(np.arange(64), 8)[::-1], Grid(8, 8), log)
         work(machine)
         return machine, log, *np.divmod(np.arange(64), 8)[::-1]
 

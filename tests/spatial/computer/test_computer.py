@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from tests.reference import spatial_twins as twins
+from tests.reference.flits import heard
 from tests.samples import samples
 
 from shorthaul.core.search import Search
@@ -51,7 +52,7 @@ def stored_tree(tree, curve: str = "auto"):
 
 def machine_of(stored) -> tuple[Machine, Replay]:
     replay = Replay(stored.x, stored.y, stored.grid)
-    return Machine(stored.x, stored.y, stored.grid, listener=replay), replay
+    return heard(stored.x, stored.y, stored.grid, replay), replay
 
 
 def test_messages_are_counted() -> None:

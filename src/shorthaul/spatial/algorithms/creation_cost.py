@@ -17,6 +17,7 @@ from shorthaul.spatial.check.replay import Replay
 from shorthaul.spatial.computer.fabric_network import FabricNetwork
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.memory import WORD_BYTES
+from shorthaul.spatial.computer.network import Network
 from shorthaul.spatial.model import Fabric, Grid, Tree
 
 Index = npt.NDArray[np.int32]
@@ -39,9 +40,8 @@ def creation(tree: Tree, x: Index, y: Index, grid: Grid, position: Index, *, sea
     True
     """
     replay = Replay(x, y, grid) if tree.n <= _REPLAYED else None
-    machine = Machine(
-        x, y, grid, message_words=MESSAGE_WORDS, count_links=tree.n <= _REPLAYED, listener=replay, search=search
-    )
+    network = Network(x, y, grid, count_links=tree.n <= _REPLAYED, listener=replay, search=search)
+    machine = Machine.over(network, tree.n, message_words=MESSAGE_WORDS)
     return _run(machine, replay, tree, position, search.seed)
 
 

@@ -33,7 +33,7 @@ from shorthaul.spatial.computer.contents import (
 )  # fmt: skip
 from shorthaul.spatial.computer.elements import inputs
 from shorthaul.spatial.computer.memory import WORD_BYTES, MachineError, Memory, made
-from shorthaul.spatial.computer.network import Listener, Network, Output, integers
+from shorthaul.spatial.computer.network import Network, Output, integers
 from shorthaul.spatial.computer.operators import Operator
 from shorthaul.spatial.computer.registers import Nodes, Register, Selection, Values, as_values
 from shorthaul.spatial.computer.waves import Turns, turns_by_children, turns_by_parent
@@ -64,8 +64,6 @@ class Machine:
     count_links : bool, default True
         Also count link loads and messages per processor, and let messages wait for links. Without, cycles are those
         of a machine whose links carry any number of words.
-    listener : Listener, optional
-        Hears every round.
     search : Search, optional
         Its deadline ends the program.
 
@@ -98,13 +96,12 @@ class Machine:
         words: int = 96,
         message_words: int | None = None,
         count_links: bool = True,
-        listener: Listener | None = None,
         search: Search | None = None,
     ) -> None:
         if min(words, message_words or 1) < 1:
             raise InputError("is too small", place="words", value=min(words, message_words or 1), allowed="from 1")
         columns, lines = integers(x, "x"), integers(y, "y")
-        network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
+        network = Network(columns, lines, grid, count_links=count_links, listener=None, search=search)
         self._begin(network, len(columns), words, message_words)
 
     def _begin(self, network: Network, count: int, words: int, message_words: int | None) -> None:
@@ -147,7 +144,7 @@ class Machine:
         return cls(*cells(curve, size), size, **options)
 
     @classmethod
-    def over(cls, network: Network, count: int, *, words: int, message_words: int | None = None) -> Machine:
+    def over(cls, network: Network, count: int, *, words: int = 96, message_words: int | None = None) -> Machine:
         """Return a machine of so many processors on a network of its own: see :class:`FabricNetwork`."""
         machine = cls.__new__(cls)
         machine._begin(network, count, words, message_words)
