@@ -11,7 +11,8 @@ from onnx.reference.op_run import OpRun
 Array = npt.NDArray[Any]
 
 
-def _tanh_gelu(x: Array) -> Array:
+def tanh_gelu(x: Array) -> Array:
+    """Return x, less the more negative it is, by a hyperbolic tangent."""
     return np.asarray(x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
 
 
@@ -19,7 +20,7 @@ _ACTIVATIONS: Final = {
     "relu": lambda x: np.maximum(x, 0),
     "identity": lambda x: x,
     "silu": lambda x: x / (1 + np.exp(-x)),
-    "gelu": _tanh_gelu,
+    "gelu": tanh_gelu,
 }
 
 

@@ -15,6 +15,7 @@ from onnx import helper
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.execution.arrays import evaluated
+from shorthaul.tensor.networks.execution.experts import tanh_gelu
 from shorthaul.tensor.networks.execution.reading import Index, Reader, converted, mesh
 from shorthaul.tensor.networks.model import Operator
 from shorthaul.tensor.networks.translation.graph import Node
@@ -200,10 +201,6 @@ def _triangle(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array:
     return np.where(kept, values, np.zeros((), values.dtype))
 
 
-def _fast_gelu(x: Array) -> Array:
-    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
-
-
 def _gelu(x: Array) -> Array:
     return np.asarray(0.5 * x * (1 + _erf(x / math.sqrt(2))))
 
@@ -233,7 +230,7 @@ _SPECIAL: Final[dict[str, Callable[[Piece, Sequence[npt.NDArray[np.int64]]], Arr
     **dict.fromkeys(("QLinearAdd", "QLinearMul"), _quantised_pair),
     **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu"), _quantised_one),
     "Trilu": _triangle,
-    "FastGelu": lambda piece, places: _fast_gelu(reduce(np.add, _all(piece, places))),
+    "FastGelu": lambda piece, places: tanh_gelu(reduce(np.add, _all(piece, places))),
     "BiasGelu": lambda piece, places: _gelu(reduce(np.add, _all(piece, places))),
     "Gelu": lambda piece, places: _gelu_of(piece)(*_all(piece, places)),
     "QuickGelu": lambda piece, places: _quick_gelu(piece, *_all(piece, places)),
@@ -245,7 +242,7 @@ def _all(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> list[Array]:
 
 
 def _gelu_of(piece: Piece) -> Callable[[Array], Array]:
-    return _fast_gelu if piece.node.attributes.get("approximate", "none") == "tanh" else _gelu
+    return tanh_gelu if piece.node.attributes.get("approximate", "none") == "tanh" else _gelu
 
 
 def _quick_gelu(piece: Piece, x: Array) -> Array:
@@ -302,11 +299,6 @@ def packed_product(piece: Piece) -> Array:
     left = piece.take(0, mesh(*rows, piece.along("k")))
     right = piece.reader.take(weights_of(piece.node), mesh(n, piece.along("k")))
     return np.asarray(left @ right.T)
-
-
-def finish_packed_product(piece: Piece, total: Array) -> Array:
-    """Return a product with its bias."""
-    return total + piece.take(5, mesh(piece.along("n"))) if piece.input(5) else total
 
 
 def gemm(piece: Piece) -> Array:
@@ -447,7 +439,10 @@ _REDUCED: Final[dict[str, tuple[_Reduce, Callable[[Array, Array], Array]]]] = {
 KINDS: Final[dict[str, Kind]] = {
     **dict.fromkeys(("MatMul", "QLinearMatMul", "MatMulInteger"), Kind(matmul, finish=finish_matmul)),
     "Gemm": Kind(gemm, finish=finish_gemm),
-    "MatMulNBits": Kind(packed_product, finish=finish_packed_product),
+    "MatMulNBits": Kind(
+        packed_product,
+        finish=lambda piece, total: total + piece.take(5, mesh(piece.along("n"))) if piece.input(5) else total,
+    ),
     "Einsum": Kind(einsum),
     **dict.fromkeys((*FLATTENED, *CUMULATIVE, "LpNormalization", "MeanVarianceNormalization"), Kind(rows)),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), Kind(rows)),

@@ -241,11 +241,7 @@ def neighbours(piece: Piece) -> Array:
     channels, before = piece.shape(0)[1], (size - 1) // 2
     low, high = max(0, int(places[1][0]) - before), min(channels - 1, int(places[1][-1]) + size - 1 - before)
     x = piece.take(0, mesh(places[0], np.arange(low, high + 1), *places[2:]))
-    sums = np.stack([
-        (x[:, max(0, c - before - low) : c + size - before - low] ** 2).sum(1) for c in places[1].tolist()
-    ], 1)  # fmt: skip
-    scale = piece.number("bias", 1.0) + piece.number("alpha", 1e-4) / size * sums
-    return np.asarray(x[:, places[1] - low] / scale ** piece.number("beta", 0.75))
+    return piece.by_reference({piece.input(0): x})[:, places[1] - low]
 
 
 def margin(piece: Piece) -> Array:
@@ -268,13 +264,9 @@ def margin(piece: Piece) -> Array:
             found[np.ix_(*inside)] = values
         return found
     for axis, size in enumerate(shape):
-        if mode == "edge":
-            at[axis] = np.clip(at[axis], 0, size - 1)
-        elif size > 1:
-            folded = np.abs(at[axis]) % (2 * size - 2)
-            at[axis] = np.where(folded >= size, 2 * size - 2 - folded, folded)
-        else:
-            at[axis] = at[axis] * 0
+        front, behind = int(pads[axis]), int(pads[axis + len(shape)])
+        reached = np.pad(np.arange(size), (max(front, 0), max(behind, 0)), mode)  # type: ignore[call-overload]
+        at[axis] = reached[places[axis] - min(front, 0)]
     return piece.take(0, mesh(*at))
 
 

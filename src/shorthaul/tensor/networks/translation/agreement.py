@@ -14,7 +14,7 @@ from typing import Any
 
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.tensor.networks.model import Expand, Index, Permute, Regroup, Step, Stride
-from shorthaul.tensor.networks.translation.subgraphs import nodes_inside
+from shorthaul.tensor.networks.translation.subgraphs import captured, nodes_inside
 
 Shape = tuple[int, ...]
 
@@ -79,6 +79,24 @@ def expect_signature(node: Any, opsets: Mapping[str, int]) -> None:
     given = {item.name for item in node.attribute}
     if any(item.required and name not in given for name, item in schema.attributes.items()):
         raise ValueError("lacks an attribute")
+
+
+def expect_order(graph: Any) -> None:
+    """Raise :class:`InputError` for what is read and nothing makes, or only later, and for what is made twice."""
+    known = {value.name for value in (*graph.input, *graph.initializer)} | {""}
+    cure = "nodes stand in an order in which they can be executed, see onnx.checker.check_model"
+    for number, node in enumerate(graph.node):
+        place = f"node {node.name or f'{node.op_type}_{number}'} ({node.op_type})"
+        for name in (*node.input, *captured(node)):
+            if name not in known:
+                raise InputError("reads what no node before it makes", place=place, value=name, cure=cure)
+        for name in filter(None, node.output):
+            if name in known:
+                raise InputError("makes what is there already", place=place, value=name, cure="rename it")
+            known.add(name)
+    for value in graph.output:
+        if value.name not in known:
+            raise InputError("is an output that nothing makes", place=f"tensor {value.name}")
 
 
 def expect_names(model: Any) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import MOST_AXES
-from shorthaul.tensor.networks.translation.agreement import bind, expect_names
+from shorthaul.tensor.networks.translation.agreement import bind, expect_names, expect_order
 from shorthaul.tensor.networks.translation.constants import (
     MOST_ELEMENTS,
     elements,
@@ -121,6 +121,7 @@ def graph_from_onnx(
     model.ir_version = max(model.ir_version, _INITIALIZERS_KNOWN)
     fill_sparse(onnx, model, MOST_ELEMENTS)
     expect_names(model)
+    expect_order(model.graph)
     missing: dict[str, int] = {}
     for tensor in model.graph.initializer:
         if min(tensor.dims, default=0) < 0 or math.prod(tensor.dims) > _MOST_WEIGHTS:
@@ -196,7 +197,8 @@ class _Reader:
             while self._mend():
                 self._infer()
             # What is written anew has shapes first, then it is told what of it is constant.
-            if not (self._rewrite() or self._fold() or self._unlist() or self._assume_shapes()):
+            lists = (self.onnx, self.model.graph, self.shapes, self.values, self._opset())
+            if not (self._rewrite() or self._fold() or without_sequences(*lists) or self._assume_shapes()):
                 break
         graph = self.model.graph
         constants = {tensor.name for tensor in graph.initializer} | self.constants
@@ -213,9 +215,6 @@ class _Reader:
 
     def _opset(self) -> int:
         return max((version for domain, version in self._versions().items() if domain in {"", "ai.onnx"}), default=1)
-
-    def _unlist(self) -> bool:
-        return without_sequences(self.onnx, self.model.graph, self.shapes, self.values, self._opset())
 
     def _inline(self) -> None:
         """Put operators that are known through others only in place."""

@@ -218,6 +218,8 @@ def convolution(builder: Builder, node: Node) -> bool:
         return False
     groups, rank = int(node.attributes.get("group", 1)), len(shape) - 2
     is_transposed = node.kind == "ConvTranspose"
+    if shape[1] != (kernel[0] if is_transposed else kernel[1] * groups) or shape[1] % groups or output[1] % groups:
+        raise ValueError("channels do not fit its groups")
     strides, dilations, pads = _windows(node, shape[2:], kernel[2:], rank)
     if is_transposed and (
         node.attributes.get("output_shape") or str(node.attributes.get("auto_pad", "")).startswith("SAME")
@@ -407,11 +409,12 @@ def pad(builder: Builder, node: Node) -> bool:
     if given is not None and len(node.inputs) > 3 and node.inputs[3]:
         some = builder.graph.values.get(node.inputs[3])
         given = None if some is None else margins(given, some.ravel().tolist(), len(shape))
-    if given is None or len(given) != 2 * len(shape) or str(node.attributes.get("mode", "constant")) == "wrap":
+    mode = str(node.attributes.get("mode", "constant"))
+    if given is None or len(given) != 2 * len(shape) or mode not in {"constant", "reflect", "edge"}:
         return False
     dims, axes = output_dims(builder, node)
     shifted = [Index(axis.terms, -int(front)) for axis, front in zip(axes, given[: len(shape)], strict=True)]
-    mirrors = str(node.attributes.get("mode", "constant")) != "constant"
+    mirrors = mode != "constant"
     uncut = [axis for at, axis in enumerate(axes) if mirrors and (given[at] or given[at + len(shape)])]
     builder.add(node, dims, builder.reads(node.inputs[0], shifted), axes, whole=uncut, padded=True)
     return True

@@ -433,10 +433,6 @@ def _looped(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
     return carried
 
 
-def _packed(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
-    return [(*given[0][:-1], int(values["N"]))]
-
-
 def _grouped_attention(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
     """Queries of more heads than keys and values have; these are joined with those of earlier places."""
     batch, places, width = given[0]
@@ -473,7 +469,7 @@ _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]
     **dict.fromkeys(("Gelu", "GroupNormalization", "QLinearSigmoid", "QLinearLeakyRelu", "MoE", "QMoE"), _as_read),
     "Loop": _looped,
     "Slice": _sliced,
-    "MatMulNBits": _packed,
+    "MatMulNBits": lambda given, values: [(*given[0][:-1], int(values["N"]))],
     "GroupQueryAttention": _grouped_attention,
     "MultiHeadAttention": _attention,
     "Attention": _projected_attention,
