@@ -9,6 +9,7 @@ import pytest
 from shorthaul.tensor.cost_model.granularity import Granularities
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import CONTEST, SPEC, Machine
+from shorthaul.tensor.plan import Granularity
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
 
@@ -21,3 +22,14 @@ def test_tiles_of_any_size_cost_no_more_than_native_ones(height, width):
     profile = profile_of(problem, frozenset([0]), [output], frozenset(), frozenset())
     found = [Granularities(problem.machine, rules).best(profile) for rules in (SPEC, CONTEST)]
     assert found[0].latency <= found[1].latency
+
+
+def test_a_clipped_tile_first_makes_the_longest_the_best():
+    """Tiles of 3 and 2 columns take 12.25, and 13.75 from the left; of 4 and 1 columns 10.75, and 15.25 from the left."""
+    graph = GraphBuilder()
+    row = graph.tensor(1, 5)
+    one = graph.matmul(row, graph.tensor(5, 1), base_cost=5)
+    outputs = graph.matmul(one, row, base_cost=0), graph.matmul(one, row, base_cost=3)
+    problem = replace(graph.problem(capacity=22, bandwidth=2), machine=Machine(22, 2, 4, 1))
+    found = Granularities(problem.machine, CONTEST).best(profile_of(problem, {0, 1, 2}, outputs, (), ()))
+    assert (found.latency, found.granularity) == (10.75, Granularity(4, 1, 1))

@@ -80,7 +80,6 @@ class Streams:
             [index for index in consumers if problem.operators[index].is_matmul] for consumers in problem.consumers
         ]
         self.through = cache(self._through)
-        self.company = cache(self._company)
         self.must_be_stored = cache(self._must_be_stored)
 
     def prices(self, operator: int) -> list[Price]:
@@ -224,7 +223,7 @@ class Streams:
         sides = self.problem.operators[operator].inputs.count(tensor)
         if len(users) == 1:  # nobody to share with: the walk through the graph is saved
             return 1 / sides
-        near = self.company(operator)
+        near = self._company(operator, users)
         return 1 / (sides * sum(user in near for user in users))
 
     def _claim(self, operator: int, place: int) -> float:
@@ -260,7 +259,7 @@ class Streams:
         if len(users) == 1:
             return 1 / sides
         shape = problem.tensors[problem.operators[operator].output]
-        near = self.company(operator)
+        near = self._company(operator, users)
         sharing = [
             user
             for user in users
@@ -280,20 +279,21 @@ class Streams:
             return 1 / (len(users) * inputs.count(tensor))
         return 0.0 if users else 1 / len(self.problem.consumers[tensor])
 
-    def _company(self, operator: int) -> set[int]:
-        """Return the operators that can be in one subgraph with ``operator`` as a mere sink."""
+    def _company(self, operator: int, users: list[int]) -> set[int]:
+        """Return which of these operators can be in one subgraph with ``operator`` as a mere sink."""
         problem = self.problem
-        output = problem.operators[operator].output
-        excluded = set(self.users[output])
+        excluded = set(self.users[problem.operators[operator].output])
         found, pending = {operator}, [operator]
-        while pending:
+        missing = {*users} - found - excluded
+        while pending and missing:
             index = pending.pop()
             around = [*problem.consumers[problem.operators[index].output]]
             around += [source for t in problem.operators[index].inputs if (source := problem.producer[t]) is not None]
             fresh = set(around) - found - excluded
             found |= fresh
+            missing -= fresh
             pending += fresh
-        return found
+        return found & {*users}
 
     def _streamed(self, tensor: int, side: _Side, length: int, operator: int) -> float:
         """Return how much of a mere sink's operand is loaded in every tile, as a part of the least slice there is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 from msgspec import structs
 
@@ -64,30 +64,6 @@ class _Found:
         return self.cost is not None and (other.cost is None or self.cost[objective] < other.cost[objective])
 
 
-class _Point(Protocol):
-    """A workload on one machine of a sweep."""
-
-    def planned(self, search: Search) -> _Planned:
-        """Search for a plan."""
-        ...
-
-    def read(self, document: dict[str, Any]) -> AnyPlan:
-        """Return the plan in JSON; raises :class:`InputError`."""
-        ...
-
-    def checked(self, plan: AnyPlan) -> CheckReport:
-        """Return what a replay finds."""
-        ...
-
-    def bound(self) -> Bound:
-        """Return a bound that takes no search."""
-        ...
-
-    def figures(self, plan: AnyPlan) -> tuple[OfPoint, ...]:
-        """Return what there is to see of a plan."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _ProblemPoint:
     """A problem of the contest on one machine."""
@@ -140,6 +116,9 @@ class _NetworkPoint:
     def figures(self, plan: AnyPlan) -> tuple[OfPoint, ...]:
         assert isinstance(plan, NetworkPlan)
         return figures_of_network(self.network, plan, self.machine)
+
+
+_Point = _ProblemPoint | _NetworkPoint
 
 
 @verb(SweepOptions, PROBLEMS, PLANS, searching=SweepSearchOptions, points=_Planned)
