@@ -27,7 +27,6 @@ METHODS = (
     "tiles",
     "beam",
     "local-search",
-    "composition",
     "exact",
 )
 #: Budgets above this are refused; the weights of all nodes together stay far below it.

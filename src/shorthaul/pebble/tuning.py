@@ -6,12 +6,11 @@ from typing import Final
 
 # strategy, exact search, local search
 
-#: Effort of ``auto``, ``beam``, ``local-search``, ``composition``, list scheduling, tiles and tree cuts where neither
-#: effort nor time limit was given.
+#: Effort of ``auto``, ``beam``, ``local-search``, list scheduling, tiles and tree cuts where neither effort nor
+#: time limit was given.
 AUTO_EFFORT: Final = 20.0
-#: Up to this many nodes ``auto`` tries to prove an optimum, composes schedules of modules, anneals.
+#: Up to this many nodes ``auto`` tries to prove an optimum, anneals.
 MOST_FOR_EXACT: Final = 400
-MOST_FOR_COMPOSITION: Final = 200_000
 MOST_FOR_LOCAL_SEARCH: Final = 50_000
 #: Above this many nodes a proof is rare, and annealing gets as much as the exact search and its beams.
 MOST_FOR_PROOFS: Final = 100
@@ -331,7 +330,7 @@ TABLES_BOUND_SHARE: Final = 0.6
 REPLAY_CALL: Final = 50_000
 #: Steps of one call of any other kernel of these rooms, likewise, up to 0.1 s.
 ORDER_CALL: Final = 1_000_000
-#: Nodes and edges of one pass with NumPy over a graph per effort: fusing, sorting by tiles, cutting into modules.
+#: Nodes and edges of one pass with NumPy over a graph per effort: fusing, sorting by tiles.
 PASS_RATE: Final = 1e7
 #: Links looked at per effort when nodes are numbered by structure.
 REFINING_RATE: Final = 2e7
@@ -383,16 +382,6 @@ TREE_CUTS_RATE: Final = 1e8
 TREE_CUTS_WIDTHS: Final = (64, 512, 4096)
 #: How many times as much as the last the next of these takes: it is not begun where less is left. *
 TREE_CUTS_GROWTH: Final = 10.0
-#: Effort of planning one shape of module where nothing limits the search. *
-MODULE_UNLIMITED: Final = 2.0
-#: Modules compared per effort when those of one shape are looked for.
-MODULES_RATE: Final = 1e4
-#: Decompositions whose modules are planned: the best ones as they stand. One alone is 2 % better at an effort of 0.4,
-#: on 18 problems, but 31 % worse at 2.5, on five of them.
-MODULES_PLANNED: Final = 3
-#: The share of the search that plans modules; what is left is for the replays of the whole. On seven structured graphs
-#: half as much is 2 % worse on one, all of it the same.
-MODULES_SHARE: Final = 0.8
 
 # the game with prices
 

@@ -6,11 +6,10 @@ import itertools
 import time
 
 import pytest
-from tests.pebble.structured.test_composition import by_belady
 
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag
-from shorthaul.pebble.orders import belady, composition, list_scheduling, tiles
+from shorthaul.pebble.orders import belady, list_scheduling, tiles
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.structured import tree_cuts
 from shorthaul.pebble.workloads.kernels_as_graphs import random_tree, stencil
@@ -25,14 +24,12 @@ def planned(name: str, search: Search) -> tuple[Cdag, Plan]:
         return TREE, tree_cuts.plan(TREE, TREE.least_budget(), search=search).plan
     if name == "belady":
         return GRID, belady.plan(GRID, 20, search=search)
-    if name == "composition":
-        return GRID, composition.plan(GRID, 20, search=search, planner=by_belady)
     search_orders = {"list-scheduling": list_scheduling.plan, "tiles": tiles.plan}[name]
     return GRID, search_orders(GRID, 20, search=search, incumbent=start, patience=None)
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("name", ["belady", "list-scheduling", "tiles", "composition", "tree-cuts"])
+@pytest.mark.parametrize("name", ["belady", "list-scheduling", "tiles", "tree-cuts"])
 @pytest.mark.parametrize("effort", [0.003, 0.05])
 def test_an_effort_gives_the_same_plan_whatever_the_clock_says(
     name: str, effort: float, monkeypatch: pytest.MonkeyPatch
@@ -48,7 +45,7 @@ def test_an_effort_gives_the_same_plan_whatever_the_clock_says(
     assert found.traffic(cdag.weights) >= cdag.algorithmic_bound()
 
 
-@pytest.mark.parametrize("name", ["belady", "list-scheduling", "tiles", "composition", "tree-cuts"])
+@pytest.mark.parametrize("name", ["belady", "list-scheduling", "tiles", "tree-cuts"])
 def test_a_search_that_has_expired_returns_its_first_plan(name: str) -> None:
     search = Search(effort=0.01)
     search.spend(1)

@@ -9,7 +9,7 @@ import pytest
 from tests.pebble.orders.test_belady import random_cdag
 from tests.twins import Case, assert_agree
 
-from shorthaul.graphs.csr import Csr, from_arrays, from_edges
+from shorthaul.graphs.csr import Csr, from_edges
 
 
 def same_form(kernels: ModuleType, name: str) -> ModuleType:
@@ -26,7 +26,6 @@ def orders(kernels: ModuleType, rng: np.random.Generator) -> Any:
         kernels.depth_first_order(parents.starts, parents.targets, cdag.outputs(), rank),
         kernels.recent_first_order(parents.degrees(), children.starts, children.targets, cdag.inputs()),
         kernels.register_need(cdag.order, parents.starts, parents.targets, cdag.weights),
-        kernels.levels(cdag.order, parents.starts, parents.targets),
     )
 
 
@@ -133,33 +132,10 @@ def exchanges(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return exchange.best, exchange.least
 
 
-def modules(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    cdag = random_cdag(rng, int(rng.integers(3, 60)))
-    computed = np.flatnonzero(~cdag.is_input())
-    count = int(rng.integers(1, len(computed) + 1))
-    of = np.full(cdag.n, -1)
-    of[computed] = np.arange(len(computed)) * count // len(computed)
-    sources, targets = cdag.edge_arrays()
-    pairs = np.unique(sources * count + of[targets])
-    value, reader = pairs // count, pairs % count
-    readers, touched = from_arrays(cdag.n, value, reader), from_arrays(count, reader, value)
-    results = from_arrays(count, of[computed], computed)
-    missing = np.bincount(reader[(of[value] >= 0) & (of[value] != reader)], minlength=count)
-    sharing = kernels.Sharing(
-        cdag.weights, readers.starts, readers.targets, touched.starts, touched.targets, results.starts,
-        results.targets, missing, int(rng.integers(0, 30)),
-    )  # fmt: skip
-    while not kernels.advance(sharing, 5):
-        pass
-    assert sorted(np.array(sharing.order).tolist()) == list(range(count))
-    return sharing.order
-
-
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.orders.order_kernels", orders),
     ("shorthaul.pebble.orders.belady_kernels", replays),
     ("shorthaul.pebble.orders.fusion_kernels", fused),
-    ("shorthaul.pebble.orders.module_kernels", modules),
     ("shorthaul.pebble.orders.list_scheduling_memory_kernels", memories),
     ("shorthaul.pebble.orders.list_scheduling_kernels", schedules),
     ("shorthaul.pebble.orders.tile_kernels", tiles),

@@ -18,7 +18,7 @@ GRAPHS = {
     "products": (kernels_as_graphs.matmul(m=3, n=3, k=3, word=1), 6),
     "random": (kernels_as_graphs.random_cdag(n=120, degree=3, window=40, most=4, seed=5), 30),
 }
-METHODS = ("auto", "local-search", "beam", "composition", "exact", "list-scheduling", "tiles")
+METHODS = ("auto", "local-search", "beam", "exact", "list-scheduling", "tiles")
 
 
 def slow_down(monkeypatch: pytest.MonkeyPatch, jump_s: float) -> None:

@@ -1,1 +1,1 @@
-"""Orders of computation by construction: list scheduling, tiles, fusion, composition; replacement by Belady."""
+"""Orders of computation by construction: list scheduling, tiles, fusion; replacement by Belady."""

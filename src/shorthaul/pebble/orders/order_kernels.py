@@ -184,32 +184,3 @@ def _register_need(
             peak = max(peak, held + need[parent])
             held += weights[parent]
         need[node] = max(peak, held + weights[node])
-
-
-def levels(
-    order: cython.const_longlong[::1], starts: cython.const_longlong[::1], before: cython.const_longlong[::1]
-) -> IntArray:
-    """Return the length of the longest path to each node, shape (n,); ``before`` lists what comes right before each."""
-    level = np.zeros(starts.shape[0] - 1, np.int64)
-    level_view: cython.longlong[::1] = level
-    with cython.nogil:
-        _levels(order, starts, before, level_view)
-    return level
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _levels(
-    order: cython.const_longlong[::1],
-    starts: cython.const_longlong[::1],
-    before: cython.const_longlong[::1],
-    level: cython.longlong[::1],
-) -> cython.void:
-    edge: cython.Py_ssize_t
-    for place in range(order.shape[0]):
-        node = order[place]
-        most = 0
-        for edge in range(starts[node], starts[node + 1]):
-            most = max(most, level[before[edge]] + 1)
-        level[node] = most

@@ -15,7 +15,7 @@ from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import annealing, rematerialisation, sequences
 from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.model import Cdag
-from shorthaul.pebble.orders import belady, composition, layer_by_layer, list_scheduling, tiles
+from shorthaul.pebble.orders import belady, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.orders.blocks import block_orders
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
@@ -170,20 +170,6 @@ def _beam(request: Request) -> Found:
     return _annealed(request, best, search) if request.recompute else best
 
 
-def _composition(request: Request) -> Found:
-    search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
-
-    def module(part: Cdag, budget: int, search: Search) -> Plan:
-        """Return the plan of a module by the method that suits it."""
-        if as_forest(part) is not None:
-            return tree_cuts.plan(part, budget, search=search).plan
-        inner = Request(part, budget, request.recompute, search.aside())
-        return _annealed(inner, _quick(inner), inner.search).plan
-
-    found = composition.plan(request.cdag, request.budget, search=search, planner=module)
-    return Found(found, "composition", algorithmic_bound(request.cdag))
-
-
 def _exact(request: Request) -> Found:
     """The search begins at once: many small graphs are solved sooner than bounded."""
     cdag, start = request.cdag, _quick(request)
@@ -228,10 +214,6 @@ def _auto(request: Request) -> Found:
     if _is_done(request, best):
         return best
     best = _ordered(request, best, search.part(_share_of_orders(cdag)))
-    if _is_done(request, best) or cdag.n > tuning.MOST_FOR_COMPOSITION:
-        return best
-    composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= tuning.MOST_FOR_EXACT else 0.2)))
-    best = cheaper(cdag, best, replace(composed, bound=best.bound))
     if _is_done(request, best) or cdag.n > tuning.MOST_FOR_LOCAL_SEARCH:
         return best
     best = _annealed(request, best, search.part(_share_of_annealing(request)))
@@ -381,7 +363,6 @@ PLANNERS: dict[str, Planner] = {
     "tiles": _tiles,
     "local-search": _local_search,
     "beam": _beam,
-    "composition": _composition,
     "exact": _exact,
     "layer-by-layer": _layer_by_layer,
     "layer-by-layer-freeing": _layer_by_layer_freeing,

@@ -90,7 +90,6 @@ class CodeKeywords(TypedDict, total=False):
         "tiles",
         "beam",
         "local-search",
-        "composition",
         "exact",
     ]
     recompute: bool
@@ -121,7 +120,6 @@ class MemoryKeywords(TypedDict, total=False):
         "tiles",
         "beam",
         "local-search",
-        "composition",
         "exact",
     ]
     recompute: bool
@@ -166,7 +164,6 @@ class PlanKeywords(TypedDict, total=False):
         "tiles",
         "beam",
         "local-search",
-        "composition",
         "exact",
     ]
     recompute: bool
@@ -210,7 +207,6 @@ class RunKeywords(TypedDict, total=False):
         "tiles",
         "beam",
         "local-search",
-        "composition",
         "exact",
     ]
     recompute: bool
@@ -250,7 +246,6 @@ class SweepKeywords(TypedDict, total=False):
         "tiles",
         "beam",
         "local-search",
-        "composition",
         "exact",
     ]
     recompute: bool
