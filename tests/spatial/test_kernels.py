@@ -200,10 +200,7 @@ def curves(kernels: ModuleType, rng: np.random.Generator) -> Any:
     width, height = (int(side) for side in rng.integers(1, 12, 2))
     return (
         kernels.hilbert(int(rng.integers(0, 300))),
-        kernels.z_order(int(rng.integers(0, 300))),
-        kernels.peano(int(rng.integers(0, 300))),
         kernels.h_index(2**levels, int(rng.integers(0, square + 1))),
-        kernels.rows(width, width * height, bool(levels & 1)),
         kernels.gilbert(width, height, width * height),
         kernels.gilbert(width, height, int(rng.integers(0, width * height))),
     )

@@ -106,7 +106,7 @@ MIDDLE_ENERGY = 0.02
 #: Cells on each side in which a leaf is looked for.
 MIDDLE_REACH = 8
 
-# Exact solving (bounds/exact.py).
+# Exact solving (bounds/placing.py).
 
 #: Vertices times processors, at most: 144 vertices on a square.
 MOST_EXACT = 21_000

@@ -81,9 +81,8 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
             found["growth"] = most_of_growth(*_subtrees(numbered, grid, parts, alone)[0])
         for name, gain in found.items():
             value = edges + _whole_hops(gain)
-            if value > values.get(name, 0):
+            if value > values.get(name, -1):
                 values[name], rooted[name] = value, numbered
-            values.setdefault(name, value)
     method = max(values, key=lambda name: (values[name], name == "edges"))
     proofs = {
         "edges": _of_edges(edges),

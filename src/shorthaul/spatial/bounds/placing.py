@@ -1,4 +1,4 @@
-"""Small trees searched through: a layout of so few hops, or the proof that there is none."""
+"""Small trees searched through: the best layout, and the proof that none takes less."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.core.searching.threads import Threads
+from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.bounds.placing_kernels import search_layout
+from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree
-from shorthaul.spatial.model import Grid
+from shorthaul.spatial.model import Grid, Tree
 
 Numbers = npt.NDArray[np.int32]
 #: Levels below a vertex whose vertices are counted.
@@ -22,6 +25,31 @@ _LEVELS: Final = 7
 _NODES_PER_EFFORT: Final = 2.5e6
 #: How often a search is asked whether its time is over, in seconds.
 _LOOK_S: Final = 0.05
+
+
+def solve(stored: StoredTree, search: Search, effort: float) -> tuple[StoredTree, Bound]:
+    """Return the best layout that so much effort finds, and how much energy it proves that every layout takes.
+
+    A layout of as many hops as the bound is searched for; if there is none the bound is one hop higher.
+    """
+    bound = energy_bound(Tree(stored.parent), stored.grid, stored.vertex)
+    least, best = int(bound.value), edge_energy(stored.parent, stored.x, stored.y)[0]
+    part = search.within(effort)
+    while least < best and not part.expired():
+        is_settled, found = find_layout(stored, least, part)
+        if not is_settled:
+            break
+        if found is not None:
+            stored, best = found, least
+            search.keep(best, found)
+        else:
+            least += 1
+        search.report(best=best, bound=least, what="exact")
+    if least == bound.value:
+        return stored, bound
+    proof = f"All layouts on {stored.grid} of less than {least} hops were searched through: there is none."
+    values = {**bound.details["values"], "exact": least}
+    return stored, replace(bound, value=least, method="exact", proof=proof, details={**bound.details, "values": values})
 
 
 def find_layout(stored: StoredTree, most: int, search: Search) -> tuple[bool, StoredTree | None]:

@@ -40,60 +40,6 @@ def _hilbert(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> 
         block *= 4
 
 
-def z_order(count: cython.longlong) -> tuple[Index, Index]:
-    """Z-order: upper left, upper right, lower left, lower right, y pointing down."""
-    x: cython.int[::1] = np.zeros(count, np.int32)
-    y: cython.int[::1] = np.zeros(count, np.int32)
-    with cython.nogil:
-        _z_order(count, x, y)
-    return np.asarray(x), np.asarray(y)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _z_order(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
-    side: cython.int = 1
-    block: cython.longlong = 1
-    place: cython.longlong
-    while block < count:
-        for place in range(1, 4):
-            for i in range(place * block, min((place + 1) * block, count)):
-                x[i] = x[i - place * block] + (side if place & 1 else 0)
-                y[i] = y[i - place * block] + (side if place & 2 else 0)
-        side *= 2
-        block *= 4
-
-
-def peano(count: cython.longlong) -> tuple[Index, Index]:
-    """Peano's curve from (0, 0): nine copies of a square of 3^k cells a side make the next, every second one turned."""
-    x: cython.int[::1] = np.zeros(count, np.int32)
-    y: cython.int[::1] = np.zeros(count, np.int32)
-    with cython.nogil:
-        _peano(count, x, y)
-    return np.asarray(x), np.asarray(y)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _peano(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
-    side: cython.int = 1
-    block: cython.longlong = 1
-    place: cython.longlong
-    column: cython.int
-    row: cython.int
-    while block < count:
-        for place in range(1, 9):
-            column = place // 3
-            row = 2 - place % 3 if column & 1 else place % 3
-            for i in range(place * block, min((place + 1) * block, count)):
-                x[i] = column * side + (side - 1 - x[i - place * block] if place % 3 == 1 else x[i - place * block])
-                y[i] = row * side + (side - 1 - y[i - place * block] if column & 1 else y[i - place * block])
-        side *= 3
-        block *= 9
-
-
 def h_index(side: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
     """The H-index on a square of 2^k cells a side, a closed curve.
 
@@ -141,31 +87,6 @@ def _h_index(side: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> c
         else:
             x[i] = min(qx, rx)
             y[i] = min(qy, ry)
-
-
-def rows(width: cython.longlong, count: cython.Py_ssize_t, turning: cython.bint) -> tuple[Index, Index]:
-    """Row after row, every second one backwards if ``turning`` (the snake)."""
-    x: cython.int[::1] = np.empty(count, np.int32)
-    y: cython.int[::1] = np.empty(count, np.int32)
-    with cython.nogil:
-        _rows(width, turning, x, y)
-    return np.asarray(x), np.asarray(y)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _rows(width: cython.longlong, turning: cython.bint, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
-    i: cython.longlong
-    cx: cython.longlong = 0
-    cy: cython.longlong = 0
-    for i in range(x.shape[0]):
-        x[i] = width - 1 - cx if turning and cy & 1 else cx
-        y[i] = cy
-        cx += 1
-        if cx == width:
-            cx = 0
-            cy += 1
 
 
 @cython.final

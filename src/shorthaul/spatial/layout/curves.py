@@ -77,13 +77,37 @@ def cells(curve: str, grid: Grid, count: int | None = None) -> tuple[Index, Inde
         case "gilbert":
             return curve_kernels.gilbert(grid.width, grid.height, count)
         case "z":
-            return curve_kernels.z_order(count)
+            return _z_order(np.arange(count, dtype=np.int32))
         case "peano":
-            return curve_kernels.peano(count)
+            return _peano(count)
         case "h-index":
             return curve_kernels.h_index(grid.width, count)
         case _:
-            return curve_kernels.rows(grid.width, count, curve == "snake")
+            y, x = np.divmod(np.arange(count, dtype=np.int32), np.int32(grid.width))
+            return np.where((curve == "snake") & (y & 1 == 1), np.int32(grid.width - 1) - x, x), y
+
+
+def _z_order(index: Index) -> tuple[Index, Index]:
+    """Upper left, upper right, lower left, lower right, y pointing down: every second bit of the index is of y."""
+    x, y = np.zeros((2, len(index)), np.int32)
+    for bit in range(16):
+        x |= (index >> 2 * bit & 1) << bit
+        y |= (index >> 2 * bit + 1 & 1) << bit
+    return x, y
+
+
+def _peano(count: int) -> tuple[Index, Index]:
+    """Nine copies of a square of 3^k cells a side make the next, every second one turned."""
+    x = y = np.zeros(1, np.int32)
+    side = 1
+    while len(x) < count:
+        across, down = [], []
+        for column in range(3):
+            for step in range(3):
+                across.append(column * side + (side - 1 - x if step == 1 else x))
+                down.append((2 - step if column == 1 else step) * side + (side - 1 - y if column == 1 else y))
+        x, y, side = np.concatenate(across), np.concatenate(down), 3 * side
+    return x[:count], y[:count]
 
 
 def indices(curve: str, grid: Grid) -> Index:

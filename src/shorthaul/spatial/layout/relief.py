@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,74 +12,12 @@ from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout import orders
 from shorthaul.spatial.layout.annealing import accepted_words, further
-from shorthaul.spatial.layout.crowd_kernels import Crowd
 from shorthaul.spatial.layout.fabric import crowd_of, net_of, send
 from shorthaul.spatial.layout.road_kernels import Roads, relieve
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.model import Fabric, Load, Tree
 
 Index = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class _OnRoads:
-    """A layout on a machine whose busiest link is to carry less, or whose longest way is to be shorter."""
-
-    tree: Tree
-    load: Load
-    fabric: Fabric
-    position: Index
-    crowd: Crowd
-    roads: Roads
-    objective: str
-
-    def reached(self) -> tuple[int, int]:
-        traffic = send(self.fabric, self.tree.parent, self.place(), self.load.weight)
-        worst = traffic.hops if self.objective == "distance" else traffic.loads
-        return int(worst.max()), traffic.energy(self.load.weight)
-
-    def place(self) -> Index:
-        return np.asarray(np.array(self.crowd.place)[self.position])
-
-    def relieve(
-        self, limit: int, random: Random, accepted: npt.NDArray[np.uint64], window: tuple[int, int], reads: float
-    ) -> int:
-        self.roads.limit = limit
-        return relieve(self.roads, random, accepted, *window, int(reads))
-
-
-def _lower(priced: _OnRoads, n: int, effort: float, search: Search) -> Index | None:
-    """Return places of the vertices where less is reached than now, as annealing with so much effort finds them.
-
-    The limit falls as that of ``shorten`` does. Vertices are taken in windows of light-first order, one after the
-    other. None if nothing less was found.
-    """
-    best, low, spent, generator = (priced.reached()[0], 0), 1, 0.0, search.generator()
-    longer, found = 1, None
-    while best[0] > 1 and spent < effort and not search.expired():
-        if low >= best[0]:
-            low, longer = 1, longer * tuning.LONGER
-        limit = max(low, best[0] * 3 // 4)
-        for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
-            accepted = accepted_words(temperature)
-            first = int(generator.integers(-tuning.WINDOW, 0))
-            for begin in range(first, n, tuning.WINDOW):
-                window = (max(begin, 0), min(begin + tuning.WINDOW, n))
-                random = Random(int(generator.integers(0, 2**63)))
-                left = longer * tuning.STAGE_READS * (window[1] - window[0])
-                while left > 0 and spent < effort and not search.expired():
-                    reads = priced.relieve(limit, random, accepted, window, min(left, tuning.READS_AT_ONCE))
-                    left, spent = left - reads, spent + reads / tuning.READS_PER_EFFORT
-                    search.spend(reads / tuning.READS_PER_EFFORT)
-            reached = priced.reached()
-            if reached[0] < best[0] or (found is not None and reached < best):
-                best, found = reached, priced.place()
-            if spent >= effort or search.expired():
-                break
-        if best[0] > limit:
-            low = limit + 1
-        search.report(best=best[0], bound=None, what=priced.objective)
-    return found
 
 
 def relieve_fabric(
@@ -94,14 +32,43 @@ def relieve_fabric(
 ) -> Index:
     """Return places with a smaller ``distance`` or ``link-load`` that annealing finds with so much effort.
 
-    Those given if it finds none. Messages take the ways of :func:`send`, around what is dead.
+    Those given if it finds none. Messages take the ways of :func:`send`, around what is dead. The limit falls as that
+    of ``shorten`` does. Vertices are taken in windows of light-first order, one after the other.
     """
-    effort = further(tree.n, effort, search, tuning.CROWD_EFFORT)
-    position = orders.positions(tree, "light-first")
+    effort, position = further(tree.n, effort, search, tuning.CROWD_EFFORT), orders.positions(tree, "light-first")
     crowd = crowd_of(tree, load, fabric, place, most, position)
     roads = Roads(crowd, net_of(fabric), objective == "distance", tuning.STEEP)
-    found = _lower(_OnRoads(tree, load, fabric, position, crowd, roads, objective), tree.n, effort, search)
-    return place if found is None else found
+
+    def reached(place: Index) -> tuple[int, int]:
+        traffic = send(fabric, tree.parent, place, load.weight)
+        worst = traffic.hops if objective == "distance" else traffic.loads
+        return int(worst.max()), traffic.energy(load.weight)
+
+    best, low, spent, generator, longer, found = (reached(place)[0], 0), 1, 0.0, search.generator(), 1, place
+    while best[0] > 1 and spent < effort and not search.expired():
+        if low >= best[0]:
+            low, longer = 1, longer * tuning.LONGER
+        roads.limit = limit = max(low, best[0] * 3 // 4)
+        for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
+            accepted = accepted_words(temperature)
+            first = int(generator.integers(-tuning.WINDOW, 0))
+            for begin in range(first, tree.n, tuning.WINDOW):
+                window = (max(begin, 0), min(begin + tuning.WINDOW, tree.n))
+                random = Random(int(generator.integers(0, 2**63)))
+                left = longer * tuning.STAGE_READS * (window[1] - window[0])
+                while left > 0 and spent < effort and not search.expired():
+                    reads = relieve(roads, random, accepted, *window, int(min(left, tuning.READS_AT_ONCE)))
+                    left, spent = left - reads, spent + reads / tuning.READS_PER_EFFORT
+                    search.spend(reads / tuning.READS_PER_EFFORT)
+            now = np.array(crowd.place)[position]
+            if (price := reached(now))[0] < best[0] or (found is not place and price < best):
+                best, found = price, now
+            if spent >= effort or search.expired():
+                break
+        if best[0] > limit:
+            low = limit + 1
+        search.report(best=best[0], bound=None, what=objective)
+    return found
 
 
 def unburden(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:

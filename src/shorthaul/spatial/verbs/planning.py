@@ -181,7 +181,7 @@ def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[S
     most = tuning.MOST_EXACT if (stored.parent < 0).sum() == 1 else tuning.SOLVED_BY_DEFAULT
     if not options.exact and not (nothing_asked and size <= most):
         return _refined(stored, options, search), None
-    from shorthaul.spatial.bounds.exact import solve
+    from shorthaul.spatial.bounds.placing import solve
     from shorthaul.spatial.layout.annealing import refine
 
     by_default = tuning.DEFAULT_EXACT_EFFORT if size <= tuning.SOLVED_BY_DEFAULT else tuning.SEARCHED_EFFORT
