@@ -17,7 +17,6 @@ from shorthaul.tensor.bounds.best import prove
 from shorthaul.tensor.bounds.columns import Program
 from shorthaul.tensor.bounds.groups.ordering import RETAINED, RUN, STORED, Deed, GroupDeeds, Ordering
 from shorthaul.tensor.bounds.pricing import column_of
-from shorthaul.tensor.bounds.repeats import Repeats
 from shorthaul.tensor.bounds.separation import ordered_prices, outnumbered, unsupported
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
@@ -104,26 +103,6 @@ def test_groups_that_follow_the_same_one_are_outnumbered():
     assert outnumbered([(keeps(1, 2), 1.0), (finds(1), 1.0), (finds(2), 1.0)]) == [frozenset({one, two})]
     assert outnumbered([(keeps(1), 1.0), (keeps(2), 1.0), (finds(1, 2), 1.0)]) == [frozenset({one | two})]
     assert outnumbered([(keeps(1, 2), 0.5), (keeps(1), 1.0), (finds(1), 1.0), (finds(2), 0.5)]) == []
-
-
-def test_rows_are_moved_to_blocks_alike():
-    graph = GraphBuilder()
-    tensor, made = graph.tensor(128, 256), []
-    for _ in range(7):
-        made.append(graph.matmul(tensor, graph.tensor(256, 256), 10))
-        made.append(tensor := graph.pointwise((made[-1], tensor), 1))
-    repeats = Repeats(graph.problem(100_000, 10), frozenset())
-    products, sums = made[::2], made[1::2]
-
-    def support(block):
-        return frozenset({Deed(RUN, 2 * block + 1), Deed(STORED, products[block]), Deed(RETAINED, sums[block - 1])})
-
-    def succession(block):
-        return frozenset({frozenset({products[block], sums[block]})})
-
-    # The blocks near either end are others.
-    assert repeats.supports([support(3)]) == [support(block) for block in (3, 2, 4)]
-    assert repeats.successions([succession(3)]) == [succession(block) for block in (3, 2, 4, 5)]
 
 
 @pytest.fixture(scope="module")

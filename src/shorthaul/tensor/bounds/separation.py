@@ -26,7 +26,6 @@ from shorthaul.tensor.bounds.groups.ordering import (
     holds_one,
 )
 from shorthaul.tensor.bounds.prices import Prices
-from shorthaul.tensor.bounds.repeats import Repeats
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.tuning import SUPPORTS_PER_EFFORT
 
@@ -77,7 +76,6 @@ def ordered_prices(program: Program, search: Search, latency: float) -> tuple[Pr
 def _ordered(program: Program, search: Search, latency: float) -> Ordering:
     """Return an ordering that raises the value of the columns so far, as far as it may."""
     ordering = program.priced()
-    repeats = Repeats(program.problem, program.diagram.later)
     for _ in range(_ROUNDS):
         if search.expired():
             break
@@ -85,12 +83,8 @@ def _ordered(program: Program, search: Search, latency: float) -> Ordering:
         if value >= latency * _LESS:
             break
         chosen = [(deeds_of(program.problem, *column[:3]), amount) for column, amount in columns]
-        more = Ordering(
-            _fresh(
-                repeats.supports(unsupported(program.problem, program.diagram.later, chosen, search)), ordering.supports
-            ),
-            _fresh(repeats.successions(outnumbered(chosen)), ordering.successions),
-        )
+        lacking = unsupported(program.problem, program.diagram.later, chosen, search)
+        more = Ordering(_fresh(lacking, ordering.supports), _fresh(outnumbered(chosen), ordering.successions))
         if not any(more):
             break
         ordering = Ordering(ordering.supports + more.supports, ordering.successions + more.successions)
