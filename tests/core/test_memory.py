@@ -113,3 +113,9 @@ def test_without_a_limit_most_of_what_is_free_is_taken() -> None:
     assert used is not None
     assert limit is not None
     assert 0.5 * free < limit < used + free
+
+
+def test_a_profiler_may_look_on_afterwards() -> None:
+    code = "import sys\nfrom shorthaul.core.searching.memory import limited\nwith limited('64G'):\n    pass\n"
+    code += "sys.setprofile(lambda *_: None)\n(lambda: 0)()\n"  # went on forever
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)

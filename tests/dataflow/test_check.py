@@ -9,6 +9,7 @@ from tests.dataflow.small import small_problem
 
 from shorthaul.dataflow.check.replay import check_point
 from shorthaul.dataflow.check.tokens import Access, replay_buffer
+from shorthaul.dataflow.verbs import planning
 from shorthaul.dataflow.verbs.planning import schedule
 from shorthaul.dataflow.workloads import generators
 
@@ -153,3 +154,16 @@ def test_an_access_away_from_its_execution_is_found(write: Access, read: Access)
     """Accesses that take no time, moved to before or behind their execution."""
     faults = replay_buffer(write, [read], period=50, delay=0, capacity=1)
     assert [fault[0] for fault in faults] == ["firing-order"]
+
+
+def test_a_plan_that_memory_leaves_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(planning.views, "front_figure", no_room)
+    made = planning.plan(generators.sobel(), generations=2, effort=0.2)
+    assert made.check is not None
+    assert made.check.ok
+    assert made.check.details["points"] == len(made.plan.front)
+    assert made.cost is not None
+    assert made.cost["period"] == min(point.period for point in made.plan.front)

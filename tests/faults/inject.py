@@ -30,8 +30,18 @@ SEARCHES: dict[str, tuple[tuple[str, ...], str]] = {
 #: What makes it work on two processes; affine has no such search.
 TWO = dict.fromkeys(("pebble", "tensor", "dataflow", "spatial"), ("--restarts", "2", "--workers", "2"))
 FAULTS = ("kill", "kill a worker", "SIGTERM", "SIGINT", "no space", "no memory", "pause", "stop one")
+FAULTS += ("SIGHUP", "no reader", "other journal", "few files", "poor", "no shared memory", "wild clock")
 #: Those that are there from the beginning: nothing strikes.
-_LASTING = {"no space", "no memory"}
+_LASTING = {"no space", "no memory", "few files", "poor", "no shared memory", "wild clock"}
+#: Those after which the search goes on; then somebody wants its answer.
+_OUTLIVED = {"kill a worker", "stop one", "no reader", "other journal"}
+_SIGNALS = {"SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "kill": signal.SIGKILL, "SIGHUP": signal.SIGHUP}
+#: Files that may be open where they are few.
+_FEW = 64
+#: What runs a command where shared memory is a file system that is full.
+_NO_SHARED = 'mount -t tmpfs -o size=4k none /dev/shm && head -c 9999 /dev/zero > /dev/shm/full; exec "$@"'
+#: A clock that jumps back and forth by hours; that of the deadline cannot.
+_WILD = "import random, time\nnow = time.time\ntime.time = lambda: now() + random.uniform(-9999, 9999)\n"
 #: Seconds that one process of a search stands still.
 _STILL_S = 3.0
 #: The ends that are documented; 2 only where a file could not be written.
@@ -73,15 +83,21 @@ class Outcome:
 class _Running:
     """A command on a terminal of its own, so that it shows its progress."""
 
-    def __init__(self, arguments: list[str], folder: Path) -> None:
+    def __init__(self, arguments: list[str], folder: Path, fault: str) -> None:
         screen, terminal = pty.openpty()
+        command, env = [sys.executable, "-m", "shorthaul", *arguments], {**os.environ, "HOME": str(folder)}
+        if fault == "no shared memory" and os.geteuid() == 0:
+            command = ["unshare", "--mount", "sh", "-c", _NO_SHARED, "sh", *command]
+        elif fault == "few files":
+            command = ["sh", "-c", f'ulimit -n {_FEW}; exec "$@"', "sh", *command]
+        elif fault == "poor":
+            env = {"PATH": env["PATH"], "PYTHONPATH": env.get("PYTHONPATH", ""), "LC_ALL": "C", "PYTHONUTF8": "0"}
+        elif fault == "wild clock":
+            (folder / "sitecustomize.py").write_text(_WILD)
+            env["PYTHONPATH"] = f"{folder}:{env.get('PYTHONPATH', '')}"
+        env["TMPDIR"] = "/nowhere" if fault == "poor" else str(folder)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "shorthaul", *arguments],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=terminal,
-            text=True,
-            env={**os.environ, "TMPDIR": str(folder), "HOME": str(folder)},
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=terminal, text=True, env=env
         )
         os.close(terminal)
         self.said = ""
@@ -151,7 +167,7 @@ def _run_and_break(
     limit = ["--effort", str(_EFFORT) if fault in _LASTING else "100000"]
     if fault == "pause":
         limit = ["--time-limit", str(_LIMIT_S)]
-    running = _Running([*arguments, *limit, *more, "--journal", journal.name], folder)
+    running = _Running([*arguments, *limit, *more, "--journal", journal.name], folder, fault)
     if largest is not None:
         resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (largest, largest))
     began = time.monotonic()
@@ -167,7 +183,10 @@ def _run_and_break(
             break
         time.sleep(_LOOK_S)
     _strike(running.process, fault, random, began + _LIMIT_S + 2)
-    if fault in {"kill a worker", "stop one"}:  # the search goes on; then somebody wants its answer
+    if fault == "other journal":
+        journal.unlink(missing_ok=True)
+        journal.write_bytes(random.randbytes(4000))
+    if fault in _OUTLIVED:
         time.sleep(0.5)
         running.process.send_signal(signal.SIGTERM)
     try:
@@ -202,9 +221,11 @@ def _small_disk(folder: Path, random: Random) -> Iterator[int | None]:
 
 
 def _strike(process: subprocess.Popen[str], fault: str, random: Random, until: float) -> None:
-    number = {"SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "kill": signal.SIGKILL}.get(fault)
-    if number is not None:
-        process.send_signal(number)
+    if fault in _SIGNALS:
+        process.send_signal(_SIGNALS[fault])
+    elif fault == "no reader":
+        assert process.stdout is not None
+        os.dup2(os.open(os.devnull, os.O_RDONLY), process.stdout.fileno())
     elif fault == "kill a worker":
         others = _descendants(process.pid)
         if others:
@@ -232,7 +253,7 @@ def _judge(outcome: Outcome, said: str, printed: str, fault: str) -> None:
         early = {1, -signal.SIGTERM, -signal.SIGINT}
     if outcome.status not in allowed | early:
         outcome.wrong.append(f"status {outcome.status}: {said[-300:]}")
-    if outcome.status == 0 and not printed.strip():
+    if outcome.status == 0 and not printed.strip() and fault != "no reader":
         outcome.wrong.append("status 0 without an answer")
     if "Traceback" in said and not early:
         outcome.wrong.append(f"a traceback: {said[-300:]}")

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO, TypeVar
 
 import typer
 
@@ -19,6 +19,8 @@ from shorthaul.core.cases import Case
 from shorthaul.core.document import json_text, promise_output, save_json
 from shorthaul.core.errors import STANDARD_STREAM, InfeasibleError, InputError
 from shorthaul.core.result import RESULT_VERSION, Result, Status
+
+T = TypeVar("T")
 
 _EXIT = {Status.OPTIMAL: 0, Status.FEASIBLE: 0, Status.INVALID: 1, Status.INFEASIBLE: 3, Status.TIMEOUT: 4, None: 0}
 
@@ -53,10 +55,13 @@ def finish(
         carried = None if plan_document is None or result.plan is None else plan_document()
         return result.document(carried if target is None else _with_file(carried, target, output))
 
-    placed = None if output.result is None else _put(output.result, lambda path: save_json(path, document()))
+    def save(path: Path) -> None:
+        _without_figures(lambda made: save_json(path, made), document())
+
+    placed = None if output.result is None else _put(output.result, save)
     lost = (asked, output.result).count(None) < (target, placed).count(None)
     if output.json or lost:
-        sys.stdout.write(json_text(document()))
+        sys.stdout.write(_without_figures(json_text, document()))
         sys.stdout.flush()
     from shorthaul.report.text import print_summary
 
@@ -65,6 +70,15 @@ def finish(
         details(stream)
     print_summary(result, file=stream)
     raise typer.Exit(_EXIT[result.status] if (target, placed) == (asked, output.result) else _UNWRITTEN)
+
+
+def _without_figures(use: Callable[[dict[str, Any]], T], document: dict[str, Any]) -> T:
+    """Return what ``use`` makes of a document, whose figures are left out where they have no room in memory."""
+    try:
+        return use(document)
+    except MemoryError:
+        document["figures"] = []
+        return use(document)
 
 
 def _put(path: Path, write: Callable[[Path], None]) -> Path | None:

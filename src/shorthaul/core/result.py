@@ -95,7 +95,14 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         return gap(self.cost[self.bound.of], self.bound.value)
 
     def document(self, plan: Any = None) -> dict[str, Any]:
-        """Return the result document; ``plan`` is the plan as JSON, made by the engine's ``formats``."""
+        """Return the result document; ``plan`` is the plan as JSON, made by the engine's ``formats``.
+
+        Figures that have no room within the memory limit are left out.
+        """
+        try:
+            figures = [figure_document(figure) for figure in self.figures]
+        except MemoryError:  # what else there is has room, once what was made of these is gone
+            figures = []
         return {
             "kind": self.kind,
             "version": RESULT_VERSION,
@@ -107,7 +114,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
             "plan": plan,
             "provenance": None if self.provenance is None else self.provenance.document(),
             **self.extra,
-            "figures": [figure_document(figure) for figure in self.figures],
+            "figures": figures,
         }
 
     def to_dict(self) -> dict[str, object]:

@@ -236,13 +236,20 @@ class Watch:
         self._is_told = False
 
     def __enter__(self) -> Watch:
-        if not start_thread(self._run, "memory") and not self._is_free:
+        self._thread = start_thread(self._run, "memory")
+        if self._thread is None and not self._is_free:
             print("memory is not watched: the system allows no further thread", file=sys.stderr)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), None)  # what was not raised yet
+        # To take an error back that was not raised yet would leave the interpreter looking for it in every call (3.11),
+        # without an end where a profiler looks on.
+        with contextlib.suppress(MemoryError):
+            self._over.set()
+            if self._thread is not None:
+                self._thread.join()
+            for _again in range(2):  # it is raised here at the latest
+                pass
 
     def _run(self) -> None:
         used = 0

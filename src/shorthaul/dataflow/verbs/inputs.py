@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from shorthaul.core.cases import Source, Workloads
+from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
+from shorthaul.core.search import Search
 from shorthaul.core.verbs import Plans, expect
 from shorthaul.dataflow.bounds.constraints import Constraints
+from shorthaul.dataflow.check.replay import check_front
 from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
 from shorthaul.dataflow.formats.schedules import load_schedule, load_storage, save_schedule, save_storage
 from shorthaul.dataflow.graphs.expansion import to_sdf
-from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem, several_from
-from shorthaul.dataflow.model import Application, Decisions, Problem, SdfGraph
+from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem, prepared, several_from
+from shorthaul.dataflow.model import Application, Decisions, Platform, Problem, SdfGraph
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan
 from shorthaul.dataflow.workloads.cases import CASES
@@ -120,3 +123,18 @@ SCHEDULES: Plans[PeriodicSchedule, SdfGraph] = Plans(
     lambda schedule, graph: schedule.document(),  # noqa: ARG005
     lambda path, schedule, graph: save_schedule(path, schedule),  # noqa: ARG005
 )
+
+
+def check_kept(problem: Problem, kept: Explored | Plan, options: PlanOptions) -> CheckReport:
+    """Return the check of a plan that was kept; of a state nothing is known: the verb itself checks what it resumes."""
+    if not isinstance(kept, Plan):
+        return CheckReport()
+    _, application, machine, _ = prepared(problem, None, options.platform, None, None)
+    return check_front(application, machine, kept.front)
+
+
+def expect_sound(search: Search, application: Application, machine: Platform) -> None:
+    """Raise :class:`InputError` if a point to go on from breaks a rule."""
+    wrong = () if search.start() is None else check_front(application, machine, search.start().points).violations
+    if wrong:
+        raise InputError(f"holds a plan that breaks the rules: {wrong[0]}", file=search.resumed_file)

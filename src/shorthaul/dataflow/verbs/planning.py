@@ -17,6 +17,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions, TaskSearchOptions
+from shorthaul.core.searching.memory import room
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning, views
@@ -31,7 +32,6 @@ from shorthaul.dataflow.bounds.raising import raised, raised_beside
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
 from shorthaul.dataflow.exploration.front import by_worth, in_time
-from shorthaul.dataflow.exploration.kept import Explored
 from shorthaul.dataflow.exploration.nsga2 import FloatArray, hypervolume, volumes
 from shorthaul.dataflow.exploration.quickest import explored
 from shorthaul.dataflow.formats.documents import RESULT_KIND
@@ -51,7 +51,16 @@ from shorthaul.dataflow.options import (
 )
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, undominated
 from shorthaul.dataflow.verbs.certified import certified
-from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, MappingLike, PlanLike, Workload, decisions_of
+from shorthaul.dataflow.verbs.inputs import (
+    APPLICATIONS,
+    PLANS,
+    MappingLike,
+    PlanLike,
+    Workload,
+    check_kept,
+    decisions_of,
+    expect_sound,
+)
 from shorthaul.dataflow.verbs.prices import priced
 
 if TYPE_CHECKING:
@@ -68,24 +77,12 @@ _COSTS = ("period", "footprint_bytes", "core_cost", "latency")
 ItemT = TypeVar("ItemT")
 
 
-def _of_journal(_problem: Problem, _explored: Explored, _options: PlanOptions) -> CheckReport:
-    """Return that nothing is known to be wrong: the verb itself checks what it resumes, on its platform."""
-    return CheckReport()
-
-
-def _expect_sound(search: Search, application: Application, machine: Platform) -> None:
-    """Raise :class:`InputError` if a point to go on from breaks a rule."""
-    wrong = () if search.start() is None else check_front(application, machine, search.start().points).violations
-    if wrong:
-        raise InputError(f"holds a plan that breaks the rules: {wrong[0]}", file=search.resumed_file)
-
-
 @verb(
     PlanOptions,
     APPLICATIONS,
     PLANS,
     searching=TaskPlanSearchOptions,
-    replay=_of_journal,
+    replay=check_kept,
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def plan(
@@ -128,7 +125,7 @@ def plan(
     limited = constrained(application, machine, constraints)
     bounds = bounds_on_all(limited, machine, options.strategy, quick=search.remaining_s() < tuning.LINEAR_PROGRAM_S)
     refuse_infeasible(limited, machine, constraints, bounds, options)
-    _expect_sound(search, application, machine)
+    expect_sound(search, application, machine)
     with search:
         found = explored(problem, instance, options, search, bounds, constraints)
     state, ideal = found.state, bounds.ideal
@@ -141,7 +138,7 @@ def plan(
     is_complete = found.is_complete and len(kept) == len(points)
     if is_complete and constraints.max_footprint is None:
         bounds = of_complete_front(bounds, points, constraints.max_cost)
-    elif not is_complete:
+    elif not is_complete and room() >= tuning.RAISING_BYTES:
         bounds = raised_beside(limited, machine, options.strategy, bounds, points, search)
     front = _asked_for(tuple(kept[i] for i in sorted(kept)), options, bounds)
     report = with_remarks(check_front(application, machine, front), application, machine, [point.xi for point in front])
