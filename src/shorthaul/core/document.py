@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -445,7 +446,13 @@ def write_text(path: str | Path, text: str) -> None:
 
 def json_text(value: Any, *, indent: int | None = 1) -> str:
     """Return ``value`` as strict JSON with NumPy numbers and arrays turned into plain ones, ending in a newline."""
-    return json.dumps(value, indent=indent, default=_plain, allow_nan=False) + "\n"
+    encoder = json.JSONEncoder(indent=indent, default=_plain, allow_nan=False)
+    if indent is None:
+        return encoder.encode(value) + "\n"
+    text = io.StringIO()  # as a list, its pieces would take several times the memory
+    text.writelines(encoder.iterencode(value))
+    text.write("\n")
+    return text.getvalue()
 
 
 def _plain(value: Any) -> Any:
