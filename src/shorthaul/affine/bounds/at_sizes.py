@@ -14,6 +14,7 @@ from shorthaul.affine.bounds.graphs import Graph
 from shorthaul.affine.bounds.lifetime import moments, phases, single_events
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate
+from shorthaul.affine.bounds.partition.still_values import with_stills
 from shorthaul.affine.bounds.sums import finished_sums, used_sums, waiting_sums, whole_rows
 from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
@@ -143,7 +144,7 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
     flow, known = argued.graph.flow, argued.pool
     if argued.graph.only_events:
         return
-    for stencil in boxed_stencils(flow):
+    for stencil in (found for item in boxed_stencils(flow) for found in with_stills(item, flow)):
         general = stencil_levels.sub_bound(stencil, flow, balanced=True)
         yield (general.tuned and general.tuned(sizes)) or general
     for field_argument in boxed_cones(flow):

@@ -26,7 +26,7 @@ from shorthaul.affine.bounds.lifetime import (
     successive_chains,
     wavefront,
 )
-from shorthaul.affine.bounds.partition import convex_body, stencil_levels
+from shorthaul.affine.bounds.partition import convex_body, stencil_levels, still_values
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
@@ -285,7 +285,7 @@ def _pool(
             return until_out_of_effort(family.arguments(flow, where))
 
     necks = [*found(_HOURGLASSES), *found(_CONES)] if symmetric else []
-    levels = found(Family(stencil_levels.stencils, count, has_value=False))
+    levels = found(Family(still_values.stencils, count, has_value=False))
     fields = found(Family(coupled.coupled, count, has_value=False)) if symmetric else []
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):

@@ -15,13 +15,13 @@ from functools import partial
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.fields import Cycle, Field, Line, cycles, field_of, line_of, moved, steps_aside
+from shorthaul.affine.bounds.fields import Cycle, Field, Line, cycles, field_of, line_of, steps_aside
 from shorthaul.affine.bounds.hourglass import of_equal_width, only, same_coordinates
 from shorthaul.affine.bounds.partition.candidates import best_events
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of
 from shorthaul.affine.bounds.partition.paths import Step
-from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads
+from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads, moved, shift_map
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -224,7 +224,7 @@ def _of_statement(
         where = where_of(items)
         domain = domain.intersect(where)
         if any(line.straight(shift)[1]):  # what the instances of neighbours read
-            domain = domain.intersect(where.apply(_map(moved(name, name, shift))))
+            domain = domain.intersect(where.apply(moved(name, name, shift)))
     straight = straightened(name, line)
     places = tuple(at for at in range(len(line.delta)) if at != line.axis)
     product = of_equal_width(domain.apply(straight), places)
@@ -272,12 +272,6 @@ def where_of(items: Sequence[Read]) -> isl.Set:
     return found
 
 
-def _map(relation: isl.UnionMap) -> isl.Map:
-    found: list[isl.Map] = []
-    relation.foreach_map(found.append)
-    return found[0]
-
-
 def straightened(name: str, line: Line) -> isl.Map:
     """Return the map that makes the line a loop: instance -> the instance with its step and its place."""
     step_text, places = line.coordinates((0,) * len(line.delta))
@@ -300,7 +294,7 @@ def _beside(product: isl.Set, around: Neighbourhood) -> isl.Set:
         shift = list(place)
         shift.insert(around.line.axis, 0)
         name = product.get_tuple_name()
-        found = found.union(product.apply(_map(moved(name, name, tuple(shift)))))
+        found = found.union(product.apply(moved(name, name, tuple(shift))))
     return found.subtract(product).coalesce()
 
 
@@ -416,7 +410,7 @@ def _certificate(item: Cones, facts: Mapping[str, sympy.Expr]) -> dict[str, obje
 
 def _last(item: Cones, read: Read) -> str:
     """Return the way of a read as a whole: instance -> the instance that it reads."""
-    whole = moved(item.statement, item.statement, read.shift)
+    whole = shift_map(item.statement, item.statement, read.shift)
     return str(whole.intersect_domain(as_union(read.where)))
 
 

@@ -15,8 +15,8 @@ import sympy
 
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.parts import as_union, thickness, union_of
-from shorthaul.affine.bounds.partition.stencil_levels import Stencil, shift_map
-from shorthaul.affine.bounds.partition.stencil_reads import Direct, direct_reads
+from shorthaul.affine.bounds.partition.stencil_levels import Stencil
+from shorthaul.affine.bounds.partition.stencil_reads import Direct, direct_reads, shift_map
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 

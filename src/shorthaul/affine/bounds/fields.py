@@ -10,7 +10,7 @@ import islpy as isl
 from shorthaul.affine.bounds.partition.isoperimetry import Offset
 from shorthaul.affine.bounds.partition.parts import as_union, union_of, union_of_maps
 from shorthaul.affine.bounds.partition.paths import Step, affine_steps, with_starts
-from shorthaul.affine.bounds.partition.stencil_reads import Read, unit
+from shorthaul.affine.bounds.partition.stencil_reads import Read, shift_map, unit
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATHS_BACK
@@ -151,7 +151,7 @@ def field_of(
             return None
         at, shift = cycle.names.index(way.source), way.shift
         levels = [isl.UnionMap.from_map(level.intersect_domain(domain)) for level in way.by]
-        start = (*levels, moved(statement, way.source, shift).intersect_domain(as_union(domain)))
+        start = (*levels, shift_map(statement, way.source, shift).intersect_domain(as_union(domain)))
     own = line.classes(statement, zero, known[1])
     places = as_union(domain).apply(own)
     walk, classes, lines = union_of_maps([]), union_of_maps([]), union_of([])
@@ -170,11 +170,3 @@ def field_of(
     if not classes.is_single_valued() or not walk.is_single_valued():
         return None
     return Field(known[1], start, walk.coalesce(), classes, classes.domain(), ends.subtract(walk.domain()).coalesce())
-
-
-def moved(statement: str, target: str, shift: Offset) -> isl.UnionMap:
-    """Return instance -> the instance of another statement at a distance."""
-    names = [f"x{at}" for at in range(len(shift))]
-    values = [f"{x} + {by}" for x, by in zip(names, shift, strict=True)]
-    text = f"{{ {statement}[{', '.join(names)}] -> {target}[{', '.join(values)}] }}"
-    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)

@@ -400,21 +400,12 @@ class Boxes:
         best: BoxStep | None = None
         written = as_written([self.flow.program.by_name[name] for name in names])
         others = placements(self.counts.distances, names, self.reads, wanted=lambda _: True)
-        known: list[Placement] = []
-        tried = [
-            *((item, None) for item in (written, *islice(others, MOST_SKEWED_PLACEMENTS))),
-            (written, self.conflicts),
-        ]
-        for item, conflicts in tried:
-            if conflicts is not None and not known:
-                break  # what has no skewed loops by its values has none by its memory
+        for item in (written, *islice(others, MOST_SKEWED_PLACEMENTS)):
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                made = skewed(self.flow, item, self.parameters, conflicts)
-                if made is not None and made not in known:
-                    known.append(made)
-                    found = self._boxed(names, self.options(made, ()), stepped=False)
-                    if found is not None and (best is None or self.cost(found) < self.cost(best)):
-                        best = found
+                made = skewed(self.flow, item, self.parameters)
+                found = None if made is None else self._boxed(names, self.options(made, ()), stepped=False)
+                if found is not None and (best is None or self.cost(found) < self.cost(best)):
+                    best = found
         return best
 
     def placed(self, placement: Placement) -> BoxStep | None:

@@ -4,7 +4,8 @@ Boxes in the coordinates n_k . y are legal tiles if every dependence distance d 
 statement may be shifted by itself, as fields on staggered grids want it: half a step, which no placement in whole loops
 has. A tile of edges b_k over all coordinates but one, marched along that one, loads sum_k A_k / b_k values, where A_k
 sums over the statements how far along n_k their values are read, and keeps A_D prod b_k / |det n| of them. So the best
-edges load (D - 1) (prod A_k / (S |det n|))^(1 / (D - 1)): the best covectors have the largest |det n| / prod A_k.
+edges load (D - 1) (prod A_k / (S |det n|))^(1 / (D - 1)): the best covectors have the largest |det n| / prod A_k. What
+is read again in every step, a coefficient, counts in A_k by how far apart these reads are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.orders.placement import Placement, Read, Row
+from shorthaul.affine.orders.value_classes import chain_step
 from shorthaul.affine.tuning import MOST_COVECTORS, MOST_SKEWS
 
 #: Entries of covectors are tried up to this size, by number of coordinates.
@@ -53,7 +55,11 @@ def skewed_placements(
     distances = uniform_distances(placement, reads)
     if width not in _LARGEST_ENTRY or len({item.steps for item in (*distances, *kept)}) < 2:
         return
-    for chosen in best_covectors(distances, width, kept):
+    made = {item.array for item in reads if item.source in placement}
+    again = {
+        (item.source, item.array): chain_step(item, placement[item.sink]) for item in reads if item.array not in made
+    }
+    for chosen in best_covectors(distances, width, kept, [step for step in again.values() if step]):
         yield {
             name: tuple(Row(item.entries, (), item.shifts.get(name, 0)).after(places) for item in chosen)
             if places[0].factors
@@ -79,9 +85,11 @@ def uniform_distances(placement: Placement, reads: Sequence[Read]) -> tuple[Dist
 
 
 def best_covectors(
-    distances: Sequence[Distance], width: int, kept: Sequence[Distance] = ()
+    distances: Sequence[Distance], width: int, kept: Sequence[Distance] = (), again: Sequence[tuple[int, ...]] = ()
 ) -> list[tuple[Covector, ...]]:
     """Return the sets of ``width`` independent covectors with the largest tiles, best first.
+
+    In ``again`` is for each array that is read in every step how far apart these reads are.
 
     >>> [item.entries for item in best_covectors([Distance("S", "S", (1, 0)), Distance("S", "S", (0, 1))], 2)[0]]
     [(0, 1), (1, 0)]
@@ -95,7 +103,8 @@ def best_covectors(
     if not chosen:
         return []
     vectors = np.array([item.entries for item in found], dtype=np.float64)
-    reach = np.array([item.reach for item in found], dtype=np.float64)
+    steps = np.array(again, dtype=np.float64).reshape(-1, width)
+    reach = np.array([item.reach for item in found], dtype=np.float64) + np.abs(vectors @ steps.T).sum(axis=1)
     at = np.array(chosen)
     volume: npt.NDArray[np.float64] = np.abs(np.linalg.det(vectors[at])) / reach[at].prod(axis=1)
     simple = np.abs(vectors[at]).sum(axis=(1, 2))

@@ -323,7 +323,7 @@ def value_classes(
         factors = [None if item is None else item[0] for item in links]
         key: Any
         if not _regular(factors, read, rows):
-            if read.source not in inside and _has_chains(read, rows):
+            if read.source not in inside and chain_step(read, rows):
                 along = tuple((row.factors, row.parameters) for row in (*rows, *(read.rows or ())))
                 chained.setdefault((read.source, read.array, len(rows), along), []).append(read)
                 continue
@@ -357,11 +357,12 @@ def value_classes(
     return tuple(classes)
 
 
-def _has_chains(read: Read, rows: Sequence[Row]) -> bool:
-    """True if coordinates tell instances apart, and those that read one value lie on a line."""
+def chain_step(read: Read, rows: Sequence[Row]) -> tuple[int, ...]:
+    """Return how far apart instances that read one value are in the coordinates, where they lie on a line; else ()."""
     if not read.rows or _rank([row.factors for row in rows]) < len(rows[0].factors):
-        return False
-    return len(kernel([row.factors for row in read.rows], len(rows[0].factors))) == 1
+        return ()
+    found = kernel([row.factors for row in read.rows], len(rows[0].factors))
+    return _placed(rows, found[0]) if len(found) == 1 else ()
 
 
 def _in_chains(reads: Sequence[Read], placement: Placement, parameters: tuple[str, ...]) -> Iterator[ValueClass]:

@@ -220,21 +220,6 @@ def test_held_whole(name: str) -> None:
     assert found.loads({"n": n}, words) <= most
 
 
-def test_a_step_that_is_copied_back_is_tiled_in_time() -> None:
-    """A value is copied back as late as its old one is no longer read, so boxes of several steps need no more memory."""
-    text = """void f(int n, int T, double u[n], double v[n], double d[n]) {
-      for (int t = 0; t < T; t++) {
-        for (int i = 1; i < n - 1; i++) v[i] = d[i] * (u[i - 1] + u[i] + u[i + 1]);
-        for (int i = 1; i < n - 1; i++) u[i] = v[i];
-      }
-    }"""
-    flow, sizes = flow_dependences(program_from_text(text)), {"n": 60, "T": 12, "S": 40}
-    found = Boxes(flow, sizes, ()).in_skewed_loops(["S0", "S1"])
-    assert found is not None
-    loads, _ = replayed(UpperBound(flow.program, (found,), ()), flow, sizes)
-    assert loads <= found.loads(sizes, 40) <= 700  # 2 * 58 * 12 step by step
-
-
 def test_of_every_second_element_only_those_read_are_held() -> None:
     """A 1x1 convolution with stride 2 loads no more than one without, on a smaller image; the filter has extent 1."""
     found = []

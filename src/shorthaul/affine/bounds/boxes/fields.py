@@ -24,9 +24,9 @@ from shorthaul.affine.bounds.cones import (
     where_of,
     without_gaps,
 )
-from shorthaul.affine.bounds.fields import Cycle, cycles, line_of, moved, steps_aside
-from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape
-from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads
+from shorthaul.affine.bounds.fields import Cycle, cycles, line_of, steps_aside
+from shorthaul.affine.bounds.partition.isoperimetry import Shape
+from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads, moved
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.proofs.inside import inside
@@ -66,7 +66,7 @@ def _boxed(
     if ways is None or sides is None or not without_gaps(product, line.axis):
         return
     for shift, items in ways.items():
-        if not domain.intersect(domain.apply(_back(name, shift))).is_subset(where_of(items)):
+        if not domain.intersect(domain.apply(moved(name, name, tuple(-by for by in shift)))).is_subset(where_of(items)):
             return
     fields = fields_of(flow, known, name, domain, reads, line)
     if not fields:
@@ -77,10 +77,3 @@ def _boxed(
     for box in inside(frozenset(around.places), lengths, [still]):
         rated = replace(around, constant=box.constant, shape=Shape(box.kind, box.because))
         yield Cones(name, domain, rated, fields, used, domain.subtract(domain), box)
-
-
-def _back(name: str, shift: Offset) -> isl.Map:
-    """Return instance that is read at a distance -> the instance that reads it."""
-    found: list[isl.Map] = []
-    moved(name, name, tuple(-value for value in shift)).foreach_map(found.append)
-    return found[0]

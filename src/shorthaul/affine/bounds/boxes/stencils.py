@@ -16,7 +16,7 @@ from shorthaul.affine.bounds.hourglass import of_equal_width, only
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences
 from shorthaul.affine.bounds.partition.parts import as_union, thickness, union_of
 from shorthaul.affine.bounds.partition.stencil_levels import Stencil, level_shifts
-from shorthaul.affine.bounds.partition.stencil_reads import Read, direct_reads, groups, own_reads
+from shorthaul.affine.bounds.partition.stencil_reads import Read, direct_reads, groups, moved, own_reads
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -98,12 +98,12 @@ def _around(
     domains = []
     for at, name in enumerate(names):
         before = whole[at - 1]
-        moved = whole[at].apply(_move(name, names[at - 1], centres[at]))
-        if box_of(whole[at], 0) is None or not _places(moved).is_equal(_places(before)):
+        below = whole[at].apply(moved(name, names[at - 1], centres[at]))
+        if box_of(whole[at], 0) is None or not _places(below).is_equal(_places(before)):
             return None
-        domain = whole[at].intersect(before.apply(_move(name, names[at - 1], centres[at]).reverse()))
+        domain = whole[at].intersect(before.apply(moved(name, names[at - 1], centres[at]).reverse()))
         for shift in shifts[at]:
-            wanted = domain.intersect(before.apply(_move(name, names[at - 1], shift).reverse()))
+            wanted = domain.intersect(before.apply(moved(name, names[at - 1], shift).reverse()))
             where = reads[at][shift][0].where
             for item in reads[at][shift][1:]:
                 where = where.union(item.where)
@@ -117,13 +117,6 @@ def _places(domain: isl.Set) -> isl.Set:
     return domain.project_out(_SET, 0, 1).reset_tuple_id()
 
 
-def _move(name: str, target: str, shift: Offset) -> isl.Map:
-    names = [f"x{at}" for at in range(len(shift))]
-    values = [f"{x} + {by}" for x, by in zip(names, shift, strict=True)]
-    text = f"{{ {name}[{', '.join(names)}] -> {target}[{', '.join(values)}] }}"
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
-
-
 def _stencil(
     names: Sequence[str],
     domains: Sequence[isl.Set],
@@ -135,8 +128,8 @@ def _stencil(
     spill, ends = union_of([]), union_of([])
     for at, name in enumerate(names):
         after = (at + 1) % len(names)
-        spill = spill.union(as_union(domains[at].apply(_move(name, names[at - 1], centres[at]))))
-        read = domains[after].apply(_move(names[after], name, centres[after]))
+        spill = spill.union(as_union(domains[at].apply(moved(name, names[at - 1], centres[at]))))
+        read = domains[after].apply(moved(names[after], name, centres[after]))
         ends = ends.union(as_union(domains[at].subtract(read)))
     covector = (1, *(0,) * (len(centres[0]) - 1))
     return Stencil(

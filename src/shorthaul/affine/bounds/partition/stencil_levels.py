@@ -36,6 +36,7 @@ from shorthaul.affine.bounds.partition.stencil_reads import (
     own_reads,
     reads_more,
     shared_reads,
+    shift_map,
     stands_for_one,
 )
 from shorthaul.affine.effort import step
@@ -58,6 +59,7 @@ from shorthaul.affine.proofs.lemmas import (
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, events_of_parts, least_events, value_text
+from shorthaul.affine.proofs.still_values import STILL, smaller
 from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, LEAST_GAIN, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
 
 _SET = isl.dim_type.set
@@ -85,11 +87,17 @@ class Stencil:
     complete: bool = False  #: all that most instances read is among ``shifts``
     box: Inside | None = None  #: where instances fill a box, and read the neighbours in it only
     is_coupled: bool = False  #: two fields at one time, which also read one another at their place
+    stills: tuple[tuple[isl.Map, ...], ...] = ()  #: inputs of their own that all instances read, by statement
 
     @property
     def dimensions(self) -> int:
         """The dimension of a level."""
         return len(self.covector) - 1
+
+    @property
+    def still(self) -> int:
+        """How many still values every instance has."""
+        return min(map(len, self.stills), default=0)
 
     @property
     def covers(self) -> bool:
@@ -260,14 +268,6 @@ def _united(sets: Iterable[isl.Set]) -> isl.Set:
     return first
 
 
-def shift_map(name: str, target: str, shift: Offset) -> isl.UnionMap:
-    """Return instance -> the one of another statement at a distance."""
-    names = [f"x{at}" for at in range(len(shift))]
-    values = [f"{x} + {step}" for x, step in zip(names, shift, strict=True)]
-    text = f"{{ {name}[{', '.join(names)}] -> {target}[{', '.join(values)}] }}"
-    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
-
-
 def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | None = None) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters.
 
@@ -279,21 +279,14 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     sources = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.sources)))
     T = n * S if events is None else sympy.Integer(events)
     K = S + T
-    U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n))
+    U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n) / smaller(n, item.still))
     balanced = balanced and (item.own.is_empty() or item.box is None)
     if not item.own.is_empty():
         U += K
-    facts: dict[str, sympy.Expr] = {
-        "|D|": size,
-        "sources": sources,
-        "n": sympy.Integer(n),
-        "c": c,
-        "K": K,
-        "T": T,
-        "U": U,
-    }
+    facts = {"|D|": size, "sources": sources, "n": sympy.Integer(n), "c": c, "K": K, "T": T, "U": U}
     allowed = sympy.Integer(1) if item.box is None else item.box.allows(K)
     value = allowed * least_events(size / U, T) - sources
+    facts |= {"s": sympy.Integer(item.still)} if item.still else {}
     steps = [*_level_steps(item, flow), *_row_steps(item, flow, U, T)]
     ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
     if balanced:
@@ -306,7 +299,8 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     else:
         steps.append("value = this bound.")
     return SubBound(
-        f"stencil by levels{', balanced' if balanced else ''}{', inside of a box' if item.box else ''}",
+        f"stencil by levels{', still values' if item.still else ''}{', balanced' if balanced else ''}"
+        f"{', inside of a box' if item.box else ''}",
         item.statements,
         "; ".join(set_text(part, flow.program) for part in item.domains),
         value,
@@ -332,6 +326,7 @@ def _lemmas(item: Stencil, *, balanced: bool) -> list[Lemma]:
         SHARED_ROWS: not item.between.is_empty(),
         BOXES: item.box is not None,
         COUPLED: item.is_coupled,
+        STILL: item.still > 0,
     }
     return [lemma for lemma, is_used in used.items() if is_used]
 
@@ -350,6 +345,7 @@ def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, 
             for group in item.ways
         ],
         "own": not item.own.is_empty(),
+        "stills": [[str(one) for one in group] for group in item.stills],
         "shape": {
             "kind": shape.kind,
             "origin": list(shape.origin),
@@ -380,13 +376,14 @@ def _tuned(
     size, sources = (number_at(facts[name], sizes) for name in ("|D|", "sources"))
     ends = number_at(facts["|F|"], sizes) if balanced else 0.0
     limit = math.inf if item.box is None else number_at(item.box.most, sizes)
+    less = float(smaller(n, item.still))
 
     def worth(events: int) -> float:
         K = sizes["S"] + events
         if limit < K:
             return -math.inf
         own = 0 if item.own.is_empty() else K
-        plain = events_at(size / (n / ((n + 1) * c) * K ** ((n + 1) / n) + own), events, sizes["S"]) - sources
+        plain = events_at(size / (n / ((n + 1) * c) * K ** ((n + 1) / n) / less + own), events, sizes["S"]) - sources
         rho = (K / (2 ** (n + 1) - 1)) ** (1 / n)
         most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * K + own
         parts = (size + rho / c * (sources - ends)) / most
@@ -445,6 +442,11 @@ def _row_steps(item: Stencil, flow: DataFlow, U: sympy.Expr, T: sympy.Expr) -> l
             f"own vertices, by way of which D reads, each read once: {set_text(item.own, flow.program)}",
             f"{plain} - K for P - B in place of P, and |B| <= K (lemma on own vertices below rows). U = {U}.",
         ]
+    if item.still:
+        rows.append(
+            f"Lemma (rows with still values): {item.still} inputs of its own are read by every instance of a row, so U "
+            f"is {smaller(n, item.still)} times less."
+        )
     if not item.between.is_empty():
         between = set_text(item.between, flow.program)
         rows.insert(0, f"temporaries, by way of which D reads; each stands for one neighbour at most: {between}")

@@ -49,6 +49,19 @@ def unit(width: int) -> tuple[Offset, ...]:
     return tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
 
 
+def moved(name: str, target: str, shift: Offset) -> isl.Map:
+    """Return instance -> the one of another statement at a distance."""
+    names = [f"x{at}" for at in range(len(shift))]
+    values = [f"{x} + {by}" for x, by in zip(names, shift, strict=True)]
+    text = f"{{ {name}[{', '.join(names)}] -> {target}[{', '.join(values)}] }}"
+    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+
+
+def shift_map(name: str, target: str, shift: Offset) -> isl.UnionMap:
+    """Return :func:`moved` as a relation that others may be united with."""
+    return isl.UnionMap.from_map(moved(name, target, shift))
+
+
 def own_reads(flow: DataFlow, direct: Direct) -> dict[str, list[Read]]:
     """Return for every statement what it reads, also by way of values that only one thing reads."""
     readers = {name: flow.out_of(name) for name in flow.program.by_name}

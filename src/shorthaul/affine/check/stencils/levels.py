@@ -64,7 +64,13 @@ class Stencil:
     ends: isl.UnionSet
     spill: isl.UnionSet
     ways: tuple[tuple[Way, ...], ...]
+    stills: tuple[tuple[isl.UnionMap, ...], ...]
     given: Mapping[str, Any]
+
+    @property
+    def still(self) -> int:
+        """How many still values every instance has."""
+        return min(map(len, self.stills), default=0)
 
     @property
     def dimensions(self) -> int:
@@ -126,7 +132,10 @@ def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
     boxed = given["own"] and given["balanced"] and given["box"] is not None
     if len(ways) != len(names) or not isinstance(given["own"], bool) or boxed:
         raise InputError("does not say how statements read", place="ways")
-    return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, given)
+    stills = tuple(tuple(isl.UnionMap(str(one)) for one in group) for group in given.get("stills", ()))
+    if stills and (len(stills) != len(names) or given.get("coupled", False)):
+        raise InputError("does not say what still values statements read", place="stills")
+    return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, stills, given)
 
 
 def way_of(given: Mapping[str, Any]) -> Way:
@@ -170,10 +179,12 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
             near = points if box is None else points.intersect(read_by.intersect_domain(box[1]).range())
             ends = ends.union(near.subtract(read_by.intersect_domain(inside).range()))
         yield from _wrong_ways(item, at, reads)
-    if not item.spill.is_equal(read.union(item.temporaries)):
+    still = _united(one for group in item.stills for one in group).range()
+    if not item.spill.is_equal(read.union(item.temporaries).union(still)):
         yield "the may-spill set is not what the instances read"
     yield from _wrong_temporaries(item, read)
-    if not item.sources.is_equal(read.subtract(inside)) or not read.intersect(reads.inputs).is_empty():
+    yield from _wrong_stills(item, reads, read.union(inside).union(item.temporaries))
+    if not item.sources.is_equal(read.subtract(inside).union(still)) or not read.intersect(reads.inputs).is_empty():
         yield "the sources are not what is read and not among the instances"
     if not item.ends.is_equal(ends):
         yield "the ends are not the instances without all successors"
@@ -214,6 +225,24 @@ def _wrong_ways(item: Stencil, at: int, reads: Reads) -> Iterator[str]:
             if not pairs.is_subset(reads.all):
                 yield f"a way from {name} does not follow reads"
             before = level
+
+
+def _wrong_stills(item: Stencil, reads: Reads, others: isl.UnionSet) -> Iterator[str]:
+    """Yield where still values are not read by all instances, not inputs, or shared by a level or an instance."""
+    ends = [[f"{letter}{at}" for at in range(len(item.covector))] for letter in "xy"]
+    levels = [" + ".join(f"{by}*{end}" for by, end in zip(item.covector, side, strict=True)) for side in ends]
+    for name, domain, group in zip(item.names, item.domains, item.stills, strict=False):
+        taken, points = others, isl.UnionSet.from_set(domain)
+        sides = [f"{name}[{', '.join(side)}]" for side in ends]
+        level = isl.UnionMap(f"{{ {sides[0]} -> {sides[1]} : {levels[0]} = {levels[1]} }}")
+        for one in group:
+            if not points.is_subset(one.domain()) or not one.is_subset(reads.of(name)):
+                yield f"an instance of {name} does not read its still values"
+            if not one.range().is_subset(reads.inputs) or not one.range().intersect(taken).is_empty():
+                yield "a still value is no input of its own"
+            if not one.apply_range(one.reverse()).intersect(level).is_subset(points.identity()):
+                yield "two instances of a level have a still value in common"
+            taken = taken.union(one.range())
 
 
 def _wrong_temporaries(item: Stencil, read: isl.UnionSet) -> Iterator[str]:
@@ -340,6 +369,7 @@ def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
         return
     K, bulk = capacity + T, combined(ast.Div, Fraction(n, n + 1), c)
     U = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n)))
+    U = combined(ast.Div, U, power(Fraction(item.still * (n + 1) + 1), Fraction(1, n)))
     if item.given["own"]:
         U = combined(ast.Add, U, K)
     allowed = Fraction(box is None or allows(box, here, K))

@@ -14,7 +14,7 @@ from itertools import product
 import islpy as isl
 
 from shorthaul.affine import effort
-from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.orders.placement import Placement, Row, placement_map
 from shorthaul.affine.orders.turns import least_delays, reachable
@@ -24,13 +24,10 @@ from shorthaul.affine.tuning import LARGEST_SKEW, LARGEST_SKEW_ALONE, STEPS_PER_
 _Distances = Mapping[tuple[str, str], list[isl.Set]]
 
 
-def skewed(
-    flow: DataFlow, placement: Placement, sizes: Mapping[str, int], conflicts: Conflicts | None = None
-) -> Placement | None:
+def skewed(flow: DataFlow, placement: Placement, sizes: Mapping[str, int]) -> Placement | None:
     """Return a placement with multiples of coordinates in front added to others, so that none leads back at ``sizes``.
 
-    Every statement may be late along a coordinate. What cannot be mended stays; None where nothing is. With
-    ``conflicts`` what shares memory keeps its order too, so that a step that is copied back needs no more of it.
+    Every statement may be late along a coordinate. What cannot be mended stays; None where nothing is.
 
     >>> from shorthaul.affine.frontend.scop import program_from_text
     >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -44,7 +41,7 @@ def skewed(
     rows: dict[str, list[Row]] = {name: [] for name in placement}
     changed = False
     for at in range(width):
-        found = _mended(flow, placement, rows, at, sizes, conflicts)
+        found = _mended(flow, placement, rows, at, sizes)
         changed = changed or found is not None
         for name, row in (found or {name: item[at] for name, item in placement.items()}).items():
             rows[name].append(row)
@@ -52,16 +49,11 @@ def skewed(
 
 
 def _mended(
-    flow: DataFlow,
-    placement: Placement,
-    front: Mapping[str, list[Row]],
-    at: int,
-    sizes: Mapping[str, int],
-    conflicts: Conflicts | None,
+    flow: DataFlow, placement: Placement, front: Mapping[str, list[Row]], at: int, sizes: Mapping[str, int]
 ) -> dict[str, Row] | None:
     """Return a coordinate along which nothing leads back, with multiples of those in ``front``; None if as it was."""
     rows = {name: (*front[name], item[at]) for name, item in placement.items()}
-    distances = _distances(flow, rows, sizes, conflicts)
+    distances = _distances(flow, rows, sizes)
     names = list(placement)
     pairs = sorted(distances, key=lambda both: both[0] != both[1])
     for factors in _multiples(at):
@@ -91,13 +83,11 @@ def _multiples(count: int) -> Iterator[tuple[int, ...]]:
         yield (*(0,) * at, factor, *(0,) * (count - at - 1))
 
 
-def _distances(flow: DataFlow, rows: Placement, sizes: Mapping[str, int], conflicts: Conflicts | None) -> _Distances:
+def _distances(flow: DataFlow, rows: Placement, sizes: Mapping[str, int]) -> _Distances:
     program = flow.program
     pairs = [
         (item.source, item.sink, item.relation) for item in flow.flows if item.source in rows and item.sink in rows
     ]
-    if conflicts is not None:
-        pairs += [(*both, found) for both in product(rows, repeat=2) for _, _, found in conflicts.between(*both)]
     result: dict[tuple[str, str], list[isl.Set]] = {}
     for source, sink, relation in pairs:
         effort.step(STEPS_PER_SIGN)
