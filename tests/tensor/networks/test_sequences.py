@@ -127,17 +127,30 @@ def test_a_loop_that_its_numbers_end_is_no_constant() -> None:
     assert found.extra["run"]["largest_error"] < 1e-6
 
 
+@pytest.mark.parametrize("is_constant", [False, True])
 @pytest.mark.parametrize(("places", "says"), [([1, 13], ""), ([[0, 1], [2, 3]], ""), ([1, 24], "do not fit")])
-def test_sparse_initializers(places: list[Any], says: str) -> None:
+def test_sparse_tensors(places: list[Any], says: str, *, is_constant: bool) -> None:
     given = model("y = Add(x, few)", 13)
     values = onnx.numpy_helper.from_array(np.array([2, 3], np.float32), "few")
-    at = onnx.numpy_helper.from_array(np.array(places), "few_at")
-    given.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, at, [4, 6]))
+    sparse = onnx.helper.make_sparse_tensor(values, onnx.numpy_helper.from_array(np.array(places), "at"), [4, 6])
+    if is_constant:
+        given.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["few"], sparse_value=sparse))
+    else:
+        given.graph.sparse_initializer.append(sparse)
     if says:
         with pytest.raises(InputError, match=says):
             tensor.run(given, machine=_MACHINE)
     else:
         assert tensor.run(given, machine=_MACHINE).extra["run"]["largest_error"] == 0.0
+
+
+def test_attributes_left_out_of_what_is_taken_apart() -> None:
+    """The grid is made of nodes of which one has the number that ``align_corners`` is where it is not given."""
+    text = """<ir_version: 9, opset_import: ["" : 20]> g (float[2,2,3] x) => (float[2,3,3,2] y) {
+        size = Constant <value = int64[4] {2, 1, 3, 3}> () a = AffineGrid(x, size) y = Relu(a) }"""
+    found = tensor.run(onnx.parser.parse_model(text), machine=_MACHINE).extra["run"]
+    assert found["compared_with"] is not None
+    assert found["largest_error"] < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -124,24 +124,9 @@ def rows_of(network: Network, machine: Machine, plan: NetworkPlan, replayed: Net
             for loop in group.loops
             if loop.operator in known and 0 <= loop.dim < len(network.operators[loop.operator].dims)
         )
-        rows.append(
-            Row(
-                number,
-                names,
-                loops,
-                seconds["matrix"],
-                seconds["vector"],
-                tuple(memory),
-                seen.steps_s,
-                latency,
-                seen.loads_bytes,
-                seen.stores_bytes,
-                seen.peak_bytes,
-                seen.steps,
-                _energy(network, machine, seen),
-                sum(seen.operations.values()),
-            )
-        )
+        took = (seconds["matrix"], seconds["vector"], tuple(memory), seen.steps_s, latency)
+        moved, done = (seen.loads_bytes, seen.stores_bytes, seen.peak_bytes), float(sum(seen.operations.values()))
+        rows.append(Row(number, names, loops, *took, *moved, seen.steps, _energy(network, machine, seen), done))
     return rows
 
 

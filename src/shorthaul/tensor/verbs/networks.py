@@ -52,21 +52,25 @@ def check_network(
     network: Network, plan: object, options: MachineOptions, search: Search, source: Source[Any]
 ) -> Result[Any, Any]:
     """Return what a replay of ``plan`` finds; raises :class:`InputError` if it is no plan of a network."""
+    machine, plan, replayed = _replayed(network, plan, options)
+    return _result("check", network, machine, plan, replayed, options, search, source)
+
+
+def _replayed(network: Network, plan: object, options: MachineOptions) -> tuple[Machine, NetworkPlan, NetworkReplay]:
     machine = machine_of_options(options)
     if not isinstance(plan, NetworkPlan):
         raise InputError("is no plan of a network", place="plan", value=plan, allowed="what 'tensor plan' makes of it")
-    return _result("check", network, machine, plan, replay_on(network, plan, machine), options, search, source)
+    return machine, plan, replay_on(network, plan, machine)
 
 
 def run_network(
     network: Network, plan: object, options: RunOptions, search: Search, source: Source[Any]
 ) -> Result[Any, Any]:
     """Return what executing ``plan`` tile by tile moves and computes, beside what a replay finds of it."""
-    checked = check_network(network, plan, options, search, source)
-    assert isinstance(plan, NetworkPlan)
+    machine, plan, replayed = _replayed(network, plan, options)
+    checked = _result("check", network, machine, plan, replayed, options, search, source)
     assert checked.check is not None
     extra: dict[str, Any] = {**checked.extra, "run": None}
-    replayed = replay_on(network, plan, machine_of_options(options))
     if replayed.violations:
         return replace(checked, extra=extra)
     from shorthaul.tensor.networks.execution.verdict import execute
@@ -167,39 +171,16 @@ def figures_of_network(network: Network, plan: NetworkPlan, machine: Machine) ->
 def _figures(network: Network, machine: Machine, rows: list[Row], replayed: NetworkReplay) -> tuple[OfPoint, ...]:
     traffic = [f"{level.name} s" for level in machine.levels[: len(rows[0].memory_s) if rows else 1]]
     columns = (
-        *(
-            "group",
-            "operators",
-            "tiles",
-            "steps",
-            "matrix s",
-            "vector s",
-            *traffic,
-            "steps in turn s",
-            "latency s",
-            "bound by",
-        ),
-        *("loaded bytes", "stored bytes", "peak bytes", "energy J"),
+        *("group", "operators", "tiles", "steps", "matrix s", "vector s", *traffic),
+        *("steps in turn s", "latency s", "bound by", "loaded bytes", "stored bytes", "peak bytes", "energy J"),
     )
     groups = Table(
         "Groups",
         columns,
         tuple(
             (
-                row.number,
-                _short(row.names),
-                row.loops or "-",
-                row.steps,
-                row.matrix_s,
-                row.vector_s,
-                *row.memory_s,
-                row.steps_s,
-                row.latency_s,
-                row.bound_by,
-                row.loads,
-                row.stores,
-                row.peak,
-                row.energy,
+                *(row.number, _short(row.names), row.loops or "-", row.steps, row.matrix_s, row.vector_s),
+                *(*row.memory_s, row.steps_s, row.latency_s, row.bound_by, row.loads, row.stores, row.peak, row.energy),
             )
             for row in rows
         ),

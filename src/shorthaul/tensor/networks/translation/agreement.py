@@ -7,6 +7,7 @@ anything.
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
 import operator
 from collections.abc import Mapping, Sequence
@@ -60,16 +61,11 @@ def expect_read(axes: Sequence[Index], shape: Shape, sizes: Sequence[int]) -> No
 
 def expect_signature(node: Any, opsets: Mapping[str, int]) -> None:
     """Raise ValueError if ``node`` lacks an input or an attribute that ONNX requires, or has inputs too many."""
-    from onnx.defs import OpSchema, SchemaError, get_schema
+    from onnx.defs import OpSchema
 
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    try:
-        schema = get_schema(node.op_type, opsets.get(domain, 1), domain)
-    except SchemaError:
-        try:
-            schema = get_schema(node.op_type, domain)  # which this version lacks, and others have
-        except SchemaError:
-            return
+    schema = _schema(node, opsets)
+    if schema is None:
+        return
     single = OpSchema.FormalParameterOption.Single
     required = [number for number, item in enumerate(schema.inputs) if item.option == single]
     if not (max(required, default=-1) < len(node.input) <= schema.max_input and all(node.input[n] for n in required)):
@@ -79,6 +75,24 @@ def expect_signature(node: Any, opsets: Mapping[str, int]) -> None:
     given = {item.name for item in node.attribute}
     if any(item.required and name not in given for name, item in schema.attributes.items()):
         raise ValueError("lacks an attribute")
+
+
+def _schema(node: Any, opsets: Mapping[str, int]) -> Any:
+    """Return what ONNX says of a node's operator, of another version where this one lacks it, None if it is unknown."""
+    from onnx.defs import SchemaError, get_schema
+
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    for version in ((opsets.get(domain, 1),), ()):
+        with contextlib.suppress(SchemaError):
+            return get_schema(node.op_type, *version, domain)
+    return None
+
+
+def with_defaults(node: Any, opsets: Mapping[str, int]) -> None:
+    """Give a node of ONNX the attributes that it leaves out, which its definition by other nodes may name."""
+    given = {item.name for item in node.attribute}
+    defaults = (item.default_value for item in _schema(node, opsets).attributes.values() if item.name not in given)
+    node.attribute.extend(value for value in defaults if value.name)
 
 
 def expect_order(graph: Any) -> None:

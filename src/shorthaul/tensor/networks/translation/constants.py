@@ -63,24 +63,33 @@ def elements(onnx: Any, tensor: Any) -> npt.NDArray[Any]:
 
 
 def fill_sparse(onnx: Any, model: Any, most: float = math.inf) -> None:
-    """Put whole initializers in place of sparse ones; those of more than ``most`` elements have a shape alone.
+    """Put whole tensors in place of sparse initializers and constants; of more than ``most`` elements the shape alone.
 
     Raises :class:`InputError` where their elements do not fit.
     """
-    for sparse in model.graph.sparse_initializer:
-        shape, name = tuple(sparse.dims), sparse.values.name
-        tensor = onnx.TensorProto(name=name, data_type=sparse.values.data_type, dims=shape)
-        if min(shape, default=0) >= 0 and math.prod(shape) <= most:
-            values, places = elements(onnx, sparse.values), elements(onnx, sparse.indices)
-            whole = np.zeros(shape, values.dtype)
-            try:
-                whole[tuple(places.T) if places.ndim > 1 else np.unravel_index(places, shape)] = values
-            except (ValueError, IndexError, TypeError) as error:
-                place = f"sparse initializer {name}"
-                raise InputError(f"has elements that do not fit: {first_line(error)}", place=place) from None
-            tensor = onnx.numpy_helper.from_array(whole, name)
-        model.graph.initializer.append(tensor)
-    del model.graph.sparse_initializer[:]
+    graph = model.graph
+    graph.initializer.extend(_whole(onnx, sparse, sparse.values.name, most) for sparse in graph.sparse_initializer)
+    del graph.sparse_initializer[:]
+    for node in graph.node:
+        for item in node.attribute:
+            if item.name == "sparse_value" and node.op_type == "Constant":
+                item.CopyFrom(
+                    onnx.helper.make_attribute("value", _whole(onnx, item.sparse_tensor, node.output[0], most))
+                )
+
+
+def _whole(onnx: Any, sparse: Any, name: str, most: float) -> Any:
+    shape = tuple(sparse.dims)
+    if min(shape, default=0) < 0 or math.prod(shape) > most:
+        return onnx.TensorProto(name=name, data_type=sparse.values.data_type, dims=shape)
+    values, places = elements(onnx, sparse.values), elements(onnx, sparse.indices)
+    whole = np.zeros(shape, values.dtype)
+    try:
+        whole[tuple(places.T) if places.ndim > 1 else np.unravel_index(places, shape)] = values
+    except (ValueError, IndexError, TypeError) as error:
+        place = f"sparse initializer {name}"
+        raise InputError(f"has elements that do not fit: {first_line(error)}", place=place) from None
+    return onnx.numpy_helper.from_array(whole, name)
 
 
 def strip(tensor: Any) -> None:

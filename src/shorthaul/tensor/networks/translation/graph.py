@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import MOST_AXES
-from shorthaul.tensor.networks.translation.agreement import bind, expect_names, expect_order
+from shorthaul.tensor.networks.translation.agreement import bind, expect_names, expect_order, with_defaults
 from shorthaul.tensor.networks.translation.constants import (
     MOST_ELEMENTS,
     elements,
@@ -222,6 +222,9 @@ class _Reader:
         inlined = sorted({(node.domain, node.op_type) for node in graph.node if is_inlined(node, self.shapes)})
         if not inlined:
             return
+        for node in graph.node:
+            if (node.domain, node.op_type) in inlined:
+                with_defaults(node, self._versions())
         known = {value.name for value in (*graph.input, *graph.value_info)}
         for tensor in graph.initializer:  # whose types the inliner does not look up
             if tensor.name not in known:
