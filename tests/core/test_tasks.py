@@ -127,6 +127,19 @@ def test_a_task_that_no_process_survives_is_done_here() -> None:
 
 
 @pytest.mark.usefixtures("_both")
+@pytest.mark.usefixtures("_both")
+def test_a_task_that_crashes_every_process_is_a_defect_and_not_done_here() -> None:
+    with pytest.raises(RuntimeError, match="3 processes that worked on one task crashed, the last one by SIGSEGV"):
+        list(run_tasks(crashing, [os.getpid()] * 2, search=Search(workers=2, effort=1)))
+
+
+def crashing(process: int, _: Search) -> int:
+    if os.getpid() != process:
+        signal.signal(signal.SIGSEGV, signal.SIG_DFL)  # without the report of the tests
+        signal.raise_signal(signal.SIGSEGV)
+    return process
+
+
 def test_errors_of_tasks_are_those_of_the_search() -> None:
     with pytest.raises(InputError, match="is wrong") as caught:
         list(run_tasks(failing, [1, 2], search=Search(workers=2)))

@@ -33,6 +33,8 @@ HARMLESS_THREADS: Final = frozenset({"signals", "deadline", "memory"})
 #: A task that has lost so many processes is run in the process of the search.
 _MOST_LOST: Final = 3
 _ALL: Final = (*ENDING, *ENDING_COMMANDS)
+#: What ends a process whose code is at fault, in a library for example: as a number, the exit code.
+_CRASHES: Final = {-number for number in (signal.SIGSEGV, signal.SIGILL, signal.SIGFPE)}
 #: The processes that work on tasks.
 WORKERS: Final[set[Any]] = set()
 #: What reading from a process raises that died, also in the middle of a message.
@@ -94,7 +96,10 @@ class _Crew:
         worker.connection.send((index, given, allowed))
 
     def bury(self, worker: _Worker) -> int:
-        """Remove a process that died; return its task."""
+        """Remove a process that died; return its task.
+
+        Raises RuntimeError where a task crashed as often as it may: here it would end the command without a word.
+        """
         worker.connection.close()
         worker.process.join(1)
         WORKERS.discard(worker.process)
@@ -109,6 +114,9 @@ class _Crew:
         if is_over:  # another one would get no further
             self.work.search.stop()
         self.lost[worker.task] = _MOST_LOST if is_over else self.lost.get(worker.task, 0) + 1
+        if worker.process.exitcode in _CRASHES and self.lost[worker.task] == _MOST_LOST:
+            name = signal.Signals(-worker.process.exitcode).name
+            raise RuntimeError(f"{_MOST_LOST} processes that worked on one task crashed, the last one by {name}")
         return worker.task
 
     def tell_stop(self, after: int = -1) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import islpy as isl
 import pytest
 from tests.affine.derived import bound_of, flow_of
 from tests.commands import shorthaul
@@ -12,6 +13,7 @@ from shorthaul.affine import bound, program_from_text
 from shorthaul.affine.bounds.lifetime.phases import phases
 from shorthaul.affine.bounds.lifetime.routes import routes
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.verbs.answer import printed
 from shorthaul.affine.workloads.cases import case
 
@@ -99,3 +101,14 @@ def test_the_flows_between_events_are_named() -> None:
         for where in led[1:]:
             together = together.union(where)
         assert together.is_equal(kind.pairs.reverse())
+
+
+def test_what_transposed_convolutions_reach_is_found() -> None:
+    # isl ended the process where some of these relations had equalities that it had not looked for
+    text = """void f(int C, int H, double x[C][H], double w[C][4], double y[2 * H + 4]) {
+      for (int c = 0; c < C; c++) for (int h = 0; h < H; h++) for (int r = 0; r < 4; r++)
+        y[2 * h + r] += x[c][h] * w[c][r]; }"""
+    reach = Reachability(flow_dependences(program_from_text(text)))
+    start, end = isl.Set("[C, H] -> { S0[1, 1, 0] }"), isl.Set("[C, H] -> { S0[0, 0, 2] }")
+    found = reach.ancestors("S0").intersect_domain(start).range()
+    assert not found.intersect(end).is_empty()

@@ -244,7 +244,7 @@ class Reachability:
                 step()
                 following = following.union(widened.apply_range(self.reads(name)))
         step()
-        following = following.coalesce()
+        following = following.detect_equalities().coalesce()  # where some are hidden, coalescing may end the process
         new = following.union(widened.subtract(front).coalesce())
         if new.is_subset(result):
             return _Seen(front, result, ended=True)
