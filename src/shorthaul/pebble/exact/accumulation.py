@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,19 +11,19 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.exact import accumulation_kernels as kernels
 from shorthaul.pebble.local_search.sequences import Game
-from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.plan import Move, Plan, plan_of
 
 _NEVER = 2**62
 
 
-def improve(game: Game, start: Plan | None, *, search: Search, goal: int) -> tuple[Plan, int] | None:
+def improve(game: Game, known: Sequence[Plan], *, search: Search, goal: int) -> tuple[Plan, int] | None:
     """Return the cheapest plan met and what it pays beside computing; None where all orders need what cannot come back.
 
-    ``start`` is a plan whose order is a start too, ``goal`` what no plan pays less than. Rounds grow as those of
+    ``known`` are plans whose orders are starts too, ``goal`` what no plan pays less than. Rounds grow as those of
     :mod:`sequences` do.
     """
-    starts = [*_starts(game), *([] if start is None else [start.nodes[start.kinds == Move.ACCUMULATE]])]
+    starts = [*_starts(game), *(plan.nodes[plan.kinds == Move.ACCUMULATE] for plan in known)]
     annealers = [_annealer(game, order, search) for order in starts]
     annealer = min(annealers, key=lambda one: one.price)
     if annealer.price >= _NEVER:
@@ -59,6 +59,37 @@ def accumulated(cdag: Cdag, plan: Plan) -> Plan:
         edges = into[starts[node] : starts[node + 1]].tolist() if kind == Move.COMPUTE else []
         moves += [(int(Move.ACCUMULATE), edge) for edge in edges] or [(kind, node)]
     return plan_of(moves)
+
+
+def chained(cdag: Cdag) -> tuple[Cdag, IntArray]:
+    """Return a graph whose computed nodes are accumulations, each of which reads an operand and the one before it.
+
+    The second array says by node which edge is accumulated there, -1 where none is, shape (n,). Operands go in as they
+    stand in ``cdag.order``. A plan there that has room for one value more tells an order in which to accumulate.
+
+    >>> from shorthaul.pebble.model import from_pairs
+    >>> graph, edges = chained(from_pairs([1, 1, 1], [(0, 2), (1, 2)]))
+    >>> [ends.tolist() for ends in graph.edge_arrays()], edges.tolist()
+    ([[0, 1, 2], [2, 3, 3]], [-1, -1, 0, 1])
+    """
+    place = np.empty(cdag.n, dtype=np.int64)
+    place[cdag.order] = np.arange(cdag.n)
+    sources, targets = cdag.edge_arrays()
+    edges = np.lexsort((place[sources], targets))
+    sources, targets = sources[edges], targets[edges]
+    roots = np.flatnonzero(cdag.parents.degrees() == 0)
+    node = len(roots) + np.arange(cdag.edges)
+    goes_on = targets[1:] == targets[:-1]
+    complete = np.empty(cdag.n, dtype=np.int64)
+    complete[roots] = np.arange(len(roots))
+    complete[targets] = node  # the last of several assignments stays
+    graph = build(
+        cdag.weights[np.concatenate([roots, targets])],
+        np.concatenate([complete[sources], node[:-1][goes_on]]),
+        np.concatenate([node, node[1:][goes_on]]),
+        given=np.concatenate([cdag.given[roots], np.zeros(cdag.edges, dtype=np.bool_)]),
+    )
+    return graph, np.concatenate([np.full(len(roots), -1), edges])
 
 
 def _round(annealer: kernels.Annealer, unit: float, work: float, search: Search) -> None:

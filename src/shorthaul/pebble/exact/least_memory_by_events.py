@@ -101,7 +101,7 @@ def _searched(game: Game, goal: int, search: Search) -> tuple[Plan | None, bool]
 def _annealed(game: Game, start: Plan, goal: int, search: Search) -> Plan | None:
     """Return a plan that pays ``goal``, annealed from one that needs more memory; None if none was met."""
     if game.terms.partial:
-        plan = accumulation.improve(game, start, search=search, goal=goal)
+        plan = accumulation.improve(game, [start], search=search, goal=goal)
         return None if plan is None or plan[1] > goal else plan[0]
     found = sequences.improve(game, sequences.events_of(game, start), search=search, goal=goal)
     return None if found is None or found[1] > goal else sequences.played(game, found[0])

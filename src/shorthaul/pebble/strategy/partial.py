@@ -10,7 +10,8 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.exact import accumulation, accumulation_search
 from shorthaul.pebble.local_search.sequences import Game
-from shorthaul.pebble.plan import Plan, with_stores
+from shorthaul.pebble.orders import belady
+from shorthaul.pebble.plan import Move, Plan, plan_of, with_stores
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy.priced import METHODS, computing_of, moved_bound, trivial_bound
 from shorthaul.pebble.strategy.traffic import find_plan
@@ -39,13 +40,14 @@ def find_partial_plan(request: Request, method: str) -> Found:
     best = None
     if method != "exact":
         share = search.part(0.5 if is_small else 0.8)
-        start = _usual(request, share.part(tuning.USUAL_SHARE))
+        known = _starts(request, share.part(tuning.USUAL_SHARE))
         shown, goal = share.priced(1, computing), int(bound.value) - computing
-        if start is not None:
+        if known and request.cdag.least_budget() <= request.budget:
+            start = known[0]
             best = start, request.paid(start) - computing
             request.search.keep(best[1] + computing, lambda: start)
             shown.report(best=best[1], bound=goal, what="annealing accumulations")
-        found = accumulation.improve(game, start, search=shown, goal=goal)
+        found = accumulation.improve(game, known, search=shown, goal=goal)
         if found is not None and (best is None or found[1] < best[1]):
             best = found
         if best is not None and game.cdag.kept is not None and game.terms.store is not None:
@@ -78,13 +80,24 @@ def find_partial_plan(request: Request, method: str) -> Found:
     return Found(best[0], "exact" if bound.method == "exhausted search" else "annealed accumulations", bound)
 
 
-def _usual(request: Request, search: Search) -> Plan | None:
-    """Return the plan of least traffic that computes every value at once, as accumulations; None if that needs more."""
-    terms, cdag = request.terms, request.cdag
-    if not terms.offloads or cdag.least_budget() > request.budget:
-        return None
-    plan = find_plan(Request(cdag.unkept(), request.budget, False, search.aside()), "auto").plan
-    return accumulation.accumulated(cdag, plan)
+def _starts(request: Request, search: Search) -> list[Plan]:
+    """Return the plan of least traffic that computes every value at once, if that fits, and orders from chains of sums.
+
+    The first is a plan, the other one an order of accumulations alone.
+    """
+    terms, cdag = request.terms, request.cdag.unkept()
+    if not terms.offloads:
+        return []
+    starts = []
+    if cdag.least_budget() <= request.budget:
+        usual = find_plan(Request(cdag, request.budget, False, search.part(tuning.AT_ONCE_SHARE).aside()), "auto").plan
+        starts.append(accumulation.accumulated(cdag, usual))
+    if cdag.edges:
+        graph, edges = accumulation.chained(cdag)
+        budget = request.budget + int(cdag.weights[~cdag.given].max())
+        order = edges[belady.order_of(find_plan(Request(graph, budget, False, search.aside()), "auto").plan)]
+        starts.append(plan_of([(Move.ACCUMULATE, edge) for edge in order[order >= 0].tolist()]))
+    return starts
 
 
 def partial_bound(request: Request) -> Bound:
