@@ -20,10 +20,11 @@ from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, Symm
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
-from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
+from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped, mapped_point
 from shorthaul.dataflow.mapping.loads_kernels import Loads
 from shorthaul.dataflow.mapping.mapping_kernels import Problem as Arrays
 from shorthaul.dataflow.model import DECISIONS, Decisions, Problem
+from shorthaul.dataflow.modulo.memory_limits import filled, fits
 from shorthaul.dataflow.plan import covers
 from shorthaul.dataflow.verbs.planning import bound, plan
 from shorthaul.dataflow.workloads import generators
@@ -163,6 +164,30 @@ def test_polishing_reaches_the_least_periods_of_the_sobel_filter() -> None:
     front = plan(generators.sobel(), generations=20, polish_effort=2.0, search=Search(seed=5)).plan.front
     for cost, period in ((0.5, 59_743), (3.0, 12_287), (6.0, 7_896)):
         assert min(point.period for point in front if point.core_cost <= cost) == period
+
+
+@pytest.mark.parametrize("rule", ["access", "atomic-firing"])
+def test_networks_whose_trees_are_large_get_lists_and_local_search(rule: str) -> None:
+    """Two thirds of the period, and no more bytes, than the explorer alone finds (checks are part of a plan)."""
+    network = generators.random_graph(12, seed=3)
+    alone, polished = (
+        plan(network, generations=3, population=20, polish_effort=effort, capacity_rule=rule, seed=1)
+        for effort in (0.0, 0.3)
+    )
+    assert polished.check.ok
+    assert polished.cost["period"] < 0.7 * alone.cost["period"]
+    assert polished.cost["footprint_bytes"] <= alone.cost["footprint_bytes"]
+
+
+def test_filled_buffers_fit_their_memories_and_no_token_more_does() -> None:
+    problem = Problem(generators.random_graph(12, seed=3), generators.platform24())
+    point = min(plan(problem, generations=1, population=10, polish_effort=0.0).plan.front, key=lambda p: p.core_cost)
+    net, limits = mapped_point(problem.application, problem.platform, point), problem.platform.memories
+    tokens = filled(net, limits, point.capacities)
+    assert fits(net, limits, tokens)
+    grown = [buffer.id for buffer in net.network.buffers if tokens[buffer.id] < point.capacities[buffer.id] + 2]
+    assert 0 < len(grown) < len(tokens)
+    assert not any(fits(net, limits, {**tokens, name: tokens[name] + 1}) for name in grown)
 
 
 @pytest.mark.slow

@@ -84,8 +84,8 @@ class Symmetry:
 class Candidate:
     """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths.
 
-    Where it is ``frugal``, that holds for buffers of few tokens, which are all that its schedules may use. A ``small``
-    one is for points of the least footprint: it competes with those that have no more bytes alone.
+    Load and bytes are those of buffers of few tokens. A ``small`` mapping is for points of the least footprint: it
+    competes with those that have no more bytes alone.
     """
 
     genotype: Genotypes
@@ -94,23 +94,15 @@ class Candidate:
     price: int
     tries: int = 0
     point: Point | None = None
-    frugal: bool = False
     small: bool = False
-    #: Whether every buffer has room for one more token.
-    is_roomy: bool = False
-
-    @property
-    def kind(self) -> int:
-        """0, 1 where it is frugal, 2 where it is small."""
-        return 2 if self.small else int(self.frugal)
 
 
 @dataclass(slots=True)
 class Knowledge(Points):
     """What polishing knows after some turns: the points so far, and the mappings that may lead to better ones."""
 
-    #: By price the mapping of the least load within it: of any, of frugal, of small ones.
-    best: tuple[dict[int, Candidate], ...] = field(default_factory=lambda: ({}, {}, {}))
+    #: By price the mapping of the least load within it: of any, of small ones.
+    best: tuple[dict[int, Candidate], ...] = field(default_factory=lambda: ({}, {}))
     #: Mappings to schedule, those that were, and how many were at every price.
     waiting: dict[tuple[Key, int], Candidate] = field(default_factory=dict)
     seen: set[tuple[Key, int]] = field(default_factory=set)
@@ -120,12 +112,12 @@ class Knowledge(Points):
     turns: int = 0
     #: True where many turns have found no mapping to schedule.
     is_over: bool = False
-    #: True where memories are soon full and exact schedules take long.
-    is_open: bool = False
+    #: True where mappings get list schedules and local search.
+    is_large: bool = False
 
     def note(self, found: Candidate) -> None:
         """Take a mapping for the best at its price if no other is as good."""
-        best = self.best[found.kind]
+        best = self.best[found.small]
         for price, other in list(best.items()):
             if price >= found.price and other.load >= found.load:
                 del best[price]

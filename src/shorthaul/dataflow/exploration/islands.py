@@ -1,6 +1,6 @@
 """Polishing on several processes: each goes on from what all of them know, and they tell one another in turns.
 
-Where memories are soon full, local search makes schedules of the points shorter in the end.
+In large networks, local search makes schedules of the points shorter in the end.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def polish_together(
         every.run(known, _enumerating(search))
         keep([point for point in known.points if constraints.allow(point)])
         meeting += 1
-        if known.is_open:
+        if known.is_large:
             kept = share * min(1.0, to_gain(instance, known.points) / tuning.MUCH_TO_GAIN)
-    if known.is_open:
-        improve(instance, known, search)
+    if known.is_large:
+        improve(instance, known, search, atomic=options.capacity_rule == "atomic-firing")
         keep([point for point in known.points if constraints.allow(point)])
     return known.points, every.is_complete
 
@@ -92,7 +92,7 @@ def _share(known: Knowledge, number: int) -> Knowledge:
 def _together(islands: Sequence[Knowledge]) -> Knowledge:
     """Return what all islands know."""
     known = Knowledge([], turns=max(one.turns for one in islands), is_over=all(one.is_over for one in islands))
-    known.is_open = any(one.is_open for one in islands)
+    known.is_large = any(one.is_large for one in islands)
     for one in islands:
         for point in one.points:
             known.add(point)
@@ -107,11 +107,11 @@ def _together(islands: Sequence[Knowledge]) -> Knowledge:
     return known
 
 
-def improve(instance: Instance, known: Knowledge, search: Search) -> None:
+def improve(instance: Instance, known: Knowledge, search: Search, *, atomic: bool = False) -> None:
     """Add shorter schedules of the points in their buffers, until the search is used up or nothing is left to gain.
 
-    Those furthest above what bounds their mapping come first; every try takes twice as long as the one before, and
-    counts as if there were half as much to gain.
+    Those furthest above what bounds their mapping come first; every try takes four times as long as the one before,
+    and counts as if there were half as much to gain.
     """
     application, platform = instance.application, instance.platform
     left = {point.objectives: (point, _least(instance, point), 0) for point in known.points}
@@ -123,10 +123,11 @@ def improve(instance: Instance, known: Knowledge, search: Search) -> None:
         net = mapped_point(application, platform, point)
         search.spend(len(point.starts) / tuning.LISTED_TASKS)
         part = search.within(tuning.FRUGAL_PART * search.left())
-        schedule = annealed_within(net, least, part, point, point.capacities, tuning.FRUGAL_MOVES << tries)
+        moves = tuning.FRUGAL_MOVES << 2 * tries
+        schedule = annealed_within(net, least, part, point, point.capacities, moves, atomic=atomic)
         if schedule.period < point.period:
             mapping = Decisions(point.binding, point.xi, point.channel_decision)
-            held = needed_capacities(net, schedule.starts, schedule.period)
+            held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=atomic)
             point = make_point(instance, mapping, net, schedule, held)
             known.add(point)
         left[point.objectives] = (point, least, tries + 1)

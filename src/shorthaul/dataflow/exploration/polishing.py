@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,21 +39,13 @@ from shorthaul.dataflow.mapping.loads_kernels import Loads
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.mapping.start_times import tokens_to_itself
 from shorthaul.dataflow.model import Decisions
+from shorthaul.dataflow.modulo.memory_limits import filled, fits
 from shorthaul.dataflow.modulo.periodic import Schedule, Trees, annealed_within, dive_effort, modulo_schedule_within
 from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
 
 IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Loads:
-    """Annealing on loads with buffers of some size, those that an instance has initially."""
-
-    at: Loads
-    instance: Instance
-    frugal: bool
 
 
 def polish(
@@ -87,7 +79,6 @@ class _Polishing:
         self.known = knowledge
         self.rivals: dict[tuple[int, int], float] = {}  # by price and bytes
         self.efforts = [0.0] * len(tuning.STEP_SHARES)
-        self.owed = [0.0, 0.0]  # to solves, and to schedules of points
         self.constraints, self.keep = constraints, keep
         decoding = replace(options, decoder="caps", start="compact")
         kept = instance.multicast_of < 0
@@ -106,48 +97,38 @@ class _Polishing:
         names = [channel.id for channel in instance.application.channels]
         least = np.maximum(1, instance.delay)
         self.tokens = dict(zip(names, tokens.tolist(), strict=True))
-        self.least_tokens = dict(zip(names, least.tolist(), strict=True))
         #: Where channels need more tokens than the least for a schedule, trees with the least decide too little.
-        self.is_decided_soon = bool((tokens == least).all())
+        is_decided = bool((tokens == least).all())
         size, near = int((least * instance.token_bytes).sum()), _near_memory(instance)
         exchanges = size > tuning.EXCHANGED * near
-        rules = able, counts, fixed, flips, common, exchanges
-        self.loads = [_Loads(Loads(Problem(instance), *rules), instance, frugal=False)]
-        if (tokens != least).any() and options.capacity_rule != "atomic-firing":
-            few = replace(instance, delay=tokens)
-            self.loads.append(_Loads(Loads(Problem(few), *rules), few, frugal=True))
+        self.atomic = options.capacity_rule == "atomic-firing"
+        dives = sorted(map(self._dive, knowledge.points[:: len(knowledge.points) // tuning.DIVES_LOOKED_AT + 1]))
+        is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
+        #: Whether trees are small beside an exact solve, and decide much: many mappings are then tried once.
+        self.is_soon = is_cheap and is_decided
+        #: Else they get schedules by CAPS-HMS and by lists with few tokens, and local search from there.
+        self.is_large = not self.is_soon
+        knowledge.is_large = self.is_large
+        self.few = replace(instance, delay=tokens)
+        self.loads = Loads(Problem(self.few), able, counts, fixed, flips, common, exchanges)
         #: Whether mappings are looked for tile by tile too: buffers of actors that move find no room then.
         self.is_tiled = exchanges and not constraints.binding
-        most_tasks, share = tuning.SCARCE
-        #: Where few tokens have turns of their own, memories are soon full, and exact schedules take long.
-        self.is_open = len(self.loads) > 1 and tasks > most_tasks and size > share * near
-        knowledge.is_open = self.is_open
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
-        self.atomic = options.capacity_rule == "atomic-firing"
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
-        dives = sorted(map(self._dive, knowledge.points[:: len(knowledge.points) // tuning.DIVES_LOOKED_AT + 1]))
-        #: Whether trees are small beside an exact solve; all mappings are then tried with few tokens first.
-        self.is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
-        #: Whether they also decide much: many mappings are then tried once.
-        self.is_soon = self.is_cheap and self.is_decided_soon
-        #: Whether they decide much though they are large: a turn of annealing at all prices is long then.
-        self.is_large = self.is_decided_soon and not self.is_cheap
         most = math.inf if constraints.max_cost is None else constraints.max_cost
-        sums = budgets_of(instance, np.asarray(self.loads[0].at.price), tuning.MOST_BUDGETS[self.is_decided_soon])
+        sums = budgets_of(instance, np.asarray(self.loads.price), tuning.MOST_BUDGETS)
         self.budgets = [sum_ for sum_ in sums if sum_ <= 1e6 * most + 1]
-        if self.is_decided_soon and tasks > tuning.FEW_TASKS:
+        if is_decided and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
-        is_longer = self.is_decided_soon or self.is_open
-        moves = tuning.OPEN_LOAD_MOVES if self.is_open else tuning.FIRST_LOAD_MOVES
-        self.first_moves = moves * (max(1, tasks // tuning.FEW_TASKS) if is_longer else 1)
+        moves = tuning.OPEN_LOAD_MOVES if self.is_large else tuning.FIRST_LOAD_MOVES
+        self.first_moves = moves * (max(1, tasks // tuning.FEW_TASKS) if self.is_large else 1)
         for point in () if knowledge.turns and self.is_large else knowledge.points:
             self._start_from(point)
 
     def _start_from(self, point: Point) -> None:
-        for loads in self.loads:
-            if begin(loads.at, _genotype(self.instance, point), 0, 0):
-                self._take(loads)
+        if begin(self.loads, _genotype(self.instance, point), 0, 0):
+            self._take()
 
     def _dive(self, point: Point) -> float:
         return dive_effort(mapped_point(self.instance.application, self.instance.platform, point))
@@ -160,72 +141,57 @@ class _Polishing:
             self._anneal(self.known.turns)
             idle = 0 if self.known.waiting else idle + 1
             effort = max(self.search.spent() - spent, tuning.LEAST_POLISH)
-            if self.is_open:
-                self._pay(effort)
-            else:
-                self._solve(tuning.SOLVES_OVER_REST * effort)
+            self._solve(tuning.SOLVES_OVER_REST * effort)
+            if not self.is_large:  # local search does that there
                 self._tighten(effort)
             self.known.turns += 1
         self.known.is_over = idle >= tuning.MOST_IDLE_TURNS
 
-    def _pay(self, effort: float) -> None:
-        """Solve as :meth:`run` does; a step that takes as long as many turns of annealing makes the next ones wait."""
-        parts = (tuning.SOLVES_OVER_REST, tuning.FRUGAL_TIGHTENING)
-        for number, (step, part) in enumerate(zip((self._solve, self._tighten), parts, strict=True)):
-            self.owed[number] += part * effort
-            spent = self.search.spent()
-            if self.owed[number] > 0:
-                step(self.owed[number])
-            self.owed[number] -= self.search.spent() - spent
-
     def _anneal(self, number: int) -> None:
         """Look for mappings of less load within the prices, from the best ones within them or within the next lower.
 
-        Where small trees decide, of all prices of the same least load one is taken. Where large trees decide, or none,
-        they are taken in any order, and all only if a small share of what is left allows; where none do, after first
-        turns of all prices with few moves.
+        Where small trees decide, of all prices of the same least load one is taken. In large networks they are taken
+        in any order, with few moves in first turns, and all only if a share of what is left allows.
         """
         turn = number // len(tuning.LOAD_COOLINGS)
         longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
         moves = tuning.SOON_MOVES if self.is_soon else self.first_moves << longer
         coolings = tuning.LOAD_COOLINGS[: 2 if self.is_soon else None]
         hot, cold = coolings[number % len(coolings)]
-        loads = self.loads[number % tuning.FRUGAL_TURNS > 0 if self.is_open else number % len(self.loads)]
-        least_bytes = min(
-            (candidate.bytes for candidate in self.known.best[loads.frugal].values()), default=self.most_bytes
-        )
+        loads = self.loads
+        least_bytes = min((candidate.bytes for candidate in self.known.best[0].values()), default=self.most_bytes)
         budgets, end = self.budgets, math.inf
         if self.is_soon:
             budgets = [int(self.draw.choice(alike)) for alike in self.known.alike(budgets)]
-        if self.is_open and number < tuning.FRUGAL_TURNS:
-            moves = tuning.OPEN_LOAD_MOVES
-        elif self.is_large or self.is_open:
+        if self.is_large:
+            is_first = number < len(coolings)
+            moves = tuning.OPEN_LOAD_MOVES if is_first else moves
             budgets = self.draw.permutation(budgets).tolist()
-            end = self.search.spent() + tuning.ANNEAL_SHARE * self.search.left()
+            end = self.search.spent() + tuning.ANNEAL_SHARE[is_first] * self.search.left()
         for budget in budgets:
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
-            small = self.is_decided_soon and most_bytes == least_bytes
-            start = (self.known.within(budget, 2) if small else None) or self.known.within(budget, int(loads.frugal))
+            small = most_bytes == least_bytes
+            start = (self.known.within(budget, 1) if small else None) or self.known.within(budget, 0)
             if start is None:
                 continue
             aim = replace(start, small=True, bytes=least_bytes) if small else start
             gain, enough = 1 - aim.load / self._rival(aim), tuning.ENOUGH_TO_GAIN[self.is_soon]
             if gain < enough and self.draw.random() < tuning.SKIP * (1 - max(0.0, gain) / enough):
                 continue
-            is_roomy = not (loads.frugal or self.is_soon) and bool(self.draw.integers(2))
+            is_roomy = not (self.is_soon or self.is_tiled) and bool(self.draw.integers(2))
             genotype = start.genotype
             if self.is_soon and self.draw.integers(2):
                 genotype = self._genotype_of_best(budget) or genotype
             cooling = hot, cold
-            if self.is_tiled and not is_roomy and self.draw.random() < tuning.TILED:
-                moved = tiled(loads.instance, genotype, self.random, moves, self.search)
+            if self.is_tiled and self.draw.random() < tuning.TILED:
+                moved = tiled(self.few, genotype, self.random, moves, self.search)
                 genotype, cooling = (genotype, cooling) if moved is None else (moved, tuning.TILED_COOLING)
-            if not begin(loads.at, genotype, 0, int(is_roomy)):
+            if not begin(loads, genotype, 0, int(is_roomy)):
                 continue
-            done = loads.at.steps
-            anneal(loads.at, self.random, moves, budget, most_bytes, *cooling, *self.weights)
-            self.search.spend((loads.at.steps - done) / tuning.LOAD_STEPS)
-            self._take(loads, small=small, is_roomy=is_roomy)
+            done = loads.steps
+            anneal(loads, self.random, moves, budget, most_bytes, *cooling, *self.weights)
+            self.search.spend((loads.steps - done) / tuning.LOAD_STEPS)
+            self._take(small=small)
             if self.search.expired() or self.search.spent() > end:
                 return
 
@@ -235,19 +201,19 @@ class _Polishing:
         best = min(within, key=lambda point: point.period, default=None)
         return None if best is None else _genotype(self.instance, best)
 
-    def _take(self, loads: _Loads, *, small: bool = False, is_roomy: bool = False) -> None:
+    def _take(self, *, small: bool = False) -> None:
         """Keep the best mapping of the annealing where it may lead to a better point."""
-        at = loads.at
+        at = self.loads
         if at.best_load < 0:
             return
         arrays = (at.best.compact, at.best.xi, at.best.decision, at.best.binding)
         copy = Genotypes(*(np.array(array) for array in arrays))
         copy.compact[0] = 1
-        found = Candidate(copy, at.best_load, at.best_bytes, at.best_price, frugal=loads.frugal, is_roomy=is_roomy)
+        found = Candidate(copy, at.best_load, at.best_bytes, at.best_price)
         for one in (found, replace(found, small=True)) if small else (found,):
             self.known.note(one)
             if one.load < self._rival(one):
-                key = self.symmetry.key(one.genotype), one.kind
+                key = self.symmetry.key(one.genotype), int(one.small)
                 if key not in self.known.seen:
                     self.known.waiting[key] = one
                 if self.is_soon:
@@ -263,18 +229,8 @@ class _Polishing:
         return self.rivals[at]
 
     def _step(self, candidate: Candidate) -> int:
-        """Return what is next: 0 a greedy schedule, 1 an exact one, 2 that of a roomy mapping, 3 the least footprint.
-
-        Where there are no trees, or small ones, the first three are one. Where buffers of few tokens have a turn of
-        their own, 2 is their list schedule and 3 a better one.
-        """
-        if self.is_open:
-            return 2 * candidate.frugal + (candidate.tries > 0)
-        if candidate.small and (candidate.tries or not self.is_cheap):
-            return 3
-        if self.is_cheap or candidate.tries == 0 or not self.is_decided_soon:
-            return 0
-        return 1 + candidate.is_roomy
+        """Return 1 for what is next for the least footprint: where trees are small, after a first schedule."""
+        return int(candidate.small and (candidate.tries > 0 or self.is_large))
 
     def _rank(self, candidate: Candidate) -> tuple[float, float]:
         """Return the least for the mapping to solve next: much to gain, few tries of it and at its price.
@@ -282,13 +238,16 @@ class _Polishing:
         Of all steps that are next, the one that has least of its share of the effort; where trees are small, small ones
         last while they have more than their share.
         """
-        tries, step = candidate.tries + self.known.solves[candidate.price, candidate.kind] / 2, self._step(candidate)
-        worth = float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
+        tries, step = candidate.tries + self.known.solves[candidate.price, candidate.small] / 2, self._step(candidate)
+        period: float = candidate.load
+        if self.is_large:
+            above = tuning.LISTED_ABOVE * period if candidate.point is None else candidate.point.period - period
+            period += tuning.LEFT_ABOVE * above
+        worth = period / self._rival(candidate) * tuning.TRY_AGAIN**tries
         if self.is_soon:
-            is_late = step == 3 and self.efforts[3] > tuning.SMALL_SHARE * sum(self.efforts)
+            is_late = step == 1 and self.efforts[1] > tuning.SMALL_SHARE * sum(self.efforts)
             return 0.0, worth + is_late
-        shares = tuning.FRUGAL_STEP_SHARES if self.is_open else tuning.STEP_SHARES
-        return self.efforts[step] / shares[step], worth
+        return self.efforts[step] / tuning.STEP_SHARES[step], worth
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
@@ -299,30 +258,19 @@ class _Polishing:
                 return
             key = min(self.known.waiting, key=lambda key: self._rank(self.known.waiting[key]))
             candidate = self.known.waiting.pop(key)
-            if self._is_dear(candidate):
-                continue
             spent = self.search.spent()
             self.known.seen.add(key)
-            self.known.solves[candidate.price, candidate.kind] += 1
+            self.known.solves[candidate.price, candidate.small] += 1
             solved = self._solved(candidate)
             self.efforts[self._step(candidate)] += self.search.spent() - spent
             if solved is None:
                 continue
             self._add(solved.point)
-            least = solved.least * (1 + tuning.FRUGAL_GAIN * (self.is_open and candidate.frugal))
+            least = solved.least * (1 + tuning.FRUGAL_GAIN * self.is_large)
             if least < self._rival(candidate) and (solved.point is None or solved.point.period > least):
                 self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
                 )
-
-    def _is_dear(self, candidate: Candidate) -> bool:
-        """True if an exact schedule, which seldom fits where few tokens do, would take more than its share."""
-        if not self.is_open or self._step(candidate) != 1:
-            return False
-        mapping = decisions_of(self.instance, candidate.genotype, 0)
-        effort = 2 * _effort(len(mapping.binding) + 2 * len(mapping.channel_decision)) * 2.0 ** (candidate.tries - 1)
-        share = tuning.FRUGAL_STEP_SHARES[1] * (sum(self.efforts) + self.search.left())
-        return self.efforts[1] + effort > share
 
     def _add(self, point: Point | None) -> None:
         if point is not None and self.known.add(point):
@@ -337,7 +285,7 @@ class _Polishing:
             writes = net.write_tasks()
             low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=self.atomic) for b in net.network.buffers}
             key = self.symmetry.key(_genotype(self.instance, point))
-            for tokens in (dict(point.capacities),) if self.is_open else (dict(point.capacities), low):
+            for tokens in (dict(point.capacities), low):
                 task = (key, tuple(tokens.values()))
                 if task in self.known.tightened:
                     continue
@@ -357,10 +305,7 @@ class _Polishing:
         if most is not None and least >= most:
             return
         schedule: Schedule | None
-        if self.is_open:
-            part = self.search.within(tuning.FRUGAL_PART * self.search.left())
-            schedule = annealed_within(net, least, part, point, tokens, tuning.FRUGAL_MOVES)
-        elif most is not None and self.is_decided_soon and dive_effort(net) * tuning.SOME_DIVES <= search.left():
+        if most is not None and dive_effort(net) * tuning.SOME_DIVES <= search.left():
             trees = Trees(search, tuning.DIVES, tuning.NARROWED, self.atomic)
             schedule = trees.schedule(net, least, most, tokens)
         else:
@@ -372,32 +317,33 @@ class _Polishing:
 
     def _solved(self, candidate: Candidate) -> Solved | Decided | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
-        tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
-        effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
-        if candidate.frugal or (candidate.small and candidate.tries == 0 and self.is_large and not self.atomic):
-            return self._solved_within(candidate, mapping, tasks, effort)
-        decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
-        warm = candidate.point
-        if self.is_soon and not candidate.kind and candidate.tries == 0 and self._rival(candidate) < math.inf:
-            return self._decided(candidate, mapping, 2 * effort, small=True)
         try:
-            if warm is None:
-                substitute_mrbs(self.instance.application, mapping.xi)
-                if self.is_decided_soon:
-                    self.search.spend(tasks / (2 * tuning.SOLVED_TASKS))
-                warm = self.decoder.point_of(candidate.genotype, 0, self.search)
+            substitute_mrbs(self.instance.application, mapping.xi)
         except InputError:
             return None
-        except InfeasibleError:
-            warm = None
-        if warm is not None and (candidate.tries == 0 or not self.exact):
-            return Solved(warm, candidate.load if self.exact else warm.period, "CAPS-HMS")
+        tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
+        effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
+        if self.is_large:
+            if candidate.point is not None:
+                return self._solved_again(candidate, candidate.point)
+            points = [self._listed(mapping, tasks)]
+            if not candidate.small:
+                points.append(self._greedy(candidate))
+            best = min((point for point in points if point is not None), key=lambda point: point.period, default=None)
+            return None if best is None else Solved(best, candidate.load if self.exact else best.period, "a list")
+        decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
+        warm = candidate.point
+        if not candidate.small and candidate.tries == 0 and self._rival(candidate) < math.inf:
+            return self._decided(candidate, mapping, 2 * effort, small=True)
+        warm = warm or self._greedy(candidate)
+        if warm is not None and candidate.tries == 0:
+            return Solved(warm, candidate.load, "CAPS-HMS")
         decided = self._decided(candidate, mapping, effort, small=candidate.small)
         if candidate.small:
             found = None if decided is None else decided.point
             if found is None or decided is None:
                 return None
-            return Solved(found, found.period if self.is_cheap else decided.least, "trees")
+            return Solved(found, found.period, "trees")
         if decided is not None:
             is_clear = decided.point is not None or decided.least >= self._rival(candidate)
             if is_clear or candidate.tries < 2:
@@ -414,51 +360,54 @@ class _Polishing:
     def _decided(self, candidate: Candidate, mapping: Decisions, effort: float, *, small: bool) -> Decided | None:
         """Return what trees find soon, ``small`` with few tokens only; None if they would be too large."""
         rival = self._rival(candidate)
-        if rival == math.inf or not self.exact or not self.is_decided_soon:
+        if rival == math.inf:
             return None
-        if not (self.is_cheap or candidate.small or (candidate.is_roomy and candidate.tries < 2)):
-            return None  # buffers of any size hardly ever fit, or are known not to
         tries = max(0, candidate.tries - 1)
         return decide_mapping(
-            self.instance, mapping, self.least_tokens, self.options, self.search, int(rival), tries, effort,
-            small=small,
-        )  # fmt: skip
-
-    def _solved_within(
-        self, candidate: Candidate, mapping: Decisions, tasks: int, effort: float
-    ) -> Solved | None:  # fmt: skip
-        """Return what a mapping leads to with buffers of few tokens: a list schedule first, later a better one."""
-        self.search.spend(
-            tasks / (tuning.LISTED_TASKS if self.is_open else tuning.SOLVED_TASKS) / (1 + candidate.small)
+            self.instance, mapping, self.tokens, self.options, self.search, int(rival), tries, effort, small=small
         )
-        application, platform = self.instance.application, self.instance.platform
+
+    def _greedy(self, candidate: Candidate) -> Point | None:
+        """Return the point of a mapping that CAPS-HMS finds with buffers of any size."""
         try:
-            network = substitute_mrbs(application, mapping.xi)
-        except InputError:
+            return self.decoder.point_of(candidate.genotype, 0, self.search)
+        except InfeasibleError:
             return None
+
+    def _listed(self, mapping: Decisions, tasks: int) -> Point | None:
+        """Return the point of a mapping that a list schedule with few tokens makes."""
+        self.search.spend(tasks / tuning.LISTED_TASKS)
+        application, platform = self.instance.application, self.instance.platform
+        network = substitute_mrbs(application, mapping.xi)
         tokens = {buffer.id: self.tokens[buffer.id] for buffer in network.buffers}
         common = self.options.mrb_consumer == "common-tile"
         memory = determine_channel_bindings(network, platform, mapping, tokens, common_tile=common)
         if memory is None:
             return None
         net = mapped(application, platform, network, mapping.binding, memory)
-        least, rival = int(period_bound(net).value), self._rival(candidate)
-        schedule: Schedule | None
-        if candidate.point is None:
-            listed = list_schedule(net, tokens, self.search)
-            schedule = None if listed is None else Schedule(*listed, least)
-        elif not self.is_open:
-            search, most = self.search.within(effort), None if rival == math.inf else int(rival)
-            schedule = modulo_schedule_within(net, least, search, candidate.point, tokens, most=most)
-        else:
-            moves = tuning.FRUGAL_MOVES << (candidate.tries - 1)
-            part = self.search.within(tuning.FRUGAL_PART * self.search.left())
-            schedule = annealed_within(net, least, part, candidate.point, tokens, moves)
-        if schedule is None:
+        listed = list_schedule(net, tokens, self.search)
+        if listed is None:
             return None
-        held = needed_capacities(net, schedule.starts, schedule.period)
-        point = make_point(self.instance, mapping, net, schedule, held)
-        return Solved(point, schedule.least if self.exact else schedule.period, schedule.method)
+        held = needed_capacities(net, listed[1], listed[0], atomic_firing=self.atomic)
+        if not fits(net, platform.memories, held):
+            return None
+        return make_point(self.instance, mapping, net, Schedule(*listed, 1), held)
+
+    def _solved_again(self, candidate: Candidate, point: Point) -> Solved:
+        """Return what local search makes of a point of a mapping.
+
+        Buffers may hold more then where their memories have room, unless it is for the least footprint.
+        """
+        self.search.spend(len(point.starts) / tuning.LISTED_TASKS)
+        platform = self.instance.platform
+        net = mapped_point(self.instance.application, platform, point)
+        part = self.search.within(tuning.FRUGAL_PART * self.search.left())
+        moves = tuning.FRUGAL_MOVES << 2 * (candidate.tries - 1)
+        tokens = point.capacities if candidate.small else filled(net, platform.memories, point.capacities)
+        schedule = annealed_within(net, int(period_bound(net).value), part, point, tokens, moves, atomic=self.atomic)
+        mapping = Decisions(point.binding, point.xi, point.channel_decision)
+        held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
+        return Solved(make_point(self.instance, mapping, net, schedule, held), schedule.least, schedule.method)
 
 
 def _effort(tasks: int) -> float:

@@ -12,6 +12,8 @@ READ = cython.declare(cython.longlong, 1)
 WRITE = cython.declare(cython.longlong, 3)
 #: How often a move undoes an arc of the critical cycle. Not measured.
 CRITICAL = cython.declare(cython.double, 0.6)
+#: How often it goes on to the next arc between accesses.
+FAR = cython.declare(cython.double, 0.5)
 
 
 @cython.cfunc
@@ -43,27 +45,58 @@ def _place(graph: Graph, room: Selection, node: cython.longlong, at: cython.long
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _is_access(graph: Graph, node: cython.longlong) -> cython.bint:
+    return graph.kind[node] == READ or graph.kind[node] == WRITE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _shift(graph: Graph, room: Selection, f: cython.longlong, by: cython.longlong) -> cython.void:
+    for k in range(graph.first[f], graph.stop[f]):
+        room.moved[k] += by
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _exchange(
-    graph: Graph, room: Selection, random: Random, number: cython.Py_ssize_t, period: cython.longlong
+    graph: Graph, room: Selection, random: Random, count: cython.Py_ssize_t, period: cython.longlong
 ) -> cython.void:
-    """Undo a critical arc: let its ends swap, or move a firing away."""
-    i: cython.longlong = room.tight_from[number]
-    j: cython.longlong = room.tight_to[number]
-    lag: cython.longlong = room.tight_lag[number] * period
+    """Undo one of ``count`` critical arcs, or several in a row: let accesses at their ends swap, or firings."""
+    first: cython.Py_ssize_t = random.below(count)
+    last: cython.Py_ssize_t = first
+    lag: cython.longlong = room.tight_lag[first]
+    how: cython.double = random.real()
+    if _is_access(graph, room.tight_from[first]) and _is_access(graph, room.tight_to[first]):
+        # arcs of a cycle are listed from the last to the first
+        while first + 1 < count and random.real() < FAR and _is_access(graph, room.tight_from[first + 1]):
+            first += 1
+            lag += room.tight_lag[first]
+        while last > 0 and random.real() < FAR and _is_access(graph, room.tight_to[last - 1]):
+            last -= 1
+            lag += room.tight_lag[last]
+    i: cython.longlong = room.tight_from[first]
+    j: cython.longlong = room.tight_to[last]
+    lag *= period
     before: cython.longlong = room.moved[i] - lag
     after: cython.longlong = room.moved[j] + lag
-    k: cython.Py_ssize_t
-    how: cython.double = random.real()
-    if (graph.kind[i] == READ or graph.kind[i] == WRITE) and (graph.kind[j] == READ or graph.kind[j] == WRITE):
+    if _is_access(graph, i) and _is_access(graph, j):
         if how < 0.6:
             _place(graph, room, j, before - (how < 0.4))
         if how >= 0.4:
             _place(graph, room, i, after + (how >= 0.6))
         return
-    i = graph.firing[i] if how < 0.5 else graph.firing[j]
-    by = cython.cast(cython.longlong, (random.real() - 0.5) * 0.5 * period)
-    for k in range(graph.first[i], graph.stop[i]):
-        room.moved[k] += by
+    i = graph.firing[i]
+    j = graph.firing[j]
+    by = room.moved[graph.stop[j] - 1] + lag - room.moved[graph.first[i]]
+    if how >= 0.5 or i == j:
+        by = cython.cast(cython.longlong, (random.real() - 0.5) * 0.5 * period)
+    elif how >= 0.25:
+        by = room.moved[graph.first[i]] - lag - room.moved[graph.stop[j] - 1]
+    if random.real() < 0.5 if how >= 0.5 else how >= 0.25:
+        i = j
+    _shift(graph, room, i, by)
 
 
 @cython.cfunc
@@ -82,9 +115,7 @@ def _scatter(graph: Graph, room: Selection, random: Random, period: cython.longl
         return
     f = random.below(graph.first.shape[0])
     if how < 0.75:
-        at -= room.moved[graph.first[f]]
-        for k in range(graph.first[f], graph.stop[f]):
-            room.moved[k] += at
+        _shift(graph, room, f, at - room.moved[graph.first[f]])
         return
     for k in range(graph.first[f], graph.stop[f]):
         room.moved[k] = at
@@ -164,13 +195,13 @@ def _anneal(
         limit = period
         if number >= 0:  # the first turn evaluates the selection at hand
             if tight and random.real() < CRITICAL:
-                _exchange(graph, room, random, random.below(tight), period)
+                _exchange(graph, room, random, tight, period)
             else:
                 _scatter(graph, room, random, period)
             heat = hot * pow(cold / hot, cython.cast(cython.double, number) / moves)
             limit += cython.cast(cython.longlong, -heat * log(1.0 - random.real()))
         select(graph, room, period)
-        found = least_period(room, low, limit)
+        found = least_period(room, low, limit, period)
         if found > limit:
             continue
         period = found

@@ -57,6 +57,17 @@ def room(
     return high
 
 
+def filled(net: MappedNetwork, limits: Mapping[str, int | None], low: Mapping[str, int]) -> dict[str, int]:
+    """Return capacities from ``low`` up to two tokens more, small tokens first, that fit the memories together."""
+    used, tokens = _used(net, low), dict(low)
+    for buffer in 2 * sorted(net.network.buffers, key=lambda buffer: buffer.token_bytes):
+        limit = limits[net.memory[buffer.id]]
+        if limit is None or used[net.memory[buffer.id]] + buffer.token_bytes <= limit:
+            used[net.memory[buffer.id]] += buffer.token_bytes
+            tokens[buffer.id] += 1
+    return tokens
+
+
 def fewest(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     """Return the lesser of two limits on tokens, buffer by buffer; no entry: any."""
     return {
@@ -129,7 +140,7 @@ def schedule_by_trees(
             name for name, used in _used(net, tokens).items() if (limit := limits[name]) is not None and used > limit
         }
         shares = _shares(net, limits, few, tokens, full)
-        found = trees.schedule(net, free.least, most, shares, from_below=trees.narrowed < 1)
+        found = trees.schedule(net, free.least, most, shares, from_below=True)
     return None
 
 

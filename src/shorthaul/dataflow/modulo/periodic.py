@@ -97,13 +97,15 @@ def modulo_schedule_within(
 
 
 def annealed_within(
-    net: MappedNetwork, least: int, search: Search, hint: Point, capacities: Mapping[str, int], moves: int
-) -> Schedule:
+    net: MappedNetwork, least: int, search: Search, hint: Point, capacities: Mapping[str, int], moves: int, *,
+    atomic: bool = False,
+) -> Schedule:  # fmt: skip
     """Return as :func:`modulo_schedule_within` does what so many moves of the local search make of a schedule."""
-    solver = _Solver(disjunctive_graph(net, capacities), net, dict(hint.starts), hint.period, least, search)
+    graph = disjunctive_graph(net, capacities, atomic=atomic)
+    solver = _Solver(graph, net, dict(hint.starts), hint.period, least, search)
     hot, cold, _ = tuning.COOLINGS[1]
     solver.anneal(solver.first, moves, hot * least, cold * least)
-    return solver.schedule(hint.period, dict(hint.starts), capacities, atomic=False)
+    return solver.schedule(hint.period, dict(hint.starts), capacities, atomic=atomic)
 
 
 def least_schedule(
@@ -156,21 +158,16 @@ class Trees:
         capacities: Mapping[str, int],
         *,
         from_below: bool = False,
-        first: int | None = None,
     ) -> Schedule:
         """Return a schedule of a period below ``most`` whose buffers have these ``capacities``.
 
         First one tick below ``most`` is asked for, or ``from_below`` the bound ``least``; then shorter ones, until what
-        trees left open is shorter by a share of ``narrowed`` at most. With ``first``, that period is asked for instead,
-        then longer ones until one is found. Where none is found the period is ``most``, and
+        trees left open is shorter by a share of ``narrowed`` at most. Where none is found the period is ``most``, and
         there are no starts.
         """
         solver = _Solver(disjunctive_graph(net, capacities, atomic=self.atomic), net, {}, most, least, self.search)
         nodes = int(self.dives * _nodes_of_dive(len(solver.graph.names), len(solver.turns[2])))
-        if first is None:
-            solver.narrow(nodes, self.narrowed, from_below=from_below)
-        else:
-            solver.climb(nodes, first)
+        solver.narrow(nodes, self.narrowed, from_below=from_below)
         return solver.schedule(most, {}, capacities, atomic=self.atomic)
 
 
@@ -251,8 +248,7 @@ class _Solver:
         """Decide by trees of so many nodes: one tick below the best and the bound, or ``from_below`` the other way.
 
         Then halfway between what was not found and the best, until that is shorter by ``narrowed`` of the bound, and
-        one tick below the best while that finds one. Where ``narrowed`` is 1 or more, the first tree that does not find
-        a schedule is the last.
+        one tick below the best while that finds one.
         """
         most = self.period
         if not from_below:
@@ -261,7 +257,7 @@ class _Solver:
                 return
         if self.is_open():
             self.decide(self.least, nodes)
-        if from_below and self.is_open() and narrowed < 1:
+        if from_below and self.is_open():
             self.decide(self.goal - 1, nodes)
         low = self.least + 1
         while self.is_open() and self.period < most and self.goal - low > narrowed * self.least:
@@ -269,19 +265,9 @@ class _Solver:
             self.decide(middle, nodes)
             low = max(low if self.period <= middle else middle + 1, self.least)
         last = most
-        while narrowed < 1 and self.is_open() and self.period < last:
+        while self.is_open() and self.period < last:
             last = self.period
             self.decide(last - 1, nodes)
-
-    def climb(self, nodes: int, first: int) -> None:
-        """Decide by trees of so many nodes a period, then longer ones, up to the best, until one is found."""
-        most = self.period
-        target = min(first, most - 1)
-        while self.is_open():
-            self.decide(target, nodes)
-            if self.period < most or target >= most - 1:
-                break
-            target = (target + most) // 2 if most - target > tuning.CLIMB * self.least else most - 1
 
     def settle(self) -> None:
         """Decide by ever larger trees, until the period is proven or the effort is spent."""

@@ -38,5 +38,5 @@ cdef class Selection:
     cdef long long[::1] tight_lag
 
 cdef void select(Graph graph, Selection room, long long period) noexcept nogil
-cdef long long least_period(Selection room, long long low, long long most) noexcept nogil
+cdef long long least_period(Selection room, long long low, long long most, long long near) noexcept nogil
 cdef void copy(const long long[::1] source, long long[::1] target) noexcept nogil

@@ -289,30 +289,38 @@ def _find_cycle(room: Selection) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def least_period(room: Selection, low: cython.longlong, most: cython.longlong) -> cython.longlong:
-    """Return the least period from ``low`` to ``most`` of the selection, else NEVER.
+def least_period(
+    room: Selection, low: cython.longlong, most: cython.longlong, near: cython.longlong
+) -> cython.longlong:  # fmt: skip
+    """Return the least period from ``low`` to ``most`` of the selection, else NEVER; it may be ``near``.
 
     Fills ``critical`` with the arcs that forbid less and ``moved`` with a schedule. From one cycle's ratio to the next
-    larger one.
+    larger one, first from one tick below ``near``.
     """
-    period: cython.longlong = low
+    period: cython.longlong = max(low, min(near - 1, most))
+    is_first: cython.bint = period > low
     room.criticals = 0
     _try_moved(room)
     if _raise_times(room, most):
         return NEVER
     while True:
-        _try_moved(room)
+        if not is_first:
+            _try_moved(room)
         length = _raise_times(room, period)
-        if length == 0:
+        if length == 0 and (not is_first or period == low):
             break
-        ticks = 0
-        periods = 0
-        for k in range(length):
-            room.critical[k] = room.cycle[k]
-            ticks += room.arc_ticks[room.cycle[k]]
-            periods += room.arc_periods[room.cycle[k]]
-        room.criticals = length
-        period = (ticks + periods - 1) // periods
+        if length == 0:
+            period = low
+        else:
+            ticks = 0
+            periods = 0
+            for k in range(length):
+                room.critical[k] = room.cycle[k]
+                ticks += room.arc_ticks[room.cycle[k]]
+                periods += room.arc_periods[room.cycle[k]]
+            room.criticals = length
+            period = (ticks + periods - 1) // periods
+        is_first = False
     for k in range(room.moved.shape[0]):
         room.moved[k] = room.tried[k]
     return period
@@ -350,7 +358,7 @@ def evaluate(
     with cython.nogil:
         copy(time, room.moved)
         select(graph, room, period)
-        least = least_period(room, low, most)
+        least = least_period(room, low, most, low)
         if least != NEVER:
             copy(room.moved, time)
     return int(least)

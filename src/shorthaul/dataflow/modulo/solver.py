@@ -73,10 +73,9 @@ def decide_mapping(
 ) -> Decided | None:  # fmt: skip
     """Decide by trees whether a mapping has a period below ``most``, by larger ones after some ``tries``.
 
-    Where many trees fit into the ``effort``, first with buffers of few ``tokens``, which fit the memories (``small``:
-    only so). Where that finds none, or only some trees fit, with buffers of any size, for a schedule that fits all the
-    same or a proof that there is none with the channels in these memories. None if the buffers fit no memory, or if the
-    network is too large.
+    First with buffers of few ``tokens``, which fit the memories (``small``: only so). Where that finds none, with
+    buffers of any size, for a schedule that fits all the same or a proof that there is none with the channels in these
+    memories. None if the buffers fit no memory, or if a tree would take more than the ``effort``.
     """
     application, platform = instance.application, instance.platform
     network = substitute_mrbs(application, decisions.xi)
@@ -92,20 +91,14 @@ def decide_mapping(
         return Decided(None, least)
     if dive * tuning.SOME_DIVES > effort:
         return None
-    is_cheap = dive * tuning.MANY_DIVES <= effort
     atomic = decoding.capacity_rule == "atomic-firing"
-    dives, narrowed = (tuning.DIVES * 2**tries, tuning.NARROWED / 2**tries) if is_cheap else (1.0, 1.0)
-    first = None
-    if small and not is_cheap:
-        dives, first = tuning.SMALL_DIVES, int(least * (1 + tuning.SMALL_ABOVE / 2**tries))
-    trees = Trees(search, dives, narrowed, atomic)
-    if small or is_cheap:
-        found = trees.schedule(net, least, most, few, first=first)
-        need = _needs(net, found, decoding) if found.starts else {}
-        if need and fits(net, platform.memories, need):
-            return Decided(make_point(instance, decisions, net, found, need), least)
-        if small:
-            return Decided(None, least)
+    trees = Trees(search, tuning.DIVES * 2**tries, tuning.NARROWED / 2**tries, atomic)
+    found = trees.schedule(net, least, most, few)
+    need = _needs(net, found, decoding) if found.starts else {}
+    if need and fits(net, platform.memories, need):
+        return Decided(make_point(instance, decisions, net, found, need), least)
+    if small:
+        return Decided(None, least)
     free = trees.schedule(net, least, most, {}, from_below=True)
     within = schedule_by_trees(trees, net, free, platform.memories, few, most)
     if within is None:
