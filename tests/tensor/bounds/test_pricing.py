@@ -16,7 +16,7 @@ from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds import columns, completions
-from shorthaul.tensor.bounds.best import formula_prices, lower_bound, prove
+from shorthaul.tensor.bounds.best import lower_bound, prove
 from shorthaul.tensor.bounds.columns import Program
 from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.groups import diagram
@@ -51,7 +51,7 @@ def test_a_graph_of_more_groups_than_can_be_enumerated():
     program = Program(problem, CONTEST, search)
     assert program.diagram.is_complete
     assert program.diagram.nodes < 500
-    prices = program.solve(search, formula_prices(problem, CONTEST, search))
+    prices = program.solve(search)
     assert prices is not None
     assert prices.value > 1.06 * lower_bound(problem, CONTEST).value
     document = {"value": prices.value, "certificate": prices.document()}

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.core.searching.tasks import run_tasks
@@ -94,7 +92,6 @@ class _Proving:
         self._plan = plan
         self._latency = latency
         self._parts = PartPrograms(problem, rules, plan)
-        self._covers: list[float] = []
         self._has_begun = False  #: whether all groups had a pass
         self._is_hopeless = False  #: whether there are too many groups for any effort
         self.program: Program | None = None
@@ -122,8 +119,7 @@ class _Proving:
             self._price_parts(search.part(kept))
         if self.program is not None:
             self._has_begun = True
-            self._note(self.program.solve(search, self._covers, self._plan))
-            self._covers = []
+            self._note(self.program.solve(search, self._plan))
             if not math.isinf(self._latency):
                 self.program, better = ordered_prices(self.program, search, self._latency)
                 self._note(better)
@@ -147,7 +143,6 @@ class _Proving:
         begun = search.spent()
         program = Program(self._problem, self._rules, search, order=order)
         if program.diagram.is_complete:
-            self._covers = formula_prices(self._problem, self._rules, search)
             self.program = program
         elif search.effort is not None and search.spent() - begun < BUILDING_SHARE * (search.effort - begun):
             self._is_hopeless = True  # it has too many nodes
@@ -279,30 +274,6 @@ def _larger(bound: Bound, prices: Prices, rules: Rules) -> Bound:
     details = {**bound.details, "linear_program": prices.value, "certificate": prices.document()}
     proof = certified_proof(prices.value, rules, is_cut=prices.parts is not None)
     return Bound("latency", prices.value, CERTIFIED, proof, details)
-
-
-def formula_prices(problem: Problem, rules: Rules, search: Search) -> list[float]:
-    """Return by operator what it costs at least in whatever group it is, at the weight that makes the most of it all.
-
-    They add up to no more than any plan takes, as they do for the operators of any group.
-    """
-    streams = Streams(problem, rules, search)
-    if not streams.is_complete:
-        return [0.0] * len(problem.operators)
-    prices = [streams.prices(operator) for operator in range(len(problem.operators))]
-    stored = [
-        problem.tensors[operator.output].size if not problem.consumers[operator.output] else 0
-        for operator in problem.operators
-    ]
-    bandwidth = problem.machine.bandwidth
-
-    def costs(weight: float) -> list[float]:
-        return [
-            weighted_total([roles], bandwidth, weight) + (1 - weight) * size / bandwidth
-            for roles, size in zip(prices, stored, strict=True)
-        ]
-
-    return max(map(costs, np.linspace(0, 1, 41)), key=math.fsum)
 
 
 def certified_proof(value: float, rules: Rules, *, is_cut: bool) -> str:

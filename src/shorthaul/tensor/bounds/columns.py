@@ -17,7 +17,7 @@ certificate of a bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -245,22 +245,17 @@ class Program:
             self._latencies[profile] = _Latency(met, partial(Floor, profile, self.problem.machine, self.rules, met))
         return self._latencies[profile]
 
-    def solve(
-        self, search: Search, covers: Iterable[float] = (), plan: Plan | None = None, *, is_proof: bool = True
-    ) -> Prices:
+    def solve(self, search: Search, plan: Plan | None = None, *, is_proof: bool = True) -> Prices:
         """Generate columns until none is favoured or the search ends; return the best prices that are proven.
 
-        ``covers`` are prices to begin with, by operator, good ones or not; ``plan`` is one known. Prices that are the
-        same for all rows alike come first, as they are soon proven. Where no proof is wanted, only the columns that are
-        found soon are generated. A second call goes on.
+        ``plan`` is one known. Prices that are the same for all rows alike come first, as they are soon proven. Where no
+        proof is wanted, only the columns that are found soon are generated. A second call goes on.
         """
         resident: frozenset[int] = frozenset()
         for subgraph in () if plan is None else plan.subgraphs:
             retained = frozenset(subgraph.retained)
             self._enter_group(frozenset(subgraph.operators), resident, retained, search)
             resident = retained
-        covers = list(covers)
-        self._centre[: len(covers)] = covers
         most = search.part(_GENERATING)
         for radius in [*self._radii] if is_proof else ():
             classes = alike_rows(self.problem, self.diagram.rows, self.diagram.later, radius)
