@@ -118,4 +118,4 @@ SOLVED_BY_DEFAULT, DEFAULT_EXACT_EFFORT = 2_401, 6.0
 #: The effort of refining where a tree is solved next, and refined in full after that if need be.
 FIRST_EFFORT = 0.25
 #: The effort by default of larger trees (not forests), up to MOST_EXACT: of five of 63 vertices it raises three bounds.
-SEARCHED_EFFORT = 3.0
+SEARCHED_EFFORT = 3.5

@@ -21,8 +21,8 @@ from shorthaul.spatial.model import Grid, Tree
 Numbers = npt.NDArray[np.int32]
 #: Levels below a vertex whose vertices are counted.
 _LEVELS: Final = 7
-#: Search nodes per effort: 2 to 7 million take a second.
-_NODES_PER_EFFORT: Final = 2.5e6
+#: Search nodes per effort: 1 to 4 million take a second.
+_NODES_PER_EFFORT: Final = 1.5e6
 #: How often a search is asked whether its time is over, in seconds.
 _LOOK_S: Final = 0.05
 

@@ -41,7 +41,8 @@ class Partial:
     nodes: cython.longlong
     free: cython.longlong  # cells that no vertex has to take
     within: cython.longlong[::1]  # free cells within so many hops of the vertex at work
-    alike: cython.longlong[::1]  # so many hops from it, or two, four, ... fewer
+    steps: cython.longlong[::1]  # free cells at most so many steps over free cells from some vertices
+    even: cython.longlong[::1]  # so many steps from them, or two, four, ... fewer
     seen: cython.longlong[::1]  # by cell: when it was last seen
     queue: cython.int[::1]
     now: cython.longlong
@@ -80,7 +81,8 @@ class Partial:
         self.nodes = nodes
         self.free = self.cells.shape[0] - n
         self.within = np.zeros(ring.shape[0], np.int64)
-        self.alike = np.zeros(ring.shape[0], np.int64)
+        self.steps = np.zeros(below.shape[2], np.int64)
+        self.even = np.zeros(below.shape[2], np.int64)
         self.seen = np.zeros(taken.shape[0], np.int64)
         self.queue = np.zeros(taken.shape[0], np.int32)
         self.now = 0
@@ -173,6 +175,8 @@ def _go_on(partial: Partial) -> cython.int:
             choice += LEAVES_LATER
         if best < 0 or choice <= least:
             best, least, own = v, choice, needs
+    if partial.spare == 0 and best >= 0 and _is_short(partial):
+        return NONE
     if best < 0:  # the next tree
         partial.rooted += 1
         for i in range(partial.cells.shape[0]):
@@ -205,8 +209,8 @@ def _needs(partial: Partial, v: cython.Py_ssize_t) -> cython.longlong:
     """Return how many hops beyond one each the edges to the children left, and those below them, take at least.
 
     The children are on different free cells. All within some levels of the vertex are within as many hops of it, and
-    what their edges have to spare; where these spare none, each is as many hops from it as levels, or two, four, ...
-    fewer.
+    what their edges have to spare; where these spare none, each is as many steps over free cells from it as levels, or
+    two, four, ... fewer.
     """
     level: cython.Py_ssize_t
     looked: cython.Py_ssize_t = 0
@@ -215,7 +219,13 @@ def _needs(partial: Partial, v: cython.Py_ssize_t) -> cython.longlong:
     left: cython.longlong = partial.starts[v + 1] - at
     stars: cython.longlong = 0
     balls: cython.longlong = 0
-    for level in range(1, min(partial.kids[at, 2], partial.below.shape[2] - 1) + 1):
+    deepest: cython.Py_ssize_t = min(partial.kids[at, 2], partial.below.shape[2] - 1)
+    _flood(partial, v, deepest)
+    for level in range(1, deepest + 1):
+        if balls == 0 and (
+            partial.below[at, 0, level] > partial.steps[level] or partial.below[at, 1, level] > partial.even[level]
+        ):
+            balls = 1
         while looked < min(level + balls, most):
             looked += 1
             _look(partial, v, looked)
@@ -224,8 +234,6 @@ def _needs(partial: Partial, v: cython.Py_ssize_t) -> cython.longlong:
             if looked < min(level + balls, most):
                 looked += 1
                 _look(partial, v, looked)
-        if balls == 0 and partial.below[at, 1, level] > partial.alike[level]:
-            balls = 1
     level = 1
     while level <= most:
         if looked < level:
@@ -241,6 +249,63 @@ def _needs(partial: Partial, v: cython.Py_ssize_t) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _flood(partial: Partial, v: cython.Py_ssize_t, levels: cython.Py_ssize_t) -> cython.void:
+    """Count the free cells by the steps over free cells that lead there from a vertex, or for -1 from all with kids."""
+    level: cython.Py_ssize_t
+    head: cython.Py_ssize_t = 0
+    tail: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    cell: cython.int
+    beside: cython.int
+    partial.now += 1
+    for i in range(partial.count if v < 0 else 1):
+        u = partial.placed[i] if v < 0 else v
+        if partial.next[u] < partial.starts[u + 1]:
+            partial.queue[tail] = partial.cell[u]
+            tail += 1
+    sources: cython.Py_ssize_t = tail
+    for level in range(1, levels + 1):
+        end = tail
+        while head < end:
+            cell = partial.queue[head]
+            head += 1
+            for i in range(4):
+                beside = cell + partial.side[i]
+                if not partial.taken[beside] and partial.seen[beside] != partial.now:
+                    partial.seen[beside] = partial.now
+                    partial.queue[tail] = beside
+                    tail += 1
+        partial.steps[level] = tail - sources
+        partial.even[level] = tail - end + (partial.even[level - 2] if level > 1 else 0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_short(partial: Partial) -> cython.bint:
+    """Whether all vertices within some levels of those placed are more than the free cells within as many steps."""
+    level: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    due: cython.longlong
+    levels: cython.Py_ssize_t = partial.below.shape[2] - 1
+    _flood(partial, -1, levels)
+    for level in range(1, levels + 1):
+        due = 0
+        for i in range(partial.count):
+            v = partial.placed[i]
+            if partial.next[v] < partial.starts[v + 1]:
+                due += partial.below[partial.next[v], 0, level]
+        if due > partial.steps[level]:
+            return True
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _look(partial: Partial, v: cython.Py_ssize_t, hops: cython.Py_ssize_t) -> cython.void:
     """Count the free cells so many hops from a vertex."""
     i: cython.Py_ssize_t
@@ -248,7 +313,6 @@ def _look(partial: Partial, v: cython.Py_ssize_t, hops: cython.Py_ssize_t) -> cy
     for i in range(partial.ring[hops - 1], partial.ring[hops]):
         free += not partial.taken[partial.cell[v] + partial.step[i]]
     partial.within[hops] = partial.within[hops - 1] + free
-    partial.alike[hops] = free + (partial.alike[hops - 2] if hops > 1 else 0)
 
 
 @cython.cfunc
