@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 from tests.dataflow.small import small_problem
 
 from shorthaul.dataflow.check.replay import check_point
-from shorthaul.dataflow.check.tokens import Access, replay_buffer
+from shorthaul.dataflow.check.tokens import Access, played, replay_buffer
 from shorthaul.dataflow.verbs import planning
 from shorthaul.dataflow.verbs.planning import schedule
 from shorthaul.dataflow.workloads import generators
@@ -138,6 +139,23 @@ def test_tokens_pass_at_the_tick_they_come() -> None:
     assert not replay_buffer(write, [Access("r", 5, 10, 5, 10)], period=10, delay=0, capacity=1)
     assert replay_buffer(write, [Access("r", 4, 9, 4, 9)], period=10, delay=0, capacity=2)
     assert replay_buffer(write, [Access("r", 5, 11, 5, 11)], period=10, delay=0, capacity=1)
+
+
+def test_what_is_not_played_has_no_fault() -> None:
+    rng, right = np.random.default_rng(5), 0
+    for _ in range(600):
+        period, delay, more, *times = (
+            int(n) for n in rng.integers((1, 0, 0, 0, 0, 0, 0, 0, 0), (9, 4, 3, 9, 4, 20, 4, 20, 4))
+        )
+        write, *reads = (
+            Access(name, start, start + length, start, start + length)
+            for name, start, length in zip("wrs", times[::2], times[1::2], strict=True)
+        )
+        terms = {"period": period, "delay": delay, "capacity": max(1, delay + more)}
+        found = played(write, reads, **terms)
+        assert replay_buffer(write, reads, **terms) == found
+        right += not found
+    assert 100 < right < 500
 
 
 def test_executions_of_no_length() -> None:

@@ -55,8 +55,7 @@ _NAMES = {
     "code": "shorthaul.dataflow.verbs.coding",
     "run": "shorthaul.dataflow.verbs.run",
     **dict.fromkeys(
-        ("load_application", "load_points", "save_plan", "write_sdf3"),
-        "shorthaul.dataflow.formats.documents",
+        ("load_application", "load_points", "save_plan", "write_sdf3"), "shorthaul.dataflow.formats.documents"
     ),
     "load_platform": "shorthaul.dataflow.formats.platforms",
     **dict.fromkeys(("multicamera", "platform24", "sobel", "sobel4"), "shorthaul.dataflow.workloads.generators"),

@@ -168,11 +168,7 @@ def _check_channel(channel: Channel, known: set[str], place: str) -> None:
     for end in ("src", "dst"):
         if getattr(channel, end) not in known:
             raise unknown_name("actor", getattr(channel, end), known, place=f"{place}.{end}")
-    ranges = {
-        "token_bytes": (0, MOST_BYTES),
-        "delay": (0, MOST_TOKENS),
-        "capacity": (1, MOST_TOKENS),
-    }
+    ranges = {"token_bytes": (0, MOST_BYTES), "delay": (0, MOST_TOKENS), "capacity": (1, MOST_TOKENS)}
     for name, (least, most) in ranges.items():
         value = getattr(channel, name)
         if value is not None and not least <= value <= most:
@@ -448,11 +444,7 @@ class Decisions:
 
     def document(self) -> dict[str, Any]:
         """Return the mapping as JSON, by the names of the paper."""
-        return {
-            "binding": dict(self.binding),
-            "xi": dict(self.xi),
-            "channel_decision": dict(self.channel_decision),
-        }
+        return {"binding": dict(self.binding), "xi": dict(self.xi), "channel_decision": dict(self.channel_decision)}
 
 
 @dataclass(frozen=True, slots=True)

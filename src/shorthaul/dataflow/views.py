@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.figure import (
-    Bar,
-    Bars,
-    Figure,
-    Line,
-    Network,
-    Node,
-    Scatter,
-    Series,
-    Table,
-    by_argument,
-    by_point,
-)
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Scatter, Series, Table, by_argument, by_point
 from shorthaul.dataflow.mapping.binding import MappedNetwork, mapped_point
 from shorthaul.dataflow.model import Application, Platform, SdfGraph, phases
 from shorthaul.dataflow.plan import PeriodicSchedule, Point, StoragePlan, StoragePoint
@@ -143,28 +131,28 @@ def hypervolume_figure(traces: Mapping[str, Sequence[float]]) -> Series:
     return Series("Hypervolume over generations", "generation", "share of the box dominated", tuple(lines))
 
 
+def _tasks(net: MappedNetwork) -> Iterator[tuple[str, str, int, str]]:
+    """Yield every task on every core and interconnect that it takes: where, its name, ticks and kind."""
+    for name in net.network.actors:
+        yield net.binding[name], name, net.execution[name], "execution"
+        for kind, tasks in (("read", net.reads[name]), ("write", net.writes[name])):
+            for task in (task for task in tasks if task.duration):
+                yield from ((lane, task.name, task.duration, kind) for lane in (net.binding[name], *task.route))
+
+
 def gantt_figure(net: MappedNetwork, point: Point) -> Bars:
     """Return one period of the schedule: every core and interconnect, tasks that wrap around in two parts."""
     period, starts = point.period, point.starts
     bars: list[Bar] = []
-
-    def add(lane: str, task: str, length: int, group: str) -> None:
+    for lane, task, length, group in _tasks(net):
         low = starts[task] % period
         iteration = starts[task] // period
         label = task if not iteration else f"{task} -{iteration}"
         if low + length <= period:
             bars.append(Bar(lane, low, low + length, label, group))
-            return
+            continue
         bars.append(Bar(lane, low, period, label, group))
         bars.append(Bar(lane, 0, low + length - period, f"{label} (wrapped)", group))
-
-    for name in net.network.actors:
-        add(net.binding[name], name, net.execution[name], "execution")
-        for kind, tasks in (("read", net.reads[name]), ("write", net.writes[name])):
-            for task in tasks:
-                if task.duration:
-                    for lane in (net.binding[name], *task.route):
-                        add(lane, task.name, task.duration, kind)
     bars.sort(key=lambda bar: (bar.lane.startswith("h_"), bar.lane, bar.start))
     return Bars(
         "Schedule over one period",
@@ -229,7 +217,7 @@ def chrome_trace(
     lanes: dict[str, int] = {}
     events: list[dict[str, object]] = []
 
-    def add(lane: str, task: str, length: int, category: str) -> None:
+    for lane, task, length, category in _tasks(net):
         thread = lanes.setdefault(lane, len(lanes) + 1)
         for k in range(iterations):
             begin = (point.starts[task] + k * point.period) * per_tick
@@ -237,14 +225,6 @@ def chrome_trace(
                 {"name": task, "cat": category, "ph": "X", "ts": begin, "dur": length * per_tick, "pid": 1,
                  "tid": thread, "args": {"iteration": k}}
             )  # fmt: skip
-
-    for name in net.network.actors:
-        add(net.binding[name], name, net.execution[name], "execution")
-        for kind, tasks in (("read", net.reads[name]), ("write", net.writes[name])):
-            for task in tasks:
-                if task.duration:
-                    for lane in (net.binding[name], *task.route):
-                        add(lane, task.name, task.duration, kind)
     names = [
         {"name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": {"name": lane}}
         for lane, thread in lanes.items()

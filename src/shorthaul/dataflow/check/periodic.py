@@ -101,11 +101,15 @@ def _late(times: Sequence[int], schedule: PeriodicSchedule, channel: SdfChannel)
     ends = ends + np.array(times)[(writers % len(times)).astype(np.int64)] * schedule.denominator
     starts = _starts(schedule, channel.target, readers)
     _, first = np.unique(np.where(ends > starts, readers, -1), return_index=True)
-    return [
-        _early(channel, int(readers[k]), int(writers[k]), int(ends[k]), int(starts[k]))
-        for k in first.tolist()
-        if ends[k] > starts[k]
-    ]
+    found = []
+    for reader, writer, end, start in (
+        (readers[k], writers[k], ends[k], starts[k]) for k in first if ends[k] > starts[k]
+    ):
+        message = (
+            f"firing {reader} of {channel.target} reads what firing {writer} of {channel.source} has not written yet"
+        )
+        found.append(Violation("order", f"channel {channel.id}", message, int(end), int(start)))
+    return found
 
 
 def _sums(rates: Sequence[int], firings: int) -> Integers:
@@ -150,8 +154,3 @@ def _pairs_of_rounds(tokens: int, wrote: Integers, took: Integers) -> tuple[Inte
     m = least // common % whole * pow(read // common, -1, whole) % whole
     n = (m * read - least) // written
     return n * (len(wrote) - 1) + i, m * (len(took) - 1) + j
-
-
-def _early(channel: SdfChannel, reader: int, firing: int, end: int, start: int) -> Violation:
-    message = f"firing {reader} of {channel.target} reads what firing {firing} of {channel.source} has not written yet"
-    return Violation("order", f"channel {channel.id}", message, end, start)

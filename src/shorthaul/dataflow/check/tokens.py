@@ -28,8 +28,8 @@ class Access:
 def replay_buffer(write: Access, reads: Sequence[Access], *, period: int, delay: int, capacity: int) -> list[Fault]:
     """Return the first fault of every kind per access: tokens read early, places overwritten, too many at the start.
 
-    The buffer starts with ``delay`` tokens; iteration k writes token ``delay + k`` and reads token k. As many
-    iterations are replayed as it takes for a too full or too empty buffer to show.
+    The buffer starts with ``delay`` tokens; iteration k writes token ``delay + k`` and reads token k. Where some come
+    too late, as many iterations are replayed as it takes for that to show.
 
     >>> late = Access("(a,c)", 5, 6, 5, 6)
     >>> [fault[0] for fault in replay_buffer(late, [Access("(c,b)", 0, 1, 0, 1)], period=10, delay=0, capacity=1)]
@@ -40,6 +40,16 @@ def replay_buffer(write: Access, reads: Sequence[Access], *, period: int, delay:
     for access in (write, *reads):
         if access.end < access.held_from or access.held_to < access.start:
             return [("firing-order", access.task, "is not where its execution takes or leaves the place", None, None)]
+    if all(
+        write.end - delay * period <= read.start and read.held_to + (delay - capacity) * period <= write.held_from
+        for read in reads
+    ):
+        return []  # every token is there when it is read, and read when its place is taken
+    return played(write, reads, period=period, delay=delay, capacity=capacity)
+
+
+def played(write: Access, reads: Sequence[Access], *, period: int, delay: int, capacity: int) -> list[Fault]:
+    """Return the faults that moving the tokens shows."""
     times = [write.held_from, write.end, *(time for read in reads for time in (read.start, read.held_to))]
     spread = (max(times) - min(times)) // period + 1
     iterations = min(spread, capacity + delay) + delay + 3

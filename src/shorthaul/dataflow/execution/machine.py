@@ -6,16 +6,20 @@ token that is read before it is there, or written where no place is free, ends t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.graphs.multi_reader_buffers import Buffer, MultiReaderBuffer, Network, substitute_mrbs
-from shorthaul.dataflow.model import NOC, Application, Platform, crossbar, ticks_for
+from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
+from shorthaul.dataflow.mapping.binding import MappedNetwork, mapped_point
+from shorthaul.dataflow.mapping.steps import Access, accesses
+from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import Point
 
 Frame = npt.NDArray[np.float64]
@@ -27,7 +31,7 @@ _RESERVE: Final = 1
 _EXECUTE: Final = 2
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Token:
     """A place in a buffer: its frame once the writer has computed it, and the tick at which readers may have it."""
 
@@ -41,7 +45,7 @@ class _Event:
     kind: int
     actor: str
     firing: int
-    buffer: str = ""
+    access: Access | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,156 +69,92 @@ def execute(
 
     Raises :class:`InputError` naming buffer, firing and tick if a token is read too early or a buffer overflows.
     """
-    network = substitute_mrbs(application, point.xi)
-    run = _Run(application, platform, point, network, functions, initial)
-    run.play(run.events(iterations))
-    frames = {actor: tuple(run.made[actor, k] for k in range(iterations)) for actor in network.actors}
+    run = _Run(mapped_point(application, platform, point), point, functions, initial)
+    for _, together in groupby(run.events(iterations), key=lambda event: event.time):
+        waiting = [*together]  # whatever order works
+        while waiting:
+            left = [event for event in waiting if not run.happen(event)]
+            if len(left) == len(waiting):
+                raise run.stuck(left[0])
+            waiting = left
+    frames = {actor: tuple(run.made[actor, k] for k in range(iterations)) for actor in run.accesses}
     return Execution(frames, run.fullest)
 
 
 class _Run:
     def __init__(
-        self,
-        application: Application,
-        platform: Platform,
-        point: Point,
-        network: Network,
-        functions: Mapping[str, Function],
-        initial: Frame,
-    ) -> None:
-        self.point = point
-        self.functions = functions
-        self.writes: dict[str, list[Buffer]] = {actor: [] for actor in network.actors}
-        self.reads: dict[str, list[tuple[Buffer, str]]] = {actor: [] for actor in network.actors}
-        for buffer in network.buffers:
-            self.writes[buffer.writer].append(buffer)
-            for reader, edge in zip(buffer.readers, buffer.edges, strict=True):
-                self.reads[reader].append((buffer, edge))
-        self.tokens: dict[str, list[_Token]] = {
-            buffer.id: [_Token(initial, -1) for _ in range(buffer.delay)] for buffer in network.buffers
-        }
+        self, net: MappedNetwork, point: Point, functions: Mapping[str, Function], initial: Frame
+    ) -> None:  # fmt: skip
+        self.net, self.point, self.functions = net, point, functions
+        self.accesses = accesses(net)
+        buffers = net.network.buffers
+        self.tokens = {buffer.id: [_Token(initial, -1) for _ in range(buffer.delay)] for buffer in buffers}
         self.rings = {
             buffer.id: MultiReaderBuffer[_Token](point.capacities[buffer.id], buffer.edges, self.tokens[buffer.id])
-            for buffer in network.buffers
+            for buffer in buffers
         }
         self.made: dict[tuple[str, int], Frame] = {}
-        self.fullest = {buffer.id: buffer.delay for buffer in network.buffers}
-        self._bandwidth = {crossbar(tile.id): tile.crossbar_bytes_per_s for tile in platform.tiles}
-        self._bandwidth[NOC] = platform.noc_bytes_per_s
-        self._ticks_per_second = application.ticks_per_second
-        types = {core.id: core.type for core in platform.cores}
-        self._tau = {
-            actor.id: actor.ticks[types[point.binding[actor.id]]]
-            for actor in application.actors
-            if actor.id in network.actors
-        }
+        self.fullest = {buffer.id: buffer.delay for buffer in buffers}
 
-    def duration(self, access: str, token_bytes: int) -> int:
-        """Return the ticks of an access: 0 if it crosses no interconnect, else what its slowest one takes."""
-        route = (self.point.routes or {}).get(access, ())
-        bandwidths = [self._bandwidth[name] for name in route]
-        return max((ticks_for(token_bytes, rate, self._ticks_per_second) for rate in bandwidths), default=0)
-
-    def window(self, access: str, actor: str, token_bytes: int, firing: int) -> tuple[int, int]:
-        """Return first and last tick of an access; one without a route lasts as long as its actor executes."""
-        shift = firing * self.point.period
-        length = self.duration(access, token_bytes)
-        if length:
-            start = self.point.starts[access]
-            return start + shift, start + length + shift
-        start = self.point.starts[actor]
-        return start + shift, start + self._tau[actor] + shift
+    def window(self, access: Access, actor: str, firing: int) -> tuple[int, int]:
+        """Return first and last tick of an access; one in place lasts as long as its actor executes."""
+        name, length = (
+            (access.task.name, access.task.duration) if access.is_copy else (actor, self.net.execution[actor])
+        )
+        start = self.point.starts[name] + firing * self.point.period
+        return start, start + length
 
     def events(self, iterations: int) -> list[_Event]:
         """Return what happens in ``iterations`` of every actor, by time."""
         events = []
-        for actor, writes in self.writes.items():
+        for actor, (reads, writes) in self.accesses.items():
             for firing in range(iterations):
                 events.append(_Event(self.point.starts[actor] + firing * self.point.period, _EXECUTE, actor, firing))
-                for buffer in writes:
-                    start, _ = self.window(f"({actor},{buffer.id})", actor, buffer.token_bytes, firing)
-                    events.append(_Event(start, _RESERVE, actor, firing, buffer.id))
-                for buffer, edge in self.reads[actor]:
-                    _, stop = self.window(self._read_name(buffer, edge, actor), actor, buffer.token_bytes, firing)
-                    events.append(_Event(stop, _RELEASE, actor, firing, edge))
+                events += [_Event(self.window(a, actor, firing)[0], _RESERVE, actor, firing, a) for a in writes]
+                events += [_Event(self.window(a, actor, firing)[1], _RELEASE, actor, firing, a) for a in reads]
         return sorted(events, key=lambda event: (event.time, event.kind))
 
-    def _read_name(self, buffer: Buffer, edge: str, actor: str) -> str:
-        by_edge = f"({edge},{actor})"
-        return by_edge if by_edge in self.point.starts else f"({buffer.id},{actor})"
-
-    def play(self, events: Sequence[_Event]) -> None:
-        """Let every event happen at its tick; those of one tick in whatever order works."""
-        position = 0
-        while position < len(events):
-            stop = position
-            while stop < len(events) and events[stop].time == events[position].time:
-                stop += 1
-            waiting = list(events[position:stop])
-            while waiting:
-                left = [event for event in waiting if not self._happen(event)]
-                if len(left) == len(waiting):
-                    raise self._stuck(left[0])
-                waiting = left
-            position = stop
-
-    def _happen(self, event: _Event) -> bool:
+    def happen(self, event: _Event) -> bool:
         """Let ``event`` happen; False if something that it needs has not happened yet."""
-        if event.kind == _EXECUTE:
-            return self._execute(event)
+        if event.access is None:
+            return self._execute(event.actor, event.firing)
+        buffer = event.access.buffer.id
+        ring, tokens = self.rings[buffer], self.tokens[buffer]
+        made = self.made.get((event.actor, event.firing))
         if event.kind == _RESERVE:
-            ring = self.rings[event.buffer]
             if not ring.free:
                 return False
-            _, there_at = self.window(
-                f"({event.actor},{event.buffer})", event.actor, self._size(event.buffer), event.firing
-            )
-            token = _Token(self.made.get((event.actor, event.firing)), there_at)
-            ring.write([token])
-            self.tokens[event.buffer].append(token)
-            self.fullest[event.buffer] = max(self.fullest[event.buffer], ring.capacity - ring.free)
+            tokens.append(_Token(made, self.window(event.access, event.actor, event.firing)[1]))
+            ring.write(tokens[-1:])
+            self.fullest[buffer] = max(self.fullest[buffer], ring.capacity - ring.free)
             return True
-        buffer = next(buffer for buffer, edge in self.reads[event.actor] if edge == event.buffer)
-        if (event.actor, event.firing) not in self.made and not self._has_read(event, buffer):
-            return False
-        if not self.rings[buffer.id].available(event.buffer):
-            return False
-        (token,) = self.rings[buffer.id].read(event.buffer)
-        return token is self.tokens[buffer.id][event.firing]
-
-    def _has_read(self, event: _Event, buffer: Buffer) -> bool:
         # A read over an interconnect ends before its actor executes; then the token only has to be there.
-        tokens = self.tokens[buffer.id]
-        return len(tokens) > event.firing and tokens[event.firing].frame is not None
+        if len(tokens) <= event.firing or (made is None and tokens[event.firing].frame is None):
+            return False
+        edge = event.access.edge
+        return bool(ring.available(edge)) and ring.read(edge) == tokens[event.firing : event.firing + 1]
 
-    def _size(self, name: str) -> int:
-        return next(b.token_bytes for buffers in self.writes.values() for b in buffers if b.id == name)
-
-    def _execute(self, event: _Event) -> bool:
+    def _execute(self, actor: str, firing: int) -> bool:
+        reads, writes = self.accesses[actor]
         frames: dict[str, Frame] = {}
-        for buffer, edge in self.reads[event.actor]:
-            access = self._read_name(buffer, edge, event.actor)
-            taken_at, _ = self.window(access, event.actor, buffer.token_bytes, event.firing)
-            tokens = self.tokens[buffer.id]
-            if len(tokens) <= event.firing:
+        for access in reads:
+            token = next(iter(self.tokens[access.buffer.id][firing : firing + 1]), None)
+            if token is None or token.frame is None or token.there_at > self.window(access, actor, firing)[0]:
                 return False
-            token = tokens[event.firing]
-            if token.frame is None or token.there_at > taken_at:
-                return False
-            frames[edge] = token.frame
-        made = self.functions[event.actor](frames, event.firing)
-        self.made[event.actor, event.firing] = made
-        for buffer in self.writes[event.actor]:
-            index = buffer.delay + event.firing
-            if len(self.tokens[buffer.id]) > index:  # its place was taken at this very tick
-                self.tokens[buffer.id][index].frame = made
+            frames[access.edge] = token.frame
+        made = self.made[actor, firing] = self.functions[actor](frames, firing)
+        for access in writes:
+            for token in self.tokens[access.buffer.id][access.buffer.delay + firing :][:1]:
+                token.frame = made  # its place is taken already
         return True
 
-    def _stuck(self, event: _Event) -> InputError:
+    def stuck(self, event: _Event) -> InputError:
+        """Return the error of an event that cannot happen."""
+        buffer = "" if event.access is None else event.access.buffer.id
         what = {
             _EXECUTE: "executes before its tokens are there",
-            _RESERVE: f"writes to {event.buffer}, which is full",
-            _RELEASE: f"reads from {event.buffer} a token that is not there",
+            _RESERVE: f"writes to {buffer}, which is full",
+            _RELEASE: f"reads from {buffer} a token that is not there",
         }[event.kind]
         return InputError(f"{event.actor} {what}", place=f"tick {event.time}, iteration {event.firing}")
 
@@ -229,23 +169,21 @@ def direct(
 ) -> dict[str, tuple[Frame, ...]]:
     """Return the frame of every firing as the network defines it, without any schedule, core or buffer."""
     network = substitute_mrbs(application, xi)
-    reads: dict[str, list[tuple[Buffer, str]]] = {actor: [] for actor in network.actors}
+    reads: dict[str, dict[str, tuple[str, int]]] = {actor: {} for actor in network.actors}
+    order = TopologicalSorter[str]({actor: [] for actor in network.actors})
     for buffer in network.buffers:
         for reader, edge in zip(buffer.readers, buffer.edges, strict=True):
-            reads[reader].append((buffer, edge))
+            reads[reader][edge] = buffer.writer, buffer.delay
+            if not buffer.delay:
+                order.add(reader, buffer.writer)
     made: dict[tuple[str, int], Frame] = {}
+    actors = [*order.static_order()]
     for firing in range(iterations):
-        waiting = list(network.actors)
-        while waiting:  # every cycle has an initial token, so each round lets some actor fire
-            left = []
-            for actor in waiting:
-                sources = {edge: (buffer.writer, firing - buffer.delay) for buffer, edge in reads[actor]}
-                if all(source[1] < 0 or source in made for source in sources.values()):
-                    frames = {edge: made[source] if source[1] >= 0 else initial for edge, source in sources.items()}
-                    made[actor, firing] = functions[actor](frames, firing)
-                else:
-                    left.append(actor)
-            waiting = left
+        for actor in actors:
+            frames = {
+                edge: made.get((writer, firing - delay), initial) for edge, (writer, delay) in reads[actor].items()
+            }
+            made[actor, firing] = functions[actor](frames, firing)
     return {actor: tuple(made[actor, k] for k in range(iterations)) for actor in network.actors}
 
 
@@ -254,15 +192,10 @@ def stand_in_functions(application: Application) -> dict[str, Function]:
 
     Multicasts hand on what they read.
     """
-    functions: dict[str, Function] = {}
-    for number, actor in enumerate(application.actors):
-        functions[actor.id] = _stand_in(number) if actor.kind == "actor" else _pass_on
-    return functions
-
-
-def _pass_on(frames: Mapping[str, Frame], _firing: int) -> Frame:
-    (frame,) = frames.values()
-    return frame
+    actors = enumerate(application.actors)
+    return {
+        a.id: _stand_in(n) if a.kind == "actor" else lambda frames, _: next(iter(frames.values())) for n, a in actors
+    }
 
 
 def _stand_in(number: int) -> Function:

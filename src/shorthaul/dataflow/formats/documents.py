@@ -12,12 +12,7 @@ from shorthaul.core.document import convert, decode_text, load_json, parse_json,
 from shorthaul.core.errors import ABSENT, InputError, unknown_name
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
 from shorthaul.dataflow.graphs.expansion import check_iteration, from_sdf, to_sdf
-from shorthaul.dataflow.model import (
-    Actor,
-    Application,
-    Channel,
-    Decisions,
-)
+from shorthaul.dataflow.model import Actor, Application, Channel, Decisions
 from shorthaul.dataflow.plan import Plan, Point
 
 APPLICATION_KIND = "shorthaul-dataflow-application"

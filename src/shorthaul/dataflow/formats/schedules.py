@@ -19,11 +19,7 @@ def load_schedule(path: Path) -> PeriodicSchedule:
     found = document.get("kind", ABSENT) if isinstance(document, dict) else ABSENT
     if found != SCHEDULE_KIND:
         raise InputError("is of another kind", file=path, place="kind", value=found, allowed=repr(SCHEDULE_KIND))
-    return convert(
-        {name: value for name, value in document.items() if name not in {"kind", "version"}},
-        PeriodicSchedule,
-        file=path,
-    )
+    return convert({k: v for k, v in document.items() if k not in {"kind", "version"}}, PeriodicSchedule, file=path)
 
 
 def save_schedule(path: Path, schedule: PeriodicSchedule) -> None:

@@ -18,16 +18,7 @@ def from_sdf(graph: SdfGraph) -> Application:
             for actor in graph.actors
         ),
         tuple(
-            Channel(
-                c.id,
-                c.source,
-                c.target,
-                c.token_bytes,
-                c.tokens,
-                c.capacity,
-                c.production,
-                c.consumption,
-            )
+            Channel(c.id, c.source, c.target, c.token_bytes, c.tokens, c.capacity, c.production, c.consumption)
             for c in graph.channels
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from shorthaul.core.arguments import public
@@ -170,18 +170,13 @@ def substitute_mrbs(application: Application, xi: Mapping[str, int]) -> Network:
     actors = tuple(actor.id for actor in application.actors if not xi.get(actor.id, 0))
     check_deadlock(list(actors), [(b.writer, reader, b.id) for b in buffers if b.delay == 0 for reader in b.readers])
     order = {channel.id: number for number, channel in enumerate(application.channels)}
-    sorted_buffers = tuple(_in_declaration_order(buffer, order) for buffer in buffers)
-    return Network(actors, sorted_buffers)
+    return Network(actors, tuple(_in_declaration_order(buffer, order) for buffer in buffers))
 
 
 def _in_declaration_order(buffer: Buffer, order: Mapping[str, int]) -> Buffer:
-    pairs = sorted(zip(buffer.edges, buffer.readers, strict=True), key=lambda pair: order[pair[0]])
-    return Buffer(
-        buffer.id,
-        buffer.writer,
-        tuple(reader for _, reader in pairs),
-        tuple(edge for edge, _ in pairs),
-        buffer.token_bytes,
-        buffer.delay,
-        buffer.capacity,
+    if len(buffer.edges) == 1:
+        return buffer
+    edges, readers = zip(
+        *sorted(zip(buffer.edges, buffer.readers, strict=True), key=lambda pair: order[pair[0]]), strict=True
     )
+    return replace(buffer, edges=edges, readers=readers)

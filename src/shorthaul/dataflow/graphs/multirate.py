@@ -16,7 +16,7 @@ from math import gcd, lcm
 from typing import Final
 
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.graphs.timing import ROOM, TURN
+from shorthaul.dataflow.graphs.timing import ROOM, TURN, mean
 from shorthaul.dataflow.model import PerPhase, SdfActor, SdfChannel, SdfGraph, phases
 
 #: An expansion above this many firings in one iteration is refused.
@@ -76,7 +76,7 @@ def _propagate(root: str, around: Mapping[str, list[SdfChannel]], rate: dict[str
         for channel in around[here]:
             forward = channel.source == here
             other = channel.target if forward else channel.source
-            ratio = _mean(channel.production) / _mean(channel.consumption)
+            ratio = mean(channel.production) / mean(channel.consumption)
             expected = rate[here] * (ratio if forward else 1 / ratio)
             if other not in rate:
                 rate[other] = expected
@@ -92,10 +92,6 @@ def _propagate(root: str, around: Mapping[str, list[SdfChannel]], rate: dict[str
                     cure="change a rate of this channel or of the others between these actors",
                 )
     return component
-
-
-def _mean(rate: PerPhase) -> Fraction:
-    return Fraction(sum(phases(rate)), len(phases(rate)))
 
 
 def _shown(rate: PerPhase) -> str:

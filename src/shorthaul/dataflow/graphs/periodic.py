@@ -7,7 +7,7 @@ of every schedule once the rounds of its actors are as long as in an iteration o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
@@ -134,7 +134,12 @@ class Analysis:
         rounds |= {actor: lcm(rounds[actor], repetitions[actor] // common) for actor in cycle.actors}
         if rounds == self._unfolding.rounds:
             return False
-        _refuse_large(rounds)
+        if (firings := sum(rounds.values())) > MOST_NODES:
+            raise InputError(
+                "the schedule takes too many firings", place=f"actor {max(rounds, key=rounds.__getitem__)}",
+                value=firings, allowed=f"up to {MOST_NODES} that depend on one another",
+                cure="choose rates of the channels with larger common divisors",
+            )  # fmt: skip
         self._unfolding = Unfolding(self._graph, rounds, repetitions)
         return True
 
@@ -166,16 +171,6 @@ def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None,
         assert cycle is not None
         raise deadlock(cycle.actors, cycle.channels)
     return cycle, schedule
-
-
-def _refuse_large(rounds: Mapping[str, int]) -> None:
-    if sum(rounds.values()) > MOST_NODES:
-        most = max(rounds, key=lambda actor: rounds[actor])
-        raise InputError(
-            "the schedule takes too many firings", place=f"actor {most}", value=sum(rounds.values()),
-            allowed=f"up to {MOST_NODES} that depend on one another",
-            cure="choose rates of the channels with larger common divisors",
-        )  # fmt: skip
 
 
 def _on_cycles(graph: SdfGraph, channels: Sequence[SdfChannel]) -> npt.NDArray[np.bool_]:

@@ -345,15 +345,12 @@ class StorageFront:
                 part = rest
         most = dict(part)
         for place, _ in part:
-            step = self._buffers[place].step
-            add, doubling = step, True
-            while add >= step:
+            add = step = self._buffers[place].step
+            while self._is_too_long(self._limit(_part_of({**most, place: most[place] + add}))):
+                most[place], add = most[place] + add, 2 * add
+            while (add := add // 2) >= step:
                 if self._is_too_long(self._limit(_part_of({**most, place: most[place] + add}))):
                     most[place] += add
-                    add = 2 * add if doubling else add // 2
-                else:
-                    doubling, add = False, add // 2
-                add = add // step * step
         return _part_of(most)
 
 

@@ -32,7 +32,7 @@ def timed(graph: SdfGraph, core_type: str | None = None, *, serial: bool = False
                 "has no execution time on this core type", place=f"actor {actor.id}", value=core_type,
                 allowed=", ".join(actor.times), cure="leave --core-type out: each actor takes its fastest",
             )  # fmt: skip
-        kind = core_type or min(actor.times, key=lambda kind: _mean(actor.times[kind]))
+        kind = core_type or min(actor.times, key=lambda kind: mean(actor.times[kind]))
         actors.append(SdfActor(actor.id, {kind: actor.times[kind]}))
     turns = tuple(SdfChannel(f"{a.id}{TURN}", a.id, 1, a.id, 1, 1, 0) for a in graph.actors) if serial else ()
     return replace(graph, actors=tuple(actors), channels=(*graph.channels, *turns))
@@ -55,5 +55,6 @@ def bounded(graph: SdfGraph, capacities: Mapping[str, int]) -> SdfGraph:
     return replace(graph, channels=(*graph.channels, *room))
 
 
-def _mean(time: PerPhase) -> Fraction:
+def mean(time: PerPhase) -> Fraction:
+    """Return the time, or the rate, of a firing in the mean."""
     return Fraction(sum(phases(time)), len(phases(time)))

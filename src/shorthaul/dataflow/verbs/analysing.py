@@ -50,10 +50,7 @@ UNLIMITED = "nothing limits the period: firings of one actor overlap; --serial k
 
 
 @verb(ThroughputOptions, GRAPHS, SCHEDULES, searching=None)
-def throughput(
-    workload: Graph,
-    **keywords: Unpack[ThroughputKeywords],
-) -> Result[PeriodicSchedule, ThroughputExtra]:
+def throughput(workload: Graph, **keywords: Unpack[ThroughputKeywords]) -> Result[PeriodicSchedule, ThroughputExtra]:
     """Return the least period of an iteration of a multirate graph on as many cores as it takes, with its schedule.
 
     The graph is not expanded. The bound names the cycle of actors that no schedule can go round faster.
@@ -100,10 +97,7 @@ def throughput(
 
 
 @verb(BuffersOptions, GRAPHS, STORAGE_PLANS, searching=TaskSearchOptions)
-def buffers(
-    workload: Graph,
-    **keywords: Unpack[BuffersKeywords],
-) -> Result[StoragePlan, BuffersExtra]:
+def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[StoragePlan, BuffersExtra]:
     """Find the exact front of storage against throughput: the least total size of all buffers for every period.
 
     A firing takes room when it starts and gives it back when it ends. Every point names the cycle that limits its
@@ -149,7 +143,9 @@ def buffers(
         )
     reports = [check_storage(analysed, members, point.capacities, point.schedule) for point in points]
     violations = tuple(violation for report in reports for violation in report.violations)
-    plan = StoragePlan(options.unit, members, tuple(map(_storage_point, points)))
+    limited = ((point, period_bound_of(point.cycle).document()) for point in points)
+    front_points = (StoragePoint(p.size, str(p.period), p.capacities, by, p.schedule) for p, by in limited)
+    plan = StoragePlan(options.unit, members, tuple(front_points))
     if options.csv is not None:
         write_text(options.csv, csv_of(*storage_table(plan)))
     size = f"storage_{options.unit}"
@@ -226,11 +222,6 @@ def storage_front(
     demands = tuple(demand for part in (first, *ranges) for demand in part.demands)
     left = [part.least_size for part in ranges if not part.is_whole]
     return Front(tuple(points), demands, not left, min(left, default=ranges[-1].least_size))
-
-
-def _storage_point(point: Distribution) -> StoragePoint:
-    limit = period_bound_of(point.cycle).document()
-    return StoragePoint(point.size, str(point.period), point.capacities, limit, point.schedule)
 
 
 def _refuse_endless(cycle: CriticalCycle | None, deadline: int | None, *, is_serial: bool) -> None:

@@ -21,12 +21,7 @@ from shorthaul.core.searching.memory import room
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning, views
-from shorthaul.dataflow.bounds.constraints import (
-    constrained,
-    constrained_instance,
-    constraints_of,
-    refuse_infeasible,
-)
+from shorthaul.dataflow.bounds.constraints import constrained, constrained_instance, constraints_of, refuse_infeasible
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, of_complete_front, period_bound
 from shorthaul.dataflow.bounds.raising import raised, raised_beside
 from shorthaul.dataflow.check.replay import check_front, check_point
@@ -61,7 +56,7 @@ from shorthaul.dataflow.verbs.inputs import (
     decisions_of,
     expect_sound,
 )
-from shorthaul.dataflow.verbs.prices import priced
+from shorthaul.dataflow.verbs.prices import Passed, of_points, passed_in, priced
 
 if TYPE_CHECKING:
     from shorthaul.dataflow.verbs.keywords import (
@@ -86,10 +81,7 @@ ItemT = TypeVar("ItemT")
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def plan(
-    workload: Workload,
-    *,
-    platform: Platform | str | PathLike[str] | None = None,
-    **keywords: Unpack[PlanKeywords],
+    workload: Workload, *, platform: Platform | str | PathLike[str] | None = None, **keywords: Unpack[PlanKeywords]
 ) -> Result[Plan, PlanExtra]:
     """Explore mappings and schedules; return the Pareto front of period, footprint and core cost.
 
@@ -129,9 +121,8 @@ def plan(
     with search:
         found = explored(problem, instance, options, search, bounds, constraints)
     state, ideal = found.state, bounds.ideal
-    low = np.array(ideal)
     points = undominated(found.points)
-    numbers = by_worth(_objectives(points), low, state)[: options.front]
+    numbers = by_worth(_objectives(points), np.array(ideal), state)[: options.front]
     kept = {
         int(i): _bounded(application, machine, points[i]) for i in in_time(numbers, search, tuning.CHECK_OVER_BOUND)
     }
@@ -140,7 +131,8 @@ def plan(
         bounds = of_complete_front(bounds, points, constraints.max_cost)
     elif not is_complete and room() >= tuning.RAISING_BYTES:
         bounds = raised_beside(limited, machine, options.strategy, bounds, points, search)
-    front = _asked_for(tuple(kept[i] for i in sorted(kept)), options, bounds)
+    front = _asked_for(tuple(kept[i][0] for i in sorted(kept)), options, bounds)
+    passed = [those for point, those in kept.values() if any(point is shown for shown in front)]
     report = with_remarks(check_front(application, machine, front), application, machine, [point.xi for point in front])
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
     is_best = is_complete or (len(front) == 1 and tuple(least) == ideal)
@@ -149,7 +141,7 @@ def plan(
     return Result(
         RESULT_KIND,
         Status.OPTIMAL if is_best else Status.FEASIBLE,
-        cost=priced(Cost(**dict(zip(_COSTS, least, strict=False))), application, machine, front),
+        cost=priced(Cost(**dict(zip(_COSTS, least, strict=False))), application, machine, passed),
         check=report,
         plan=Plan(front, tuple(state.trace)),
         provenance=provenance("dataflow plan", options=options, source=source, search=search),
@@ -233,7 +225,7 @@ def schedule(
     return Result(
         RESULT_KIND,
         Status.OPTIMAL if bound.is_met_by(point.period) else Status.FEASIBLE,
-        cost=priced(Cost(**dict(zip(_COSTS, point.objectives, strict=False))), application, machine, (point,)),
+        cost=priced(Cost(**dict(zip(_COSTS, point.objectives, strict=False))), application, machine, [passed_in(net)]),
         bound=bound,
         check=report,
         plan=Plan((point,)),
@@ -369,7 +361,7 @@ def check(
     return Result(
         RESULT_KIND,
         Status.INVALID if not report.ok else Status.FEASIBLE if plan is not None else None,
-        cost=priced(report.cost, application, machine, front) if shown and report.cost is not None else report.cost,
+        cost=of_points(report.cost, application, machine, front if shown else ()),
         check=report,
         plan=None if plan is None else Plan(front),
         provenance=provenance("dataflow check", options=options, source=source, search=search),
@@ -386,10 +378,7 @@ def check(
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def sweep(
-    workload: Workload,
-    *,
-    platform: Platform | str | PathLike[str] | None = None,
-    **keywords: Unpack[SweepKeywords],
+    workload: Workload, *, platform: Platform | str | PathLike[str] | None = None, **keywords: Unpack[SweepKeywords]
 ) -> Result[Plan, SweepExtra]:
     """Explore with every strategy and seed, runs spread over processes; compare their fronts by relative hypervolume.
 
@@ -442,12 +431,7 @@ def sweep(
     return Result(
         RESULT_KIND,
         Status.FEASIBLE,
-        cost=priced(
-            Cost(**{name: min(p.objectives[k] for p in union) for k, name in enumerate(_COSTS[:3])}),
-            application,
-            machine,
-            union,
-        ),
+        cost=of_points(report.cost, application, machine, union),
         check=report,
         plan=Plan(tuple(union)),
         provenance=provenance("dataflow sweep", options=options, source=source, search=search),
@@ -488,9 +472,10 @@ def _asked_for(front: tuple[Point, ...], options: PlanOptions, bounds: FrontBoun
     return front
 
 
-def _bounded(application: Application, platform: Platform, point: Point) -> Point:
-    found = period_bound(mapped_point(application, platform, point))
-    return dataclasses.replace(point, bound=found.document(), gap=gap(point.period, found.value))
+def _bounded(application: Application, platform: Platform, point: Point) -> tuple[Point, Passed]:
+    net = mapped_point(application, platform, point)
+    found = period_bound(net)
+    return dataclasses.replace(point, bound=found.document(), gap=gap(point.period, found.value)), passed_in(net)
 
 
 def _objectives(points: Sequence[Point]) -> FloatArray:

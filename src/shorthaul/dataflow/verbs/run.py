@@ -141,13 +141,8 @@ def _on_cores(
         done = run_on_cores(
             mapped_point(application, machine, point), point, functions, iterations=iterations, search=search
         )
-    row: ExecutedPoint = {
-        "period": point.period,
-        "footprint_bytes": point.footprint_bytes,
-        "core_cost": point.core_cost,
-        "frames": done.tokens,
-        "identical": not done.differences,
-        "fullest": dict(done.fullest),
+    row = _row(point, done.tokens, done.fullest, identical=not done.differences)
+    row |= {
         "iteration_s": done.seconds / iterations,
         "in_turn_s": done.in_turn_s / iterations,
         "planned_s": point.period / application.ticks_per_second,
@@ -196,15 +191,12 @@ def _executed(
         for a, b in zip(frames, done.frames[actor], strict=True)
     )
     last = next(reversed(expected))
-    row: ExecutedPoint = {
-        "period": point.period,
-        "footprint_bytes": point.footprint_bytes,
-        "core_cost": point.core_cost,
-        "frames": sum(map(len, expected.values())),
-        "identical": identical,
-        "fullest": dict(done.fullest),
-    }
-    return row, done.frames[last][-1]
+    return _row(point, sum(map(len, expected.values())), done.fullest, identical=identical), done.frames[last][-1]
+
+
+def _row(point: Point, frames: int, fullest: Mapping[str, int], *, identical: bool) -> ExecutedPoint:
+    return ExecutedPoint(period=point.period, footprint_bytes=point.footprint_bytes, core_cost=point.core_cost,
+                        frames=frames, identical=identical, fullest=dict(fullest))  # fmt: skip
 
 
 def _figures(rows: list[ExecutedPoint], picture: Frame | None) -> tuple[Figure, ...]:
