@@ -75,7 +75,7 @@ def end_by_error(error: Exception) -> NoReturn:
     """End by an error that nothing else answers: memory that ran out, or a defect."""
     errors = sys.modules.get("shorthaul.core.errors")  # what failed may be an import
     if isinstance(error, MemoryError) or (errors is not None and errors.is_of_memory(error)):
-        end_without_memory()
+        end_without_answer()
     end_by_defect(error)
 
 
@@ -126,7 +126,7 @@ class _Watch:
     def _run(self) -> None:
         is_over = self.is_over.wait(max(0.0, self._until - time.monotonic()))
         if not is_over and not (self.search is not None and self.search.has_answer):
-            _end_without_time()
+            end_without_answer("no answer within the time limit", "--time-limit")
 
 
 @contextlib.contextmanager
@@ -150,12 +150,12 @@ def watch_answer(search: Search) -> None:
         watch.search = search
 
 
-def end_without_memory(text: str = _NO_MEMORY) -> NoReturn:
-    """End at once, whatever is under way."""
+def end_without_answer(text: str = _NO_MEMORY, limit: str = "--memory-limit") -> NoReturn:
+    """End at once, whatever is under way, as ``limit`` leaves no more."""
     from shorthaul.core.errors import NoPlanError
 
     with contextlib.suppress(OSError, ValueError, MemoryError):
-        print(f"{text}\n  do:      give a larger --memory-limit, or a smaller input", file=sys.stderr, flush=True)
+        print(f"{text}\n  do:      give a larger {limit}, or a smaller input", file=sys.stderr, flush=True)
     _end_children()
     os._exit(NoPlanError.exit_status)
 
@@ -165,16 +165,3 @@ def _end_children() -> None:
     for child in getattr(sys.modules.get("multiprocessing.process"), "_children", ()):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             child.kill()
-
-
-def _end_without_time() -> NoReturn:
-    from shorthaul.core.errors import NoPlanError
-
-    with contextlib.suppress(OSError, ValueError):
-        print(
-            "no answer within the time limit\n  do:      give a longer --time-limit, or a smaller input",
-            file=sys.stderr,
-        )
-        sys.stderr.flush()
-    _end_children()
-    os._exit(NoPlanError.exit_status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -116,7 +116,8 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
                 for field in dataclasses.fields(group):
                     if field.metadata.get("written") and fields[field.name] is not None:
                         promise_output(fields[field.name])
-            with answering_by(_limit_of(arguments)):
+            limits = [group.time_limit for group in arguments.values() if isinstance(group, _Command)]
+            with answering_by(limits[0] if limits else None):
                 function(**arguments)
         except InputError as error:
             if error.file is None:
@@ -127,11 +128,6 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
 
     describe(expanded, function, [*required, *optional])
     return expanded
-
-
-def _limit_of(arguments: Mapping[str, Any]) -> float | None:
-    """Return the time limit of a command, None if it has none."""
-    return next((group.time_limit for group in arguments.values() if isinstance(group, _Command)), None)
 
 
 def _flags(group: type[Any]) -> list[inspect.Parameter]:

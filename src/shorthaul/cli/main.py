@@ -27,13 +27,6 @@ class _Messages(io.FileIO):
         return len(data)
 
 
-def have_streams_wait() -> None:
-    """Let writes wait until somebody reads: a stream that another program has set not to block would cut the answer."""
-    for number in range(3):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            os.set_blocking(number, True)
-
-
 def open_closed_streams() -> None:
     """Open those of the first three files that are closed, or outputs would take their places.
 
@@ -74,7 +67,9 @@ def main() -> None:
     for name in _THREADS_OF_ALGEBRA:
         os.environ.setdefault(name, "1")
     open_closed_streams()
-    have_streams_wait()
+    for number in range(3):  # writes wait for readers: another program's stream that does not would cut the answer
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            os.set_blocking(number, True)
     try:
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, end_at_once)

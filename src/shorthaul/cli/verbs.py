@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from shorthaul.cli.endings import end_by_defect, end_by_signal, end_without_memory
+from shorthaul.cli.endings import end_by_defect, end_by_signal, end_without_answer
 from shorthaul.cli.flags import describe, expanded_flags
 from shorthaul.core.errors import DefectError, InfeasibleError, ShorthaulError, is_of_memory
 
@@ -60,7 +60,7 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
             try:
                 from shorthaul.core.searching.memory import limited
 
-                with limited(given.get("memory_limit"), end_without_memory):
+                with limited(given.get("memory_limit"), end_without_answer):
                     function(**given)
             finally:
                 sys.stdout.flush()  # errors of writing are handled below, not in a traceback at the end
@@ -80,12 +80,12 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
             raise typer.Exit(0) from None
         except OSError as error:
             if is_of_memory(error):
-                end_without_memory()
+                end_without_answer()
             silence_output()
             print(unwritable_text(error), file=sys.stderr)
             raise typer.Exit(2) from None
         except MemoryError:
-            end_without_memory()
+            end_without_answer()
 
     describe(trapped, function, list(inspect.signature(function).parameters.values()))
     return trapped

@@ -95,10 +95,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         return gap(self.cost[self.bound.of], self.bound.value)
 
     def document(self, plan: Any = None) -> dict[str, Any]:
-        """Return the result document; ``plan`` is the plan as JSON, made by the engine's ``formats``.
-
-        Figures that have no room within the memory limit are left out.
-        """
+        """Return the result document; ``plan`` is the plan as JSON, made by the engine's ``formats``."""
         try:
             figures = [figure_document(figure) for figure in self.figures]
         except MemoryError:  # what else there is has room, once what was made of these is gone

@@ -23,6 +23,7 @@ from shorthaul.core.options import chosen, fixed
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import PlanFile, Result, Status
 from shorthaul.core.search import Search, SearchOptions
+from shorthaul.core.searching.memory import limited
 from shorthaul.core.searching.tasks import with_its_cluster
 
 T = TypeVar("T")
@@ -246,7 +247,7 @@ def verb(
             if plans is not None and (named is not None or needs_plan):
                 given["plan"] = plans.read(named, workload)
             run = functools.partial(function, source, options=picked, search=search, **given)
-            with within_memory(search), _told_whence(function, source, picked, search):
+            with limited(search.memory_limit), _told_whence(function, source, picked, search):
                 if points is not None:
                     asked = _asked(function, source, [picked, reading_options], given)
                     result = _swept(run, search, asked, points)
@@ -254,8 +255,7 @@ def verb(
                     result = run()
                 else:
                     asked = _asked(function, source, [picked, reading_options], given)
-                    check = functools.partial(_replayed, replay, workload, picked)
-                    result = _kept(run, source, search, asked, plans, check, picked)
+                    result = _kept(run, source, search, asked, plans, replay, picked)
             search.has_part = True
             if plans is None or not isinstance(result, Result) or result.plan is None:
                 return result
@@ -267,15 +267,6 @@ def verb(
         return cast("FunctionT", call)
 
     return decorate
-
-
-def within_memory(search: Search) -> contextlib.AbstractContextManager[None]:
-    """Keep what happens inside within the memory that ``search`` may use, if it says how much that is."""
-    if search.memory_limit is None:
-        return contextlib.nullcontext()
-    from shorthaul.core.searching.memory import limited
-
-    return limited(search.memory_limit)
 
 
 @contextlib.contextmanager
@@ -295,10 +286,6 @@ def _engine(function: Callable[..., Any]) -> str:
     return function.__module__.split(".")[1]
 
 
-def _replayed(replay: Callable[[T, Any, Any], CheckReport], workload: T, options: Any, plan: Any) -> CheckReport:
-    return replay(workload, plan, options)
-
-
 def _swept(run: Callable[[], Any], search: Search, asked: Mapping[str, Any], form: Any) -> Any:
     """Run a verb that sweeps, with the journal of its points."""
     if search.journal_file is None and search.resumed_file is None:
@@ -315,7 +302,7 @@ def _kept(
     search: Search,
     asked: Mapping[str, Any],
     plans: Plans[Any, T],
-    check: Callable[[Any], CheckReport],
+    replay: Callable[[T, Any, Any], CheckReport],
     options: Any,
 ) -> Any:
     """Run a verb that searches for a plan: with its journal, and with the plan kept where the verb ends without."""
@@ -327,7 +314,7 @@ def _kept(
 
         workload = source.workload
         pack, unpack = (lambda plan: plans.packed(plan, workload)), (lambda data: plans.unpacked(data, workload))
-        with journaled(search, asked, pack, unpack, check):
+        with journaled(search, asked, pack, unpack, lambda plan: replay(workload, plan, options)):
             return run()
     except Exception as error:
         if not (isinstance(error, NoPlanError) or is_of_memory(error)):
@@ -338,7 +325,7 @@ def _kept(
             raise
         reason = error if isinstance(error, NoPlanError) else NoPlanError("no plan found before the search ended")
         search.kept = None  # and with it what the search needed to make plans
-    report = check(kept)
+    report = replay(source.workload, kept, options)
     if not report.ok:
         raise reason
     proof = "Costs are not negative; the search ended before a better bound was derived."

@@ -110,9 +110,7 @@ def used_bytes() -> int | None:
 
 def free_bytes() -> int | None:
     """Return what could still be used here: free memory of the machine, within the limits of control groups."""
-    free = [_available(), *_free_in_groups()]
-    known = [amount for amount in free if amount is not None]
-    return min(known) if known else None
+    return min(_free(), default=None)
 
 
 def _resident(pid: int) -> int:
@@ -179,21 +177,12 @@ def _descendants() -> list[int]:
     return found
 
 
-def _available() -> int | None:
+def _free() -> Iterator[int]:
+    """Yield what is free on the machine, and in each control group of this process and above it: of version 2 and 1."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return None
-
-
-def _whole() -> int:
-    """Return the memory of the machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def _free_in_groups() -> Iterator[int]:
-    """Yield what is free in each control group that this process is in, with those above it: of version 2 and 1."""
+                yield int(line.split()[1]) * 1024
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
             _, names, path = line.split(":", 2)
@@ -242,14 +231,12 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # To take an error back that was not raised yet would leave the interpreter looking for it in every call (3.11),
-        # without an end where a profiler looks on.
+        # An error not raised yet is raised here. Taken back, it would have the interpreter look for it in every call
+        # (3.11), and without an end where a profiler looks on.
         with contextlib.suppress(MemoryError):
             self._over.set()
             if self._thread is not None:
                 self._thread.join()
-            for _again in range(2):  # it is raised here at the latest
-                pass
 
     def _run(self) -> None:
         used = 0
@@ -356,9 +343,10 @@ def limited(text: str | None, end: Callable[[str], None] | None = None) -> Itera
         yield
         return
     _ACTIVE.append(limit)
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         with (
-            refusing_beyond(limit if text is not None else _whole()) if end is not None else contextlib.nullcontext(),
+            refusing_beyond(limit if text is not None else whole) if end is not None else contextlib.nullcontext(),
             Watch(limit, end or (lambda _: None), is_free=text is None),
         ):
             yield
