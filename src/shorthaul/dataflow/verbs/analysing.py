@@ -235,7 +235,7 @@ def _refuse_endless(cycle: CriticalCycle | None, deadline: int | None, *, is_ser
     if cycle is not None and deadline is not None and cycle.ratio > deadline:
         least = math.ceil(cycle.ratio)
         raise InfeasibleError(
-            f"the period, with any storage ({period_bound_of(cycle).proof}),", demand=least, limit=deadline,
+            f"the period with any storage ({period_bound_of(cycle).proof})", demand=least, limit=deadline,
             place="--deadline", cure=f"allow {least} or more",
         )  # fmt: skip
 
