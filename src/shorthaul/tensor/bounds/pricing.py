@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -139,8 +139,6 @@ class Pricing:
         self.capacity = diagram.problem.machine.capacity
         self.layers = self._arcs_by_layer()
         self._profiles: list[_Profile] = []
-        self.held = np.empty(1)
-        self.alike = np.empty(1, dtype=np.int64)
         self._number: dict[tuple[Outputs, _Profile], int] = {}
         self._grown: dict[tuple[int, int], int] = {}
         self._additions, self._addition = diagram.additions, diagram.addition
@@ -213,7 +211,7 @@ class Pricing:
         """
         gains = self._gains(duals)
         found: dict[tuple[int, int], Found] = {}
-        walk = Walk(self.diagram, self, found, width)
+        walk = Walk(self.diagram, found, width)
         self._run(walk, gains, _ByWeight(self, self._potentials(gains)), search, most)
         return list(found.values()), walk.is_complete
 
@@ -229,7 +227,7 @@ class Pricing:
         found: dict[tuple[int, int], Found] = {}
         is_complete = True
         for judge in self._by_box.chunks(gains, search):
-            walk = Walk(self.diagram, self, found, width)
+            walk = Walk(self.diagram, found, width)
             self._run(walk, gains, judge, search, most)
             most -= walk.labels
             is_complete &= walk.is_complete
@@ -288,13 +286,8 @@ class Pricing:
         if number == len(self._profiles):
             self._profiles.append(profile)
             self._outputs.append(outputs)
-            if number == len(self.held):
-                self.held, self.alike, self._costs_of = (
-                    np.concatenate([known, np.empty_like(known)]) for known in (self.held, self.alike, self._costs_of)
-                )
-                self._costs_of[number:] = np.nan
-            self.held[number] = profile.held
-            self.alike[number] = self._number.setdefault((outputs, replace(profile, held=-1)), number)
+            if number == len(self._costs_of):
+                self._costs_of = np.concatenate([self._costs_of, np.full_like(self._costs_of, np.nan)])
         return number
 
     def _least_costs(self, number: int) -> Floats:

@@ -79,13 +79,6 @@ class Judge(Protocol):
         """Take note that these states are not asked for any more."""
 
 
-class Profiles(Protocol):
-    """What of profiles matters here, by number: ``alike`` is the same where only the amount ``held`` differs."""
-
-    alike: Integers
-    held: Floats
-
-
 class _Making(NamedTuple):
     """Groups in the making, each with an ``arc`` added (``node`` is where they are then, ``trail`` their number)."""
 
@@ -107,9 +100,8 @@ class Walk:
     ``is_complete`` turns false where of the groups at a node only the ``width`` best go on, and where it ended early.
     """
 
-    def __init__(self, diagram: Diagram, profiles: Profiles, found: dict[tuple[int, int], Found], width: int) -> None:
+    def __init__(self, diagram: Diagram, found: dict[tuple[int, int], Found], width: int) -> None:
         self._diagram = diagram
-        self._profiles = profiles
         self._found = found
         self._width = width
         self._trails = Trails()
@@ -133,8 +125,7 @@ class Walk:
                 self.is_complete = False
                 return
             met = _together(waiting.pop(place))
-            making = met.take(_best_alike(met))
-            making = self._best(making.take(self._undominated(making)))
+            making = self._best(met.take(_best_alike(met)))
             judge.forget(np.setdiff1d(met.state, making.state, assume_unique=True))
             first = np.concatenate([np.arange(each.start, each.stop) for each in starts[place:end]])
             none, zero = np.zeros(len(first), np.int64), np.zeros(len(first))
@@ -173,18 +164,6 @@ class Walk:
             known = self._found.get((profile, place))
             if known is None or known.worth < worth:
                 self._found[profile, place] = Found(profile, worth, self._trails, trail)
-
-    def _undominated(self, making: _Making) -> Integers:
-        """Return the groups in the making, by place, less those that hold more than another and are worth no more."""
-        alike = self._profiles.alike[making.profile]
-        order = np.lexsort((-making.worth, self._profiles.held[making.profile], alike, making.node))
-        node, alike = making.node[order], alike[order]
-        ranks = np.unique(making.worth[order], return_inverse=True)[1].reshape(-1)
-        segment = np.cumsum(np.append(False, (np.diff(node) != 0) | (np.diff(alike) != 0))[: len(order)])
-        ranks = ranks + segment * (len(order) + 1)
-        before = np.append(-1, np.maximum.accumulate(ranks)[:-1])[: len(order)]
-        kept: Integers = order[ranks > before]
-        return kept
 
     def _best(self, making: _Making) -> _Making:
         """Return the ``width`` groups at each node with the highest hopes."""
