@@ -36,8 +36,7 @@ def test_several_iterations_take_several_times_as_long(seed: int, times: int) ->
             Fraction(dataflow.throughput(each, serial=True).extra["exact_period"])
             for each in (application, dataflow.together({"x": application}, {"x": times}))
         ]
-        # firings of one actor are in turn in the first graph; unfolded, they are actors of their own
-        assert periods[1] <= times * periods[0]
+        assert periods[1] == times * periods[0]
         free = dataflow.throughput(application).extra["exact_period"]
         unfolded = dataflow.throughput(dataflow.together({"x": application}, {"x": times})).extra["exact_period"]
         assert Fraction(unfolded) == times * Fraction(free)
@@ -57,6 +56,17 @@ def test_plans_of_several_applications_are_checked_as_one(tmp_path: Path) -> Non
     assert alone.plan == result.plan
     bound_to = dataflow.plan(path, bind={"converter.A": "p1"}, **QUICK)
     assert {point.binding["converter.A#3"] for point in bound_to.plan.front} == {"p1"}
+
+
+def test_an_actor_of_several_iterations_is_one_function() -> None:
+    both = dataflow.together({"x": figure7().application, "y": figure7().application}, {"x": 2})
+    assert [actor.id for actor in dataflow.marked_graph(both).actors][-6:] == [
+        "x.a5#1",
+        *(f"y.a{n}" for n in range(1, 6)),
+    ]
+    files = dataflow.code(both, dataflow.plan(both, **QUICK).plan).extra["files"]
+    assert "fire_x_a5(long firing" in files["actors.h"]
+    assert "fire_x_a5(k * 2 + 1" in "".join(files.values())
 
 
 def test_times_are_in_the_finest_unit() -> None:

@@ -72,17 +72,11 @@ def marked_graph(application: Application) -> Application:
     >>> [(c.src, c.dst, c.token_bytes) for c in graph.channels]
     [('a#0', 'b#0', 16), ('a#1', 'b#0', 8), ('a#1', 'b#1', 8), ('a#2', 'b#1', 16)]
     """
-    return application if application.is_marked_graph else unfolded(application, 1)
-
-
-def unfolded(application: Application, times: int) -> Application:
-    """Return the marked graph of so many iterations: firing k of actor ``a`` is ``a#k``, ``a`` if it fires once.
-
-    Buffers in place of multicasts drop the initial tokens of outputs. Where the firings of one would not all lose as
-    many, readers would get tokens in another order, so it becomes a copy.
-    """
-    graph = to_sdf(application)
-    expanded = from_sdf(expand(graph, times))
+    if application.is_marked_graph:
+        return application
+    expanded = from_sdf(expand(to_sdf(application)))
+    # Buffers in place of multicasts drop the initial tokens of outputs. Where the firings of one would not all lose as
+    # many, readers would get tokens in another order, so it becomes a copy.
     kinds = {actor.id: actor.kind for actor in application.actors}
     firings = Counter(actor.id.rpartition("#")[0] for actor in expanded.actors if actor.id not in kinds)
     kinds |= {

@@ -98,9 +98,9 @@ def _shown(rate: PerPhase) -> str:
     return ",".join(map(str, phases(rate)))
 
 
-def _iteration(graph: SdfGraph, times: int = 1) -> dict[str, int]:
-    """Return the firings of so many iterations; raises :class:`InputError` if too many to go through them all."""
-    repetitions = {actor: times * count for actor, count in repetition_vector(graph).items()}
+def _iteration(graph: SdfGraph) -> dict[str, int]:
+    """Return the firings of an iteration; raises :class:`InputError` if too many to go through them all."""
+    repetitions = repetition_vector(graph)
     total = sum(repetitions.values())
     if total > MOST_FIRINGS:
         most = max(repetitions, key=lambda actor: repetitions[actor])
@@ -112,13 +112,13 @@ def _iteration(graph: SdfGraph, times: int = 1) -> dict[str, int]:
     return repetitions
 
 
-def dependences(graph: SdfGraph, times: int = 1) -> tuple[dict[str, int], list[Dependence]]:
-    """Return the firings and the channels of the equivalent marked graph, so many iterations a period.
+def dependences(graph: SdfGraph) -> tuple[dict[str, int], list[Dependence]]:
+    """Return the firings and the channels of the equivalent marked graph.
 
     The tokens of a channel, the initial ones first, are read in the order in which they are written. Raises
     :class:`InputError` if the graph is inconsistent or too large.
     """
-    repetitions = _iteration(graph, times)
+    repetitions = _iteration(graph)
     found: list[Dependence] = []
     for channel in graph.channels:
         writes = repetitions[channel.source]
@@ -233,11 +233,11 @@ def shown(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
-def expand(graph: SdfGraph, times: int = 1) -> SdfGraph:
-    """Return the marked graph of so many iterations: one actor per firing (``a#0``, ``a#1``, ...), every rate 1.
+def expand(graph: SdfGraph) -> SdfGraph:
+    """Return the marked graph of an iteration: one actor per firing (``a#0``, ``a#1``, ...), every rate 1.
 
     A channel of the expansion carries all tokens that one firing hands to another in one token of their joint size.
-    One iteration of a graph of one phase whose rates are all 1 is returned unchanged. Raises :class:`InputError` for
+    A graph of one phase whose rates are all 1 is returned unchanged. Raises :class:`InputError` for
     inconsistent, dead or too large graphs.
 
     >>> a, b = SdfActor("a", {"t": 1}), SdfActor("b", {"t": 1})
@@ -247,9 +247,9 @@ def expand(graph: SdfGraph, times: int = 1) -> SdfGraph:
     """
     check_live(graph)
     rates = {rate for channel in graph.channels for rate in (channel.production, channel.consumption)}
-    if rates <= {1} and not graph.is_cyclo_static and times == 1:
+    if rates <= {1} and not graph.is_cyclo_static:
         return graph
-    repetitions, found = dependences(graph, times)
+    repetitions, found = dependences(graph)
 
     sizes = {channel.id: channel.token_bytes for channel in graph.channels}
     channels = []

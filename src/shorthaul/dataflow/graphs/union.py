@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError, unknown_name
-from shorthaul.dataflow.graphs.expansion import unfolded
-from shorthaul.dataflow.model import TICKS_PER_SECOND, Actor, Application, PerPhase
+from shorthaul.dataflow.graphs.expansion import to_sdf
+from shorthaul.dataflow.graphs.multirate import repetition_vector
+from shorthaul.dataflow.model import TICKS_PER_SECOND, Actor, Application, PerPhase, phases
 
 _ONCE: Mapping[str, int] = MappingProxyType({})
 MOST_ITERATIONS = 1000
@@ -19,8 +20,9 @@ MOST_ITERATIONS = 1000
 def together(applications: Mapping[str, Application], iterations: Mapping[str, int] = _ONCE) -> Application:
     """Return several applications as one, to be planned side by side on one platform.
 
-    A period holds one iteration of each, or as many as ``iterations`` says. Actor ``a`` of application ``x`` is
-    ``x.a`` then, its firing k ``x.a#k``, and so are channels. Times are in the finest unit of all.
+    A period holds one iteration of each, or as many as ``iterations`` says: its actors have as many phases then as they
+    fire in a period. Actor ``a`` of application ``x`` is ``x.a``, its firing k ``x.a#k``, and so are channels. Times
+    are in the finest unit of all.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def together(applications: Mapping[str, Application], iterations: Mapping[str, i
     >>> from shorthaul.dataflow.workloads.generators import figure7
     >>> both = together({"slow": figure7().application, "fast": figure7().application}, {"fast": 2})
     >>> len(both.actors), both.actors[-1].id
-    (15, 'fast.a5#1')
+    (10, 'fast.a5')
     """
     if not applications:
         raise InputError("names no application", place="applications", allowed="one or more")
@@ -58,18 +60,20 @@ def together(applications: Mapping[str, Application], iterations: Mapping[str, i
     actors, channels = [], []
     for name, application in applications.items():
         count = iterations.get(name, 1)
-        one = application if count == 1 else unfolded(application, count)
-        ticks = finest.ticks_per_second // TICKS_PER_SECOND[one.time_unit]
-        for actor in one.actors:
-            tau = {kind: _longer(time, ticks) for kind, time in actor.tau.items()}
+        fires = repetition_vector(to_sdf(application))
+        ticks = finest.ticks_per_second // TICKS_PER_SECOND[application.time_unit]
+        for actor in application.actors:
+            turns = 1 if count == 1 else count * fires[actor.id]
+            tau = {kind: _longer(time, ticks, turns) for kind, time in actor.tau.items()}
             actors.append(Actor(f"{name}.{actor.id}", tau, actor.kind))
         channels += [
-            replace(c, id=f"{name}.{c.id}", src=f"{name}.{c.src}", dst=f"{name}.{c.dst}") for c in one.channels
+            replace(c, id=f"{name}.{c.id}", src=f"{name}.{c.src}", dst=f"{name}.{c.dst}") for c in application.channels
         ]
     return Application(" + ".join(applications), tuple(actors), tuple(channels), finest.time_unit)
 
 
-def _longer(time: PerPhase | None, factor: int) -> PerPhase | None:
-    if isinstance(time, tuple):
-        return tuple(factor * ticks for ticks in time)
+def _longer(time: PerPhase | None, factor: int, turns: int) -> PerPhase | None:
+    """Return the time in a finer unit, of so many firings in turn."""
+    if isinstance(time, tuple) or (time is not None and turns > 1):
+        return tuple(factor * ticks for ticks in phases(time)) * max(1, turns // len(phases(time)))
     return None if time is None else factor * time
