@@ -196,7 +196,8 @@ def test_equal_prices_scale_the_usual_game() -> None:
 
 @pytest.mark.costly
 @pytest.mark.parametrize("partial", [False, True])
-def test_the_progress_line_tells_what_is_paid(partial: bool) -> None:
+def test_the_progress_line_tells_what_is_paid(partial: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shorthaul.core.searching.progress.PLAIN_PROGRESS_S", 0.0)
     cdag = random_cdag(np.random.default_rng(3), 30, 3)
     cdag = replace(cdag, compute=np.full(cdag.n, 1000))
     out = io.StringIO()

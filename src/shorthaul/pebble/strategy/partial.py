@@ -50,6 +50,7 @@ def find_partial_plan(request: Request, method: str) -> Found:
         found = accumulation.improve(game, known, search=shown, goal=goal)
         if found is not None and (best is None or found[1] < best[1]):
             best = found
+            shown.report(best=best[1], bound=goal, what="annealing accumulations")
         if best is not None and game.cdag.kept is not None and game.terms.store is not None:
             plan = with_stores(best[0], np.flatnonzero(game.cdag.kept), game.cdag.edge_arrays()[1])
             best = plan, request.paid(plan) - computing

@@ -255,13 +255,16 @@ def _start(request: Request, game: Game, search: Search) -> Events:
     rooms = [game.budget + slack] + [game.budget] * (slack > 0 and game.cdag.least_budget() <= game.budget)
     raced = []
     for room in rooms:
+        if raced and request.search.remaining_s() <= 0:
+            break
         plan = _usual(game, room, search.part(tuning.RACE_SHARE_IN_PLACE) if len(rooms) > 1 else search)
         raced.append((*_in_place(request, game, plan, is_one=room == game.budget), room, plan))
     paid, events, room, plan = min(raced, key=lambda one: one[0])
     if not (terms.in_order or search.expired()):
         plan = annealing.improve(game.cdag.unkept(), room, plan, search=search.aside())
-        more = _in_place(request, game, plan, is_one=room == game.budget)
-        events = more[1] if more[0] < paid else events
+        if request.search.remaining_s() > 0:
+            more = _in_place(request, game, plan, is_one=room == game.budget)
+            events = more[1] if more[0] < paid else events
     return events
 
 
