@@ -144,6 +144,14 @@ def test_sparse_tensors(places: list[Any], says: str, *, is_constant: bool) -> N
         assert tensor.run(given, machine=_MACHINE).extra["run"]["largest_error"] == 0.0
 
 
+def test_names_of_sparse_tensors_are_text() -> None:
+    given = model("y = Relu(x)", 13)
+    tensors = (onnx.numpy_helper.from_array(np.array([2]), name) for name in ("few", "at"))
+    given.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(*tensors, [24]))
+    with pytest.raises(InputError, match="UTF-8"):
+        network_from_onnx(given.SerializeToString().replace(b"few", b"f\xffw"))
+
+
 def test_attributes_left_out_of_what_is_taken_apart() -> None:
     """The grid is made of nodes of which one has the number that ``align_corners`` is where it is not given."""
     text = """<ir_version: 9, opset_import: ["" : 20]> g (float[2,2,3] x) => (float[2,3,3,2] y) {

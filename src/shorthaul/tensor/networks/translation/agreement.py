@@ -120,7 +120,7 @@ def expect_names(model: Any) -> None:
     """
     graph = model.graph
     items = (*graph.initializer, *graph.input, *graph.output, *graph.node)
-    names = [item.name for item in items]
+    names = [item.name for item in (*items, *(sparse.values for sparse in graph.sparse_initializer))]
     for node in graph.node:
         names += (node.domain, node.op_type, *node.input, *node.output, *(item.name for item in node.attribute))
     for tensor in graph.initializer:

@@ -119,8 +119,8 @@ def graph_from_onnx(
         raise InputError("has no operator", place="graph", allowed="one node at least")
     # Before version 4 inference knows initializers only if they are inputs too, which many files leave out.
     model.ir_version = max(model.ir_version, _INITIALIZERS_KNOWN)
-    fill_sparse(onnx, model, MOST_ELEMENTS)
     expect_names(model)
+    fill_sparse(onnx, model, MOST_ELEMENTS)
     expect_order(model.graph)
     missing: dict[str, int] = {}
     for tensor in model.graph.initializer:
