@@ -113,7 +113,7 @@ def explore_front(
     if polish_effort != 0 and not search.expired():
         within = search if polish_effort is None else search.within(polish_effort)
         points, is_complete = polish_together(instance, points, options, within, constraints, keep_points)
-    else:
+    elif state.trace:  # else a first generation that was stopped, from which nothing goes on as if never stopped
         keep_points(points)
     search.keep_back(0.0)
     allowed = [point for point in points if constraints.allow(point)]

@@ -55,7 +55,7 @@ def polish_together(
         every.run(known, _enumerating(search))
         keep([point for point in known.points if constraints.allow(point)])
         meeting += 1
-        if known.is_large:
+        if known.is_large and search.left() < share + effort:
             kept = share * min(1.0, to_gain(instance, known.points) / tuning.MUCH_TO_GAIN)
     if known.is_large:
         improve(instance, known, search, atomic=options.capacity_rule == "atomic-firing")

@@ -261,7 +261,10 @@ class _Polishing:
             spent = self.search.spent()
             self.known.seen.add(key)
             self.known.solves[candidate.price, candidate.small] += 1
-            solved = self._solved(candidate)
+            try:
+                solved = self._solved(candidate)
+            except InputError:  # these multicasts cannot be replaced together
+                solved = None
             self.efforts[self._step(candidate)] += self.search.spent() - spent
             if solved is None:
                 continue
@@ -317,10 +320,6 @@ class _Polishing:
 
     def _solved(self, candidate: Candidate) -> Solved | Decided | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
-        try:
-            substitute_mrbs(self.instance.application, mapping.xi)
-        except InputError:
-            return None
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
         if self.is_large:
