@@ -20,7 +20,6 @@ _SMALL = "Parameters that stay small against S, as in D,K: the leading term keep
 _UPPER = "Also derive a tiled order and its loads as a formula."
 _REASSOCIATE = "A bound that holds for any order and tree of sums, products, max and min, beside the usual one."
 _ONE_BRANCH = "A bound that holds where a choice between values reads one branch only, beside that for both."
-_EXPERIMENTAL = "Also use arguments whose lower-order terms are not proven."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,6 @@ class BoundOptions(MachineOptions):
     format: str = option("text", "How formulas and proof are printed.", choices=FORMATS)
     proof: bool = option(False, "Print the proof too.")
     upper: bool = option(True, _UPPER)
-    experimental: bool = option(False, _EXPERIMENTAL)
     reassociate: bool = option(False, _REASSOCIATE)
     one_branch: bool = option(False, _ONE_BRANCH)
 

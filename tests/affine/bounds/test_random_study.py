@@ -19,7 +19,7 @@ from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.graphs.replay import belady_loads, least_loads
 
-OPTIONS = (BoundOptions(profile="iolb"), BoundOptions(), BoundOptions(experimental=True))
+OPTIONS = (BoundOptions(profile="iolb"), BoundOptions())
 #: N and M: nothing, next to nothing, uneven, and what a second of replays allows.
 SIZES = ((1, 1), (1, 3), (2, 1), (2, 2), (3, 2), (3, 3), (4, 7), (7, 4), (9, 9), (16, 5), (6, 18), (16, 16), (60, 30))
 

@@ -4,7 +4,7 @@ import shorthaul
 
 bound = shorthaul.affine.bound(
     "gemm", size={"NI": 100, "NJ": 100, "NK": 100, "S": 512}, profile="best", small=["NI"], format="latex",
-    upper=False, experimental=False, function=None, effort=2.0, time_limit=None, seed=0,
+    upper=False, function=None, effort=2.0, time_limit=None, seed=0,
 )  # fmt: skip
 if bound.bound is not None:
     value: float = bound.bound.value

@@ -26,7 +26,7 @@ from shorthaul.affine.bounds.lifetime import (
     successive_chains,
     wavefront,
 )
-from shorthaul.affine.bounds.partition import convex_body, stencil_levels, still_values
+from shorthaul.affine.bounds.partition import stencil_levels, still_values
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
@@ -228,7 +228,6 @@ _SINGLE = Family(single_events.phases_of_single_events, phases.sub_bound)
 _SUCCESSIVE = Family(successive_chains.successive_chains, phases.sub_bound)
 _HOURGLASSES = Family(hourglass.hourglasses, hourglass.sub_bound, has_value=False)
 _CONES = Family(cones.cones, cones.sub_bound, has_value=False)
-_BODIES = Family(convex_body.convex_bodies, convex_body.sub_bound, has_value=False)
 _LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SINGLE, _SUCCESSIVE)
 _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SINGLE, _SUCCESSIVE)
 _PUBLISHED = (Family(layers.layers_of_one, layers.sub_bound), _WAVEFRONTS)
@@ -294,8 +293,7 @@ def _pool(
     tried = [family for family in _TRIED if symmetric or family in _PUBLISHED]
     lifetime = {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
-    bodies = found(_BODIES, 1.0) if options.experimental else []
-    return [*alone, *merged, *listed, *levels, *fields, *necks, *bodies]
+    return [*alone, *merged, *listed, *levels, *fields, *necks]
 
 
 def _of_events(flow: DataFlow, where: tuple[Instance, ...], search: Search) -> list[Candidate | Fixed]:

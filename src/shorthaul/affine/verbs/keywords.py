@@ -23,7 +23,6 @@ class BoundKeywords(TypedDict, total=False):
     format: Literal["text", "latex", "sympy"]
     proof: bool
     upper: bool
-    experimental: bool
     reassociate: bool
     one_branch: bool
     effort: float | None
