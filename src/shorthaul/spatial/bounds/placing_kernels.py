@@ -32,14 +32,12 @@ class Partial:
     taken: cython.uchar[::1]
     stop: cython.const_uchar[::1]
     cell: cython.int[::1]  # of a vertex that is placed
-    open: cython.int[::1]  # by cell: the children left of the vertex that is there
     next: cython.int[::1]  # the child to be placed next, an index of kids
     placed: cython.int[::1]
     count: cython.Py_ssize_t
     rooted: cython.Py_ssize_t  # roots that are placed
     spare: cython.longlong  # hops beyond one per edge that are left
     nodes: cython.longlong
-    free: cython.longlong  # cells that no vertex has to take
     within: cython.longlong[::1]  # free cells within so many hops of the vertex at work
     steps: cython.longlong[::1]  # free cells at most so many steps over free cells from some vertices
     even: cython.longlong[::1]  # so many steps from them, or two, four, ... fewer
@@ -72,14 +70,12 @@ class Partial:
         self.stop = stop
         self.cells = np.flatnonzero(np.asarray(taken) == 0).astype(np.int32)
         self.cell = np.full(n, -1, np.int32)
-        self.open = np.zeros(taken.shape[0], np.int32)
         self.next = np.array(starts[:n])
         self.placed = np.zeros(n, np.int32)
         self.count = 0
         self.rooted = 1
         self.spare = spare
         self.nodes = nodes
-        self.free = self.cells.shape[0] - n
         self.within = np.zeros(ring.shape[0], np.int64)
         self.steps = np.zeros(below.shape[2], np.int64)
         self.even = np.zeros(below.shape[2], np.int64)
@@ -128,7 +124,6 @@ def search_layout(
 def _put(partial: Partial, v: cython.Py_ssize_t, cell: cython.int, longer: cython.longlong) -> cython.int:
     """Place a vertex on a cell, its edge ``longer`` than one hop, and all after it; undo it unless that works."""
     partial.taken[cell] = 1
-    partial.open[cell] = partial.starts[v + 1] - partial.starts[v]
     partial.cell[v] = cell
     partial.placed[partial.count] = cython.cast(cython.int, v)
     partial.count += 1
@@ -138,7 +133,6 @@ def _put(partial: Partial, v: cython.Py_ssize_t, cell: cython.int, longer: cytho
         partial.spare += longer
         partial.count -= 1
         partial.taken[cell] = 0
-        partial.open[cell] = 0
         partial.cell[v] = -1
     return found
 
@@ -184,21 +178,17 @@ def _go_on(partial: Partial) -> cython.int:
                 found = _put(partial, partial.roots[partial.rooted - 1], partial.cells[i], 0)
         partial.rooted -= 1
         return found
-    if partial.rooted == partial.roots.shape[0] and _is_cut_off(partial):
-        return NONE
     at: cython.Py_ssize_t = partial.next[best]
     lowest: cython.int = partial.cell[partial.kids[at - 1, 0]] if partial.kids[at, 1] else -1
     hops: cython.Py_ssize_t
     cell: cython.int
     partial.next[best] += 1
-    partial.open[partial.cell[best]] -= 1
     for hops in range(1, min(left + own + 1, partial.ring.shape[0] - 1) + 1):
         for i in range(partial.ring[hops - 1], partial.ring[hops]):
             cell = partial.cell[best] + partial.step[i]
             if found == NONE and cell > lowest and not partial.taken[cell]:
                 found = _put(partial, partial.kids[at, 0], cell, hops - 1)
     partial.next[best] -= 1
-    partial.open[partial.cell[best]] += 1
     return found
 
 
@@ -313,49 +303,3 @@ def _look(partial: Partial, v: cython.Py_ssize_t, hops: cython.Py_ssize_t) -> cy
     for i in range(partial.ring[hops - 1], partial.ring[hops]):
         free += not partial.taken[partial.cell[v] + partial.step[i]]
     partial.within[hops] = partial.within[hops - 1] + free
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _is_cut_off(partial: Partial) -> cython.bint:
-    """Whether more free cells are out of reach of edges of one hop than may stay free or long edges lead to.
-
-    Free cells side by side are a region. The first vertex in one that no open vertex is beside comes by a long edge.
-    """
-    i: cython.Py_ssize_t
-    head: cython.Py_ssize_t
-    tail: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    cell: cython.int
-    beside: cython.int
-    is_open: cython.bint
-    shut: cython.longlong = 0  # cells
-    regions: cython.longlong = 0
-    largest: cython.longlong = 0
-    partial.now += 1
-    for i in range(partial.cells.shape[0]):
-        cell = partial.cells[i]
-        if partial.taken[cell] or partial.seen[cell] == partial.now:
-            continue
-        is_open = False
-        head = 0
-        tail = 1
-        partial.queue[0] = cell
-        partial.seen[cell] = partial.now
-        while head < tail:
-            cell = partial.queue[head]
-            head += 1
-            for j in range(4):
-                beside = cell + partial.side[j]
-                if partial.taken[beside]:
-                    is_open = is_open or partial.open[beside] > 0
-                elif partial.seen[beside] != partial.now:
-                    partial.seen[beside] = partial.now
-                    partial.queue[tail] = beside
-                    tail += 1
-        if not is_open:
-            shut += tail
-            regions += 1
-            largest = max(largest, tail)
-    return shut - min(partial.spare, regions) * largest > partial.free
