@@ -50,7 +50,7 @@ def expanded_period(graph: SdfGraph) -> Fraction:
 
 def test_the_period_is_that_of_the_expanded_graph() -> None:
     dead = shorter = 0
-    for seed in range(150):
+    for seed in range(250):
         graph = random_limited_graph(seed)
         try:
             period = expanded_period(graph)
