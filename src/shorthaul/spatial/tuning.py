@@ -67,9 +67,9 @@ CROWD_EFFORT = 32.0
 #: Cost, check, bound and figures of a layout take these seconds, and so many times what its light-first order took
 #: just before: 8.5 measured on two threads and 10.6 on one at 10^7 vertices (0.71 s of processor time the order).
 FINISH_S, FINISH_PASSES = 0.3, 12.0
-#: The same of single steps: the cells, the storing and the check of a layout, without which there is no answer (5.1
+#: The same of single steps: the cells, the storing and the check of a layout, without which there is no answer (3.3
 #: measured), the centred order (3.0), the bound (3.9), the virtual tree (1.5) and figures (1.0).
-LEAST_PASSES, CENTRED_PASSES, BOUND_PASSES, VIRTUAL_PASSES, FIGURES_PASSES = 5.0, 3.5, 5.0, 2.0, 1.5
+LEAST_PASSES, CENTRED_PASSES, BOUND_PASSES, VIRTUAL_PASSES, FIGURES_PASSES = 3.5, 3.5, 5.0, 2.0, 1.5
 #: On a machine with several vertices per processor they take this many times what was done before: 1.8 measured.
 FINISH_SHARE = 3.0
 #: Seconds after the deadline until which an answer that is nearly there is waited for; a second is allowed. Chosen, not
