@@ -33,12 +33,12 @@ def improve(game: Game, known: Sequence[Plan], *, search: Search, goal: int) -> 
     while annealer.least > goal and not search.expired() and game.cdag.edges > 1:
         before = annealer.least
         kernels.restart(annealer)
-        _round(annealer, unit, size * tuning.PRICED_WORK / 4, search)
+        _round(annealer, unit, size * tuning.ACCUMULATION_WORK, search)
         if annealer.least < before:
             search.report(best=annealer.least + _paid_alone(game), bound=goal, what="annealing accumulations")
         idle = 0 if annealer.least < before else idle + 1
-        size = min(tuning.MOST_PRICED_ROUNDS, 2 * size) if idle else size
-        if search.is_unlimited and idle >= tuning.PRICED_PATIENCE:
+        size = min(tuning.MOST_ACCUMULATION_ROUNDS, 2 * size) if idle else size
+        if search.is_unlimited and idle >= tuning.ACCUMULATION_PATIENCE:
             break
     moves = kernels.moves_of_best(annealer)
     return plan_of([*moves, *_alone(game)]), annealer.least + _paid_alone(game)

@@ -253,7 +253,7 @@ def _start(request: Request, game: Game, search: Search) -> Events:
     if not (terms.in_place and terms.offloads):
         return sequences.events_of(game, _usual(game, game.budget + slack, search))
     rooms = [game.budget + slack] + [game.budget] * (slack > 0 and game.cdag.least_budget() <= game.budget)
-    raced = []
+    raced: list[tuple[int, Events, int, Plan]] = []
     for room in rooms:
         if raced and request.search.remaining_s() <= 0:
             break
