@@ -36,8 +36,8 @@ PROGRAMS = {
     "two limits": "for (int i = 0; i < n && i < m; i++) for (int j = max(0, i - 2); j < min(n, i + 2); j++) a[i] += b[j];",
     "colours": "for (int c = 0; c < 2; c++) for (int i = 1 + (n + c) % 2; i < n; i += 2) a[i] += a[i - 1] + c;",
     "colours that fall": "for (int t = 0; t < m; t++) for (int c = 2; c >= 0; c--) { int k = (t + c) % 3; a[k] += c * b[t]; }",
-    "colour inside of a loop of its name": (
-        "for (int i = 0; i < n; i++) { a[i] = i; for (int i = 0; i < 2; i++) for (int j = i % 2; j < n; j += 2) b[j] += a[i]; }"
+    "colours inside of a loop": (
+        "for (int i = 0; i < n; i++) { a[i] = i; for (int c = 0; c < 2; c++) for (int j = c % 2; j < n; j += 2) b[j] += a[i] + c; }"
     ),
     "planes of a buffer": "for (int t = 1; t < m; t++) for (int i = 1; i < n; i++) d[(t + 1) % 2][i] = d[t % 2][i - 1] + d[1 - t % 2][i];",
     "planes that fall, named": (

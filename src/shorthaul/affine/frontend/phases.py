@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator as Values
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 import islpy as isl
@@ -79,7 +80,9 @@ def _without(reached: isl.Set, name: str) -> isl.Set:
 
 def _period(body: Sequence[Any], name: str) -> int:
     """Return the period of the subscripts that go round in what is written; 0 if there is none, or several."""
-    named = {item.name: item.init for item in nodes(body) if isinstance(item, c_ast.Decl) and item.init is not None}
+    blocks = [item.block_items or [] for item in nodes(body) if isinstance(item, c_ast.Compound)]
+    declared = [item for item in chain(body, *blocks) if isinstance(item, c_ast.Decl) and item.init is not None]
+    named = {item.name: item.init for item in declared}  # not the counters of loops
     found = set()
     for item in nodes(body):
         if isinstance(item, c_ast.Assignment) and isinstance(item.lvalue, c_ast.ArrayRef):

@@ -170,10 +170,10 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
     try:
         return _listed(program, sizes, flow)
     except TooManyPointsError:
-        raise _too_large(program, sizes) from None
+        raise too_large(program, sizes) from None
 
 
-def _too_large(program: Program, sizes: Mapping[str, int]) -> TooManyPointsError:
+def too_large(program: Program, sizes: Mapping[str, int]) -> TooManyPointsError:
     """Return the error for instances, or edges into them, that are too many to be listed."""
     counted = [(card(item.domain).at(sizes), item) for item in program.statements]
     most, largest = max(counted, key=lambda pair: pair[0])

@@ -15,7 +15,7 @@ from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
-from shorthaul.affine.integer_sets.points import TooManyPointsError
+from shorthaul.affine.integer_sets.points import MOST_POINTS, TooManyPointsError
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions
 from shorthaul.affine.plan import (
@@ -23,7 +23,7 @@ from shorthaul.affine.plan import (
     Plan,
     PlanExtra,
 )
-from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag
+from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag, too_large
 from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
 from shorthaul.affine.verbs.certified import certified
 from shorthaul.affine.verbs.deriving import KIND, bound_of, dependences_in_time, drawn_data_flow, drawn_over_memory
@@ -234,8 +234,11 @@ def _unlisted(
 
 def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> ConcreteCdag:
     with charged_to(Search()):  # not to one that has no limit of memory
-        counted = [card(item.domain).at(sizes) * (1 + len(item.reads)) for item in program.statements]
-    if room() < tuning.LISTED_BYTES * sum(counted):
+        counts = [card(item.domain).at(sizes) for item in program.statements]
+    if max(counts) > MOST_POINTS:
+        raise too_large(program, sizes)
+    reads = sum(count * (1 + len(item.reads)) for count, item in zip(counts, program.statements, strict=True))
+    if room() < tuning.LISTED_BYTES * reads:
         raise TooManyPointsError("takes more memory than there is: its instances are too many")
     cdag = concrete_cdag(program, sizes, flow)
     if cdag.n == cdag.inputs:
