@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from shorthaul.core.cases import Case, Source, Workloads, comes_from
+from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
 from shorthaul.tensor.formats.documents import (
@@ -17,17 +18,9 @@ from shorthaul.tensor.formats.documents import (
     problem_from_document,
     save_plan,
 )
-from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
 from shorthaul.tensor.model import Problem
-from shorthaul.tensor.networks.documents import (
-    load_network_plan,
-    network_plan_document,
-    save_network_plan,
-)
-from shorthaul.tensor.networks.machine import load_machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
-from shorthaul.tensor.networks.translation.network import network_from_onnx
 from shorthaul.tensor.options import MachineOptions
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.workloads.cases import CASES
@@ -48,33 +41,40 @@ PlanLike: TypeAlias = Plan | NetworkPlan | Result[Plan] | str | PathLike[str]
 
 
 def _load(path: Path, data: bytes, options: object) -> Problem | Network:
-    if path.suffix.lower() == ".onnx":
-        if isinstance(options, MachineOptions) and options.machine is not None:
-            return network_from_onnx(
-                data, options.sizes(), file=path, most_row_bytes=load_machine(options.machine).most_row_bytes()
-            )
-        return problem_from_onnx(data, AcceleratorOptions().machine(), file=path)
-    return load_problem(path, data)
+    return _of_onnx(data, options, path) if path.suffix.lower() == ".onnx" else load_problem(path, data)
 
 
 def _convert(workload: Any, options: object) -> Problem | Network | None:
     if comes_from(workload, "onnx") and hasattr(workload, "SerializeToString"):
-        if isinstance(options, MachineOptions) and options.machine is not None:
-            return network_from_onnx(
-                workload.SerializeToString(),
-                options.sizes(),
-                most_row_bytes=load_machine(options.machine).most_row_bytes(),
-            )
-        return problem_from_onnx(workload.SerializeToString(), AcceleratorOptions().machine())
+        return _of_onnx(workload.SerializeToString(), options)
     return problem_from_document(workload) if isinstance(workload, Mapping) else None
 
 
+def _of_onnx(data: bytes, options: object, file: Path | None = None) -> Problem | Network:
+    """Return the network of a model where the options name a machine, else the problem of the contest."""
+    if isinstance(options, MachineOptions) and options.machine is not None:
+        from shorthaul.tensor.networks.machine import load_machine
+        from shorthaul.tensor.networks.translation.network import network_from_onnx
+
+        most_row_bytes = load_machine(options.machine).most_row_bytes()
+        return network_from_onnx(data, options.sizes(), file=file, most_row_bytes=most_row_bytes)
+    from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
+
+    return problem_from_onnx(data, AcceleratorOptions().machine(), file=file)
+
+
 def _load_plan(path: Path, problem: Problem | Network) -> Plan | NetworkPlan:
-    return load_network_plan(path, problem) if isinstance(problem, Network) else load_plan(path, problem)
+    if isinstance(problem, Network):
+        from shorthaul.tensor.networks.documents import load_network_plan
+
+        return load_network_plan(path, problem)
+    return load_plan(path, problem)
 
 
 def _plan_document(plan: Plan | NetworkPlan, problem: Problem | Network) -> Any:
     if isinstance(plan, NetworkPlan):
+        from shorthaul.tensor.networks.documents import network_plan_document
+
         assert isinstance(problem, Network)
         return network_plan_document(plan, problem)
     return carried_document(plan)
@@ -88,6 +88,8 @@ def _save_plan(path: Path, plan: Plan | NetworkPlan, problem: Problem | Network)
 
             save_functions(path, plan, problem)
         else:
+            from shorthaul.tensor.networks.documents import save_network_plan
+
             save_network_plan(path, plan, problem)
     else:
         save_plan(path, plan)
@@ -104,3 +106,20 @@ PROBLEMS: Workloads[Problem | Network] = Workloads(
 PLANS: Plans[Plan | NetworkPlan, Problem | Network] = Plans(
     cast("type[Plan | NetworkPlan]", Plan | NetworkPlan), _load_plan, _plan_document, _save_plan
 )
+
+
+def refuse_without(options: MachineOptions) -> None:
+    """Raise :class:`InputError` for options of networks, where the workload is a problem of the contest."""
+    for name in ("machine", "dim", "inputs"):
+        value = getattr(options, name, None)
+        if value is not None:
+            raise InputError("goes with an ONNX model", place=f"--{name}", value=value, allowed="a file *.onnx")
+
+
+def of_the_contest(problem: Problem | Network) -> Problem:
+    """Return ``problem``; raises :class:`InputError` for a network, which this verb does not take."""
+    if isinstance(problem, Network):
+        raise InputError(
+            "does not take networks", place="workload", value=problem.name, allowed="problems of the contest"
+        )
+    return problem

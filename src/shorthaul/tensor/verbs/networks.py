@@ -16,7 +16,6 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import NetworkReplay
 from shorthaul.tensor.formats.documents import RESULT_KIND
-from shorthaul.tensor.model import Problem
 from shorthaul.tensor.networks.bounds.latency import bound as bound_of
 from shorthaul.tensor.networks.machine import Machine, load_machine
 from shorthaul.tensor.networks.model import Network
@@ -246,21 +245,3 @@ def _roofline(machine: Machine, rows: list[Row]) -> Series:
     dots = Line("groups", tuple(places), tuple(row.operations / row.latency_s for row in moving), "points")
     title = f"Roofline of {machine.name}"
     return Series(title, "operations per byte", "operations per second", (roof, dots), log_x=True, log_y=True)
-
-
-def refuse_without(problem: Problem, options: MachineOptions) -> None:
-    """Raise :class:`InputError` for options of networks, which ``problem`` is not."""
-    for name in ("machine", "dim", "inputs"):
-        value = getattr(options, name, None)
-        if value is not None:
-            raise InputError("goes with an ONNX model", place=f"--{name}", value=value, allowed="a file *.onnx")
-    del problem
-
-
-def of_the_contest(problem: Problem | Network) -> Problem:
-    """Return ``problem``; raises :class:`InputError` for a network, which this verb does not take."""
-    if isinstance(problem, Network):
-        raise InputError(
-            "does not take networks", place="workload", value=problem.name, allowed="problems of the contest"
-        )
-    return problem

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from shorthaul.core.amounts import Bound
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Source
-from shorthaul.core.check import CheckReport
+from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -23,17 +23,7 @@ from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions
 from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra
 from shorthaul.tensor.search.driver import plan_and_bound
-from shorthaul.tensor.verbs.certified import certified
-from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload
-from shorthaul.tensor.verbs.networks import (
-    bound_network,
-    check_network,
-    of_the_contest,
-    plan_network,
-    refuse_without,
-    report_of,
-    run_network,
-)
+from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload, of_the_contest, refuse_without
 from shorthaul.tensor.views import figures, of_bound
 from shorthaul.tensor.workloads.cases import CASES
 
@@ -95,6 +85,8 @@ def cases() -> tuple[Case[Problem], ...]:
 def _of_journal(problem: Problem | Network, plan: Any, options: PlanOptions) -> CheckReport:
     """Return what the checker says of the plan in a journal."""
     if isinstance(problem, Network):
+        from shorthaul.tensor.verbs.networks import report_of
+
         return report_of(problem, plan, options)
     return replay(problem, plan, RULES[options.rules]).report()
 
@@ -129,8 +121,10 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     """
     problem, options, search, source = asked(workload, PROBLEMS, PlanOptions, keywords)
     if isinstance(problem, Network):
+        from shorthaul.tensor.verbs.networks import plan_network
+
         return plan_network(problem, options, search, source)
-    refuse_without(problem, options)
+    refuse_without(options)
     rules = RULES[options.rules]
     with search:
         found, bound = plan_and_bound(problem, rules, search, restarts=options.restarts)
@@ -174,8 +168,10 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     """
     problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
     if isinstance(problem, Network):
+        from shorthaul.tensor.verbs.networks import bound_network
+
         return bound_network(problem, options, search, source)
-    refuse_without(problem, options)
+    refuse_without(options)
     with search:
         found = prove_in_tasks(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT))
     return Result(
@@ -217,11 +213,18 @@ def check(
     if plan is None and options.bound is None:
         raise InputError("there is nothing to check", place="PLAN", cure="give a plan, a bound, or both")
     if isinstance(problem, Network):
+        from shorthaul.tensor.verbs.networks import check_network
+
         return check_network(problem, plan, options, search, source)
-    refuse_without(problem, options)
+    refuse_without(options)
     assert plan is None or isinstance(plan, Plan)
     rules = RULES[options.rules]
-    wrong, floor = ([], None) if options.bound is None else certified(str(options.bound), problem, rules)
+    wrong: list[Violation] = []
+    floor: Bound | None = None
+    if options.bound is not None:
+        from shorthaul.tensor.verbs.certified import certified
+
+        wrong, floor = certified(str(options.bound), problem, rules)
     if plan is not None:
         replayed = replay(problem, plan, rules)
         replayed = replace(replayed, violations=(*replayed.violations, *wrong))
@@ -299,8 +302,10 @@ def run(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Run
         planned = globals()["plan"]
         plan = planned(problem, options=PlanOptions(**fields), search=search).plan
     if isinstance(problem, Network):
+        from shorthaul.tensor.verbs.networks import run_network
+
         return run_network(problem, plan, options, search, source)
-    refuse_without(problem, options)
+    refuse_without(options)
     assert isinstance(plan, Plan)
     rules = RULES[options.rules]
     replayed = replay(problem, plan, rules)

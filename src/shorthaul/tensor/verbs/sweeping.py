@@ -29,9 +29,9 @@ from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import PlanOptions, SweepOptions
 from shorthaul.tensor.plan import Plan, SweepExtra, SweepPoint
-from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, Workload
+from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, Workload, refuse_without
 from shorthaul.tensor.verbs.network_search import planned
-from shorthaul.tensor.verbs.networks import figures_of_network, machine_of_options, refuse_without, report_on
+from shorthaul.tensor.verbs.networks import figures_of_network, machine_of_options, report_on
 from shorthaul.tensor.verbs.planning import plan as plan_problem
 from shorthaul.tensor.views import figures
 
@@ -158,7 +158,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         made = [_NetworkPoint(problem, _varied(machine, options.over, amount)) for amount in amounts]
         objective, moved, rules, unit = "latency_s", "traffic_bytes", "network", "bytes"
     else:
-        refuse_without(problem, options)
+        refuse_without(options)
         amounts = _amounts(getattr(problem.machine, options.over), 1.0 if options.over == "capacity" else 0.0, options)
         machines = [replace(problem.machine, **cast("Any", {options.over: amount})) for amount in amounts]
         made = [_ProblemPoint(replace(problem, machine=one), RULES[options.rules]) for one in machines]
