@@ -39,6 +39,31 @@ def _is_ordered(parent: cython.const_int[::1]) -> cython.bint:
     return True
 
 
+def is_parents_first(parent: cython.const_int[::1], order: cython.const_int[::1]) -> bool:
+    """Return whether ``order`` has every vertex once, after its parent."""
+    if order.shape[0] != parent.shape[0]:
+        return False
+    seen: cython.uchar[::1] = np.zeros(parent.shape[0], np.uint8)
+    with cython.nogil:
+        found = _is_parents_first(parent, order, seen)
+    return bool(found)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_parents_first(
+    parent: cython.const_int[::1], order: cython.const_int[::1], seen: cython.uchar[::1]
+) -> cython.bint:
+    v: cython.Py_ssize_t
+    for i in range(order.shape[0]):
+        v = order[i]
+        if v < 0 or v >= seen.shape[0] or seen[v] or (parent[v] >= 0 and not seen[parent[v]]):
+            return False
+        seen[v] = 1
+    return True
+
+
 def depths(parent: cython.const_int[::1]) -> tuple[Index, int]:
     """Return the number of edges to the root of every vertex, and a vertex on a cycle (-1 if there is none)."""
     depth: cython.int[::1] = np.full(parent.shape[0], -1, np.int32)

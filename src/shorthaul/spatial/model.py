@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shorthaul.core.arguments import fields_checked, public
 from shorthaul.core.errors import InputError
-from shorthaul.graphs.tree_kernels import depths, first_wrong_parent, sorted_by
+from shorthaul.graphs.tree_kernels import depths, first_wrong_parent, is_parents_first, sorted_by
 
 Index = npt.NDArray[np.int32]
 
@@ -52,13 +52,32 @@ def _unquoted(name: str) -> str:
 class Tree:
     """A rooted tree (or several): ``parent`` of every vertex, -1 at a root, shape (n,), int32.
 
-    ``parents_first`` is an order in which every parent precedes its children; empty if 0, 1, ... is one. Made by
-    :func:`tree_from_parents`, which checks it all.
+    ``parents_first`` is an order in which every parent precedes its children; empty if 0, 1, ... is one, found if it is
+    left out. Raises :class:`InputError` for what is no tree; :func:`tree_from_parents` also takes roots with themselves
+    as parents, and wants a single one.
     """
 
     parent: Index
     parents_first: Index = field(default_factory=lambda: _NONE)
     labels: Labels | None = None
+
+    def __post_init__(self) -> None:
+        parent, order = _as_integers(self.parent), np.ascontiguousarray(self.parents_first, np.int32)
+        wrong, ordered = first_wrong_parent(parent)
+        if wrong >= 0:
+            raise InputError(
+                "is no vertex",
+                place=f"parent[{wrong}]",
+                value=int(parent[wrong]),
+                allowed=f"0 to {len(parent) - 1}, or -1 for the root",
+            )
+        if len(order) == 0 and not ordered:
+            order = _parents_first(parent)
+        elif len(order) and not is_parents_first(parent, order):
+            cure = "leave it out, and it is found"
+            raise InputError("has not every vertex once, after its parent", place="parents_first", cure=cure)
+        object.__setattr__(self, "parent", parent)
+        object.__setattr__(self, "parents_first", order)
 
     @property
     def n(self) -> int:
@@ -106,31 +125,21 @@ def tree_from_parents(parent: npt.ArrayLike, *, forest: bool = False, labels: La
     4
     """
     array = _as_integers(parent)
-    n = len(array)
-    own = np.arange(n, dtype=np.int32)
-    looped = array == own
+    looped = array == np.arange(len(array), dtype=np.int32)
     if looped.any():
         array = np.where(looped, np.int32(-1), array)
-    wrong, ordered = first_wrong_parent(array)
-    if wrong >= 0:
-        raise InputError(
-            "is no vertex",
-            place=f"parent[{wrong}]",
-            value=int(array[wrong]),
-            allowed=f"0 to {n - 1}, or -1 for the root",
-        )
-    parents_first = _NONE if ordered else _parents_first(array)
-    roots = int((array < 0).sum())
-    if roots > 1 and not forest:
-        first, second = np.flatnonzero(array < 0)[:2].tolist()
+    tree = Tree(array, labels=labels)
+    roots = tree.roots()
+    if len(roots) > 1 and not forest:
+        first, second = roots[:2].tolist()
         raise InputError(
             "has several roots",
             place="parent",
-            value=f"{roots} roots, vertices {first} and {second} the first two",
+            value=f"{len(roots)} roots, vertices {first} and {second} the first two",
             allowed="one vertex with parent -1",
             cure="use --forest (forest=True) to lay out several trees on one grid",
         )
-    return Tree(array, parents_first, labels)
+    return tree
 
 
 def _as_integers(parent: npt.ArrayLike) -> Index:
@@ -145,7 +154,7 @@ def _as_integers(parent: npt.ArrayLike) -> Index:
     if len(given) > MOST_PROCESSORS:
         raise InputError("has too many vertices", value=len(given), allowed=f"up to {MOST_PROCESSORS}")
     if given.dtype == np.int32:
-        return given
+        return np.ascontiguousarray(given)
     if given.dtype.kind not in "iu":
         place, shown = _first_non_integer(parent if isinstance(parent, list | tuple) else given.tolist(), given)
         cure = "convert the array, as with astype(int)" if given.dtype.kind == "f" else ""

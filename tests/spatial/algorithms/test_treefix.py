@@ -105,9 +105,8 @@ def test_forests_and_rectangles_and_curves() -> None:
 def test_any_associative_operator() -> None:
     # 2 x 2 integer matrices: not commutative, not built in.
     def multiply(a, b):
-        return np.einsum("...ij,...jk->...ik", a.reshape(*a.shape[:-1], 2, 2), b.reshape(*b.shape[:-1], 2, 2)).reshape(
-            a.shape
-        )
+        pairs = ((row, column) for row in (0, 2) for column in (0, 1))
+        return np.stack([a[..., i] * b[..., j] + a[..., i + 1] * b[..., j + 2] for i, j in pairs], axis=-1)
 
     matrices = Operator("matrices", multiply, (1, 0, 0, 1), commutative=False, words=4)
     rng = np.random.default_rng(2)

@@ -101,7 +101,6 @@ READING: dict[str, Callable[[Machine, object], object]] = {
     "by a function that is put among NumPy's": lambda m, v: _put(np.frompyfunc(_same, 1, 1))(v),
     "by what calls itself a function of NumPy": lambda m, v: v.__array_ufunc__(_put(_same), "__call__", v),
     "by one more result in an array of the host": lambda m, v: np.divmod(v, 2, out=(v, np.zeros(4, int))),
-    "by an operator of changing minds": lambda m, v: v[m.all].combined(_changing(), v[m.all]),
     "an error that tells an element, then on": lambda m, v: _in_spite(lambda: m.send(v + 100), lambda: v + 1),
     "an error that tells a reader's number, then on": lambda m, v: _in_spite(lambda: v[v % 2], lambda: v + 1),
 }
@@ -158,19 +157,6 @@ def _put(function: Callable[..., object]) -> Callable[..., object]:
 
 
 PATCH = pytest.MonkeyPatch()
-
-
-def _changing() -> Operator:
-    """Return an operator that is the built-in sum when asked the first time, and a prefix sum then."""
-    asked = iter([np.add, *[lambda a, b: np.cumsum(a)] * 9])
-
-    class Changing(Operator):
-        combine = property(lambda self: next(asked))
-
-    operator = Changing.__new__(Changing)
-    for name, value in {"name": "sum", "identity": 0, "commutative": True, "words": 1, "code": 0}.items():
-        object.__setattr__(operator, name, value)
-    return operator
 
 
 def _in_spite(cheat: Callable[[], object], after: Callable[[], object]) -> None:
@@ -298,46 +284,68 @@ def _copied(nodes, held):
     return found
 
 
-def test_operators_see_two_values_each() -> None:
-    def leaks(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.cumsum(a) + b
+OPERATORS: dict[str, Callable[[object, object], object]] = {
+    "a prefix sum": lambda a, b: np.cumsum(a) + b,
+    "a prefix sum by a ufunc": lambda a, b: np.add.accumulate(a),
+    "an array": lambda a, b: np.asarray(a) + b,
+    "a list": lambda a, b: [*a],
+    "a number": lambda a, b: float(a) + b,
+    "a truth": lambda a, b: a if a > b else b,
+    "how many there are": lambda a, b: a + len(b),
+    "the first element": lambda a, b: a[0] + b,
+    "a slice": lambda a, b: a[..., :1],
+    "a word where there is one": lambda a, b: a[..., 0],
+    "a table of the host": lambda a, b: np.arange(100)[a],
+    "an array of the host": lambda a, b: a + np.arange(4),
+    "a function of the host by element": lambda a, b: np.frompyfunc(KEPT.append, 1, 1)(a),
+    "a target of the host": lambda a, b: np.add(a, b, out=np.zeros(4, np.int64)),
+    "a number of the host": lambda a, b: 7,
+    "objects": lambda a, b: a.astype(object),
+    "words of an element": lambda a, b: np.stack([a, b], axis=-1),
+    "elements side by side": lambda a, b: np.concatenate([a, b]),
+    "what was kept of another time": lambda a, b: (KEPT.append(a), KEPT[0] + b)[1],
+}
+KEPT: list[object] = []
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_see_no_element(name: str) -> None:
+    KEPT.clear()
+    for turn in range(2):
+        machine, value = row()
+        operator = Operator("mine", OPERATORS[name], 0)
+        if turn == 0 and name == "what was kept of another time":
+            machine.flood(value, [machine.register(-1)], operator)
+            continue
+        with pytest.raises(REFUSED):
+            value[machine.all].combined(operator, value[machine.all])
+        machine, value = row()
+        with pytest.raises(REFUSED):
+            machine.flood(value, [machine.load("kids", [1, 2, 3, -1])], operator)
+
+
+def test_operators_are_asked_once_and_what_they_write_is_counted() -> None:
+    asked = []
+
+    def mine(a: object, b: object) -> object:
+        asked.append((a, b))
+        return np.where(a > b, 2 * a - a, b).astype(np.int64) + 0
 
     machine, value = row()
-    with pytest.raises(MachineError, match="looks at the values of other processors"):
-        value[machine.all].combined(Operator("leaks", leaks, 0), value[machine.all])
-    machine = Machine.on("64x1")
-    value = machine.load("value", np.arange(64))
-    with pytest.raises(MachineError, match="looks at the values of other processors"):  # of few only
-        value[machine.all].combined(Operator("second", _second_knows_third, 0), value[machine.all])
-    machine, value = row()
-    target, awaited = machine.load("target", [-1, 0, 0, 0]), machine.load("awaited", [3, 0, 0, 0])
+    target, awaited = machine.load("target", [-1, 0, 0, 1]), machine.load("awaited", [2, 1, 0, 0])
+    machine.converge(value, target, awaited, Operator("mine", mine, 0))
+    assert len(asked) == 1
     assert value[machine.all].combined(Operator("mine", np.add, 0), value[machine.all]).dtype == np.int64
-    machine.converge(value, target, awaited, Operator("mine", np.add, 0))
-    assert machine.collect(value).tolist() == [12, 1, 4, 2]
+    assert machine.figures()["constants"] == 2
+    assert machine.collect(value).tolist() == [5, 2, 4, 2]
 
 
-def _second_knows_third(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    found = a + b
-    if len(a) > 2:
-        found[1] += a[2]
-    return found
-
-
-def test_operators_change_nothing_but_their_result() -> None:
-    kept = []
-
-    def changes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        found = a + b
-        kept.extend([a, b, found])
-        a[:], b[:] = 77, 77
-        return found
-
+def test_an_error_of_an_operator_ends_the_program() -> None:
     machine, value = row()
-    sums = value[machine.all].combined(Operator("changes", changes, 0), value[machine.all])
-    for array in kept:  # the host's, after the processors have computed
-        array[:] = 99
-    value[machine.all] += sums
-    assert machine.collect(value).tolist() == [15, 3, 12, 6]
+    with pytest.raises(MachineError, match="negative integer powers"):
+        value[machine.all].combined(Operator("tells", lambda a, b: a ** (2 - b), 0), value[machine.all])
+    with pytest.raises(MachineError, match="has ended"):
+        value + 1
 
 
 def test_where_nodes_are_is_given_and_stays() -> None:
@@ -420,16 +428,13 @@ def test_arrays_of_the_host_are_copied_whatever_they_say() -> None:
         def __array__(self, dtype: object = None, copy: object = None) -> object:
             return self.array
 
-    x, values, hosts, kept = Shared(range(4)), Shared([5, 1, 4, 2]), Shared(range(4)), []
+    x, values, hosts = Shared(range(4)), Shared([5, 1, 4, 2]), Shared(range(4))
     machine = Machine(x, [0] * 4, row()[0].grid)
     value, tasks = machine.load("value", values), machine.nodes(hosts, "tasks")
-    operator = Operator("sum", lambda a, b: kept.append(Shared(a + b)) or kept[-1], 0)
-    total = value[machine.all].combined(operator, value[machine.all])
-    for shared in (x, values, hosts, *kept):
+    for shared in (x, values, hosts):
         shared.array[:] = 0
     machine.send(3 - tasks.all.number)
-    value[machine.all] = value + total
-    assert machine.collect(value).tolist() == [15, 3, 12, 6]
+    assert machine.collect(value).tolist() == [5, 1, 4, 2]
     assert machine.cost()["energy_hops"] == 3 + 1 + 1 + 3
 
 

@@ -20,6 +20,30 @@ from shorthaul.spatial.workloads.cases import CASES
 WOL = Path(__file__).parents[4] / "shared/data/spatial/wol_10575_astral_collapsed.nwk"
 
 
+def test_trees_made_by_hand_are_checked_and_sorted() -> None:
+    rng = np.random.default_rng(3)
+    for parent in ([2, 2, -1, 0], [1, 2, 3, -1], [-1, -1, 5, 0, 1, 4]):
+        for given in (
+            parent,
+            np.array(parent),
+            np.array(parent, np.int32),
+            np.repeat(np.array(parent, np.int32), 2)[::2],
+        ):
+            tree = engine.Tree(given)  # type: ignore[arg-type]
+            place = np.argsort(tree.parents_first)
+            assert all(p < 0 or place[p] < place[v] for v, p in enumerate(parent))
+            assert engine.plan(tree, refine=0).check.ok
+            assert engine.bound(tree, grid="4x4").bound.value >= tree.n - len(tree.roots())
+    for wrong in ([5, -1], [1, 0], [0], [-1, -2], [[-1, 0]], [], [0.5, -1]):
+        with pytest.raises(InputError, match="parent"):
+            engine.Tree(wrong)  # type: ignore[arg-type]
+    tree = generators.uniform_binary(41, 1)
+    numbers = rng.permutation(tree.n)
+    for order in (numbers, [0, *range(tree.n - 1)], range(1, tree.n + 1), range(tree.n - 1)):
+        with pytest.raises(InputError, match="once, after its parent"):
+            engine.Tree(tree.parent, np.array(order, np.int32))
+
+
 def test_newick_keeps_names_and_lengths() -> None:
     tree = tree_from_newick(" ( ('it''s':1e-2 , b_c [a (comment;]) x:2,\n d)root ; ")
     assert tree.parent.tolist() == [-1, 0, 1, 1, 0]

@@ -1,39 +1,41 @@
-"""Associative operators on 64-bit integers and real numbers, and on pairs of integers."""
+"""Associative operators on 64-bit integers and real numbers, on pairs of integers, and a program's own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from operator import index
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from shorthaul.core.arguments import fields_checked
 from shorthaul.core.errors import unknown_name
+from shorthaul.spatial.computer.elements import BY_ELEMENT, by_element, rows
 from shorthaul.spatial.computer.fold_kernels import fold_reals, fold_words
-from shorthaul.spatial.computer.memory import MachineError
+from shorthaul.spatial.computer.memory import NUMBERS, MachineError, Memory, made, sealed
 
 Index = npt.NDArray[np.int32]
 Values = npt.NDArray[Any]
 
 _PRIME = 2**31 - 1
-#: Mixes the nodes on which a program's own operator is tried: what an honest one gives does not depend on it.
-_MIXER = np.random.default_rng()
 
 
 @dataclass(frozen=True, slots=True)
 @fields_checked
 class Operator:
-    """An associative operator: ``combine(a, b)`` works on arrays of values, the earlier operand first.
+    """An associative operator: ``combine(a, b)`` says what becomes of two values, the earlier operand first.
 
-    ``identity`` is neutral on both sides. A value has ``words`` words; arrays have shape (m,), or (m, words) for more
-    than one. ``code`` numbers the operators that kernels know, -1 for others. Sums and products of integers are modulo
-    2^64, so that a result which fits is right, whatever the order.
+    It is asked once, and sees no number: it is built of NumPy's functions of single elements (``+``, ``np.maximum``),
+    ``np.where``, numbers, ``astype``, ``a[..., k]`` for a word and ``np.stack([...], axis=-1)`` of words. ``identity``
+    is neutral on both sides. A value has ``words`` words. ``code`` numbers the operators that kernels know, -1 for
+    others. Sums and products of integers are modulo 2^64, so that a result which fits is right, whatever the order.
     """
 
     name: str
-    combine: Callable[[Values, Values], Values]
+    combine: Callable[[Any, Any], Any]
     identity: Any
     commutative: bool = True
     words: int = 1
@@ -104,22 +106,116 @@ def is_built_in(operator: Operator) -> bool:
     return type(operator) is Operator and operator.combine is _BUILT_IN.get(operator.code)
 
 
-def combined(operator: Operator, a: Values, b: Values) -> Values:
-    """Return ``operator`` applied to each pair of values, as numbers of the first one's type.
+@sealed
+class Operand(NDArrayOperatorsMixin):
+    """One of the two values that a program's own operator combines, or what it makes of them: steps, not numbers."""
 
-    Raises :class:`MachineError` if an operator of the program's own gives another result for a node where it sees
-    other nodes with it. Such an operator gets copies, so that nothing else is changed by it, then or later.
-    """
+    __slots__ = ("_at", "_steps")
+
+    def _of(self, steps: list[_Step], at: int) -> Operand:
+        self._steps = steps
+        self._at = at
+        return self
+
+    def _step(self, function: Callable[..., Any], inputs: tuple[Any, ...]) -> Operand:
+        taken: list[tuple[int, Any]] = []
+        for one in inputs:
+            if isinstance(one, Operand) and one._steps is self._steps:
+                taken.append((one._at, None))
+                continue
+            given = None if isinstance(one, Operand) else np.asarray(one)
+            if given is None or given.ndim or given.dtype.kind not in NUMBERS:
+                raise MachineError("combines two values and numbers only", place="operator", value=type(one).__name__)
+            taken.append((-1, one if type(one) in {int, float, bool} else given[()]))
+        self._steps.append((function, tuple(taken)))
+        return made(Operand)._of(self._steps, len(self._steps) + 1)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Operand:
+        if method != "__call__" or type(ufunc) is not np.ufunc or ufunc not in BY_ELEMENT or keywords:
+            _refuse(f"{ufunc.__name__} {method} {sorted(keywords)}")
+        return self._step(lambda *arrays: by_element(ufunc, rows([*arrays]), {}), inputs)
+
+    def __array_function__(self, function: Any, _types: Any, args: Any, keywords: Any) -> Operand:
+        if function is np.where and len(args) == 3 and not keywords:
+            return self._step(lambda *arrays: np.where(*rows([*arrays])), args)
+        if function is not np.stack or len(args) != 1 or keywords != {"axis": -1}:
+            _refuse(f"{function.__name__}()")
+        return self._step(_stacked, tuple(args[0]))
+
+    def __getitem__(self, key: Any) -> Operand:
+        """Return one word of a value of several, as arrays do: ``a[..., k]``."""
+        if not isinstance(key, tuple) or len(key) != 2 or key[0] is not Ellipsis:
+            _refuse(f"[{key}]")
+        which = index(key[1])
+        return self._step(lambda array: _word(array, which), (self,))
+
+    def astype(self, dtype: Any) -> Operand:
+        """Return the value as numbers of another type."""
+        kind = np.dtype(dtype)
+        return self._step(lambda array: array.astype(kind), (self,))
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        _refuse("an array")
+
+    __bool__ = __iter__ = __len__ = __index__ = __float__ = __int__ = __array__
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _quietly(operator: Operator, a: Values, b: Values) -> Values:
     with np.errstate(all="ignore"):
-        if is_built_in(operator):
-            return np.asarray(operator.combine(a, b)).astype(a.dtype, copy=False)
-        found = np.array(np.asarray(operator.combine(a.copy(), b.copy())))
-        if found.shape != a.shape:
-            raise MachineError("gives another shape", place=f"operator {operator.name!r}", value=found.shape)
-        if len(a) > 1:
-            mixed = _MIXER.permutation(len(a))
-            for part in (mixed[: len(a) // 2], mixed[len(a) // 2 :]):
-                apart = np.asarray(operator.combine(a[part], b[part]))
-                if not np.array_equal(apart, found[part], equal_nan=found.dtype.kind == "f"):
-                    raise MachineError("looks at the values of other processors", place=f"operator {operator.name!r}")
-        return found.astype(a.dtype, copy=False)
+        return np.asarray(operator.combine(a, b)).astype(a.dtype, copy=False)
+
+
+_Step = tuple[Callable[..., Any], tuple[tuple[int, Any], ...]]
+
+
+def _refuse(what: str) -> NoReturn:
+    raise MachineError(
+        "looks at more than two values", place="operator", value=what,
+        allowed="element-by-element functions of NumPy, np.where, a[..., k], np.stack([...], axis=-1), astype",
+    )  # fmt: skip
+
+
+def _stacked(*words: Values) -> Values:
+    count = next(len(word) for word in words if np.ndim(word))
+    if any(np.ndim(word) > 1 for word in words):
+        raise ValueError("words are stacked, not values of several")
+    return np.stack([np.broadcast_to(word, count) for word in words], axis=-1)
+
+
+def _word(array: Values, which: int) -> Values:
+    if array.ndim == 1 or not 0 <= which < array.shape[1]:
+        raise ValueError(f"a value of {1 if array.ndim == 1 else array.shape[1]} words has none of number {which}")
+    return array[:, which]
+
+
+def combining(operator: Operator, memory: Memory) -> Callable[[Values, Values], Values]:
+    """Return what applies ``operator`` to each pair of values, as numbers of the first one's type.
+
+    An operator of the program's own is asked what it does here, once, by operands without numbers; what it writes into
+    the computation counts among the constants. Raises :class:`MachineError` for what is more than that.
+    """
+    if is_built_in(operator):
+        return lambda a, b: _quietly(operator, a, b)
+    steps: list[_Step] = []
+    result = operator.combine(*(made(Operand)._of(steps, at) for at in (0, 1)))
+    if not isinstance(result, Operand) or result._steps is not steps:
+        _refuse(f"its result is {type(result).__name__}")
+    wanted, steps = result._at, steps[: max(result._at - 1, 0)]
+    memory.constants += sum(at < 0 for _, taken in steps for at, _ in taken)
+
+    def apply(a: Values, b: Values) -> Values:
+        found = [a, b]
+        try:
+            with np.errstate(all="ignore"):
+                for function, taken in steps:
+                    found.append(function(*(found[at] if at >= 0 else number for at, number in taken)))
+                    if found[-1].dtype.kind not in NUMBERS:
+                        raise TypeError(f"{found[-1].dtype} is no number")
+            if found[wanted].shape != a.shape:
+                raise ValueError(f"gives another shape, {found[wanted].shape}")
+        except (TypeError, ValueError, OverflowError) as error:
+            raise memory.refused(str(error), place=f"operator {operator.name!r}") from error
+        return found[wanted].astype(a.dtype, copy=found[wanted] is a or found[wanted] is b)
+
+    return apply

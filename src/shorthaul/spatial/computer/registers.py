@@ -18,7 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from shorthaul.spatial.computer.elements import BY_ELEMENT, COMPARISONS, UFUNCS, Array, by_element, rows, size_of
 from shorthaul.spatial.computer.memory import NUMBERS, MachineError, Memory, constant, made, sealed
-from shorthaul.spatial.computer.operators import Operator, combined
+from shorthaul.spatial.computer.operators import Operator, combining
 
 Index = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.intp]  # NumPy converts others first, every time
@@ -301,7 +301,8 @@ class Values(_Local):
 
         Raises :class:`MachineError` if the operator looks at more than the two values.
         """
-        found = combined(operator, self._data, as_values(later, self._nodes)._data)
+        apply = combining(operator, self._nodes._space._memory)
+        found = apply(self._data, as_values(later, self._nodes)._data)
         return made(Values)._of(self._nodes, found, self._name)
 
 

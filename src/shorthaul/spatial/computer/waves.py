@@ -13,7 +13,7 @@ import numpy.typing as npt
 from shorthaul.graphs.tree_kernels import children, depths, sorted_by
 from shorthaul.spatial.computer.contents import contents, memory_of, space_of
 from shorthaul.spatial.computer.memory import MachineError
-from shorthaul.spatial.computer.operators import Operator, combined, fold, is_built_in
+from shorthaul.spatial.computer.operators import Operator, combining, fold, is_built_in
 from shorthaul.spatial.computer.registers import Nodes, Register
 
 Index = npt.NDArray[np.int32]
@@ -44,8 +44,9 @@ class Turns:
         """Let every message put its sender's value before its receiver's."""
         values = contents(held)
         if not is_built_in(operator):
+            apply = combining(operator, memory_of(self.space))
             for sender, receiver in self._selections():
-                values[receiver] = combined(operator, values[sender], values[receiver])
+                values[receiver] = apply(values[sender], values[receiver])
         elif values.itemsize == _FOLDED:
             fold(self.sender, self.receiver, values, operator)
         else:
