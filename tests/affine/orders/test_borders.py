@@ -160,8 +160,27 @@ def with_coefficients(draw: random.Random) -> str:
     return text.replace("int n", "int n" + "".join(f", double {array}{'[n]' * len(names)}" for array in "KL"), 1)
 
 
+def coloured(draw: random.Random) -> str:
+    """Return sweeps over points of two or three colours, most of which read other colours and inputs."""
+    number, names = draw.choice((2, 2, 2, 3)), draw.choice(("i", "ij", "ij", "ij"))
+    reads = [
+        draw.choice(("A", "A", "A", "K", "L"))
+        + "".join(f"[{name}{draw.choice(('', ' - 1', ' + 1'))}]" for name in names)
+        for _ in range(draw.randint(2, 6))
+    ]
+    *outer, last = names
+    colour = draw.choice(("{}", "{}", "{} + 1")).format(" + ".join([*outer, "c"]))
+    loops = "".join(f"for (int {name} = 1; {name} < n - 1; {name}++) " for name in outer)
+    loops += f"for (int {last} = 1 + ({colour}) % {number}; {last} < n - 1; {last} += {number}) "
+    write = "A" + "".join(f"[{name}]" for name in names)
+    given = ", ".join(f"double {array}{'[n]' * len(names)}" for array in "AKL")
+    return f"""void f(int T, int n, {given}) {{
+  for (int t = 0; t < T; t++) for (int c = 0; c < {number}; c++) {loops}{write} = {" + ".join(reads)};
+}}"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [buffered, with_coefficients])
+@pytest.mark.parametrize("make", [buffered, with_coefficients, coloured])
 @pytest.mark.parametrize("seed", range(40))
 def test_random_stencils_of_more_kinds(seed: int, make: Callable[[random.Random], str]) -> None:
     draw = random.Random(seed)

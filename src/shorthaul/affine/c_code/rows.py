@@ -28,6 +28,7 @@ import numpy as np
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts
+from shorthaul.affine.integer_sets.lattices import diagonal
 from shorthaul.affine.integer_sets.subspaces import rational_solution
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import Border, BorderedStep, within
@@ -37,7 +38,7 @@ from shorthaul.affine.orders.placement import Loops, Row, placement_map
 from shorthaul.affine.orders.tile_policy import Phase, memory_axis
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep
-from shorthaul.affine.orders.value_classes import Group, ValueClass, diagonal
+from shorthaul.affine.orders.value_classes import Group, ValueClass
 from shorthaul.affine.tuning import PLACEMENT_OPERATIONS, ROW_BLOCK, ROWS_SHARE
 
 #: Pairs of instances that share memory, by their statements.

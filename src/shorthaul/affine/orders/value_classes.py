@@ -19,17 +19,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import islpy as isl
 
+from shorthaul.affine.integer_sets.lattices import diagonal, differences, has_remainders, moved
 from shorthaul.affine.integer_sets.subspaces import integer_solution, kernel, span
 from shorthaul.affine.orders.placement import Loops, Placement, Read, Row, placement_map
 
-_SET, _DIV = isl.dim_type.set, isl.dim_type.div
+_SET = isl.dim_type.set
 INFINITE = float("inf")
 
+#: A read of a class, its offsets, and the factors of the value in each coordinate.
+_Member = tuple[Read, list[int | None], list[tuple[int, ...] | None]]
 #: A set whose points are counted; sizes are looked up by it.
 Counted = tuple[isl.Set, ...]
 Count = Callable[[Counted], Any]
@@ -281,25 +284,15 @@ def without_holes(item: isl.Set) -> isl.Set:
     return isl.Set.from_basic_set(item.remove_divs().simple_hull())
 
 
-def diagonal(rows: list[list[int]], width: int) -> list[int | None]:
-    """Return the diagonal of the Hermite normal form: the spacing of a lattice, coordinate after coordinate."""
-    work = [list(row) for row in rows]
-    result: list[int | None] = []
-    for at in range(width):
-        while True:
-            nonzero = [row for row in work if row[at]]
-            if len(nonzero) <= 1:
-                break
-            least = min(nonzero, key=lambda row: abs(row[at]))
-            for row in nonzero:
-                if row is not least:
-                    factor = row[at] // least[at]
-                    row[:] = [a - factor * b for a, b in zip(row, least, strict=True)]
-        pivot = next((row for row in work if row[at]), None)
-        result.append(None if pivot is None else abs(pivot[at]))
-        if pivot is not None:
-            work.remove(pivot)
-    return result
+def _sparse(anchors: Sequence[isl.Set], rows: Iterable[Sequence[Row]]) -> isl.Set | None:
+    """Return the places of anchors in the coordinates ``rows``; None where no remainders limit them."""
+    if not any(map(has_remainders, anchors)):
+        return None
+    placed = []
+    for item, places in zip(anchors, rows, strict=True):
+        parameters = tuple(item.get_var_names(isl.dim_type.param))
+        placed.append(item.apply(placement_map(item.get_tuple_name() or "", item.dim(_SET), tuple(places), parameters)))
+    return reduce(isl.Set.union, placed)
 
 
 def value_classes(
@@ -315,7 +308,7 @@ def value_classes(
     Values of statements that take turns are in one class if they count ``together``: that is less where all places
     are taken, and more where some stay empty.
     """
-    drafts: dict[Any, list[tuple[Read, list[int | None], list[tuple[int, ...] | None]]]] = {}
+    drafts: dict[Any, list[_Member]] = {}
     chained: dict[Any, list[Read]] = {}
     for number, read in enumerate(reads):
         rows = placement[read.sink]
@@ -350,11 +343,27 @@ def value_classes(
     ]
     classes += [
         _class_of([item for key in group for item in drafts[key]], placement, parameters, kept=True)
-        for group in (_turns(kept, placement) if together else [[key] for key in kept])
+        for group in (_turns(kept, drafts, placement) if together else [[key] for key in kept])
     ]
     for same in chained.values():
-        classes += _in_chains(same, placement, parameters)
+        for sharing in _sharing(same):
+            classes += _in_chains(sharing, placement, parameters)
     return tuple(classes)
+
+
+def _sharing(reads: Sequence[Read]) -> list[list[Read]]:
+    """Return reads by the elements that they share: those of two colours share none, whose lattices have holes."""
+    result: list[tuple[isl.Set, list[Read]]] = []
+    for read in reads:
+        elements, members = read.function.range(), [read]
+        apart: list[tuple[isl.Set, list[Read]]] = []
+        for others, known in result:
+            if has_remainders(elements) and elements.is_disjoint(others):
+                apart.append((others, known))
+            else:
+                elements, members = elements.union(others), [*known, *members]
+        result = [*apart, (elements, members)]
+    return [members for _, members in result]
 
 
 def chain_step(read: Read, rows: Sequence[Row]) -> tuple[int, ...]:
@@ -376,33 +385,29 @@ def _in_chains(reads: Sequence[Read], placement: Placement, parameters: tuple[st
         uses, chains, others = [], {}, []
         for read in reads:
             goal = tuple(a.constant - b.constant for a, b in zip(read.rows or (), known, strict=True))
-            moved = integer_solution(columns, goal)
-            if moved is None:
+            turn = integer_solution(columns, goal)
+            if turn is None:
                 others.append(read)
                 continue
             here = (a.constant - b.constant for a, b in zip(placement[read.sink], rows, strict=True))
-            shift = [a - b for a, b in zip(here, _placed(rows, moved), strict=True)]
+            shift = [a - b for a, b in zip(here, _placed(rows, turn), strict=True)]
             turns = min(range(-4, 5), key=lambda by: sum(abs(a + by * b) for a, b in zip(shift, apart, strict=True)))
             uses.append(Use(read, tuple(a + turns * b for a, b in zip(shift, apart, strict=True))))
-            by = [a - turns * b for a, b in zip(moved, step, strict=True)]
-            chains[id(read)] = read.domain.reset_tuple_id().apply(_moved(by))
+            by = [a - turns * b for a, b in zip(turn, step, strict=True)]
+            chains[id(read)] = read.domain.reset_tuple_id().apply(moved(by))
         name = first.array if first.source is None else f"values of {first.source}"
         anchors = tuple(tuple(row.factors[at] for row in rows) for at in range(width))
+        places = _sparse([*chains.values()], [rows] * len(chains))
+        anchors = anchors if places is None else differences(places)
         none: frozenset[int] = frozenset()
         made = ValueClass(name, len(rows), none, tuple(uses), False, anchors, placement, parameters)
-        yield replace(made, apart=apart, step=_moved(step), chains=chains)
+        yield replace(made, apart=apart, step=moved(step), chains=chains)
         reads = others
 
 
 def _placed(rows: Sequence[Row], step: Sequence[int]) -> tuple[int, ...]:
     """Return a distance of instances in the coordinates."""
     return tuple(sum(a * b for a, b in zip(row.factors, step, strict=True)) for row in rows)
-
-
-def _moved(by: Sequence[int]) -> isl.Map:
-    names = [f"x{at}" for at in range(len(by))]
-    ends = ", ".join(f"{name} + {step}" for name, step in zip(names, by, strict=True))
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] -> [{ends}] }}")
 
 
 def _regular(factors: Sequence[tuple[int, ...] | None], read: Read, rows: Sequence[Row]) -> bool:
@@ -435,12 +440,12 @@ def _home(
     return [row.constant for row in rows]
 
 
-def _turns(kept: Sequence[Any], placement: Placement) -> list[list[Any]]:
+def _turns(kept: Sequence[Any], drafts: Mapping[Any, Sequence[_Member]], placement: Placement) -> list[list[Any]]:
     """Return classes by whether their statements take turns: same rows, and never at the same place."""
     result: list[list[Any]] = []
     for key in kept:
         for group in result:
-            if group[0][1] == key[1] and all(_apart(placement[one[2]], placement[key[2]]) for one in group):
+            if group[0][1] == key[1] and all(_apart(drafts[one], drafts[key], placement) for one in group):
                 group.append(key)
                 break
         else:
@@ -448,17 +453,27 @@ def _turns(kept: Sequence[Any], placement: Placement) -> list[list[Any]]:
     return result
 
 
-def _apart(first: Sequence[Row], second: Sequence[Row]) -> bool:
-    """True if rows of equal factors never have equal values."""
-    columns = tuple(zip(*(row.factors for row in first), strict=True))
-    goal = tuple(a.constant - b.constant for a, b in zip(first, second, strict=True))
-    return integer_solution(columns, goal) is None and all(
-        a.parameters == b.parameters for a, b in zip(first, second, strict=True)
-    )
+def _apart(first: Sequence[_Member], second: Sequence[_Member], placement: Placement) -> bool:
+    """True if values, placed by rows of equal factors, are never at the same place."""
+    rows, others = (placement[members[0][0].source or ""] for members in (first, second))
+    columns = tuple(zip(*(row.factors for row in rows), strict=True))
+    goal = tuple(a.constant - b.constant for a, b in zip(rows, others, strict=True))
+    if any(a.parameters != b.parameters for a, b in zip(rows, others, strict=True)):
+        return False
+    if integer_solution(columns, goal) is None:
+        return True
+    here, there = (_computed(members, placement) for members in (first, second))
+    return here is not None and there is not None and bool(here.is_disjoint(there))
+
+
+def _computed(members: Sequence[_Member], placement: Placement) -> isl.Set | None:
+    """Return where values are computed, None where no remainders limit them."""
+    reads = [item for item, _, _ in members]
+    return _sparse([item.function.range() for item in reads], [placement[item.source or ""] for item in reads])
 
 
 def _class_of(
-    members: Sequence[tuple[Read, list[int | None], Sequence[tuple[int, ...] | None]]],
+    members: Sequence[_Member],
     placement: Placement,
     parameters: tuple[str, ...],
     *,
@@ -474,6 +489,12 @@ def _class_of(
     if kept:
         first, *others = [placement[name] for name in sources if name is not None]
         generators += [tuple(b.constant - a.constant for a, b in zip(first, other, strict=True)) for other in others]
+        places = _computed(members, placement)
+    else:
+        rows = [Row((0,) * len(read.rows or ()) if item is None else item) for item in factors]
+        places = _sparse([item.function.range() for item, _, _ in members], [rows] * len(members)) if regular else None
+    if places is not None:
+        generators = list(differences(places))
     names = [read.array if name is None else f"values of {name}" for name in sources]
     uses = tuple(Use(item, tuple(offsets)) for item, offsets, _ in members)
     return ValueClass(", ".join(names), width, free, uses, kept, tuple(generators), placement, parameters, regular)

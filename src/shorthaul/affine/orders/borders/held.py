@@ -27,6 +27,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.lattices import moved
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.integer_sets.subspaces import span
 from shorthaul.affine.model import Statement
@@ -238,9 +239,9 @@ def _border(
     (group,) = like.groups(order, 0)
     faces: tuple[tuple[tuple[int, ...], ...], ...] = ()
     if any(apart) and tuple(placed[at] for at in order.inner) > tuple(group.reach[at] for at in order.inner):
-        faces = tuple(_faces(anchors.intersect(anchors.apply(_moved(apart).reverse())), rows))
-    linked = anchors.intersect(anchors.apply(_moved(apart).reverse())) if any(apart) else anchors.subtract(anchors)
-    ends = anchors.subtract(anchors.apply(_moved(apart))) if any(apart) else anchors
+        faces = tuple(_faces(anchors.intersect(anchors.apply(moved(apart).reverse())), rows))
+    linked = anchors.intersect(anchors.apply(moved(apart).reverse())) if any(apart) else anchors.subtract(anchors)
+    ends = anchors.subtract(anchors.apply(moved(apart))) if any(apart) else anchors
     place = at_sizes(placement_map("", width, rows, step.counts.flow.program.parameters), sizes)
     ends, linked = ends.apply(place).coalesce(), linked.apply(place).coalesce()
     return Border(array, like, card(elements).at({}), card(anchors).at({}), placed, ends, linked, faces)
@@ -276,14 +277,7 @@ def _is_chain(anchors: isl.Set, apart: tuple[int, ...]) -> bool:
     text = f"{{ [{', '.join(ends[0])}] -> [{', '.join(ends[1])}] : exists k : k > 0 and {' and '.join(lines)} }}"
     later = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
     before = anchors.apply(later.reverse()).intersect(anchors)
-    return bool(before.apply(_moved(apart)).is_subset(anchors))
-
-
-def _moved(apart: tuple[int, ...]) -> isl.Map:
-    """Return the map from instances to those ``apart`` from them."""
-    names = [f"v{at}" for at in range(len(apart))]
-    ends = ", ".join(f"{name} + {step}" for name, step in zip(names, apart, strict=True))
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] -> [{ends}] }}")
+    return bool(before.apply(moved(apart)).is_subset(anchors))
 
 
 def _faces(anchors: isl.Set, rows: tuple[Row, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
