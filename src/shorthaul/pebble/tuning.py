@@ -196,7 +196,7 @@ GRID_LINKED_EFFORT: Final = 0.01
 GRID_BOX_WORK: Final = 300_000_000
 MOST_GRID_PAIRS: Final = 10_000_000
 #: Tables: pairs of edges looked at per effort, edges of squares, edges that are walked along, and nodes of a table at
-#: least.
+#: least, or terms of products that blocks are made of.
 TABLES_RATE: Final = 1e7
 TABLES_STEPS: Final = 2e5
 TABLES_WALKED: Final = 1e5
@@ -372,10 +372,12 @@ EXCHANGE_RATE: Final = 2e7
 TILES_RUN_RATE: Final = 1e6
 #: Shapes without a better tiling after which tiles end by themselves. *
 TILES_PATIENCE: Final = 80
-#: Blocks are of nodes at places if these are at least this part of what is computed; sides of the blocks tried first,
-#: and shapes without better blocks after which they end. How often a shape is drawn from anywhere, with sides of up to
-#: two to the power of ``BLOCKS_WIDEST``, and how often one near the best computes the other nodes at other times.
+#: Blocks are of nodes at places if these are at least this part of what is computed; their share of what orders have
+#: left (0.3 is too little for sums of products at an effort of 1), and shapes without better ones after which they end.
+#: Sides of small blocks that are tried first. How often a shape is drawn from anywhere, with sides of up to two to the
+#: power of ``BLOCKS_WIDEST``, and how often one near the best computes the other nodes at other times.
 LEAST_PLACED: Final = 0.2
+BLOCKS_SHARE: Final = 0.5
 BLOCK_SIDES: Final = (2, 4)
 BLOCKS_PATIENCE: Final = 40
 BLOCKS_ANYWHERE, BLOCKS_WIDEST, BLOCKS_OTHERWISE = 0.4, 3.5, 0.2

@@ -1,8 +1,10 @@
-"""Orders block by block of tables and grids, whatever their nodes are numbered."""
+"""Orders block by block of tables, grids and products, whatever their nodes are numbered."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +12,11 @@ from tests.pebble.bounds.test_tables import gaps, table
 from tests.pebble.families import grid, shuffled
 
 from shorthaul.core.search import Search
-from shorthaul.pebble.bounds.tables.places import pieces
 from shorthaul.pebble.check.replay import replay
-from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.model import Cdag, from_pairs
 from shorthaul.pebble.orders.blocks import block_orders
-from shorthaul.pebble.workloads.kernels_as_graphs import fft
+from shorthaul.pebble.orders.blocks.places import pieces
+from shorthaul.pebble.workloads.kernels_as_graphs import fft, matmul
 
 
 def test_strips_of_an_alignment_with_affine_gaps() -> None:
@@ -62,6 +64,61 @@ def test_other_numbers_make_no_other_blocks() -> None:
         assert found is not None
         traffic.append(found.traffic(cdag.weights))
     assert max(traffic) <= 1.05 * min(traffic)
+
+
+def test_tiles_of_a_product() -> None:
+    cdag = shuffled(matmul(m=12, n=12, k=12, word=1), np.random.default_rng(2))
+    found = block_orders.plan(cdag, 16, pieces(cdag, search=Search()), search=Search())
+    assert found is not None
+    assert replay(cdag, found, 16).ok
+    # Tiles of 3 x 3 sums: every operand is read four times, every sum is stored once.
+    assert found.traffic(cdag.weights) <= 2 * 4 * 144 + 144
+
+
+def test_two_products_with_one_matrix() -> None:
+    n, high = 12, 6
+    cdag = shuffled(both_products(n), np.random.default_rng(3))
+    found = block_orders.plan(cdag, 2 * high + 4, pieces(cdag, search=Search()), search=Search())
+    assert found is not None
+    assert replay(cdag, found, 2 * high + 4).ok
+    # Strips of 6 rows, each element read once: an operand and a sum of each column go on from one to the next.
+    assert found.traffic(cdag.weights) <= cdag.algorithmic_bound() + (n // high - 1) * n * 3
+
+
+def test_squares_stand_at_the_diagonal() -> None:
+    n, count = 6, 5
+    cdag = pairs_of_rows(n, count)
+    [(nodes, places)] = pieces(cdag, search=Search())
+    assert len(nodes) == count * n * (n + 1) // 2
+    assert np.count_nonzero(places[:, 0] == places[:, 1]) == count * n
+
+
+def both_products(n: int) -> Cdag:
+    """The products of one matrix and of its transpose with a vector each, all sums begun with an input."""
+    return _sums(
+        {("x", i): [("a", i, j, "v", j) for j in range(n)] for i in range(n)}
+        | {("y", j): [("a", i, j, "w", i) for i in range(n)] for j in range(n)}
+    )
+
+
+def pairs_of_rows(n: int, count: int) -> Cdag:
+    """The products of all rows of a matrix with one another, and with themselves."""
+    return _sums({("c", i, j): [("a", i, k, "a", j, k) for k in range(count)] for j in range(n) for i in range(j + 1)})
+
+
+def _sums(sums: Mapping[Any, Sequence[tuple[object, ...]]]) -> Cdag:
+    """A chain of fused multiply-adds for each sum; an operand is a name and its indices, two of them one after another."""
+    numbers: dict[object, int] = {}
+    edges = set()
+    for name, products in sums.items():
+        last = numbers.setdefault(name, len(numbers))
+        for at, term in enumerate(products):
+            second = next(place for place in range(1, len(term)) if isinstance(term[place], str))
+            operands = [numbers.setdefault(part, len(numbers)) for part in (term[:second], term[second:])]
+            node = numbers.setdefault((name, at), len(numbers))
+            edges |= {(last, node), *((operand, node) for operand in operands)}
+            last = node
+    return from_pairs([1] * len(numbers), sorted(edges))
 
 
 def test_a_graph_without_tables_has_no_blocks() -> None:

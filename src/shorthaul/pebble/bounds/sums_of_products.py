@@ -194,7 +194,7 @@ def _oriented(
     sums = np.unique(total[terms], return_inverse=True)[1]
     classes = _classes_of_operands(operands, sums)
     sided = _by_sides(operands, classes)
-    coloured = _by_colours(sided)
+    coloured = by_colours(sided)
     best: tuple[float, Contraction | None] = 0.0, None
     heaviest = np.bincount(same, cdag.weights, cdag.n)[operands].max()
     most = len(terms) * float(heaviest)  # all of them, told apart
@@ -275,7 +275,7 @@ def _by_sides(operands: IntArray, classes: IntArray) -> IntArray:
     return np.where(turned[:, None], operands[:, ::-1], operands)
 
 
-def _by_colours(pairs: IntArray) -> IntArray:
+def by_colours(pairs: IntArray) -> IntArray:
     """Return the pairs turned so that no operand stands on both sides where those that hang together allow it.
 
     Each set of pairs that hang together is left as most of its pairs are.
@@ -334,7 +334,8 @@ def _boxes_of_sets(pairs: IntArray, sums: IntArray) -> _Boxes:
     left, right = (np.unique(pairs[:, side], return_inverse=True)[1] for side in (0, 1))
     rights, results = int(right.max()) + 1, int(sums.max()) + 1
     j = component_of(rights + results, right, rights + sums)[right]
-    i, k = _by_neighbours(sums, left)[sums], _by_neighbours(right, left)[right]
+    ends = _by_neighbours(np.concatenate([sums, results + right]), np.concatenate([left, left]))
+    i, k = ends[sums], ends[results + right]
     rows = np.stack([i, j, k], axis=1)
     if len(np.unique(_keys(rows))) < len(rows):
         return _Boxes(np.empty(0, dtype=np.int64), np.empty((0, 3), dtype=np.int64), 1)

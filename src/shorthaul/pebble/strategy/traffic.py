@@ -9,14 +9,13 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.best import best_bound, bound_of_program
-from shorthaul.pebble.bounds.tables import places
 from shorthaul.pebble.exact import beam
 from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import annealing, rematerialisation, sequences
 from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady, layer_by_layer, list_scheduling, tiles
-from shorthaul.pebble.orders.blocks import block_orders
+from shorthaul.pebble.orders.blocks import block_orders, places
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
 from shorthaul.pebble.states import recomputation
@@ -262,8 +261,8 @@ def _ordered(request: Request, best: Found, search: Search) -> Found:
     """Return the best of list scheduling by the first rules, tiles, and list scheduling from what is best then."""
     best = _list_scheduled(request, best, search.part(0.3), first=True)
     if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_EXACT:
-        best = _in_blocks(request, best, search.part(0.3))
-    if not _is_done(request, best) and best.method != "blocks":
+        best = _in_blocks(request, best, search.part(tuning.BLOCKS_SHARE))
+    if not _is_done(request, best):
         best = _tiled(request, best, search.part(0.5))
     return best if _is_done(request, best) else _list_scheduled(request, best, search, first=False)
 

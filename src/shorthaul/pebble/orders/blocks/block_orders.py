@@ -9,8 +9,9 @@ of what it reads. Shapes are raced.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -19,11 +20,11 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import tile_kernels
+from shorthaul.pebble.orders.blocks.product_places import Piece
 from shorthaul.pebble.orders.tiles import raced
 from shorthaul.pebble.plan import Plan
 
-#: Nodes that are computed, shape (nodes,), and their places from 0 on, shape (nodes, axes), of so many axes at most.
-Piece = tuple[IntArray, IntArray]
+#: Axes of a place at most.
 _MOST_AXES: Final = 4
 #: When nodes at no place are computed.
 WHEN: Final = ("early along", "late", "early")
@@ -93,13 +94,19 @@ def _by_blocks(places: IntArray, shape: Shape) -> IntArray:
     return np.lexsort([*columns[-2::-1], columns[-1], *blocks[::-1]])
 
 
-def first_shapes(axes: int) -> list[Shape]:
-    """Return the shapes tried first."""
+def first_shapes(axes: int, room: float) -> list[Shape]:
+    """Return the shapes tried first in a memory for so many values.
+
+    A square of sums, a column of operands, an operand and the next sum fit in, or twice as much along some sides. Small
+    blocks follow.
+    """
+    side = max(2, int((math.sqrt(max(0.0, 4 * room - 7)) - 1) / 2))
     found = []
-    for blocked in product(tuning.BLOCK_SIDES, repeat=axes - 1):
-        for order in permutations(range(axes)):
-            side = dict(zip(order, blocked, strict=False))
-            found.append(Shape(order, tuple(side.get(axis, 1) for axis in range(axes)), WHEN[0]))
+    for both in dict.fromkeys([(side, 2 * side), tuning.BLOCK_SIDES]):
+        for blocked in product(both, repeat=axes - 1):
+            for along in range(axes):
+                sides = (*blocked[:along], 1, *blocked[along:])
+                found.append(Shape((*(axis for axis in range(axes) if axis != along), along), sides, WHEN[0]))
     return found
 
 
@@ -123,7 +130,7 @@ def plan(cdag: Cdag, budget: int, found: list[Piece], *, search: Search, goal: i
     It ends early at a traffic of ``goal`` (a lower bound), and after some shapes without success. The same seed gives
     the same plan when it ends by itself.
 
-    >>> from shorthaul.pebble.bounds.tables.places import pieces
+    >>> from shorthaul.pebble.orders.blocks.places import pieces
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> cells = pyramid(n=40, word=1)
     >>> best = plan(cells, 8, pieces(cells, search=Search()), search=Search())
@@ -131,7 +138,8 @@ def plan(cdag: Cdag, budget: int, found: list[Piece], *, search: Search, goal: i
     True
     """
     blocks, search = Blocks(cdag, found), search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    shapes = first_shapes(blocks.axes, budget / float(np.median(cdag.weights)))
     return raced(
-        cdag, budget, first_shapes(blocks.axes), drawn, blocks.order, search=search, goal=goal,
+        cdag, budget, shapes, drawn, blocks.order, search=search, goal=goal,
         patience=tuning.BLOCKS_PATIENCE, what="blocks",
     )  # fmt: skip
