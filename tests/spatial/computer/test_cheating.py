@@ -340,6 +340,17 @@ def test_operators_are_asked_once_and_what_they_write_is_counted() -> None:
     assert machine.collect(value).tolist() == [5, 2, 4, 2]
 
 
+def test_words_of_operators_meet_those_of_the_same_node() -> None:
+    machine = Machine.on("2x1")
+    pair, one = machine.load("pair", [[1, 2], [3, 4]]), machine.load("one", [5, 6])
+    apart = Operator("apart", lambda a, b: a + b[..., 1], (0, 0), words=2)
+    pair[machine.all] = pair[machine.all].combined(apart, pair[machine.all])
+    paired = Operator("paired", lambda a, b: (np.stack([a, b], axis=-1) - a)[..., 1], 0)
+    one[machine.all] = one[machine.all].combined(paired, machine.register(9)[machine.all])
+    held, pairs = machine.emit(one), machine.collect(pair)
+    assert (pairs.tolist(), machine.collect(held).tolist()) == ([[3, 4], [7, 8]], [4, 3])
+
+
 def test_an_error_of_an_operator_ends_the_program() -> None:
     machine, value = row()
     with pytest.raises(MachineError, match="negative integer powers"):

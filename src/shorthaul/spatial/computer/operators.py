@@ -13,7 +13,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from shorthaul.core.arguments import fields_checked
 from shorthaul.core.errors import unknown_name
-from shorthaul.spatial.computer.elements import BY_ELEMENT, by_element, rows
+from shorthaul.spatial.computer.elements import BY_ELEMENT, rows
 from shorthaul.spatial.computer.fold_kernels import fold_reals, fold_words
 from shorthaul.spatial.computer.memory import NUMBERS, MachineError, Memory, made, sealed
 
@@ -131,13 +131,13 @@ class Operand(NDArrayOperatorsMixin):
         return made(Operand)._of(self._steps, len(self._steps) + 1)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Operand:
-        if method != "__call__" or type(ufunc) is not np.ufunc or ufunc not in BY_ELEMENT or keywords:
+        if method != "__call__" or type(ufunc) is not np.ufunc or ufunc not in BY_ELEMENT or keywords or ufunc.nout > 1:
             _refuse(f"{ufunc.__name__} {method} {sorted(keywords)}")
-        return self._step(lambda *arrays: by_element(ufunc, rows([*arrays]), {}), inputs)
+        return self._step(ufunc, inputs)
 
     def __array_function__(self, function: Any, _types: Any, args: Any, keywords: Any) -> Operand:
         if function is np.where and len(args) == 3 and not keywords:
-            return self._step(lambda *arrays: np.where(*rows([*arrays])), args)
+            return self._step(np.where, args)
         if function is not np.stack or len(args) != 1 or keywords != {"axis": -1}:
             _refuse(f"{function.__name__}()")
         return self._step(_stacked, tuple(args[0]))
@@ -209,7 +209,8 @@ def combining(operator: Operator, memory: Memory) -> Callable[[Values, Values], 
         try:
             with np.errstate(all="ignore"):
                 for function, taken in steps:
-                    found.append(function(*(found[at] if at >= 0 else number for at, number in taken)))
+                    inputs = [found[at] if at >= 0 else number for at, number in taken]
+                    found.append(function(*(inputs if function is _stacked else rows(inputs))))
                     if found[-1].dtype.kind not in NUMBERS:
                         raise TypeError(f"{found[-1].dtype} is no number")
             if found[wanted].shape != a.shape:
