@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from shorthaul.core.document import (
     json_text,
     load_json,
     parse_json,
+    promise_output,
     read_bytes,
     save_json,
     write_text,
@@ -38,6 +40,8 @@ from shorthaul.core.errors import InputError
         ('{"a": 1,\n"a": 2,\n"b": NaN}', "line 3 column 6: a number must be finite"),
         ('{"a": 1,\n"a": {"c": 2,\n"c": 3}}', "line 3 column 1: a key is given twice"),
         ('{"a": {"b": 1},\n "c": [{"b": "b"}, {"b": "a"}],\n "\\u0061": 2}', "line 3 column 2: a key is given twice"),
+        ('{"\\ud83d\\ude00": ["\\u0041",\n "a\\uDC00"]}', "line 2 column 2: holds half a character"),
+        ('{"a": 1,\n "\\ud800": 2}', "line 2 column 2: holds half a character"),
         ("[" * 100_000, "nested too deeply"),
         ("[" + "9" * 10_000 + "]", "line 1 column 2: has an integer of hundreds of digits"),
         ('["\\ud83d\\ude00", ' + "9" * 10_000 + "]", "line 1 column 18: has an integer of hundreds of digits"),
@@ -85,6 +89,21 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
         write_text(tmp_path / "no" / "out", "x")
     with pytest.raises(InputError, match="is a directory"):
         write_text(tmp_path, "x")
+
+
+def test_links_in_a_circle_and_pipes_without_a_reader(tmp_path: Path) -> None:
+    circle, pipe = tmp_path / "circle", tmp_path / "pipe"
+    circle.symlink_to("circle")
+    for use in (lambda: promise_output(circle), lambda: write_text(circle, "x"), lambda: load_json(circle)):
+        with pytest.raises(InputError, match="Too many levels"):
+            use()
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="cannot be written"):
+        write_text(pipe, "x")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "x" * 1000)
+    assert os.read(reader, 2000) == b"x" * 1000
+    os.close(reader)
 
 
 def test_documents_have_a_kind_and_a_version() -> None:

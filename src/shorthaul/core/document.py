@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -38,6 +39,7 @@ _TOO_LONG = "has an integer of hundreds of digits"
 #: Integers of so many digits are floating-point numbers, too.
 _MOST_DIGITS = sys.float_info.max_10_exp
 _TWICE = "a key is given twice"
+_HALF = "holds half a character"
 
 #: The files that are being written now, under other names.
 TEMPORARY: set[str] = set()
@@ -161,7 +163,7 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
         cure = "give JSON, or a file whose name ends as its format asks for (.xml, .nwk, .dot, ...)"
         raise InputError(f"is not JSON: {error.msg}", file=file, place=place, value=found, cure=cure) from None
     except InputError as error:
-        if error.problem in {_NOT_FINITE, _TOO_LONG, _TWICE}:
+        if error.problem in {_NOT_FINITE, _TOO_LONG, _TWICE, _HALF}:
             error.place = _place(text, error)
         raise (error if file is None else error.in_file(file)) from None
     except RecursionError:
@@ -174,23 +176,30 @@ def _refuse_half_characters(text: str) -> None:
         json.dumps(json.loads(text, parse_int=str), ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         value = f"\\u{ord(error.object[error.start]):04x}"
-        raise InputError("holds half a character", value=value, cure="write both halves, or the character") from None
+        raise InputError(_HALF, value=value, cure="write both halves, or the character") from None
+
+
+def _is_whole(text: str) -> bool:
+    """True if no character of the text is one half of another."""
+    return not any(0xD800 <= ord(character) < 0xE000 for character in text)
 
 
 def _place(text: str, fault: InputError) -> str:
-    """Return line and column of the number that is not finite, or of the first key that its object has already."""
+    """Return line and column of the first number, key or string with that fault."""
     keys: list[set[str]] = []  # of the objects that are open
     for token in _TOKEN.finditer(text):
         word, key = token[0], token["key"]
         # A string has its quotes, and what is wrong may go on right behind the number.
         found = fault.problem in {_NOT_FINITE, _TOO_LONG} and word.startswith(str(fault.value))
+        if fault.problem == _HALF and word.startswith('"'):
+            found = not _is_whole(json.loads(key or word))
         if word == "{":
             keys.append(set())
         elif word == "}":
             keys.pop()
         elif key is not None:
             name = json.loads(key)
-            found = fault.problem == _TWICE and name == fault.value and name in keys[-1]
+            found = found or (fault.problem == _TWICE and name == fault.value and name in keys[-1])
             keys[-1].add(name)
         if found:
             line = text.count("\n", 0, token.start())
@@ -358,9 +367,9 @@ def write_bytes(path: str | Path, data: bytes) -> None:
     try:
         _expect_name(path)
         if is_device(path):
-            path.write_bytes(data)
+            _write_device(path, data)
             return
-        target = path.resolve()  # a link stays a link
+        target = resolved(path)  # a link stays a link
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         TEMPORARY.add(temporary)
         with os.fdopen(handle, "wb") as file:
@@ -391,6 +400,22 @@ def is_device(path: Path) -> bool:
     return path.parent == Path("/dev") or (path.exists() and not path.is_file())
 
 
+def _write_device(path: Path, data: bytes) -> None:
+    """Write to a device or a pipe; raises OSError for a pipe that nobody reads, which would be waited for forever."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0), 0o666)
+    with os.fdopen(handle, "wb") as file:
+        os.set_blocking(handle, True)
+        file.write(data)
+
+
+def resolved(path: Path) -> Path:
+    """Return where links lead; raises OSError for those that lead in a circle, on any Python."""
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+
+
 def expect_writable(path: str | Path) -> None:
     """Raise :class:`InputError` if :func:`write_bytes` could not write to ``path`` now."""
     path = Path(path)
@@ -398,7 +423,7 @@ def expect_writable(path: str | Path) -> None:
     if is_device(path):
         return
     try:
-        with tempfile.TemporaryFile(dir=path.resolve().parent):
+        with tempfile.TemporaryFile(dir=resolved(path).parent):
             pass
     except OSError as error:
         raise _unwritable(path, error) from None
@@ -418,7 +443,7 @@ def promise_output(path: Path) -> None:
 
 def expect_no_output(path: Path) -> None:
     """Raise :class:`InputError` if this command is to write ``path``, which it would read, or add to."""
-    if OUTPUTS and path.resolve() in OUTPUTS:
+    if OUTPUTS and resolved(path) in OUTPUTS:
         cure = "name another file for what is written"
         raise InputError("is an input of this command and its output", file=path, cure=cure)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -69,7 +70,7 @@ def companion(path: Path, document: Mapping[str, Any]) -> tuple[Path, bytes] | N
     if not isinstance(name, str) or not name:
         raise InputError("is no file name", file=path, place="file", value=name)
     columns = path.parent / name
-    if Path(name).is_absolute() or not columns.resolve().is_relative_to(path.parent.resolve()):
+    if Path(name).is_absolute() or not Path(os.path.realpath(columns)).is_relative_to(os.path.realpath(path.parent)):
         allowed = "the name of a file beside the document, or in a folder beside it"
         raise InputError(
             "leads out of the document's folder", file=path, place="file", value=name, allowed=allowed,
