@@ -128,7 +128,7 @@ def test_run_on_the_command_line(tmp_path: Path) -> None:
         (("sobel4", "--images", "images.npy"), "Sobel application only"),
         (("sobel", "--images", "none.npy"), "no such file"),
         (("sobel", "--images", "text.npy"), "is not a NumPy array"),
-        (("sobel", "--images", "flat.npy"), "are no colour images"),
+        (("sobel", "--images", "flat.npy"), "flat.npy: images: are no colour images"),
         (("sobel", "--plan", "text.npy"), "is not JSON"),
         (("sobel", "--iterations", "0"), "--iterations"),
     ],

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,3 +172,10 @@ def test_documents_of_any_number_of_firings_are_analysed_and_hold_no_capacity_th
     with pytest.raises(InputError, match="no channel has a capacity"):
         dataflow.throughput(path, capacities=True)
     assert "bufferSize" not in dataflow.write_sdf3(dataflow.case(str(path)).workload.application)
+
+
+def test_an_unknown_key_is_told_with_its_file(tmp_path: Path) -> None:
+    document = {"kind": "shorthaul-dataflow-application", "actors": [{"id": "a", "taus": {"t": 1}}], "channels": []}
+    tmp_path.joinpath("wrong.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"wrong\.json: actors\[0\]: unknown key"):
+        dataflow.throughput(tmp_path / "wrong.json")

@@ -294,7 +294,8 @@ def known_keys(document: Mapping[str, Any], known: Iterable[str], place: str, fi
     names = [*known]
     for key in document:
         if key not in names and key not in FREE_KEYS:
-            raise unknown_name("key", key, names, place=place, cure="remove it, or spell it right").in_file(file or "")
+            error = unknown_name("key", key, names, place=place, cure="remove it, or spell it right")
+            raise error if file is None else error.in_file(file)
 
 
 def _placed(error: InputError, file: str | Path | None) -> InputError:

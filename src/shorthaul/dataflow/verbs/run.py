@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from shorthaul.core.check import Violation
 from shorthaul.core.document import read_bytes
@@ -26,7 +24,7 @@ from shorthaul.dataflow.execution.cores import run_on_cores
 from shorthaul.dataflow.execution.functions import Functions, PythonFunctions, load_functions
 from shorthaul.dataflow.execution.machine import Frame, Function, direct, execute, stand_in_functions
 from shorthaul.dataflow.formats.documents import RESULT_KIND
-from shorthaul.dataflow.loading import prepared
+from shorthaul.dataflow.loading import naming, prepared
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.options import PlanOptions, RunOptions
@@ -164,15 +162,11 @@ def _actors(application: Application, options: RunOptions) -> tuple[Mapping[str,
         if options.images is not None:
             raise InputError("are for the Sobel application only", place="--images", value=str(options.images))
         return stand_in_functions(application), np.zeros(4)
-    images = sobel_filter.drawn_images(options.iterations) if options.images is None else _images(options.images)
-    return sobel_filter.functions(images), np.zeros(images.shape[1:])
-
-
-def _images(path: Path) -> npt.NDArray[np.float64]:
-    try:
-        return np.asarray(read_array(read_bytes(path), Column("iufb", None)), dtype=np.float64)
-    except InputError as error:
-        raise error.in_file(path) from None
+    with naming(options.images):
+        images = sobel_filter.drawn_images(options.iterations)
+        if options.images is not None:
+            images = np.asarray(read_array(read_bytes(options.images), Column("iufb", None)), dtype=np.float64)
+        return sobel_filter.functions(images), np.zeros(images.shape[1:])
 
 
 def _executed(
