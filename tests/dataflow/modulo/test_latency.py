@@ -14,7 +14,7 @@ from shorthaul import dataflow
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.dataflow.bounds.latency import latency_bound
 from shorthaul.dataflow.check.replay import check_point
-from shorthaul.dataflow.mapping.binding import mapped_point
+from shorthaul.dataflow.mapping.binding import mapped_point, needed_capacities
 from shorthaul.dataflow.mapping.latency import latency_of
 from shorthaul.dataflow.model import Actor, Application, Channel
 from shorthaul.dataflow.plan import covers
@@ -44,6 +44,16 @@ def test_every_point_keeps_the_rules_and_the_bound(seed: int) -> None:
         assert "latency" in [
             violation.rule for violation in check_point(problem.application, problem.platform, late).violations
         ]
+
+
+@pytest.mark.parametrize("seed", [3050, 3110])
+def test_buffers_hold_no_more_than_the_schedule_of_least_latency_needs(seed: int) -> None:
+    problem = small_problem(seed)
+    assert problem.platform is not None
+    front = dataflow.plan(problem, latency=True, effort=0.03, seed=seed, **QUICK).plan.front
+    for point in front:
+        net = mapped_point(problem.application, problem.platform, point)
+        assert point.capacities == needed_capacities(net, point.starts, point.period)
 
 
 @pytest.mark.slow

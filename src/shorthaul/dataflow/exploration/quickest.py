@@ -90,15 +90,15 @@ def _with_latencies(
 def _sooner(instance: Instance, point: Point, *, atomic: bool) -> Point:
     """Return the point with its latency, less where whole periods between firings can go without larger buffers."""
     net = mapped_point(instance.application, instance.platform, point)
-    starts = add_periods(net, dict(point.starts), point.period, point.capacities, atomic=atomic, soon=True)
-    best = replace(point, latency=latency_of(net, point.starts, point.period))
-    if starts is None:
-        return best
-    first = min(starts.values())
-    starts = {name: start - first for name, start in starts.items()}
-    return min(
-        best, replace(point, starts=starts, latency=latency_of(net, starts, point.period)), key=lambda p: p.costs[3]
-    )
+    found = [dict(point.starts)]
+    sooner = add_periods(net, found[0], point.period, point.capacities, atomic=atomic, soon=True)
+    mapping = Decisions(point.binding, point.xi, point.channel_decision)
+    timed = []
+    for starts in found if sooner is None else [*found, sooner]:
+        held = needed_capacities(net, starts, point.period, atomic_firing=atomic)
+        made = make_point(instance, mapping, net, Schedule(point.period, starts, 1), held)
+        timed.append(replace(made, latency=latency_of(net, starts, point.period)))
+    return min(timed, key=lambda one: (one.costs[3], one.footprint_bytes))
 
 
 class _Neighbours:
