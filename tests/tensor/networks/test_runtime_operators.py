@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from tests.reference.runtime_attention import attended, by_head, turned
 from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.small_networks import machine
@@ -332,3 +332,68 @@ def test_experts_get_the_tokens_that_are_sent_to_them(
             inside = inside / (1 + np.exp(-inside)) if kind == "silu" else inside
             expected += part * (numbers[1][expert] @ inside)
         near(made, -expected)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_rows_of_a_table_of_few_bits(packed: bool, tmp_path: Path) -> None:
+    net, random = Net("rows", opset=21, filled=True), np.random.default_rng(3)
+    table, scales = random.integers(0, 16, (9, 48)), random.uniform(0.1, 0.2, (9, 3))
+    zeros = random.integers(0, 16, (9, 3))
+    at = net.input(2, 4, kind=TensorProto.INT64)
+    if packed:
+        data, zero = (net.constant(packed_last(each, 4), np.uint8) for each in (table, zeros))
+    else:
+        data, zero = (f"few{number}" for number in range(2))
+        few = ((data, table), (zero, zeros))
+        net.weights += [helper.make_tensor(n, TensorProto.UINT4, v.shape, v.ravel().tolist()) for n, v in few]
+    more = {"bits": 4} if packed else {}
+    inputs = (data, at, net.constant(scales, np.float32), zero)
+    y = net.op("GatherBlockQuantized", *inputs, domain=OWN, block_size=16, quantize_axis=1, **more)
+    v, (made,) = computed(net.model(net.op("Sin", y)), tmp_path, {at: random.integers(0, 9, (2, 4))})
+    numbers = (table.reshape(9, 3, 16) - zeros[..., None]) * scales.astype(np.float32)[..., None]
+    near(made, np.sin(numbers.reshape(9, 48)[v[at]]))
+
+
+def test_quantised_windows_whose_channels_come_last(tmp_path: Path) -> None:
+    net, random = Net("channels last"), np.random.default_rng(4)
+    x, s, z = net.input(1, 6, 6, 3, kind=TensorProto.UINT8), net.constant(2**-6, np.float32), net.constant(99, np.uint8)
+    kernel = random.integers(-20, 20, (4, 3, 2, 2))
+    weights = (net.constant(kernel, np.int8), net.constant(2**-5, np.float32), net.constant(0, np.int8))
+    y = net.op("QLinearConv", x, s, z, *weights, s, z, domain=OWN, channels_last=1, kernel_shape=[2, 2])
+    y = net.op("NhwcMaxPool", y, domain=OWN, kernel_shape=[2, 2], strides=[3, 3])
+    mean = net.op("QLinearReduceMean", y, s, z, s, z, domain=OWN, axes=[1, 2], keepdims=1)
+    pooled = net.op("QLinearGlobalAveragePool", y, s, z, s, z, domain=OWN, channels_last=1)
+    chosen = net.op("QLinearWhere", net.constant([True, False, True, False], np.bool_), mean, s, z, y, s, z, s, z,
+                    domain=OWN)  # fmt: skip
+    given = random.integers(0, 255, (1, 6, 6, 3)).astype(np.uint8)
+    _, (same, found) = computed(net.model(pooled, chosen), tmp_path, {x: given})
+    windows = np.lib.stride_tricks.sliding_window_view(given - 99.0, (2, 2), (1, 2))
+    made = np.clip(np.rint(np.einsum("byxcij,mcij->byxm", windows, kernel) / 32) + 99, 0, 255)
+    made = np.stack([[made[:, i : i + 2, j : j + 2].max((1, 2)) for j in (0, 3)] for i in (0, 3)], 1)
+    made = made.transpose(2, 1, 0, 3)
+    means = np.rint(made.mean((1, 2), keepdims=True))
+    np.testing.assert_array_equal(same, means)
+    np.testing.assert_array_equal(found, np.where([True, False, True, False], means, made))
+
+
+def test_embedding_and_attention_of_quantised_numbers(tmp_path: Path) -> None:
+    net, random, b, s, d, n = Net("quantised", filled=True), np.random.default_rng(5), 2, 5, 12, 3
+    ids, segments = (net.input(b, s, name=name, kind=TensorProto.INT32) for name in ("ids", "segments"))
+    numbers = [random.integers(0, 255, shape) for shape in ((9, d), (6, d), (2, d), (d,), (d,), (d, 3 * d))]
+    tables = [net.constant(each, np.uint8) for each in numbers[:5]]
+    scale, zero = net.constant(0.02, np.float32), net.constant(120, np.uint8)
+    y, _ = net.op("QEmbedLayerNormalization", ids, segments, *tables, "", *(scale,) * 5, *(zero,) * 5, domain=OWN,
+                  outputs=2)  # fmt: skip
+    rows = net.op("QuantizeLinear", y, scale, zero)
+    by = random.uniform(0.001, 0.002, 3 * d)
+    inputs = (rows, net.constant(numbers[5], np.uint8), net.weight(3 * d), scale, net.constant(by, np.float32))
+    made = net.op("QAttention", *inputs, "", zero, zero, domain=OWN, num_heads=n)
+    given = {"ids": random.integers(0, 9, (b, s)), "segments": random.integers(0, 2, (b, s))}
+    v, (found,) = computed(net.model(made), tmp_path, {key: value.astype(np.int32) for key, value in given.items()})
+    real = [(each - 120.0) * np.float32(0.02) for each in numbers[:5]]
+    total = real[0][v["ids"]] + real[1][:s] + real[2][v["segments"]]
+    total = total - total.mean(-1, keepdims=True)
+    total = total / np.sqrt((total**2).mean(-1, keepdims=True) + 1e-12) * real[3] + real[4]
+    total = (np.clip(np.rint(total / np.float32(0.02)) + 120, 0, 255) - 120) * np.float32(0.02)
+    product = total @ ((numbers[5] - 120.0) * by.astype(np.float32)) + v[inputs[2]]
+    near(found, attended(*(by_head(part, n) for part in np.split(product, 3, axis=2))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,34 +14,27 @@ import onnx.inliner
 import onnx.reference
 import onnx.version_converter
 from onnx import TensorProto, numpy_helper
-from onnx.reference.op_run import OpRun
-from onnx.reference.ops import (
-    op_batch_normalization,
-    op_dequantize_linear,
-    op_grid_sample,
-    op_hardmax,
-    op_log_softmax,
-    op_loop,
-    op_resize,
-    op_softmax,
-)
 
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
-from shorthaul.tensor.networks.execution.elements import GatherElements
-from shorthaul.tensor.networks.execution.experts import MoE, QMoE
-from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
-from shorthaul.tensor.networks.execution.recurrent import GRU, LSTM, RNN
-from shorthaul.tensor.networks.execution.support_vectors import SVMClassifier
-from shorthaul.tensor.networks.translation.constants import elements, evaluator_of, fetch, is_outside, location_of
+from shorthaul.tensor.networks.execution.mended import OWN
+from shorthaul.tensor.networks.translation.constants import (
+    elements,
+    evaluator_of,
+    fetch,
+    is_outside,
+    location_of,
+    session_of,
+)
 from shorthaul.tensor.networks.translation.graph import Graph, Node
-from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED, weights_of
+from shorthaul.tensor.networks.translation.operators import weights_of
 
 Array = npt.NDArray[Any]
 
 #: Begins the name of who computed outputs where onnxruntime could not.
 REFERENCE: Final = "the reference of onnx"
+RUNTIME: Final = "onnxruntime"
 #: Ends the name of who computed outputs in single precision or whatever the model is written in, not in double.
 AS_WRITTEN: Final = "in the model's own types"
 _FLOATS: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE}
@@ -49,148 +42,6 @@ _FLOATS: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, 
 _TABLES: Final = {"Gather": (1, 0), "GatherElements": (1, 0), "GatherND": (1, 0), "RoiAlign": (2, 0)}
 
 
-class Erf(OpRun):  # type: ignore[misc]
-    """The error function in double precision: that of the reference rounds to single."""
-
-    op_domain = ""
-
-    def _run(self, x: Array) -> tuple[Array]:
-        from scipy.special import erf
-
-        return (np.asarray(erf(x), x.dtype),)
-
-
-class Loop(op_loop.Loop):  # type: ignore[misc]
-    """Steps of a graph: the reference joins what they collect along its first axis, instead of a new one.
-
-    It also takes no step where no condition is given.
-    """
-
-    op_domain = ""
-    _run_body: Any
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.K = 0  # collected here
-
-    def _run(self, *inputs: Any, **other: Any) -> tuple[Array, ...]:
-        step, rounds = self._run_body, []
-        if len(inputs) > 1 and inputs[1] is None:
-            inputs = (inputs[0], np.array(True), *inputs[2:])
-
-        def noted(*inputs: Any, **other: Any) -> Any:
-            rounds.append(step(*inputs, **other))
-            return rounds[-1]
-
-        self._run_body = noted
-        try:
-            made = super()._run(*inputs, **other)
-        finally:
-            self._run_body = step
-        places = range(self.N, len(self.onnx_node.output))
-        collected = (np.stack([each[1 + place] for each in rounds]) if rounds else np.empty(0) for place in places)
-        return (*made[: self.N], *collected)
-
-
-class ZipMap(OpRun):  # type: ignore[misc]
-    """Numbers with their names, of which the numbers count; the reference lacks it."""
-
-    op_domain = "ai.onnx.ml"
-
-    def _run(self, x: Array, **names: Any) -> tuple[Array]:
-        del names
-        return (x,)
-
-
-class LRN(OpRun):  # type: ignore[misc]
-    """Normalisation over neighbouring channels: the reference passes over as many channels as there are samples."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, alpha: float, beta: float, bias: float, size: int) -> tuple[Array]:
-        before = (size - 1) // 2
-        margins = [(0, 0)] * x.ndim
-        margins[1] = (before, size - 1 - before)
-        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x * x, margins), size, axis=1)
-        return (np.asarray(x / (bias + alpha / size * windows.sum(-1)) ** beta),)
-
-
-class MeanVarianceNormalization(OpRun):  # type: ignore[misc]
-    """Numbers less their mean, over their deviation: the reference has constants of single precision in it."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, axes: Any = None) -> tuple[Array]:
-        along = (0, 2, 3) if axes is None else tuple(axes)
-        x = x - x.mean(along, keepdims=True)
-        return (np.asarray(x / (np.sqrt((x * x).mean(along, keepdims=True)) + 1e-9)),)
-
-
-class BatchNormalization(op_batch_normalization.BatchNormalization_14):  # type: ignore[misc]
-    """Normalisation by given figures: the reference trains in versions before 14, which have no ``training_mode``."""
-
-    op_domain = ""
-
-    def _run(self, *inputs: Array, training_mode: int = 0, **other: Any) -> tuple[Array, ...]:
-        known = {key: other[key] for key in ("epsilon", "momentum") if key in other}
-        return cast("tuple[Array, ...]", super()._run(*inputs, training_mode=training_mode, **known))
-
-
-class DequantizeLinear(op_dequantize_linear._CommonDequantizeLinear):  # type: ignore[misc]
-    """Numbers of quantised ones: the reference lacks the versions before 19, which differ in types alone."""
-
-    op_domain = ""
-
-
-class Resize(op_resize.Resize):  # type: ignore[misc]
-    """Interpolation: the reference has the weights of a cubic one in single precision."""
-
-    op_domain = ""
-
-    def _run(self, *inputs: Any, cubic_coeff_a: Any = None, **other: Any) -> tuple[Array]:
-        steep = None if cubic_coeff_a is None else float(cubic_coeff_a)
-        return cast("tuple[Array]", super()._run(*inputs, cubic_coeff_a=steep, **other))
-
-
-class GridSample(op_grid_sample.GridSample):  # type: ignore[misc]
-    """Samples of an image: the reference knows the ways of versions since 20 by their names alone."""
-
-    op_domain = ""
-
-    def _run(self, *inputs: Array, mode: str = "linear", **other: Any) -> tuple[Array]:
-        newer = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
-        return cast("tuple[Array]", super()._run(*inputs, mode=newer, **other))
-
-
-class LogSoftmax(op_log_softmax.LogSoftmax):  # type: ignore[misc]
-    """Logarithms of shares: the reference takes those of shares that are rounded to zero."""
-
-    def _run(self, x: Array) -> tuple[Array]:
-        moved = x - x.max(self.axis, keepdims=True, initial=-np.inf)
-        return (moved - np.log(np.exp(moved).sum(self.axis, keepdims=True)),)
-
-
-def _flattening(kind: type[Any]) -> type[Any]:
-    """Return an operator over rows as all versions of ONNX have it: the reference knows the newest one alone."""
-
-    def run(self: Any, x: Array) -> tuple[Array]:
-        if self.run_params["opsets"].get("", LAST_FLATTENED + 1) > LAST_FLATTENED:
-            return cast("tuple[Array]", kind._run(self, x))
-        axis = next((item.i for item in self.onnx_node.attribute if item.name == "axis"), 1) % x.ndim
-        self.axis = -1
-        rows = x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
-        return (kind._run(self, rows)[0].reshape(x.shape),)
-
-    return type(kind.__name__, (kind,), {"op_domain": "", "_run": run})
-
-
-_ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
-#: What the reference does not do, or not precisely.
-_OWN: Final = [
-    *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
-    *(GatherElements, GRU, GridSample, LSTM, RNN, Resize, SVMClassifier, ZipMap),
-    *map(_flattening, _ROWS),
-]
 #: Operators that the reference has from here, so that onnxruntime is asked first, in the model's own types too.
 _FROM_HERE: Final = {"GRU", "LSTM", "MoE", "QMoE", "RNN"}
 #: Operators that make floats where nothing is said.
@@ -388,11 +239,11 @@ def constants_of(graph: Graph, model: Any) -> dict[str, Array]:
     for node in graph.folded:  # once more: these are in the model's own precision
         is_real = any(found[name].dtype.kind == "f" for name in node.outputs if name in found)
         if is_real and all(name in found for name in node.inputs if name):
-            found |= evaluated(node, graph.opsets, found)
+            found |= evaluated(node, graph, found)
     for node in graph.nodes:
         outputs = [name for name in node.outputs if name]
         if outputs and all(name in graph.constants for name in outputs) and any(n not in found for n in outputs):
-            found |= evaluated(node, graph.opsets, found)
+            found |= evaluated(node, graph, found)
         if node.kind.endswith("MatMulNBits") and weights_of(node) in graph.constants:
             found[weights_of(node)] = _unpacked(node, found)
     return found
@@ -417,18 +268,49 @@ def _unpacked(node: Node, values: Mapping[str, Array]) -> Array:
     return np.asarray(((found - zeros[..., None]) * scales[..., None]).reshape(columns, -1)[:, :size])
 
 
-def evaluated(node: Node, opsets: Mapping[str, int], values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what a node makes of ``values``; raises :class:`InputError` if nobody knows how to execute it."""
+def evaluated(node: Node, graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what a node of ``graph`` makes of ``values``; raises :class:`InputError` if nobody knows."""
+    return evaluated_by(node, graph, values)[0]
+
+
+def evaluated_by(node: Node, graph: Graph, values: Mapping[str, Array]) -> tuple[dict[str, Array], str]:
+    """Return what a node makes of ``values``, and who computed it: the reference of onnx, else onnxruntime.
+
+    Raises :class:`InputError` if neither knows how to.
+    """
     names = [name for name in node.outputs if name]
-    try:
-        evaluator = evaluator_of(onnx, double_node(node.proto), opsets, node.inputs, _OWN)
-        with np.errstate(all="ignore"):  # rows of which nothing is left, as masks make them
-            made = evaluator.run(None, {n: values[n] for n in dict.fromkeys(node.inputs) if n})
-        return {name: np.asarray(value) for name, value in zip(names, made, strict=True)}
-    except Exception as error:  # of any kind: the reference lacks the operator, or what it does fails on the numbers
-        text = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        cure = "plan and check it; only 'run' needs to know what it computes"
-        raise InputError(f"cannot be executed: {text}", place=f"node {node.name} ({node.kind})", cure=cure) from None
+    given = {name: values[name] for name in dict.fromkeys(node.inputs) if name}
+    errors = []
+    for evaluate, who in ((_node_by_reference, REFERENCE), (_node_by_runtime, RUNTIME), (_node_as_written, RUNTIME)):
+        try:
+            with np.errstate(all="ignore"):  # rows of which nothing is left, as masks make them
+                made = evaluate(node, graph, given)
+            return {name: np.asarray(value) for name, value in zip(names, made, strict=True)}, who
+        except Exception as error:  # of any kind: who is asked lacks the operator, or it fails on the numbers
+            errors.append(error)
+    text = (str(errors[0]).splitlines() or [type(errors[0]).__name__])[0][:200]
+    cure = "plan and check it; only 'run' needs to know what it computes"
+    raise InputError(f"cannot be executed: {text}", place=f"node {node.name} ({node.kind})", cure=cure)
+
+
+def _node_by_reference(node: Node, graph: Graph, given: Mapping[str, Array]) -> Any:
+    return evaluator_of(onnx, double_node(node.proto), graph.opsets, node.inputs, OWN).run(None, dict(given))
+
+
+def _node_by_runtime(node: Node, graph: Graph, given: Mapping[str, Array]) -> Any:
+    return _of_session(double_node(node.proto), graph, given)
+
+
+def _node_as_written(node: Node, graph: Graph, given: Mapping[str, Array]) -> Any:
+    """What the model's own types give, which many operators are defined for alone."""
+    kinds = {name: onnx.helper.tensor_dtype_to_np_dtype(graph.types[name]) for name in given}
+    made = _of_session(node.proto, graph, {name: value.astype(kinds[name]) for name, value in given.items()})
+    return [_double(value) for value in made]
+
+
+def _of_session(proto: Any, graph: Graph, given: Mapping[str, Array]) -> Any:
+    ends = {name: (onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape) for name, value in given.items()}
+    return session_of(onnx, proto, graph.opsets, ends).run(None, dict(given))
 
 
 def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], str]:
@@ -468,7 +350,7 @@ def _by_runtime(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tu
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    return session.run(names, dict(inputs)), f"onnxruntime {onnxruntime.__version__}"
+    return session.run(names, dict(inputs)), f"{RUNTIME} {onnxruntime.__version__}"
 
 
 def _by_runtime_as_written(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
@@ -480,7 +362,7 @@ def _by_runtime_as_written(model: Any, names: list[str], inputs: Mapping[str, Ar
 
 
 def _by_reference(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
-    evaluator = onnx.reference.ReferenceEvaluator(model, new_ops=_OWN)
+    evaluator = onnx.reference.ReferenceEvaluator(model, new_ops=OWN)
     rounds = any(node.op_type == "LinearAttention" for node in model.graph.node)  # as its definition says
     with np.errstate(all="ignore"):
         return evaluator.run(names, dict(inputs)), f"{REFERENCE} {onnx.__version__} {AS_WRITTEN * rounds}".strip()

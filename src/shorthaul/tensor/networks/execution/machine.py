@@ -14,7 +14,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.tensor.networks.boxes import Box, Key, Span, touched
-from shorthaul.tensor.networks.execution.arrays import evaluated
+from shorthaul.tensor.networks.execution.arrays import evaluated_by
 from shorthaul.tensor.networks.execution.memory import Far, Ranges, beyond, common, slices, volume
 from shorthaul.tensor.networks.execution.online import rows_of, softmax_of_tile
 from shorthaul.tensor.networks.execution.operators import Piece
@@ -56,6 +56,8 @@ class Execution:
         self.reader = Reader(translation.graph, self.network, constants, self._fetch)
         self.moved: list[Moved] = []
         self.running: _GroupRun | None = None
+        #: Who executed operators that have no tiles, and their kinds.
+        self.others: set[tuple[str, str]] = set()
 
     def run(self, plan: NetworkPlan, search: Search) -> dict[str, Array]:
         """Execute all groups and return the outputs of the graph; raises :class:`InputError` for what is not there."""
@@ -362,7 +364,8 @@ class _GroupRun:
                 self.moved.loads_bytes += self.network.tensors[tensor].bytes
         self.reads = {self.at: [(tensor, tensor, 0) for tensor in self.buffers]}
         values = {name: self.execution.reader.whole(name) for name in node.inputs if name}
-        made = evaluated(node, self.execution.translation.graph.opsets, values)
+        made, who = evaluated_by(node, self.execution.translation.graph, values)
+        self.execution.others.add((who, node.kind))
         self.moved.operations[self.at] = operator.work
         for access in operator.writes:
             stored = self.network.tensors[access.tensor]

@@ -17,6 +17,7 @@ from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
 from shorthaul.tensor.networks.translation.constants import fetch, fill_sparse, is_outside
 from shorthaul.tensor.networks.translation.graph import Node
+from shorthaul.tensor.networks.translation.long_rows import LongRows, taken_apart
 from shorthaul.tensor.networks.translation.network import Translation, translated
 
 _DOMAIN: Final = "shorthaul.groups"
@@ -148,11 +149,26 @@ class _Writer:
     def _function(self, number: int, group: Group, body: list[Node], made: list[str]) -> Any:
         sink = self.translation.network.operators[group.operators[-1]]
         name = f"group_{number}_{sink.kind.rpartition('.')[2]}"
-        nodes = [node.proto for node in body]
+        nodes = [proto for node in body for proto in self._plain(node)]
         function = onnx.helper.make_function(_DOMAIN, name, self._free(body), made, nodes, self._opsets())
         for key, value in self._metadata(group).items():
             function.metadata_props.add(key=f"shorthaul.{key}", value=value)
         return function
+
+    def _plain(self, node: Node) -> list[Any]:
+        """Return a node, or operators in place of a normalisation that the model's version of ONNX lacks.
+
+        onnxruntime writes and reads such nodes, but ends the process where a function has one.
+        """
+        graph, version = self.graph, self.graph.opsets.get("", 1)
+        if node.kind != "LayerNormalization" or onnx.defs.has(node.kind, version, ""):
+            return [node.proto]
+        known = (graph.shapes, graph.types, graph.values)
+        written = taken_apart(onnx, node.proto, node.name, known, {}, version, LongRows(0.0))
+        if written is None:
+            return [node.proto]
+        make = onnx.helper.make_node
+        return [*(make("Constant", [], [value.name], value=value) for value in written.constants), *written.nodes]
 
     def _metadata(self, group: Group) -> dict[str, str]:
         """Return what a plan says of a group, as text."""

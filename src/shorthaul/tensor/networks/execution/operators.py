@@ -78,7 +78,7 @@ class Piece:
 
     def by_reference(self, operands: Mapping[str, Array]) -> Array:
         """Return what the reference makes of operands."""
-        return evaluated(self.node, self.reader.graph.opsets, operands)[self.node.outputs[0]]
+        return evaluated(self.node, self.reader.graph, operands)[self.node.outputs[0]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.networks.execution.arrays import (
     AS_WRITTEN,
-    REFERENCE,
     Array,
     constants_of,
     fill,
@@ -85,7 +84,7 @@ def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Sea
         return Outcome(moved, outputs, {}, None, missing, f"the outputs are not verified: {error}")
     errors = {name: _error(outputs[name], expected[name]) for name in outputs}
     remark, not_finite = _not_finite(outputs, expected)
-    remark = "; ".join(filter(None, (remark, _of_itself(network, who))))
+    remark = "; ".join(filter(None, (remark, _of_itself(execution, who))))
     return Outcome(moved, outputs, errors, who, missing, remark, not_finite)
 
 
@@ -112,12 +111,13 @@ def _with_integers(model: Any, graph: Graph) -> Any:
     return copy
 
 
-def _of_itself(network: Network, who: str) -> str:
-    """Return a remark on operators that the reference of onnx executes here as well as where outputs come from."""
-    kinds = sorted({item.kind for item in network.operators if item.barrier})
-    if not kinds or not who.startswith(REFERENCE):
-        return ""
-    return f"{', '.join(kinds)}: executed by {REFERENCE} here too, so that the comparison says nothing of them"
+def _of_itself(execution: Execution, who: str) -> str:
+    """Return a remark on operators that were executed here by who made the outputs that ours are compared with."""
+    found = {(other, kind) for other, kind in execution.others if who.startswith(other)}
+    kinds = ", ".join(sorted(kind for _, kind in found))
+    return (
+        f"{kinds}: executed by {min(found)[0]} here too, so that the comparison says nothing of them" if found else ""
+    )
 
 
 def _not_finite(outputs: dict[str, Array], expected: dict[str, Array]) -> tuple[str, int]:

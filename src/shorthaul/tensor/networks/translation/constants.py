@@ -15,6 +15,8 @@ from shorthaul.tensor.networks.translation.writing import Shape
 
 #: Constants up to so many elements are computed: they hold shapes, axes and indices.
 MOST_ELEMENTS: Final = 2**16
+#: A version of ONNX files that runtimes of some years read.
+_IR_VERSION: Final = 10
 #: Operators that tell places apart.
 _COMPARISONS: Final = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
 
@@ -129,17 +131,74 @@ def evaluator_of(onnx: Any, node: Any, versions: Mapping[str, int], inputs: Iter
     return onnx.reference.ReferenceEvaluator(graph, dict(versions), new_ops=own)
 
 
+def session_of(
+    onnx: Any, node: Any, versions: Mapping[str, int], inputs: Mapping[str, tuple[int, Shape]], values: Any = ()
+) -> Any:
+    """Return a session of onnxruntime that computes one node, of ``inputs`` of these types and shapes, or ``values``.
+
+    Raises an exception of any kind where it is not installed, or lacks the operator.
+    """
+    import onnxruntime  # type: ignore[import-not-found, unused-ignore]
+
+    make = onnx.helper
+    graph = make.make_graph(
+        [node],
+        "node",
+        [make.make_tensor_value_info(name, *told) for name, told in inputs.items() if name not in values],
+        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+        [onnx.numpy_helper.from_array(values[name], name) for name in inputs if name in values],
+    )
+    opsets = [make.make_opsetid(*item) for item in versions.items()]
+    model = make.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+
+
+def _shapes_of_runtime(
+    onnx: Any, node: Any, versions: Mapping[str, int], known: tuple[Mapping[str, Shape], dict[str, int], Any]
+) -> list[Shape] | None:
+    """Return the shapes of what a node makes by the rules of onnxruntime, and take down its types."""
+    shapes, types, values = known
+    try:
+        inputs = {name: (types[name], shapes[name]) for name in node.input if name}
+        given = {name: values[name] for name in inputs if name in values}
+        session = session_of(onnx, node, versions, inputs, given)
+        found = {end.name: end for end in session.get_outputs()}
+        for name, end in found.items():
+            kind = end.type.removeprefix("tensor(").removesuffix(")").upper()
+            types.setdefault(name, onnx.TensorProto.DataType.Value(kind))
+        made = {name: tuple(end.shape) for name, end in found.items()}
+        if not all(shape and all(isinstance(size, int) for size in shape) for shape in made.values()):
+            if sum(math.prod(shape) for _, shape in inputs.values()) > MOST_ELEMENTS:
+                return None
+            zeros = {
+                name: np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(kind))
+                for name, (kind, shape) in inputs.items()
+                if name not in given
+            }
+            made = {name: value.shape for name, value in zip(made, session.run(None, zeros), strict=True)}
+    except Exception:  # it is not installed, has no such operator, or that fails on zeros
+        return None
+    return [made.get(name, ()) for name in node.output]
+
+
 def shapes_on_trial(
     onnx: Any, node: Any, versions: Mapping[str, int], known: tuple[Mapping[str, Shape], dict[str, int], Any]
 ) -> list[Shape] | None:
-    """Return the shapes of what a node of ``ai.onnx.ml`` makes of zeros, and take down its types; None for others.
+    """Return the shapes of what a node of another domain makes, and take down its types; None where nobody knows.
 
-    ONNX infers few shapes of these, and none depends on the numbers. ``known`` are shapes, types and constants.
+    Of ``ai.onnx.ml`` ONNX infers few, none of which depends on the numbers: what the reference makes of zeros tells.
+    Others are asked of onnxruntime, where it is installed. ``known`` are shapes, types and constants.
     """
     shapes, types, values = known
     inputs = [name for name in node.input if name]
     sizes = [math.prod(shapes[name]) for name in inputs if name in shapes]
-    if node.domain != "ai.onnx.ml" or len(sizes) < len(inputs) or sum(sizes) > MOST_ELEMENTS:
+    if node.domain in {"", "ai.onnx"} or len(sizes) < len(inputs):
+        return None
+    if node.domain != "ai.onnx.ml":
+        return _shapes_of_runtime(onnx, node, versions, known)
+    if sum(sizes) > MOST_ELEMENTS:
         return None
     zeros = {name: np.zeros(shapes[name], onnx.helper.tensor_dtype_to_np_dtype(types.get(name, 1))) for name in inputs}
     try:

@@ -481,7 +481,7 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     "Pad": pad,
     **LOOKUPS,
     **dict.fromkeys(("DFT", "STFT"), spectrum),
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent),
+    **dict.fromkeys(("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"), recurrent),
     **dict.fromkeys(("MoE", "QMoE"), experts),
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), turned),
 }

@@ -9,6 +9,9 @@ import numpy as np
 
 from shorthaul.tensor.networks.translation.writing import Writer
 
+#: The version of ONNX since which sums read their axes.
+_AXES_READ: Final = 18
+
 
 def integer_product(writer: Writer, factors: tuple[str, str], zeros: tuple[str, str], scales: tuple[str, str]) -> str:
     """Return a product of integers as real numbers."""
@@ -90,20 +93,113 @@ def _real_input(writer: Writer, at: int) -> str:
     return writer.add("DequantizeLinear", *_without_last(tuple(writer.input(at + more) for more in range(3))))
 
 
+def channels_first(writer: Writer, source: str, rank: int) -> str:
+    """Return a tensor whose channels were the last axis."""
+    return writer.add("Transpose", source, perm=[0, rank - 1, *range(1, rank - 1)])
+
+
+def channels_last(writer: Writer, source: str, rank: int, output: str = "") -> str:
+    """Return a tensor whose channels are the last axis again."""
+    return writer.add("Transpose", source, output=output, perm=[0, *range(2, rank), 1])
+
+
 def _through_real(kind: str) -> Callable[[Writer], bool]:
     """Return what makes real numbers, computes, and quantises again."""
 
     def write(writer: Writer) -> bool:
-        if writer.values.get("channels_last", 0):
-            return False
+        last, rank = bool(writer.values.get("channels_last", 0)), len(writer.shapes[writer.inputs[0]])
         flat = int(writer.values.get("opset", 13)) < 13 and int(writer.values.get("axis", -1)) != -1
         if kind == "Softmax" and (flat or writer.opset < 13):
             return False
         given = {key: value for key, value in writer.values.items() if key not in {"channels_last", "opset"}}
-        real = writer.add(kind, _real_input(writer, 0), **given)
+        axes = [writer.constant(given.pop("axes"))] if kind == "ReduceMean" and writer.opset >= _AXES_READ else []
+        real = _real_input(writer, 0)
+        real = writer.add(kind, channels_first(writer, real, rank) if last else real, *axes, **given)
+        real = channels_last(writer, real, rank) if last else real
         return _quantised(writer, real, writer.input(3), writer.input(4))
 
     return write
+
+
+def choice(writer: Writer) -> bool:
+    """Elements of either of two quantised tensors."""
+    real = writer.add("Where", writer.inputs[0], _real_input(writer, 1), _real_input(writer, 4))
+    return _quantised(writer, real, writer.input(7), writer.input(8))
+
+
+def convolution(writer: Writer) -> bool:
+    """A convolution of quantised numbers, whose channels may be the last axis of data and output."""
+    own = {key: value for key, value in writer.values.items() if key != "channels_last"}
+    if not writer.values.get("channels_last", 0):
+        return bool(writer.add("QLinearConv", *writer.inputs, output=writer.outputs[0], **own))
+    rank = len(writer.shapes[writer.inputs[0]])
+    first = channels_first(writer, writer.inputs[0], rank)
+    return bool(
+        channels_last(writer, writer.add("QLinearConv", first, *writer.inputs[1:], **own), rank, writer.outputs[0])
+    )
+
+
+def pooling(writer: Writer) -> bool:
+    """The largest of windows, channels last."""
+    rank = len(writer.shapes[writer.inputs[0]])
+    made = writer.add("MaxPool", channels_first(writer, writer.inputs[0], rank), **writer.values)
+    return bool(channels_last(writer, made, rank, writer.outputs[0]))
+
+
+def attention(writer: Writer) -> bool:
+    """Attention of what quantised numbers and weights are in real ones."""
+    (data, weights, bias, scale, by), zeros = writer.inputs[:5], (writer.input(6), writer.input(7))
+    real = (
+        writer.add("DequantizeLinear", *_without_last(ends), axis=axis)
+        for ends, axis in (((data, scale, zeros[0]), None), ((weights, by, zeros[1]), 1))
+    )
+    more = _without_last((bias, writer.input(5), writer.input(8)))
+    return bool(writer.again("Attention", (*real, *more)))
+
+
+def embedding(writer: Writer) -> bool:
+    """Rows of quantised tables, added up and normalised, by factors that are quantised too."""
+    real = [
+        writer.add("DequantizeLinear", *_without_last((writer.inputs[at], writer.input(at + 6), writer.input(at + 11))))
+        if writer.inputs[at]
+        else ""
+        for at in range(2, 7)
+    ]
+    return bool(writer.again("EmbedLayerNormalization", _without_last((*writer.inputs[:2], *real, writer.input(7)))))
+
+
+def rows_of_blocks(writer: Writer) -> bool:
+    """Rows of a table of few bits, whose blocks have scales and perhaps zeros of their own."""
+    (data, at, scales), zeros, values = writer.inputs[:3], writer.input(3), writer.values
+    shape, rank = writer.shapes[data], len(writer.shapes[at])
+    by, along = (
+        int(values.get(key, default)) % len(shape) for key, default in (("gather_axis", 0), ("quantize_axis", 1))
+    )
+    bits, is_packed = int(values.get("bits", 4)), writer.types[data] == writer.onnx.TensorProto.UINT8
+    if by == along or bits not in {4, 8} or (is_packed and along != len(shape) - 1):
+        return False
+    blocks, after = writer.shapes[scales][along], along + (rank - 1 if by < along else 0)
+
+    def rows(source: str, count: int) -> str:
+        made = writer.add("Gather", source, at, axis=by)
+        if not is_packed or bits == 8:
+            return made
+        halves = [writer.add("Mod", made, sixteen), writer.add("Div", made, sixteen)]
+        wide = (*shape[:by], *writer.shapes[at], *shape[by + 1 : -1])
+        halves = [writer.reshaped(half, (*wide, -1, 1)) for half in halves]
+        made = writer.reshaped(writer.add("Concat", *halves, axis=len(wide) + 1), (*wide, -1))
+        return writer.part(made, len(wide), 0, count)
+
+    sixteen = writer.constant(16, np.uint8)
+    ends = [rows(data, shape[along] * (2 if is_packed and bits == 4 else 1)), writer.add("Gather", scales, at, axis=by)]
+    if zeros:
+        ends.append(rows(zeros, blocks))
+    elif is_packed:
+        middle = writer.constant(np.full(1, 2 ** (bits - 1)), np.uint8)
+        wide = (*shape[:by], *writer.shapes[at], *shape[by + 1 : along], blocks, *shape[along + 1 :])
+        ends.append(writer.add("Expand", middle, writer.constant(wide)))
+    size = int(values.get("block_size", 128))
+    return bool(writer.add("DequantizeLinear", *ends, output=writer.outputs[0], axis=after, block_size=size))
 
 
 def concatenation(writer: Writer) -> bool:
@@ -121,4 +217,11 @@ QUANTISED: Final[dict[str, Callable[[Writer], bool]]] = {
     "QLinearSoftmax": _through_real("Softmax"),
     "QLinearAveragePool": _through_real("AveragePool"),
     "QLinearGlobalAveragePool": _through_real("GlobalAveragePool"),
+    "QLinearReduceMean": _through_real("ReduceMean"),
+    "QLinearWhere": choice,
+    "QLinearConv": convolution,
+    "NhwcMaxPool": pooling,
+    "QAttention": attention,
+    "QEmbedLayerNormalization": embedding,
+    "GatherBlockQuantized": rows_of_blocks,
 }

@@ -12,7 +12,7 @@ import numpy as np
 from shorthaul.tensor.networks.translation.extremes import SINCE_PLACES_ARE_TAKEN, largest, pooled, put_back
 from shorthaul.tensor.networks.translation.heads import attention
 from shorthaul.tensor.networks.translation.heads.linear_attention import linear_attention
-from shorthaul.tensor.networks.translation.quantised import QUANTISED, by_range
+from shorthaul.tensor.networks.translation.quantised import QUANTISED, by_range, channels_first, channels_last
 from shorthaul.tensor.networks.translation.subgraphs import goes_on
 from shorthaul.tensor.networks.translation.writing import Known, Shape, Writer
 
@@ -193,10 +193,16 @@ def _by_groups(writer: Writer) -> bool:
 def _channels_last(writer: Writer) -> bool:
     """A convolution whose channels are the last axis, of its data and of its weights."""
     rank = len(writer.shapes[writer.inputs[0]])
-    first = [0, rank - 1, *range(1, rank - 1)]
-    turned = [writer.add("Transpose", name, perm=first) for name in writer.inputs[:2]]
+    turned = [channels_first(writer, name, rank) for name in writer.inputs[:2]]
     made = writer.add("Conv", *turned, *writer.inputs[2:3], **writer.values)
-    return bool(writer.add("Transpose", made, output=writer.outputs[0], perm=[0, *range(2, rank), 1]))
+    return bool(channels_last(writer, made, rank, writer.outputs[0]))
+
+
+def _as_in_onnx(writer: Writer) -> bool:
+    """What ONNX has too, for more types or in more versions."""
+    if not writer.onnx.defs.has(writer.kind, writer.opset, ""):
+        return False
+    return bool(writer.add(writer.kind, *writer.inputs, output=writer.outputs[0], **writer.values))
 
 
 def _of_type(writer: Writer) -> bool:
@@ -354,6 +360,7 @@ _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
 #: Operators of onnxruntime.
 _REWRITTEN: Final[dict[str, Callable[[Writer], bool]]] = {
     **QUANTISED,
+    **dict.fromkeys(("DequantizeLinear", "GatherND", "Pad", "QuantizeLinear", "Trilu"), _as_in_onnx),
     "EmbedLayerNormalization": _embedding,
     "BiasSplitGelu": _gated,
     "BiasAdd": _summed,
@@ -464,8 +471,14 @@ def _embedded(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
     return [(*given[0], given[2][1]), (given[0][0],), (*given[0], given[2][1])]
 
 
+def _recurrent(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
+    (steps, batch, _), (directions, *_), size = given[0], given[1], int(values["hidden_size"])
+    return [(steps, directions, batch, size), (directions, batch, size), (directions, batch, size)]
+
+
 _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]]] = {
-    **dict.fromkeys(("SimplifiedLayerNormalization", "BiasGelu", "FastGelu", "QuickGelu", "RotaryEmbedding"), _as_read),
+    **dict.fromkeys(("BiasGelu", "FastGelu", "QuickGelu", "RotaryEmbedding"), _as_read),
+    **dict.fromkeys(("LayerNormalization", "SimplifiedLayerNormalization"), _as_read),
     **dict.fromkeys(("Gelu", "GroupNormalization", "QLinearSigmoid", "QLinearLeakyRelu", "MoE", "QMoE"), _as_read),
     "Loop": _looped,
     "Slice": _sliced,
@@ -474,4 +487,5 @@ _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]
     "MultiHeadAttention": _attention,
     "Attention": _projected_attention,
     "EmbedLayerNormalization": _embedded,
+    "DynamicQuantizeLSTM": _recurrent,
 }

@@ -46,6 +46,14 @@ class Writer:
         self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [made], name, **given))
         return made
 
+    def again(self, kind: str, inputs: Sequence[str]) -> str:
+        """Add another operator of onnxruntime with the same attributes and outputs."""
+        node = self.onnx.helper.make_node(
+            kind, list(inputs), self.outputs, self.name, domain="com.microsoft", **self.values
+        )
+        self.nodes.append(node)
+        return self.name
+
     def constant(self, values: Any, dtype: Any = np.int64) -> str:
         """Return the name of a constant, of integers by default."""
         name = f"{self.name}/constant{len(self.constants)}"

@@ -1,0 +1,186 @@
+"""What the reference of onnx lacks, or does not do as ONNX says, or not precisely."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+from onnx.reference.op_run import OpRun
+from onnx.reference.ops import (
+    op_batch_normalization,
+    op_dequantize_linear,
+    op_grid_sample,
+    op_hardmax,
+    op_log_softmax,
+    op_loop,
+    op_resize,
+    op_softmax,
+)
+
+from shorthaul.tensor.networks.execution.experts import MoE, QMoE
+from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
+from shorthaul.tensor.networks.execution.recurrent import GRU, LSTM, RNN
+from shorthaul.tensor.networks.execution.support_vectors import SVMClassifier
+from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED
+
+Array = npt.NDArray[Any]
+
+
+class GatherElements(OpRun):  # type: ignore[misc]
+    """Elements of a table, which may reach further along the other axes than the places do.
+
+    The reference fails where another axis has one place, or less.
+    """
+
+    op_domain = ""
+
+    def _run(self, table: Array, places: Array, axis: int = 0) -> tuple[Array]:
+        along = axis % table.ndim
+        inside = tuple(slice(None) if at == along else slice(size) for at, size in enumerate(places.shape))
+        return (np.take_along_axis(table[inside], places % table.shape[along], axis=along),)
+
+
+class Erf(OpRun):  # type: ignore[misc]
+    """The error function in double precision: that of the reference rounds to single."""
+
+    op_domain = ""
+
+    def _run(self, x: Array) -> tuple[Array]:
+        from scipy.special import erf
+
+        return (np.asarray(erf(x), x.dtype),)
+
+
+class Loop(op_loop.Loop):  # type: ignore[misc]
+    """Steps of a graph: the reference joins what they collect along its first axis, instead of a new one.
+
+    It also takes no step where no condition is given.
+    """
+
+    op_domain = ""
+    _run_body: Any
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.K = 0  # collected here
+
+    def _run(self, *inputs: Any, **other: Any) -> tuple[Array, ...]:
+        step, rounds = self._run_body, []
+        if len(inputs) > 1 and inputs[1] is None:
+            inputs = (inputs[0], np.array(True), *inputs[2:])
+
+        def noted(*inputs: Any, **other: Any) -> Any:
+            rounds.append(step(*inputs, **other))
+            return rounds[-1]
+
+        self._run_body = noted
+        try:
+            made = super()._run(*inputs, **other)
+        finally:
+            self._run_body = step
+        places = range(self.N, len(self.onnx_node.output))
+        collected = (np.stack([each[1 + place] for each in rounds]) if rounds else np.empty(0) for place in places)
+        return (*made[: self.N], *collected)
+
+
+class ZipMap(OpRun):  # type: ignore[misc]
+    """Numbers with their names, of which the numbers count; the reference lacks it."""
+
+    op_domain = "ai.onnx.ml"
+
+    def _run(self, x: Array, **names: Any) -> tuple[Array]:
+        del names
+        return (x,)
+
+
+class LRN(OpRun):  # type: ignore[misc]
+    """Normalisation over neighbouring channels: the reference passes over as many channels as there are samples."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, alpha: float, beta: float, bias: float, size: int) -> tuple[Array]:
+        before = (size - 1) // 2
+        margins = [(0, 0)] * x.ndim
+        margins[1] = (before, size - 1 - before)
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x * x, margins), size, axis=1)
+        return (np.asarray(x / (bias + alpha / size * windows.sum(-1)) ** beta),)
+
+
+class MeanVarianceNormalization(OpRun):  # type: ignore[misc]
+    """Numbers less their mean, over their deviation: the reference has constants of single precision in it."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, axes: Any = None) -> tuple[Array]:
+        along = (0, 2, 3) if axes is None else tuple(axes)
+        x = x - x.mean(along, keepdims=True)
+        return (np.asarray(x / (np.sqrt((x * x).mean(along, keepdims=True)) + 1e-9)),)
+
+
+class BatchNormalization(op_batch_normalization.BatchNormalization_14):  # type: ignore[misc]
+    """Normalisation by given figures: the reference trains in versions before 14, which have no ``training_mode``."""
+
+    op_domain = ""
+
+    def _run(self, *inputs: Array, training_mode: int = 0, **other: Any) -> tuple[Array, ...]:
+        known = {key: other[key] for key in ("epsilon", "momentum") if key in other}
+        return cast("tuple[Array, ...]", super()._run(*inputs, training_mode=training_mode, **known))
+
+
+class DequantizeLinear(op_dequantize_linear._CommonDequantizeLinear):  # type: ignore[misc]
+    """Numbers of quantised ones: the reference lacks the versions before 19, which differ in types alone."""
+
+    op_domain = ""
+
+
+class Resize(op_resize.Resize):  # type: ignore[misc]
+    """Interpolation: the reference has the weights of a cubic one in single precision."""
+
+    op_domain = ""
+
+    def _run(self, *inputs: Any, cubic_coeff_a: Any = None, **other: Any) -> tuple[Array]:
+        steep = None if cubic_coeff_a is None else float(cubic_coeff_a)
+        return cast("tuple[Array]", super()._run(*inputs, cubic_coeff_a=steep, **other))
+
+
+class GridSample(op_grid_sample.GridSample):  # type: ignore[misc]
+    """Samples of an image: the reference knows the ways of versions since 20 by their names alone."""
+
+    op_domain = ""
+
+    def _run(self, *inputs: Array, mode: str = "linear", **other: Any) -> tuple[Array]:
+        newer = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+        return cast("tuple[Array]", super()._run(*inputs, mode=newer, **other))
+
+
+class LogSoftmax(op_log_softmax.LogSoftmax):  # type: ignore[misc]
+    """Logarithms of shares: the reference takes those of shares that are rounded to zero."""
+
+    def _run(self, x: Array) -> tuple[Array]:
+        moved = x - x.max(self.axis, keepdims=True, initial=-np.inf)
+        return (moved - np.log(np.exp(moved).sum(self.axis, keepdims=True)),)
+
+
+def _flattening(kind: type[Any]) -> type[Any]:
+    """Return an operator over rows as all versions of ONNX have it: the reference knows the newest one alone."""
+
+    def run(self: Any, x: Array) -> tuple[Array]:
+        if self.run_params["opsets"].get("", LAST_FLATTENED + 1) > LAST_FLATTENED:
+            return cast("tuple[Array]", kind._run(self, x))
+        axis = next((item.i for item in self.onnx_node.attribute if item.name == "axis"), 1) % x.ndim
+        self.axis = -1
+        rows = x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
+        return (kind._run(self, rows)[0].reshape(x.shape),)
+
+    return type(kind.__name__, (kind,), {"op_domain": "", "_run": run})
+
+
+_ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
+#: What the reference does not do, or not precisely.
+OWN: Final = [
+    *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
+    *(GatherElements, GRU, GridSample, LSTM, RNN, Resize, SVMClassifier, ZipMap),
+    *map(_flattening, _ROWS),
+]
