@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import islpy as isl
@@ -54,8 +55,10 @@ def reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
     uses = [item for statement in statements for item in (*statement.reads, statement.write) if item.array == array]
     if not uses:
         return c_ast.Constant("int", "1")
-    elements = uses[0].relation.range()
-    for item in uses[1:]:
-        elements = elements.union(item.relation.range())
-    most = elements.dim_max(axis).add_constant_val(isl.Val(1)).coalesce()
+    reached = []
+    for item in uses:  # other axes go first: the largest element of a union in several of them can take isl minutes
+        elements = item.relation.range()
+        elements = elements.project_out(isl.dim_type.set, axis + 1, elements.dim(isl.dim_type.set) - axis - 1)
+        reached.append(elements.project_out(isl.dim_type.set, 0, axis))
+    most = reduce(isl.Set.union, reached).coalesce().dim_max(0).add_constant_val(isl.Val(1)).coalesce()
     return c_ast.ID(isl.AstBuild.from_context(most.domain()).expr_from_pw_aff(most).to_C_str())
