@@ -39,9 +39,12 @@ PROGRAMS = {
     "colours inside of a loop": (
         "for (int i = 0; i < n; i++) { a[i] = i; for (int c = 0; c < 2; c++) for (int j = c % 2; j < n; j += 2) b[j] += a[i] + c; }"
     ),
-    "planes of a buffer": "for (int t = 1; t < m; t++) for (int i = 1; i < n; i++) d[(t + 1) % 2][i] = d[t % 2][i - 1] + d[1 - t % 2][i];",
+    "planes of a buffer": "for (int t = 1; t < m; t++) for (int i = 2; i < n; i++) d[(t + 1) % 2][i] = d[t % 2][i - 2] + d[1 - t % 2][i];",
+    "planes by a name of a name": (
+        "for (int t = 0; t < m; t++) { int p = t % 2, q = 1 - p; for (int i = 2; i < n; i++) d[q][i] = d[p][i - 2] + d[q][i]; }"
+    ),
     "planes that fall, named": (
-        "for (int t = m; t > 0; t -= 2) { int p = t % 3, q = (t + 1) % 3; for (int i = 1; i < n; i++) d[p][i] += d[q][i - 1] * t; }"
+        "for (int t = m; t > 0; t -= 2) { int p = t % 3, q = (t + 1) % 3; for (int i = 2; i < n; i++) d[p][i] += d[q][i - 2] * t; }"
     ),
     "planes in the header": (
         "for (int t = 0, p = t % 2, q = (t + 1) % 2; t <= m; t += 1, p = t % 2, q = (t + 1) % 2)"
@@ -115,6 +118,13 @@ def test_program_order_is_kept() -> None:
     order = [(int(at), row) for at, row in zip(execution.statement, execution.iteration, strict=True)]
     assert order == [(0, (2,)), (1, (2,)), (0, (1,)), (1, (1,)), (0, (0,)), (1, (0,))]
     assert all(first != second for first, second in pairwise(order))
+
+
+@pytest.mark.parametrize(("read", "count"), [("d[p][i - 1] + d[p][i + 1]", 1), ("d[p][i - 2] + d[q][i]", 2)])
+def test_planes_are_taken_apart_where_reads_reach_far(read: str, count: int) -> None:
+    body = f"{{ int p = t % 2, q = 1 - p; for (int i = 2; i < n - 1; i++) d[q][i] = {read}; }}"
+    program = program_from_text(f"void f(int m, int n, double d[2][n]) {{ for (int t = 0; t < m; t++) {body} }}")
+    assert len(program.statements) == count
 
 
 def test_flattened_subscripts_are_taken_apart() -> None:

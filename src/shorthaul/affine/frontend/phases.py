@@ -6,7 +6,7 @@ Apart, every phase has subscripts and domains without remainders of this counter
 from __future__ import annotations
 
 from collections.abc import Iterator as Values
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
@@ -40,7 +40,7 @@ def phases(body: Sequence[Any], iterator: Iterator, reached: isl.Set) -> list[Ph
 
     A counter of few values on which remainders depend has one phase for each: half-sweeps of red-black Gauss-Seidel. A
     counter by whose remainder a subscript of what is written goes round, as in ``u[(t + 1) % 2][i]``, has one for
-    each remainder.
+    each remainder, if reads reach further than one place.
     """
     whole = [Phase(None, reached, iterator)]
     if not any(_remainders(item, iterator.written) for item in body):
@@ -79,19 +79,55 @@ def _without(reached: isl.Set, name: str) -> isl.Set:
 
 
 def _period(body: Sequence[Any], name: str) -> int:
-    """Return the period of the subscripts that go round in what is written; 0 if there is none, or several."""
+    """Return the period of the subscripts that go round in what is written; 0 if there is none, or several.
+
+    Neither is there one worth planes where reads reach one place at most: tiles hold such a buffer as it is.
+    """
     blocks = [item.block_items or [] for item in nodes(body) if isinstance(item, c_ast.Compound)]
     declared = [item for item in chain(body, *blocks) if isinstance(item, c_ast.Decl) and item.init is not None]
     named = {item.name: item.init for item in declared}  # not the counters of loops
-    found = set()
+    found, far = set(), False
     for item in nodes(body):
         if isinstance(item, c_ast.Assignment) and isinstance(item.lvalue, c_ast.ArrayRef):
-            indirect = [named[node.name] for node in nodes([item.lvalue]) if _is_among(node, named)]
-            found |= {*_remainders(item.lvalue, name), *(each for node in indirect for each in _remainders(node, name))}
-    return found.pop() if len(found) == 1 and max(found) <= _MOST_PHASES else 0
+            array, subscripts = _parts(item.lvalue)
+            rounds = [_rounds(subscript, named, name) for subscript in subscripts]
+            found |= set[int]().union(*rounds)
+            if any(rounds):
+                still = [at for at, each in enumerate(rounds) if not each]
+                far = far or not still or any(_reach(body, array, subscripts, at) > 1 for at in still)
+    return found.pop() if far and len(found) == 1 and max(found) <= _MOST_PHASES else 0
 
 
-def _is_among(node: Any, names: dict[str, Any]) -> bool:
+def _rounds(node: Any, named: Mapping[str, Any], counter: str) -> set[int]:
+    """Return the divisors of remainders of a subscript, those of the variables in it too."""
+    inner = (_rounds(named[item.name], named, counter) for item in nodes([node]) if _is_among(item, named))
+    return _remainders(node, counter).union(*inner)
+
+
+def _reach(body: Sequence[Any], array: str, written: Sequence[Any], at: int) -> int:
+    """Return how far elements accessed are at most from what is written along one subscript, constants compared."""
+    refs = [_parts(item) for item in nodes(body) if isinstance(item, c_ast.ArrayRef)]
+    same = [subscripts[at] for name, subscripts in refs if name == array and len(subscripts) == len(written)]
+    return max(abs(_at_zero(item) - _at_zero(written[at])) for item in same)
+
+
+def _at_zero(subscript: Any) -> int:
+    """Return the value of a subscript where all names are 0; more than one place where there is none."""
+    names = {item.name: 0 for item in nodes([subscript]) if isinstance(item, c_ast.ID)}
+    value = constant(subscript, names)
+    return _MOST_PHASES if value is None else value
+
+
+def _parts(node: Any) -> tuple[str, list[Any]]:
+    """Return the array of an element, "" if it has no name, and the subscripts."""
+    subscripts: list[Any] = []
+    while isinstance(node, c_ast.ArrayRef):
+        subscripts.insert(0, node.subscript)
+        node = node.name
+    return node.name if isinstance(node, c_ast.ID) else "", subscripts
+
+
+def _is_among(node: Any, names: Mapping[str, Any]) -> bool:
     return isinstance(node, c_ast.ID) and node.name in names
 
 
