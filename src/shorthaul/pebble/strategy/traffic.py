@@ -263,7 +263,7 @@ def _ordered(request: Request, best: Found, search: Search) -> Found:
     if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_EXACT:
         best = _in_blocks(request, best, search.part(tuning.BLOCKS_SHARE))
     if not _is_done(request, best):
-        best = _tiled(request, best, search.part(0.5))
+        best = _tiled(request, best, search.part(0.75))
     return best if _is_done(request, best) else _list_scheduled(request, best, search, first=False)
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from shorthaul.core.search import Search
-from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.sums_of_products import Contraction, by_colours, contractions
 from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.orders import tile_kernels
 
 #: Nodes that are computed, shape (nodes,), and their places from 0 on, shape (nodes, axes).
 Piece = tuple[IntArray, IntArray]
@@ -28,7 +28,10 @@ def products(cdag: Cdag, *, search: Search) -> Iterator[Piece]:
     >>> places.max(axis=0).tolist()
     [1, 2, 3]
     """
-    level = layers(cdag.children, cdag.order)
+    if cdag.n > tuning.MOST_FOR_PRODUCTS:
+        return
+    graph = cdag.parents
+    level = tile_kernels.levels(cdag.order, graph.starts, graph.targets, np.zeros(cdag.n, np.int64), False)
     for found in contractions(cdag, search=search):
         if len(found.terms) < tuning.FEWEST_IN_TABLE:
             break  # large ones come first
