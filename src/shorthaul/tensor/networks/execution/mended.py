@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Final, cast
 
@@ -11,7 +12,6 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops import (
     op_batch_normalization,
     op_dequantize_linear,
-    op_grid_sample,
     op_hardmax,
     op_log_softmax,
     op_loop,
@@ -145,14 +145,95 @@ class Resize(op_resize.Resize):  # type: ignore[misc]
         return cast("tuple[Array]", super()._run(*inputs, cubic_coeff_a=steep, **other))
 
 
-class GridSample(op_grid_sample.GridSample):  # type: ignore[misc]
-    """Samples of an image: the reference knows the ways of versions since 20 by their names alone."""
+class GridSample(OpRun):  # type: ignore[misc]
+    """Samples of an image: the reference has places in single precision, one after the other.
+
+    It also knows the ways of versions since 20 by their names alone.
+    """
 
     op_domain = ""
 
-    def _run(self, *inputs: Array, mode: str = "linear", **other: Any) -> tuple[Array]:
-        newer = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
-        return cast("tuple[Array]", super()._run(*inputs, mode=newer, **other))
+    def _run(
+        self, x: Array, grid: Array, mode: str = "linear", padding_mode: str = "zeros", align_corners: int = 0
+    ) -> tuple[Array]:
+        return (sampled(x, grid, mode, padding_mode, bool(align_corners)),)
+
+
+class DeformConv(OpRun):  # type: ignore[misc]
+    """A convolution of moved taps: the reference has places in single precision, one after the other."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, weights: Array, offset: Array, bias: Any = None, mask: Any = None, **given: Any) -> Any:
+        (batch, channels, *sizes), taps = x.shape, weights.shape[2:]
+        groups, parts, count = given.get("group") or 1, given.get("offset_group") or 1, math.prod(taps)
+        strides, pads = given.get("strides") or [1, 1], given.get("pads") or [0] * 4
+        dilations, space = given.get("dilations") or [1, 1], offset.shape[2:]
+        moves = offset.reshape(batch * parts, count, 2, *space)
+        places = []
+        for axis, size in enumerate(sizes):
+            tap = np.indices(taps)[axis].reshape(count, 1, 1) * dilations[axis] - pads[axis]
+            place = np.indices(space)[axis] * strides[axis] + tap + moves[:, :, axis]
+            places.append((2 * place + 1) / size - 1)
+        grid = np.stack(places[::-1], -1).reshape(batch * parts, -1, space[1], 2)
+        found = sampled(x.reshape(batch * parts, channels // parts, *sizes), grid, "linear", "zeros", corners=False)
+        found = found.reshape(batch, parts, channels // parts, count, *space)
+        found = found if mask is None else found * mask.reshape(batch, parts, 1, count, *space)
+        found = found.reshape(batch, groups, channels // groups, count, *space)
+        filters = weights.reshape(groups, -1, channels // groups, count)
+        made = np.einsum("ngctyx,gmct->ngmyx", found, filters).reshape(batch, -1, *space)
+        return (made if bias is None else made + bias[:, None, None],)
+
+
+def sampled(x: Array, grid: Array, mode: str, margin: str, corners: bool) -> Array:
+    """Return samples of an image at places from -1 to 1, the last axis first."""
+    batch, channels, *sizes = x.shape
+    steps = {"nearest": (0,), "cubic": (-1, 0, 1, 2), "bicubic": (-1, 0, 1, 2)}.get(mode, (0, 1))
+    taps: list[list[tuple[Array, Array]]] = []
+    for axis, size in enumerate(sizes):
+        at = grid[..., len(sizes) - 1 - axis].reshape(batch, -1).astype(np.float64)
+        low, high = (0.0, size - 1.0) if corners else (-0.5, size - 0.5)
+        at = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
+        at = np.rint(at) if mode == "nearest" else at
+        if margin == "border":
+            at = np.where((at < low) | (at > high), at.clip(0, size - 1), at)
+        elif margin == "reflection":
+            at = _reflected(at, low, high)
+        first = np.floor(at)
+        along = []
+        for step, weight in zip(steps, _weights(at - first, len(steps)), strict=True):
+            place = first + step
+            inside = (place >= 0) & (place < size) if margin == "zeros" else np.True_
+            place = np.trunc(_reflected(place, low, high)) if margin == "reflection" else place
+            along.append((place.clip(0, size - 1).astype(np.int64), weight * inside))
+        taps.append(along)
+    flat = x.reshape(batch, channels, -1)
+    made: Any = 0.0
+    for chosen in itertools.product(*taps):
+        index, weight = np.zeros_like(chosen[0][0]), np.ones(chosen[0][1].shape)
+        for size, (place, factor) in zip(sizes, chosen, strict=True):
+            index, weight = index * size + place, weight * factor
+        made = made + np.take_along_axis(flat, index[:, None], axis=2) * weight[:, None]
+    return np.asarray(np.asarray(made).reshape(batch, channels, *grid.shape[1:-1]), x.dtype)
+
+
+def _reflected(at: Array, low: float, high: float) -> Array:
+    """Return places that lie outside of the borders mirrored at them until they are inside."""
+    beyond, span = np.where(at < low, low - at, at - high), max(high - low, 1e-300)
+    turns = np.trunc(beyond / span)
+    rest = beyond - turns * span
+    begins = (at < low) == (turns % 2 == 0)
+    return np.where((at < low) | (at > high), np.where(begins, low + rest, high - rest), at)
+
+
+def _weights(part: Array, count: int) -> list[Array]:
+    """Return the weights of so many places around one that lies by ``part`` after the first of the inner two."""
+    if count < 4:
+        return [np.ones_like(part)] if count == 1 else [1 - part, part]
+    steep = -0.75
+    outer = [((steep * x - 5 * steep) * x + 8 * steep) * x - 4 * steep for x in (part + 1, 2 - part)]
+    inner = [((steep + 2) * x - (steep + 3)) * x * x + 1 for x in (part, 1 - part)]
+    return [outer[0], *inner, outer[1]]
 
 
 class LogSoftmax(op_log_softmax.LogSoftmax):  # type: ignore[misc]
@@ -181,6 +262,6 @@ _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 OWN: Final = [
     *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
-    *(GatherElements, GRU, GridSample, LSTM, RNN, Resize, SVMClassifier, ZipMap),
+    *(DeformConv, GatherElements, GRU, GridSample, LSTM, RNN, Resize, SVMClassifier, ZipMap),
     *map(_flattening, _ROWS),
 ]

@@ -1,4 +1,4 @@
-"""Extremes and where they lie: the largest along an axis, the places of pooled windows, and what is put back there."""
+"""Places that are computed: those of extremes along an axis or in windows, what is put back there, moved windows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _MOST_EXTREMES: Final = 16
 _SINCE_CHOICES: Final = 9
 #: The version since which elements are taken at places that are computed, along an axis.
 SINCE_PLACES_ARE_TAKEN: Final = 11
+#: The version since which samples of an image between two places are called linear.
+_SINCE_SAMPLES_ARE_LINEAR: Final = 20
 
 
 def largest(writer: Writer) -> bool:
@@ -143,3 +145,43 @@ def put_back(writer: Writer) -> bool:
 
     own = writer.add("Equal", spread(places), _begins(writer, whole, (1,) * len(whole)))
     return bool(writer.add("Where", own, spread(source), writer.number(0), output=writer.outputs[0]))
+
+
+def moved_windows(writer: Writer) -> bool:
+    """A convolution of which every tap is moved by an offset: samples of the image, then a convolution of the samples.
+
+    All samples of a tap lie below one another, so that the taps are a column of places equally far apart.
+    """
+    image, kernel, offset = writer.inputs[:3]
+    (batch, channels, *sizes), (made, own, *taps) = writer.shapes[image], writer.shapes[kernel]
+    values, bias, mask = writer.values, writer.input(3), writer.input(4)
+    if len(sizes) != 2 or image not in writer.types:
+        return False
+    parts, (rows, columns) = int(values.get("offset_group", 1)), writer.shapes[offset][2:]
+    every, count = batch * parts, math.prod(taps)
+    strides, around = values.get("strides") or (1, 1), values.get("pads") or (0,) * 4
+    dilations = values.get("dilations") or (1, 1)
+    # Places from -1 to 1 over the border, along the row first: (2 place + 1) / size - 1.
+    places = [np.zeros((1, count, 1, 1, 2)), np.zeros((1, 1, rows, 1, 2)), np.zeros((1, 1, 1, columns, 2))]
+    grid = np.indices(taps).reshape(2, count)
+    for axis, size in enumerate(sizes):
+        first = (2 * (grid[axis] * dilations[axis] - around[axis]) + 1) / size - 1
+        places[0][0, :, 0, 0, 1 - axis] = first
+        step = 2 * strides[axis] / size
+        places[1 + axis][..., 1 - axis] = step * np.arange((rows, columns)[axis]).reshape(
+            (-1, 1) if axis == 0 else (-1,)
+        )
+    at = writer.add("Transpose", writer.reshaped(offset, (every, count, 2, rows, columns)), perm=[0, 1, 3, 4, 2])
+    at = writer.add("Slice", at, *(writer.constant([value]) for value in (1, -3, 4, -1)))
+    at = writer.add("Mul", at, writer.number(np.array([2 / size for size in reversed(sizes)])))
+    for moved in places:
+        at = writer.add("Add", at, writer.number(moved))
+    at = writer.reshaped(at, (every, count * rows, columns, 2))
+    mode = "bilinear" if writer.opset < _SINCE_SAMPLES_ARE_LINEAR else "linear"
+    samples = writer.add("GridSample", writer.reshaped(image, (every, channels // parts, *sizes)), at, mode=mode)
+    if mask:
+        samples = writer.add("Mul", samples, writer.reshaped(mask, (every, 1, count * rows, columns)))
+    samples = writer.reshaped(samples, (batch, channels, count * rows, columns))
+    weights = writer.reshaped(kernel, (made, own, count, 1))
+    spread = {"kernel_shape": [count, 1], "dilations": [rows, 1], "group": int(values.get("group", 1))}
+    return bool(writer.add("Conv", samples, weights, *[bias] * bool(bias), output=writer.outputs[0], **spread))

@@ -9,7 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from shorthaul.tensor.networks.translation.extremes import SINCE_PLACES_ARE_TAKEN, largest, pooled, put_back
+from shorthaul.tensor.networks.translation.extremes import (
+    SINCE_PLACES_ARE_TAKEN,
+    largest,
+    moved_windows,
+    pooled,
+    put_back,
+)
 from shorthaul.tensor.networks.translation.heads import attention
 from shorthaul.tensor.networks.translation.heads.linear_attention import linear_attention
 from shorthaul.tensor.networks.translation.quantised import QUANTISED, by_range, channels_first, channels_last
@@ -345,6 +351,7 @@ _PLAINER: Final[dict[str, Callable[[Writer], bool]]] = {
     "Attention": attention.attention_of_onnx,
     "CastLike": _of_type,
     "Compress": _kept,
+    "DeformConv": moved_windows,
     "DynamicQuantizeLinear": by_range,
     "Einsum": _by_letters,
     "LinearAttention": linear_attention,
