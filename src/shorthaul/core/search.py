@@ -135,6 +135,23 @@ class Search:
             return self.remaining_s()
         return float("inf") if self.effort is None else self.effort - self._spent
 
+    def affords(self, effort: float) -> bool:
+        """Return whether so much effort (or so many seconds) is left, here and in all that this one is a part of.
+
+        >>> search = Search(effort=5)
+        >>> more = search.beside(9).part(1.0)
+        >>> search.affords(9), more.affords(9)
+        (False, True)
+        """
+        search: Search | None = self
+        is_charged = True
+        while search is not None:
+            if is_charged and search.effort is not None and search.effort - search._spent < effort:
+                return False
+            is_charged = is_charged and not search._is_beside
+            search = search._whole
+        return self.remaining_s() >= effort
+
     @property
     def _by_clock(self) -> bool:
         return self.effort is None and self.time_limit is not None

@@ -74,6 +74,10 @@ PARTS_EFFORT_PER_SQUARE: Final = 5e-6
 SUPPORTS_PER_EFFORT: Final = 3_000_000
 #: Granularities evaluated per effort, and tiles outlined, to prove the least latency of a column.
 EXHAUSTED_PER_EFFORT: Final = 3_000_000
+#: Operators walked to per effort, to see which others may be in a group with one (2 us each), and operators whose
+#: prices by formula are worked out (40 us).
+WALKED_PER_EFFORT: Final = 500_000
+PRICED_PER_EFFORT: Final = 25_000
 #: Nodes of the diagram of all groups above which there is no linear program, and groups in the making in one pricing.
 MOST_NODES: Final = 400_000
 MOST_LABELS: Final = 1_000_000

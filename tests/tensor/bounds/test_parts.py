@@ -145,9 +145,9 @@ def test_operators_that_hang_together_through_the_maker_alone_share_nothing():
     made = graph.pointwise((graph.tensor(128, 128),), 100)
     left, right = (graph.pointwise((made,), 100) for _ in range(2))
     problem = graph.problem(60_000, 10)
-    assert sharing(problem, CONTEST)[1, made] == Sharing(1, ())
+    assert sharing(problem, CONTEST, Search())[1, made] == Sharing(1, ())
     graph.pointwise((left, right), 100)
-    assert sharing(graph.problem(60_000, 10), CONTEST)[1, made] == Sharing(2, ((TILE, TILE),))
+    assert sharing(graph.problem(60_000, 10), CONTEST, Search())[1, made] == Sharing(2, ((TILE, TILE),))
     assert Link(1, made, 0) in links_of(problem, CONTEST)
 
 

@@ -6,15 +6,25 @@ import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.tensor.bounds.columns import Program, has_columns, is_too_wide
 from shorthaul.tensor.bounds.fronts import narrow_order
-from shorthaul.tensor.bounds.parts import PartPrograms, is_idle, part_prices, parts_effort, passes, stage
+from shorthaul.tensor.bounds.parts import (
+    PartPrograms,
+    is_covered,
+    is_idle,
+    part_prices,
+    parts_effort,
+    passes,
+    stage,
+)
 from shorthaul.tensor.bounds.prices import Prices
 from shorthaul.tensor.bounds.separation import ordered_prices
-from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
+from shorthaul.tensor.bounds.streaming import Price, Streams
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
@@ -107,7 +117,7 @@ class _Proving:
             self.go_on(part, has_parts=has_parts)
             if self._is_done() or (self._is_hopeless and not has_parts):
                 break
-            if is_idle(part) and (self.program is not None or self._is_hopeless):
+            if is_idle(part) and (self.program is not None or self._is_hopeless or not is_covered(part)):
                 break
 
     def go_on(self, search: Search, *, has_parts: bool = True) -> None:
@@ -341,8 +351,12 @@ def _streamed(problem: Problem, streams: Streams, search: Search) -> _Streamed:
     fixed = Price(0.0, float(sum(problem.tensors[tensor].size for tensor in [*stored, *unclaimed])))
     prices.append([fixed])
 
+    compute, traffic = np.array([price for roles in prices for price in roles]).T
+    first = np.cumsum([0, *map(len, prices[:-1])])
+
     def total(weight: float) -> float:
-        return weighted_total(prices, bandwidth, weight)
+        each = np.minimum.reduceat(weight * compute + (1 - weight) * traffic / bandwidth, first)
+        return math.fsum(each.tolist())
 
     low, high = 0.0, 1.0
     best = max((0.0, 1.0), key=total)

@@ -86,6 +86,8 @@ _MOST_CLASSES: Final = 0.5
 _ALIKE: Final = 0.8
 #: A program whose bound is this near to its value is solved.
 _CLOSE: Final = 1e-7
+#: What an amount of a column may be above a whole number.
+_WHOLE: Final = 1e-6
 #: The part of a plan's latency by which one of other groups may be dearer, to be looked for all the same.
 _SPARE: Final = 0.03
 
@@ -362,6 +364,7 @@ class Program:
 
         What a column takes above the prices of what it serves, any plan of them with it takes above their value. A
         plan may turn out better than its columns, as others of its groups may keep more; hence a little is to spare.
+        A column that the solution has several times, to retain a tensor for several groups, is there as often.
         """
         if self._master.classes != self.diagram.rows.number:
             self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)), search)
@@ -374,7 +377,13 @@ class Program:
             column: met - float(prices[list(column.rows)] @ np.array(column.signs))
             for column, met in self.columns.items()
         }
-        return sorted((column for column in wasted if wasted[column] < room), key=wasted.__getitem__)
+        amounts = self._master.amounts()
+        times = {
+            column: max(1, math.ceil(amounts.get(self._master.key(column.rows, column.signs), 1.0) - _WHOLE))
+            for column in wasted
+            if wasted[column] < room
+        }
+        return [column for column in sorted(times, key=wasted.__getitem__) for _ in range(times[column])]
 
     def _worth(self, prices: Floats) -> float:
         """Return what all rows that ask for something are worth together."""

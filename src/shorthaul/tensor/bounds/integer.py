@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Final, NamedTuple
 
 from ortools.sat.python import cp_model
@@ -33,7 +34,7 @@ def chosen_groups(program: Program, search: Search, latency: float = math.inf) -
     if search.expired():
         return None
     useful = _few(program.problem, program.useful(latency, search), CONSTRAINTS_PER_EFFORT * search.left())
-    columns = [column for column in program.columns if column in useful]
+    columns = [column for column in program.columns for _ in range(useful[column])]
     if not columns or search.expired():
         return None
     choice = _Choice(program, columns)
@@ -68,8 +69,10 @@ def _flow(problem: Problem, column: Column) -> _Flow:
     )
 
 
-def _few(problem: Problem, columns: list[Column], most: float) -> set[Column]:
-    """Return the first columns, so many that about a part of ``most`` constraints are needed to put them in order."""
+def _few(problem: Problem, columns: list[Column], most: float) -> Counter[Column]:
+    """Return the first columns and how often each is among them: so many that about a part of ``most`` constraints are
+    needed to put them in order.
+    """
     keeping: dict[frozenset[int], int] = {}
     needed = 0.0
     for place, column in enumerate(columns):
@@ -80,8 +83,8 @@ def _few(problem: Problem, columns: list[Column], most: float) -> set[Column]:
         if column.retained:
             keeping[column.retained] = keeping.get(column.retained, 0) + 1
         if needed > _BUILDING * most:
-            return set(columns[:place])
-    return set(columns)
+            return Counter(columns[:place])
+    return Counter(columns)
 
 
 class _Choice:

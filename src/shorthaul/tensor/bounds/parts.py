@@ -63,6 +63,11 @@ def is_idle(part: Search) -> bool:
     return part.effort is not None and part.spent() < _IDLE * part.effort
 
 
+def is_covered(part: Search) -> bool:
+    """True if there is as much effort in all as a pass may take: without, one of more effort does no more."""
+    return part.effort is None or part.affords(part.effort - part.spent())
+
+
 class PartPrograms:
     """The programs of ever larger parts, each gone on with as often as there is effort; ``best`` are prices proven."""
 
@@ -76,7 +81,7 @@ class PartPrograms:
 
     def go_on(self, search: Search) -> None:
         """Raise the best prices within ``search``, if not too little is left."""
-        if min(search.left(), search.remaining_s()) < parts_effort(self._problem):
+        if not search.affords(parts_effort(self._problem)):
             return
         if self._order is None:
             self._order = narrow_order(self._problem, search)

@@ -65,7 +65,9 @@ def column_of(
     resident &= consumed - produced
     sinks = produced - consumed - retained
     served = [rows.cover[index] for index in inside]
-    served += [row for (user, t), row in rows.link.items() if user in inside and t in produced | resident]
+    there = produced | resident
+    taking = [(user, t) for user in inside for t in dict.fromkeys(problem.operators[user].inputs) if t in there]
+    served += [rows.link[pair] for pair in taking]
     served += [rows.link[user, tensor] for tensor in sinks for user in problem.consumers[tensor]]
     served += [rows.hand_over[tensor] for tensor in retained]
     if rows.support:
@@ -374,11 +376,11 @@ class Pricing:
             served = slice(diagram.row_end[arc], diagram.row_end[arc + 1])
             rows += diagram.row[served].tolist()
             signs += diagram.sign[served].tolist()
-        output = [operator.output for operator in diagram.problem.operators]
+        operators = diagram.problem.operators
         return Column(
             frozenset(choice.operator for choice in choices),
             frozenset(tensor for choice in choices for tensor in choice.resident),
-            frozenset(output[choice.operator] for choice in choices if choice.is_retained),
+            frozenset(operators[choice.operator].output for choice in choices if choice.is_retained),
             tuple(rows),
             tuple(signs),
             outputs.is_part,

@@ -16,6 +16,7 @@ more than its latency, those of all operators add up to no more than that of any
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
@@ -25,6 +26,7 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.tuning import PRICED_PER_EFFORT, WALKED_PER_EFFORT
 
 #: An axis so long that no cap is meant.
 _UNLIMITED: Final = 1 << 62
@@ -64,6 +66,7 @@ class Streams:
     def __init__(self, problem: Problem, rules: Rules, search: Search) -> None:
         self.problem = problem
         self.rules = rules
+        self._search = search
         machine = problem.machine
         native = rules.granularity_is_native
         self.w_cap = machine.native_width if native else _UNLIMITED
@@ -75,7 +78,7 @@ class Streams:
         self.marks: list[set[int]] = [set() for _ in problem.tensors]
         self.roles: list[set[_Role]] = [set() for _ in problem.operators]
         self.may_be_whole = self._tensors_that_may_be_whole()
-        self.is_complete = self._walk(search)
+        self.is_complete = self._walk()
         self.users = [
             [index for index in consumers if problem.operators[index].is_matmul] for consumers in problem.consumers
         ]
@@ -84,6 +87,7 @@ class Streams:
 
     def prices(self, operator: int) -> list[Price]:
         """Return the prices of an operator in all its roles; it costs one of them at least wherever it is executed."""
+        self._search.spend(1 / PRICED_PER_EFFORT)
         output = self.problem.operators[operator].output
         is_read_back = self.must_be_stored(operator) and self.problem.consumers[output]
         stored = float(self.problem.tensors[output].size) if is_read_back else 0.0
@@ -143,7 +147,7 @@ class Streams:
         sides = [room for room, operand in zip(rooms, operands, strict=True) if operand == tensor]
         return self.problem.reduction(operator) <= min(sides)
 
-    def _walk(self, search: Search) -> bool:
+    def _walk(self) -> bool:
         """Collect which slices of every tensor, and of every MatMul, some subgraph may ask for; False if cut short."""
         problem = self.problem
         for operator in problem.operators:
@@ -153,14 +157,14 @@ class Streams:
         for sink, operator in enumerate(problem.operators):
             if not operator.is_matmul:
                 continue
-            if search.expired():
+            if self._search.expired():
                 return False
             left, right = operator.inputs
             stack = [
                 (left, TILE, STEP, COLUMNS_EXACT, self._may_be_made(sink, left)),
                 (right, STEP, TILE, ROWS_EXACT, self._may_be_made(sink, right)),
             ]
-            seen = set()
+            seen: set[tuple[int, int, int, int, bool]] = set()
             while stack:
                 demand = stack.pop()
                 if demand in seen:
@@ -184,6 +188,7 @@ class Streams:
                     (left, rows, FULL, COLUMNS_EXACT, self._may_be_made(source, left)),
                     (right, FULL, columns, ROWS_EXACT, self._may_be_made(source, right)),
                 ]
+            self._search.spend(len(seen) / WALKED_PER_EFFORT)
         return True
 
     def _sink_traffic(self, operator: int) -> float:
@@ -283,16 +288,17 @@ class Streams:
         """Return which of these operators can be in one subgraph with ``operator`` as a mere sink."""
         problem = self.problem
         excluded = set(self.users[problem.operators[operator].output])
-        found, pending = {operator}, [operator]
+        found, pending = {operator}, deque([operator])
         missing = {*users} - found - excluded
-        while pending and missing:
-            index = pending.pop()
+        while pending and missing:  # the nearest first: most are near
+            index = pending.popleft()
             around = [*problem.consumers[problem.operators[index].output]]
             around += [source for t in problem.operators[index].inputs if (source := problem.producer[t]) is not None]
             fresh = set(around) - found - excluded
             found |= fresh
             missing -= fresh
             pending += fresh
+        self._search.spend(len(found) / WALKED_PER_EFFORT)
         return found & {*users}
 
     def _streamed(self, tensor: int, side: _Side, length: int, operator: int) -> float:
@@ -368,10 +374,3 @@ class Streams:
                 part = self._share(operand, operator) * self.through(operand, side, length, made)
                 traffic = part * rest * length * rows * columns
         return Price(self._charge(operator, role.exact) * times, traffic)
-
-
-def weighted_total(prices: list[list[Price]], bandwidth: float, weight: float) -> float:
-    """Return the sum over all operators of the least price, compute counting ``weight`` and traffic the rest."""
-    return math.fsum(
-        min(weight * price.compute + (1 - weight) * price.traffic / bandwidth for price in roles) for roles in prices
-    )

@@ -63,7 +63,7 @@ class Takings:
     def __init__(self, rows: dict[Taking, int], first: int) -> None:
         self.rows = rows
         self._first = first
-        self._asked: dict[tuple[int, Tensor], list[tuple[frozenset[Demand], int]]] = {}
+        self._asked: dict[int, dict[Tensor, list[tuple[frozenset[Demand], int]]]] = {}
         self.are_too_many = False
 
     def row(self, index: int, tensor: int, shape: Tensor, demands: frozenset[Demand]) -> int:
@@ -71,16 +71,16 @@ class Takings:
         key = index, tensor, shape, demands
         if key not in self.rows:
             self.rows[key] = self._first + len(self.rows)
-            self._asked.setdefault((tensor, shape), []).append((demands, self.rows[key]))
+            self._asked.setdefault(tensor, {}).setdefault(shape, []).append((demands, self.rows[key]))
         return self.rows[key]
 
     def shapes(self, tensor: int) -> list[Tensor]:
         """Return the shapes of outputs of the parts that take a tensor."""
-        return [shape for taken, shape in self._asked if taken == tensor]
+        return [*self._asked.get(tensor, {})]
 
     def givings(self, tensor: int, shape: Tensor) -> list[Giving]:
         """Return what a part may make of a tensor for others: the slices of some takings, and whom they serve."""
-        takings = self._asked.get((tensor, shape), [])
+        takings = self._asked.get(tensor, {}).get(shape, [])
         unions: set[frozenset[Demand]] = set()
         for demands in {demands for demands, _ in takings}:
             unions |= {demands | union for union in unions} | {demands}

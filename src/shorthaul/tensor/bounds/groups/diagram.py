@@ -106,7 +106,7 @@ class Diagram:
         self._pieces: list[Work | Load] = []
         self._tables: dict[tuple[int, Tensor], Floats] = {}
         self._takings = Takings(self.rows.cut, self.rows.number)
-        self._sharing = sharing(problem, rules) if self.cuts else {}
+        self._sharing = sharing(problem, rules, search) if self.cuts else {}
         given = {tensor for _, tensor in self.cuts}
         givers = frozenset(index for index in self.order if problem.operators[index].output in given)
         self._joining = Joining(problem, self.order, self._may_be_made, givers)
@@ -118,7 +118,7 @@ class Diagram:
         self._asked_known: dict[tuple[int, frozenset[Demand]], tuple[list[_Asked], int]] = {}
         self._layers: list[list[int]] = [[] for _ in self.order]
         self._nodes: dict[tuple[Outputs, tuple[Open, ...], Marks], tuple[int, int]] = {}
-        built = self._build(search, most)
+        built = None if search.expired() else self._build(search, most)
         self.is_complete = built is not None
         if self.rows.cut:
             self.rows.weigh(problem)

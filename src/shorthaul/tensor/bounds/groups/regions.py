@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from shorthaul.core.search import Search
 from shorthaul.tensor.cost_model.profile import FULL, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.tuning import WALKED_PER_EFFORT
 
 #: Where an order of operators that hang together is cut, at this part of it from either end.
 _MIDDLE: Final = 0.25
@@ -28,8 +31,8 @@ class Sharing(NamedTuple):
     beside: tuple[tuple[int, int], ...]
 
 
-def sharing(problem: Problem, rules: Rules) -> dict[tuple[int, int], Sharing]:
-    """Return by operator and tensor who may be in one group that loads the tensor for them.
+def sharing(problem: Problem, rules: Rules, search: Search) -> dict[tuple[int, int], Sharing]:
+    """Return by operator and tensor who may be in one group that loads the tensor for them, as far as ``search`` gets.
 
     Who makes the tensor is not in that group; so operators that hang together through it alone are in different ones.
     """
@@ -42,7 +45,9 @@ def sharing(problem: Problem, rules: Rules) -> dict[tuple[int, int], Sharing]:
     for tensor, users in enumerate(problem.consumers):
         for user in users:
             if (user, tensor) not in found:
-                together = _reached(around, user, problem.producer[tensor], users)
+                if search.expired():
+                    return found
+                together = _reached(around, user, problem.producer[tensor], users, search)
                 for index in together:
                     others = [codes[other, tensor] for other in together if other != index]
                     found[index, tensor] = Sharing(len(together), tuple(sorted(set().union(*others))))
@@ -67,14 +72,17 @@ def _codes(problem: Problem, rules: Rules) -> dict[tuple[int, int], set[tuple[in
     return found
 
 
-def _reached(around: list[list[tuple[int, int]]], begin: int, without: int | None, users: Collection[int]) -> list[int]:
+def _reached(
+    around: list[list[tuple[int, int]]], begin: int, without: int | None, users: Collection[int], search: Search
+) -> list[int]:
     """Return which of these operators hang together with one of them, ``begin``, other than through ``without``."""
-    found, pending, missing = {begin}, [begin], {*users} - {begin}
-    while pending and missing:
-        fresh = {other for other, _ in around[pending.pop()] if other != without} - found
+    found, pending, missing = {begin}, deque([begin]), {*users} - {begin}
+    while pending and missing:  # the nearest first: most are near
+        fresh = {other for other, _ in around[pending.popleft()] if other != without} - found
         found |= fresh
         missing -= fresh
         pending += fresh
+    search.spend(len(found) / WALKED_PER_EFFORT)
     return [other for other in users if other in found]
 
 
