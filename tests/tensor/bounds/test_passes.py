@@ -5,7 +5,7 @@ from tests.tensor.contest_family import contest_problem
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.best import prove, prove_in_tasks
-from shorthaul.tensor.bounds.parts import passes, stage
+from shorthaul.tensor.bounds.parts import PartPrograms, parts_effort, passes, stage
 from shorthaul.tensor.model import CONTEST
 from shorthaul.tensor.search.driver import begin
 
@@ -29,6 +29,15 @@ def test_a_stage_ends_where_its_search_does():
     assert part.part(0.5).effort == 2
     part.spend(1)
     assert part.expired()
+
+
+def test_parts_begin_only_where_there_is_effort_for_them_in_all():
+    problem = contest_problem(9503)
+    search = Search(effort=0.5 * parts_effort(problem))
+    programs = PartPrograms(problem, CONTEST)
+    programs.go_on(stage(search, 10.0))
+    assert search.spent() == 0
+    assert programs.best is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine
 from shorthaul.tensor.plan import Plan
-from shorthaul.tensor.search.driver import begin, improve
+from shorthaul.tensor.search.driver import begin, improve, plan_and_bound
 from shorthaul.tensor.search.move_kernels import run
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.workloads.cases import GraphBuilder
@@ -176,6 +176,18 @@ def test_a_group_runs_again_where_its_output_may_stay_in_fast_memory():
     assert sum(bool(subgraph.retained) for subgraph in plan.subgraphs) == 2
 
 
+def test_a_group_runs_twice_where_the_program_has_it_twice():
+    """A product is made again from what its operand keeps, for the second of two groups that find it resident."""
+    graph = GraphBuilder()
+    one = graph.matmul(graph.pointwise((graph.tensor(4, 3),), base_cost=1), graph.tensor(3, 4), base_cost=1)
+    graph.matmul(one, graph.tensor(4, 4), base_cost=9)
+    graph.matmul(one, graph.pointwise((one, graph.tensor(4, 4)), base_cost=0), base_cost=0)
+    problem = replace(graph.problem(capacity=32, bandwidth=0.25), machine=Machine(32, 0.25, 1, 1))
+    plan, bound = plan_and_bound(problem, RULES["contest-loose"], Search(effort=0.5, workers=1), restarts=1)
+    assert bound.value == pytest.approx(1120)
+    assert replay(problem, plan, RULES["contest-loose"]).cost["latency"] == 1120
+
+
 def test_what_groups_take_in_turn_stays_in_fast_memory_and_is_never_stored():
     """Three products of different shapes take one tensor, which is kept from the first to the last of them."""
     graph = GraphBuilder()
@@ -188,6 +200,27 @@ def test_what_groups_take_in_turn_stays_in_fast_memory_and_is_never_stored():
     assert not found.violations
     assert [subgraph.retained for subgraph in plan.subgraphs] == [(made,)] * (len(plan.subgraphs) - 1) + [()]
     assert found.cost["traffic"] == 64 * 64 + 2 * 64 * (64 + 32 + 16)
+
+
+@pytest.mark.parametrize("is_taken_before", [False, True])
+@pytest.mark.parametrize("is_made", [False, True])
+def test_a_group_between_two_takers_holds_what_it_does_not_take(is_made, is_taken_before):
+    """Loaded or made, a tensor stays in fast memory for the group after the next one; what is made is not stored."""
+    graph = GraphBuilder()
+    kept = graph.tensor(8, 8)
+    if is_made:
+        kept = graph.pointwise((kept,), base_cost=1)
+    tensor = graph.pointwise((kept if is_taken_before else graph.tensor(8, 8),), base_cost=1)
+    if is_taken_before:
+        tensor = graph.pointwise((tensor,), base_cost=1)
+    graph.pointwise((tensor, kept), base_cost=1)
+    problem = replace(graph.problem(capacity=400, bandwidth=1), machine=Machine(400, 1, 4, 4))
+    alone = tuple((operator,) for operator in range(len(problem.operators)))
+    schedules = Schedules(problem, SPEC)
+    assert schedules.solution(alone) is not None
+    found = replay(problem, schedules.plan(alone), SPEC)
+    assert not found.violations
+    assert found.cost["traffic"] == 64 * (2 if is_taken_before else 3)
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -88,6 +88,8 @@ class Granularities:
             granularity_kernels.search(choices, line, *cuts, depths, _FACTORS)
             if choices.count:
                 sizes = [Granularity(choices.w[n], choices.h[n], choices.k[n]) for n in range(choices.count)]
+                if profile.is_mixed:
+                    sizes = self._coinciding(profile, sizes, choices)
                 return self._ordered(profile, costs, sizes)
         return None
 
@@ -100,8 +102,6 @@ class Granularities:
 
     def _ordered(self, profile: Profile, costs: Costs, sizes: list[Granularity]) -> Execution:
         """Return the execution with the best order, at any of these granularities, which fit."""
-        if profile.is_mixed:
-            sizes = self._coinciding(profile, sizes)
         w, h, _ = self._limits(profile)
         longest = replace(sizes[0], w=w), replace(sizes[0], h=h)
         sizes += [size for size in longest if profile.width % size.w or profile.height % size.h]
@@ -127,19 +127,24 @@ class Granularities:
         is_clipped = profile.height % size.h or profile.width % size.w
         return (None, *(ALL if profile.is_mixed or is_clipped else PLAIN))
 
-    def _coinciding(self, profile: Profile, sizes: list[Granularity]) -> list[Granularity]:
-        """Return the granularities, and beside the first those whose steps are as long as its tiles."""
+    def _coinciding(
+        self, profile: Profile, sizes: list[Granularity], choices: granularity_kernels.Choices
+    ) -> list[Granularity]:
+        """Return the granularities, and beside the first those whose steps are as long as its tiles, cut to fit."""
         w_most, h_most, k_most = self._limits(profile)
         prologue = max(profile.left_prologue, profile.right_prologue) if self.rules.prologues_are_whole else 0
         most = max(_MOST_STEPS[0], *(_steps(profile, size) for size in sizes))
         w, h, k = sizes[0].w, sizes[0].h, sizes[0].k
         by_rows, by_columns = profile.mixed_axes
         others = [(w, h, h), (w, k, k)] * by_rows + [(w, h, w), (k, h, k)] * by_columns
+        fits = granularity_kernels.largest
+        others += [(min(w, fits(choices, side, side, False)), side, side) for side in (h, k) if by_rows]
+        others += [(side, min(h, fits(choices, side, side, True)), side) for side in (w, k) if by_columns]
         found = [*sizes]
         found += [
             Granularity(*other)
             for other in others
-            if other[0] <= w_most and other[1] <= h_most and prologue <= other[2] <= k_most
+            if 0 < other[0] <= w_most and 0 < other[1] <= h_most and prologue <= other[2] <= k_most
         ]
         return [size for size in found if _steps(profile, size) <= most]
 

@@ -302,6 +302,11 @@ def _refine(
                 _consider(line, w, h, length)
 
 
+def largest(choices: Choices, across: int, k: int, is_height: bool) -> int:
+    """Return the largest height, or width, that fits with this length across and this step; 0 if none does."""
+    return int(_largest(choices, across, k, is_height))
+
+
 def search(
     choices: Choices,
     line: Choices,

@@ -38,12 +38,12 @@ def _add_kept_on(
 ) -> cython.longlong:
     """Let what was made as number ``k`` be kept on at ``place``, never stored, and return how many may be kept.
 
-    All groups from the next one to the last that takes it do so, and that is not the next one.
+    All groups from the next one to the last that takes it do so, but for one at most, and that is not the next one.
     """
     tensor: cython.longlong = sequences.made_fact[k] >> 1
     if (
-        sequences.made_uses[k] > 1
-        and sequences.made_uses[k] == sequences.made_last[k] - sequences.made_at[k]
+        sequences.made_last[k] - sequences.made_at[k] > 1
+        and sequences.made_uses[k] >= sequences.made_last[k] - sequences.made_at[k] - 1
         and place < sequences.made_last[k]
         and sequences.groups.graph.size[tensor] <= sequences.groups.graph.capacity
         and free < MOST_FREE
@@ -56,10 +56,76 @@ def _add_kept_on(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _add_held(
+    sequences: Sequences,
+    first: cython.longlong,
+    stop: cython.longlong,
+    place: cython.longlong,
+    forced: cython.longlong,
+    free: cython.longlong,
+) -> cython.longlong:
+    """Let what the group at ``place`` takes or makes be kept for another taker, and return how many may be kept.
+
+    That is the next group, or the one after it: what the group before ``place`` had is held here for the next one.
+    """
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    tensor: cython.int
+    base: cython.longlong = (1 - sequences.side) * sequences.room
+    last: cython.longlong = sequences.length[1 - sequences.side]
+    g: cython.longlong = sequences.group[base + place]
+    sequences.stamp += 4
+    is_here: cython.int = sequences.stamp  # marks of what the group takes, of what it makes, and of what others take
+    for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
+        tensor = sequences.groups.facts[i] >> 1
+        sequences.mark[tensor] = is_here
+        if sequences.groups.facts[i] & 1:
+            free = _add_kept_on(sequences, sequences.made_by[tensor], place, forced, free)
+    for k in range(first, stop):
+        tensor = sequences.made_fact[k] >> 1
+        sequences.mark[tensor] = is_here - 1
+        sequences.made_by[tensor] = cython.cast(cython.int, k)
+        free = _add_kept_on(sequences, k, place, forced, free)
+    for after in range(1, 3):
+        if place + after > last:
+            break
+        g = sequences.group[base + place + after]
+        for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
+            tensor = sequences.groups.facts[i] >> 1
+            if sequences.mark[tensor] == is_here:
+                free = _add(sequences, tensor, forced, free)
+                sequences.mark[tensor] = is_here - 1
+            elif sequences.mark[tensor] < is_here - 3 and after == 1:
+                sequences.mark[tensor] = is_here - 2
+    if place > 1:
+        g = sequences.group[base + place - 1]
+        for i in range(sequences.groups.first_taken[g], sequences.groups.first_taken[g + 1]):
+            tensor = sequences.groups.facts[i] >> 1
+            if sequences.mark[tensor] == is_here - 2:
+                if i < sequences.groups.first_made[g]:
+                    free = _add(sequences, tensor, forced, free)
+                if i >= sequences.groups.first_made[g] or sequences.groups.facts[i] & 1:
+                    free = _add_kept_on(sequences, sequences.made_by[tensor], place, forced, free)
+    return free
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add(sequences: Sequences, tensor: cython.int, forced: cython.longlong, free: cython.longlong) -> cython.longlong:
+    """Let a tensor be kept that is in slow memory as well, and return how many may be kept."""
+    if sequences.groups.graph.size[tensor] <= sequences.groups.graph.capacity and free < MOST_FREE:
+        sequences.buffer[forced + free] = tensor
+        free += 1
+    return free
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _gather(sequences: Sequences, first: cython.longlong, stop: cython.longlong, place: cython.longlong) -> cython.int:
     """Note what the group at ``place``, which made ``first`` to ``stop``, must, may and need not keep."""
     k: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     capacity: cython.double = sequences.groups.graph.capacity
     forced: cython.longlong = 0
     free: cython.longlong = 0
@@ -81,27 +147,7 @@ def _gather(sequences: Sequences, first: cython.longlong, stop: cython.longlong,
             sequences.buffer[forced + free] = tensor
             free += 1
     if sequences.retains_inputs and place < sequences.length[1 - sequences.side]:
-        base = (1 - sequences.side) * sequences.room
-        g = sequences.group[base + place]
-        sequences.stamp += 1
-        for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
-            tensor = sequences.groups.facts[i] >> 1
-            sequences.mark[tensor] = sequences.stamp
-            if sequences.groups.facts[i] & 1:
-                free = _add_kept_on(sequences, sequences.made_by[tensor], place, forced, free)
-        for k in range(first, stop):
-            sequences.made_by[sequences.made_fact[k] >> 1] = cython.cast(cython.int, k)
-            free = _add_kept_on(sequences, k, place, forced, free)
-        g = sequences.group[base + place + 1]
-        for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
-            tensor = sequences.groups.facts[i] >> 1
-            if (
-                sequences.mark[tensor] == sequences.stamp
-                and sequences.groups.graph.size[tensor] <= capacity
-                and free < MOST_FREE
-            ):
-                sequences.buffer[forced + free] = tensor
-                free += 1
+        free = _add_held(sequences, first, stop, place, forced, free)
     at: cython.longlong = (1 - sequences.side) * sequences.room + place
     sequences.row[at] = cython.cast(cython.int, row_of(sequences, forced, free))
     if sequences.stores_shared:
@@ -194,19 +240,22 @@ def _has(sequences: Sequences, number: cython.longlong, item: cython.longlong) -
 @cython.nogil
 @cython.exceptval(check=False)
 def _goes_on(sequences: Sequences, at: cython.longlong, found: cython.longlong, kept: cython.longlong) -> cython.bint:
-    """True if what is kept on is found or made at ``at``, and all found is kept on that is taken again; none twice."""
+    """True if what is kept is found, taken or made at ``at``, and all found is kept on that is taken again; none twice.
+
+    What is kept on, never stored, has to be found or made.
+    """
     tensors: cython.longlong = sequences.groups.graph.tensors
     free: cython.longlong = sequences.row_key[sequences.row[at]] & LOW
     g: cython.longlong = sequences.group[at]
+    first: cython.longlong
     is_there: cython.bint
     for n in range(sequences.kept.begin[kept], sequences.kept.begin[kept + 1]):
         item = sequences.kept.items[n]
-        if item < tensors:
-            continue
         is_there = _has(sequences, found, item)
-        for i in range(sequences.groups.first_made[g], sequences.groups.first_taken[g + 1]):
-            is_there = is_there or sequences.groups.facts[i] >> 1 == item - tensors
-        if not is_there or _has(sequences, kept, item - tensors):
+        first = sequences.groups.first_taken[g] if item < tensors else sequences.groups.first_made[g]
+        for i in range(first, sequences.groups.first_taken[g + 1]):
+            is_there = is_there or sequences.groups.facts[i] >> 1 == item % tensors
+        if not is_there or (item >= tensors and _has(sequences, kept, item - tensors)):
             return False
     for n in range(sequences.kept.begin[found], sequences.kept.begin[found + 1]):
         item = sequences.kept.items[n]
