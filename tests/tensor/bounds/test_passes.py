@@ -33,7 +33,7 @@ def test_a_stage_ends_where_its_search_does():
 
 def test_parts_begin_only_where_there_is_effort_for_them_in_all():
     problem = contest_problem(9503)
-    search = Search(effort=0.5 * parts_effort(problem))
+    search = Search(effort=0.4 * parts_effort(problem))
     programs = PartPrograms(problem, CONTEST)
     programs.go_on(stage(search, 10.0))
     assert search.spent() == 0
