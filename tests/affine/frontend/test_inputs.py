@@ -321,6 +321,10 @@ PYTHON: dict[str, tuple[str, dict[str, tuple[int, ...]], dict[str, int], dict[st
         "                A[(t + 1) % 2, i] = max(A[t & 1, i - 1], A[t % 2, i + 1])\n"),
         {"A": (2, 7)}, {"n": 7, "T": 4, "m": 3}, {"n": 7, "T": 4, "m": 3},
     ),
+    "every second place of a ring": (
+        "def f(C, n):\n    for i in range(0, n, 2):\n        C[(i + 1) % n, i // 2] = C[i // 2, i + 1]\n",
+        {"C": (6, 6)}, {"n": 6}, {"n": 6},
+    ),
 }  # fmt: skip
 
 

@@ -48,8 +48,9 @@ def phases(body: Sequence[Any], iterator: Iterator, reached: isl.Set) -> list[Ph
     falls = not iterator.value.is_equal(variable(iterator.internal))
     values = bound_set(reached, [iterator.internal], "").reset_tuple_id()
     values = values.project_out(isl.dim_type.param, 0, values.dim(isl.dim_type.param))
-    if values.dim_has_upper_bound(isl.dim_type.set, 0) and values.dim_has_lower_bound(isl.dim_type.set, 0):
-        first, last = values.dim_min_val(0).to_python(), values.dim_max_val(0).to_python()
+    least, most = values.dim_min_val(0), values.dim_max_val(0)
+    if least.is_int() and most.is_int():  # else without an end, or empty
+        first, last = least.to_python(), most.to_python()
         if last - first < _MOST_PHASES:
             return [*_colours(iterator, reached, range(last, first - 1, -1) if falls else range(first, last + 1))]
     period = _period(body, iterator.written)

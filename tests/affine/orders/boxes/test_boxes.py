@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.affine.derived import flow_of, kernel, quick, upper_of
 
-from shorthaul.affine import bound
+from shorthaul.affine import bound, plan
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
@@ -353,3 +353,12 @@ def test_room_without_numbers_is_tried_first() -> None:
     found = Boxes(flow, sizes, ()).of(names)
     assert found is not None
     assert found.rate < 4 * 300**3 / 3 / 400**0.5
+
+
+@pytest.mark.parametrize("n", [8, 9])
+def test_planes_without_an_instance_at_the_sizes(n: int) -> None:
+    """Rows by twos, the last one first: at even ``n`` only one of two planes is written."""
+    text = "def f(A, n):\n    for i in range(n - 1, 0, -2):\n        for j in range(n):\n            A[(i + 1) % 2, j] = A[i % 2, j + 2]\n"
+    found = plan(program_from_text(text), size={"n": n, "S": 4}, effort=0.1)
+    assert found.cost is not None
+    assert found.cost["loads_words"] == n

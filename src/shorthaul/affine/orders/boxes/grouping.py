@@ -93,7 +93,7 @@ class Grouping:
         ends = _ends(union(self.image(name, program.by_name[name].domain) for name in placement))
         self.first = tuple(low for low, _ in ends)
         self.extents = tuple(high - low + 1 for low, high in ends)
-        if not stepped:
+        if self.extents and not stepped:  # none where no instance is at these sizes
             self.storage = replace(storage, sheared=sheared(self._factors()))
 
     def _factors(self) -> dict[str, list[Factors]]:
