@@ -112,7 +112,7 @@ def test_copies_along_a_shared_side_hold_the_same() -> None:
         ({"memories": {"near": SMALL["memories"]["registers"], "far": SMALL["memories"]["far"]}}, "no place for .* I1"),  # type: ignore[index]
         ({"operational_array": {**ARRAY, "sizes": [16]}}, "sizes that do not fit"),
         ({"operational_array": {**ARRAY, "is_imc": True}}, "computes in memory"),
-        ({"operational_array": {"sizes": [16]}}, "missing required field `dimensions`"),
+        ({"operational_array": {"sizes": [16]}}, "missing required field .dimensions."),
     ],
 )
 def test_what_is_wrong_is_named(change: dict[str, Any], said: str) -> None:

@@ -77,11 +77,18 @@ def machines(
     import msgspec
 
     from shorthaul.core.document import json_text
+    from shorthaul.core.errors import InputError
     from shorthaul.core.machines.files import bundled, load_machine_file, machine_text
+    from shorthaul.core.machines.memories import levels_of
     from shorthaul.report.text import print_table
 
     if machine is not None:
         found = load_machine_file(machine, place="machine")
+        if found.levels is not None:
+            try:
+                levels_of(found)
+            except InputError as error:
+                raise error.in_file(machine) from None
         if listing.json:
             sys.stdout.write(json_text({"kind": "shorthaul/machine", "version": 1, **msgspec.to_builtins(found)}))
         else:

@@ -267,8 +267,8 @@ def expect_kind(document: Any, kind: str, *, version: int = 1, file: str | Path 
     return document
 
 
-def convert(value: Any, into: type[T], *, file: str | Path | None = None, place: str = "") -> T:
-    """Return ``value`` (from JSON) as the dataclass, Struct or type ``into``.
+def convert(value: Any, into: type[T], *, file: str | Path | None = None, place: str = "", strict: bool = True) -> T:
+    """Return ``value`` (from JSON) as the dataclass, Struct or type ``into``; text may be numbers unless ``strict``.
 
     Raises :class:`InputError` with the path inside the document, the value found there and the type allowed.
 
@@ -276,7 +276,7 @@ def convert(value: Any, into: type[T], *, file: str | Path | None = None, place:
     [1, 2]
     """
     try:
-        return msgspec.convert(value, into)
+        return msgspec.convert(value, into, strict=strict)
     except msgspec.ValidationError as error:
         message, path = told_by(error)
         path = with_keys(value, into, path)

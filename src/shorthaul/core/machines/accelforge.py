@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from shorthaul.core.document import told_by, with_keys
+from shorthaul.core.document import convert
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.arrays import MOST_RATE, Accelerator, OperandMemory
 
@@ -153,11 +153,7 @@ def machine_of_accelforge(value: dict[str, Any]) -> dict[str, Any]:
     >>> [level["name"] for level in found["levels"]], found["compute"]["array"]
     (['far', 'near'], [{'size': 4, 'spreads': ['columns']}])
     """
-    try:
-        found = msgspec.convert(value, _File, strict=False)
-    except msgspec.ValidationError as error:
-        message, path = told_by(error)
-        raise InputError(f"{message} (an architecture of accelforge)", place=with_keys(value, _File, path)) from None
+    found = convert(value, _File, strict=False)
     names = [node.name for node in found.arch.nodes]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -104,7 +104,10 @@ def levels_of(file: MachineFile) -> tuple[LevelSection, ...]:
         if level.capacity_bytes < 1:
             raise InputError("holds nothing", place=place, value=level.capacity_bytes, allowed="bytes, from 1")
         if capacity is not None and level.capacity_bytes > capacity:
-            raise InputError("exceeds that of the level around", place=place, value=level.capacity_bytes)
+            allowed = f"up to {capacity}"
+            raise InputError(
+                "exceeds that of the level around", place=place, value=level.capacity_bytes, allowed=allowed
+            )
         capacity = level.capacity_bytes
     if levels[0].memories:
         raise InputError("divides the outermost level", place="levels[0].memories", cure="put a level in front of it")

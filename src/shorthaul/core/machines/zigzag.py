@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Final, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
-from shorthaul.core.document import told_by, with_keys
+from shorthaul.core.document import convert
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.arrays import Accelerator, OperandMemory
 
@@ -86,11 +85,7 @@ def machine_of_zigzag(value: dict[str, Any]) -> dict[str, Any]:
     >>> [level["name"] for level in found["levels"]], found["levels"][1]["capacity_bytes"]
     (['far', 'near'], 1024)
     """
-    try:
-        found = msgspec.convert(value, _Accelerator)
-    except msgspec.ValidationError as error:
-        message, path = told_by(error)
-        raise InputError(f"{message} (an accelerator of zigzag)", place=with_keys(value, _Accelerator, path)) from None
+    found = convert(value, _Accelerator)
     array = found.operational_array
     if array.is_imc:
         allowed = "an array beside its memories"
