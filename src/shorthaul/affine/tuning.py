@@ -312,8 +312,11 @@ MOST_BOX_FUSIONS = 60
 MOST_SKEWED_PLACEMENTS = 1
 #: Phases of fewer instances than this part of all loads are joined only where they lie between others.
 WORTH_JOINING = 0.01
-#: Joining two phases saves about as much as joining others with at least this part of their savings.
+#: Joining two phases saves about as much as joining others with at least this part of their savings; tiles in other
+#: skewed coordinates load about as much, of which so many are compared at given sizes, where borders need room
+#: (benchmarks/affine_field.py: two fields).
 ABOUT_THE_SAME = 0.95
+MOST_OTHER_TILES = 3
 #: Steps of work for an order of loops that may not be legal.
 STEPS_PER_ORDER = 0.01
 #: Steps of work for the loads of one policy where candidates are compared (0.14 to 0.19 ms; an LSTM, GRU, waves).

@@ -188,9 +188,15 @@ class Boxes:
         return step if found is None or self.cost(found) >= self.cost(step) else found
 
     def bordered(self, step: AnyStep) -> AnyStep:
-        """Return a phase in tiles whose border is held, where that loads less; one memory only."""
-        found = limited(step, self.sizes) if isinstance(step, Step) and len(self.weights) == 1 else None
-        return step if found is None or self.cost(found) >= self.cost(step) else found
+        """Return a phase in tiles whose border is held, where that loads less; one memory only.
+
+        Coordinates that are as good for large sizes are compared, but not for emitted C, whose rows they would turn.
+        """
+        if not isinstance(step, Step) or len(self.weights) > 1:
+            return step
+        tried = (step, *step.others) if self.slack == NO_SLACK else (step,)
+        found: list[AnyStep] = [made for item in tried if (made := limited(item, self.sizes)) is not None]
+        return min([step, *found], key=self.cost)
 
     def clustered(self, step: AnyStep) -> AnyStep:
         """Return a phase in boxes in clusters of tiles, where that loads less; one memory, and not in emitted C."""

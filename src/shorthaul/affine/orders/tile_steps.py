@@ -77,7 +77,10 @@ def edge_formula(capacity: sympy.Poly) -> Edge:
 
 @dataclass(frozen=True)
 class Step:
-    """One phase of the order: ``phase`` run by ``policy``, or statements in program order if there is no policy."""
+    """One phase of the order: ``phase`` run by ``policy``, or statements in program order if there is no policy.
+
+    Tiles in the coordinates of ``others`` load about as much for large sizes.
+    """
 
     names: tuple[str, ...]
     phase: Phase | None
@@ -85,6 +88,7 @@ class Step:
     rate: float
     counts: Counts
     reads: tuple[Read, ...]
+    others: tuple[Step, ...] = ()
 
     @property
     def edges(self) -> tuple[Edge, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 
 import islpy as isl
 import numpy as np
@@ -35,7 +35,14 @@ from shorthaul.affine.orders.skewing import skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
 from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
-from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDEST_PANELS
+from shorthaul.affine.tuning import (
+    ABOUT_THE_SAME,
+    MOST_OTHER_TILES,
+    NEGLIGIBLE,
+    PLACEMENT_OPERATIONS,
+    POOR,
+    WIDEST_PANELS,
+)
 from shorthaul.core.arguments import public
 from shorthaul.core.search import Search
 
@@ -183,7 +190,7 @@ def untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: C
 def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> AnyStep:
     """Return the statements in the best tiled order, panels included."""
     names, counts, mine = plain.names, plain.counts, plain.reads
-    best: tuple[float, Phase, Policy] | None = None
+    made: dict[float, Step] = {}
     for placement in placements(counts.distances, names, reads):
         first = make_phase(flow, names, placement, reads, counts)
         turned: Iterable[Placement] = skewed_placements(placement, mine) if first.only_chains else ()
@@ -194,17 +201,20 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> 
         )
         for phase in (first, *skewed):
             found = _tried(phase)
-            if found is not None and (best is None or found[1] < best[0] * (1 - 1e-9)):
-                best = (found[1], phase, found[0])
-    if best is None:
+            if found is not None:  # of mirror images, which load the same, one
+                made.setdefault(float(f"{found[1]:.9g}"), Step(names, phase, found[0], found[1], counts, mine))
+    if not made:
         return plain
-    return _in_panels(Step(names, best[1], best[2], best[0], counts, mine), best[1])
+    best, *others = (made[rate] for rate in sorted(made))
+    near = (item for item in others if item.phase and item.phase.is_skewed and ABOUT_THE_SAME * item.rate < best.rate)
+    return _in_panels(replace(best, others=tuple(islice(near, MOST_OTHER_TILES))))
 
 
-def _in_panels(step: Step, phase: Phase) -> AnyStep:
+def _in_panels(step: Step) -> AnyStep:
     """Return the step in panels or triangular blocks where that needs fewer loads."""
     result: AnyStep = step
-    if len(next(iter(phase.placement.values()))) > WIDEST_PANELS:
+    phase = step.phase
+    if phase is None or len(next(iter(phase.placement.values()))) > WIDEST_PANELS:
         return step
     try:
         with effort.limited(PLACEMENT_OPERATIONS):
