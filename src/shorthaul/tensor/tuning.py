@@ -61,11 +61,13 @@ GROWN_PER_EFFORT: Final = 60_000
 FOUND_PER_EFFORT: Final = 60_000
 PROFILED_PER_EFFORT: Final = 65_000
 #: Pivots of the linear program times the root of its rows per effort (62 us a pivot at 1,200 rows, 140 at 11,000),
-#: entries read where it is solved (0.2 us), profiles of parts worked out (0.12 ms), columns made (50 us).
+#: entries read where it is solved (0.2 us), profiles of parts worked out (0.12 ms), columns made (50 us), and entered
+#: into another program (10 us).
 PIVOTS_PER_EFFORT: Final = 600_000
 ENTRIES_PER_EFFORT: Final = 5_000_000
 PARTS_PER_EFFORT: Final = 8_000
 COLUMNS_PER_EFFORT: Final = 20_000
+ENTERED_PER_EFFORT: Final = 100_000
 #: Effort that the program of all parts of one operator takes at least: by operator, and by the square of their number
 #: (0.1 of effort at 80 operators of the contest's kind, 0.2 at 152; 2.9 at 400 random ones, 8.6 at 800).
 PARTS_EFFORT_PER_OPERATOR: Final = 0.001

@@ -188,6 +188,20 @@ def test_a_group_runs_twice_where_the_program_has_it_twice():
     assert replay(problem, plan, RULES["contest-loose"]).cost["latency"] == 1120
 
 
+def test_what_was_stored_before_is_made_again_for_the_next_group_alone():
+    """The first time an operand is stored for the last product, the second time it stays for the product behind it."""
+    graph = GraphBuilder()
+    made = graph.pointwise((graph.tensor(2, 2),), base_cost=1)
+    product = graph.matmul(made, graph.tensor(2, 6), base_cost=2)
+    graph.matmul(made, graph.matmul(product, graph.tensor(6, 3), base_cost=2), base_cost=20)
+    problem = replace(graph.problem(capacity=24, bandwidth=0.25), machine=Machine(24, 0.25, 1, 1))
+    plan, bound = plan_and_bound(problem, CONTEST, Search(effort=0.5, workers=1), restarts=1)
+    found = replay(problem, plan, CONTEST)
+    assert not found.violations
+    assert [subgraph.retained for subgraph in plan.subgraphs if subgraph.operators == (0,)] == [(), (made,)]
+    assert found.cost["latency"] == 336 == pytest.approx(bound.value)
+
+
 def test_what_groups_take_in_turn_stays_in_fast_memory_and_is_never_stored():
     """Three products of different shapes take one tensor, which is kept from the first to the last of them."""
     graph = GraphBuilder()

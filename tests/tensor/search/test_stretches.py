@@ -43,16 +43,21 @@ def test_a_change_of_a_stretch_is_one_of_the_whole(name):
                 found = schedules.solution(stretch.into(sequence, groups))
                 assert found is not None
                 more = part.sequences.total - before
-                assert found.latency - whole <= more + 1e-9 * whole  # less where something is kept across a border now
+                # Less where something is kept across a border now, or made in the stretch and elsewhere.
+                assert found.latency - whole <= more + 1e-9 * whole
                 after = stretch.begin + len(groups)
                 kept = [subgraph.retained for subgraph in schedules.plan(found.sequence).subgraphs]
-                if not kept[after - 1] and not (stretch.begin and kept[stretch.begin - 1]):
+                others = (*sequence[: stretch.begin], *sequence[stretch.end :])
+                is_apart = rules.retains_inputs or {*stretch.operators}.isdisjoint(
+                    index for group in others for index in group
+                )
+                if is_apart and not kept[after - 1] and not (stretch.begin and kept[stretch.begin - 1]):
                     assert found.latency - whole == pytest.approx(more, abs=1e-9 * whole)
                     equal += 1
                 changed += 1
                 needing += any(own.consumers[tensor] for tensor in needed)
     assert changed > 30
-    assert equal > 0.8 * changed
+    assert equal > 0.6 * changed
     assert needing > 10
 
 

@@ -43,6 +43,7 @@ from shorthaul.tensor.tuning import (
     ARCS_PER_EFFORT,
     BUILDING_SHARE,
     COLUMNS_PER_EFFORT,
+    ENTERED_PER_EFFORT,
     EXHAUSTED_PER_EFFORT,
     FOUND_PER_EFFORT,
     KINDS_PER_EFFORT,
@@ -282,7 +283,7 @@ class Program:
     def _use(self, master: Master, search: Search) -> None:
         """Go on with a program over other classes of rows."""
         self._master = master
-        search.spend((len(self.columns) + len(self._parts)) / COLUMNS_PER_EFFORT)
+        search.spend((len(self.columns) + len(self._parts)) / ENTERED_PER_EFFORT)
         for column, latency in (self.columns | self._parts).items():
             master.enter(column.rows, column.signs, latency)
         dear = self._dear()

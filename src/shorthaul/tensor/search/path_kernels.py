@@ -33,6 +33,19 @@ SAME = cython.declare(cython.double, 1e-12)
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _add(
+    sequences: Sequences, tensor: cython.longlong, more: cython.longlong, forced: cython.longlong, free: cython.longlong
+) -> cython.longlong:
+    """Let a tensor that fits be kept, named by ``more`` than its number, and return how many may be kept."""
+    if sequences.groups.graph.size[tensor] <= sequences.groups.graph.capacity and free < MOST_FREE:
+        sequences.buffer[forced + free] = cython.cast(cython.int, tensor + more)
+        free += 1
+    return free
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _add_kept_on(
     sequences: Sequences, k: cython.longlong, place: cython.longlong, forced: cython.longlong, free: cython.longlong
 ) -> cython.longlong:
@@ -40,17 +53,28 @@ def _add_kept_on(
 
     All groups from the next one to the last that takes it do so, but for one at most, and that is not the next one.
     """
-    tensor: cython.longlong = sequences.made_fact[k] >> 1
-    if (
-        sequences.made_last[k] - sequences.made_at[k] > 1
-        and sequences.made_uses[k] >= sequences.made_last[k] - sequences.made_at[k] - 1
-        and place < sequences.made_last[k]
-        and sequences.groups.graph.size[tensor] <= sequences.groups.graph.capacity
-        and free < MOST_FREE
-    ):
-        sequences.buffer[forced + free] = cython.cast(cython.int, tensor + sequences.groups.graph.tensors)
-        free += 1
+    far: cython.longlong = sequences.made_last[k] - sequences.made_at[k]
+    if far > 1 and sequences.made_uses[k] >= far - 1 and place < sequences.made_last[k]:
+        return _add(sequences, sequences.made_fact[k] >> 1, sequences.groups.graph.tensors, forced, free)
     return free
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _may_be_dropped(sequences: Sequences, k: cython.longlong) -> cython.bint:
+    """True if what was made as number ``k`` need not be stored if the next group finds it in fast memory.
+
+    No other group takes it, or it surely was stored before: where it is made again for the next group.
+    """
+    following: cython.longlong = sequences.made_at[k] + 1
+    if sequences.made_last[k] == following:
+        return True
+    return (
+        not sequences.retains_inputs
+        and sequences.made_first[k] == following
+        and sequences.stored[sequences.made_fact[k] >> 1] == sequences.linked
+    )
 
 
 @cython.cfunc
@@ -93,7 +117,7 @@ def _add_held(
         for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
             tensor = sequences.groups.facts[i] >> 1
             if sequences.mark[tensor] == is_here:
-                free = _add(sequences, tensor, forced, free)
+                free = _add(sequences, tensor, 0, forced, free)
                 sequences.mark[tensor] = is_here - 1
             elif sequences.mark[tensor] < is_here - 3 and after == 1:
                 sequences.mark[tensor] = is_here - 2
@@ -103,20 +127,9 @@ def _add_held(
             tensor = sequences.groups.facts[i] >> 1
             if sequences.mark[tensor] == is_here - 2:
                 if i < sequences.groups.first_made[g]:
-                    free = _add(sequences, tensor, forced, free)
+                    free = _add(sequences, tensor, 0, forced, free)
                 if i >= sequences.groups.first_made[g] or sequences.groups.facts[i] & 1:
                     free = _add_kept_on(sequences, sequences.made_by[tensor], place, forced, free)
-    return free
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _add(sequences: Sequences, tensor: cython.int, forced: cython.longlong, free: cython.longlong) -> cython.longlong:
-    """Let a tensor be kept that is in slow memory as well, and return how many may be kept."""
-    if sequences.groups.graph.size[tensor] <= sequences.groups.graph.capacity and free < MOST_FREE:
-        sequences.buffer[forced + free] = tensor
-        free += 1
     return free
 
 
@@ -135,17 +148,18 @@ def _gather(sequences: Sequences, first: cython.longlong, stop: cython.longlong,
         if sequences.made_last[k] < 0 or not sequences.made_fact[k] & 1 or sequences.stores_shared:
             continue
         tensor = sequences.made_fact[k] >> 1
-        if sequences.made_last[k] != place + 1 or sequences.groups.graph.size[tensor] > capacity:
+        if not _may_be_dropped(sequences, k) or sequences.groups.graph.size[tensor] > capacity:
             return IMPOSSIBLE
         sequences.buffer[forced] = tensor
         forced += 1
     for k in range(first, stop):
         tensor = sequences.made_fact[k] >> 1
-        if sequences.made_last[k] < 0 or (sequences.made_fact[k] & 1 and not sequences.stores_shared):
+        if sequences.made_fact[k] & 1 and not sequences.stores_shared:
             continue
-        if sequences.made_last[k] == place + 1 and sequences.groups.graph.size[tensor] <= capacity and free < MOST_FREE:
-            sequences.buffer[forced + free] = tensor
-            free += 1
+        if _may_be_dropped(sequences, k):
+            free = _add(sequences, tensor, 0, forced, free)
+        else:
+            sequences.stored[tensor] = sequences.linked
     if sequences.retains_inputs and place < sequences.length[1 - sequences.side]:
         free = _add_held(sequences, first, stop, place, forced, free)
     at: cython.longlong = (1 - sequences.side) * sequences.room + place
@@ -170,6 +184,7 @@ def link(sequences: Sequences) -> cython.int:
     place: cython.Py_ssize_t
     i: cython.Py_ssize_t
     sequences.stamp += 1
+    sequences.linked = sequences.stamp
     for place in range(1, length + 1):
         g = sequences.group[base + place]
         for i in range(sequences.groups.first_taken[g], sequences.groups.first_made[g]):
@@ -178,6 +193,8 @@ def link(sequences: Sequences) -> cython.int:
                 if sequences.mark[tensor] != sequences.stamp:
                     return IMPOSSIBLE
                 sequences.made_last[sequences.made_by[tensor]] = cython.cast(cython.int, place)
+                if sequences.made_uses[sequences.made_by[tensor]] == 0:
+                    sequences.made_first[sequences.made_by[tensor]] = cython.cast(cython.int, place)
                 sequences.made_uses[sequences.made_by[tensor]] += 1
         for i in range(sequences.groups.first_made[g], sequences.groups.first_taken[g + 1]):
             if made == sequences.made_at.shape[0]:
@@ -186,6 +203,7 @@ def link(sequences: Sequences) -> cython.int:
             sequences.mark[tensor] = sequences.stamp
             sequences.made_by[tensor] = cython.cast(cython.int, made)
             sequences.made_at[made] = cython.cast(cython.int, place)
+            sequences.made_first[made] = EMPTY
             sequences.made_last[made] = EMPTY
             sequences.made_uses[made] = 0
             sequences.made_fact[made] = sequences.groups.facts[i]

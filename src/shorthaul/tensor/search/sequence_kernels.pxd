@@ -41,7 +41,10 @@ cdef class Sequences:
     cdef int[::1] made_by
     cdef int[::1] mark
     cdef int stamp
+    cdef int[::1] stored
+    cdef int linked
     cdef int[::1] made_at
+    cdef int[::1] made_first
     cdef int[::1] made_last
     cdef int[::1] made_fact
     cdef int[::1] made_uses

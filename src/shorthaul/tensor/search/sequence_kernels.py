@@ -59,7 +59,10 @@ class Sequences:
         self.buffer = np.zeros(2 * graph.tensors + 4 * MOST_FREE, np.int32)
         self.made_by, self.mark = np.zeros(graph.tensors, np.int32), np.zeros(graph.tensors, np.int32)
         self.stamp = 0
-        self.made_at, self.made_last, self.made_fact, self.made_uses = (np.zeros(4 * room, np.int32) for _ in range(4))
+        self.made_at, self.made_first, self.made_last, self.made_fact, self.made_uses = (
+            np.zeros(4 * room, np.int32) for _ in range(5)
+        )
+        self.stored, self.linked = np.zeros(graph.tensors, np.int32), 0  # by tensor, the last stamp it was surely so
         self.reserve()
 
     def reserve(self) -> None:
@@ -86,6 +89,7 @@ class Sequences:
         if self.stamp >= 1_000_000_000:
             self.stamp = 0
             self.mark = np.zeros(self.groups.graph.tensors, np.int32)
+            self.stored = np.zeros(self.groups.graph.tensors, np.int32)
 
     def tensors(self, number: int) -> list[int]:
         """Return the tensors of a set."""

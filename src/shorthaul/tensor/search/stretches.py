@@ -65,12 +65,14 @@ class Stretch(NamedTuple):
 def stretches(problem: Problem, sequence: Sequence, plan: Plan, size: int, first: int) -> Iterator[Stretch]:
     """Cut a sequence into stretches of at least ``size`` operators (the first one: ``first``), as few more as can be.
 
-    They come from the last to the first. None ends where its ``plan`` keeps something in fast memory.
+    They come from the last to the first. None ends where its ``plan`` keeps something in fast memory, nor between who
+    stores a tensor and who makes it again for the next group alone.
     """
     ends, wanted = [], first
+    whole = _whole(problem, sequence, plan)
     for place, subgraph in enumerate(plan.subgraphs):
         wanted -= len(subgraph.operators)
-        if (wanted <= 0 and not subgraph.retained) or place + 1 == len(sequence):
+        if (wanted <= 0 and not subgraph.retained and place + 1 not in whole) or place + 1 == len(sequence):
             ends.append(place + 1)
             wanted = size
     later: set[int] = set()  # tensors that later groups take of earlier ones
@@ -79,6 +81,27 @@ def stretches(problem: Problem, sequence: Sequence, plan: Plan, size: int, first
         for group in reversed(sequence[begin:end]):
             later |= {tensor for index in group for tensor in problem.operators[index].inputs}
             later -= {problem.operators[index].output for index in group}
+
+
+def _whole(problem: Problem, sequence: Sequence, plan: Plan) -> set[int]:
+    """Return the places of groups before which a tensor is stored that is made again behind, and not stored there."""
+    made = [{problem.operators[index].output for index in group} for group in sequence]
+    taken = [{tensor for index in group for tensor in problem.operators[index].inputs} for group in sequence]
+    kept = [made[place] & set(subgraph.retained) for place, subgraph in enumerate(plan.subgraphs)]
+    again: list[set[int]] = []  # what groups behind the next one take besides, from the last group on
+    beyond: set[int] = set()
+    later: set[int] = set()
+    for here, mine, asked in zip(reversed(kept), reversed(made), reversed(taken), strict=True):
+        again.append(here & beyond)
+        beyond = later - mine
+        later = (later | asked) - mine
+    found: set[int] = set()
+    stored: dict[int, int] = {}
+    for place, tensors in enumerate(reversed(again)):
+        for tensor in tensors & stored.keys():
+            found.update(range(stored[tensor] + 1, place + 1))
+        stored |= dict.fromkeys(made[place] - kept[place] - taken[place], place)
+    return found
 
 
 def _stretch(problem: Problem, sequence: Sequence, begin: int, end: int, later: Set[int]) -> Stretch:
