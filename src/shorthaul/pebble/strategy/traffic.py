@@ -258,9 +258,9 @@ def _share_of_orders(cdag: Cdag) -> float:
 
 
 def _ordered(request: Request, best: Found, search: Search) -> Found:
-    """Return the best of list scheduling by the first rules, tiles, and list scheduling from what is best then."""
+    """Return the best of list scheduling by the first rules, blocks, tiles, and list scheduling from what is best."""
     best = _list_scheduled(request, best, search.part(0.3), first=True)
-    if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_EXACT:
+    if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_PROOFS:
         best = _in_blocks(request, best, search.part(tuning.BLOCKS_SHARE))
     if not _is_done(request, best):
         best = _tiled(request, best, search.part(0.75))
