@@ -24,6 +24,7 @@ from shorthaul.tensor.networks.execution.arrays import (
 from shorthaul.tensor.networks.execution.machine import Execution, Moved
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
+from shorthaul.tensor.networks.translation.agreement import put_in_order
 from shorthaul.tensor.networks.translation.constants import fill_sparse
 from shorthaul.tensor.networks.translation.graph import Graph
 from shorthaul.tensor.networks.translation.network import translated
@@ -70,6 +71,7 @@ def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Sea
     translation = translated(data, origin.dims, file=file, most_row_bytes=origin.most_row_bytes)
     model = onnx.load_model_from_string(data)
     fill_sparse(onnx, model)
+    put_in_order(model.graph)
     missing = fill(model, None if file is None else file.parent, search.seed)
     given = inputs_of(translation.graph, model, inputs, search.seed)
     execution = Execution(translation, constants_of(translation.graph, model), given)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import heapq
 import math
 import operator
 from collections.abc import Mapping, Sequence
@@ -95,21 +96,48 @@ def with_defaults(node: Any, opsets: Mapping[str, int]) -> None:
     node.attribute.extend(value for value in defaults if value.name)
 
 
-def expect_order(graph: Any) -> None:
-    """Raise :class:`InputError` for what is read and nothing makes, or only later, and for what is made twice."""
+def put_in_order(graph: Any) -> None:
+    """Put nodes in an order in which they can be executed, the first of the file first, as runtimes do.
+
+    Raises :class:`InputError` for what is read and nothing makes, or is made of what reads it, or is made twice.
+    """
     known = {value.name for value in (*graph.input, *graph.initializer)} | {""}
-    cure = "nodes stand in an order in which they can be executed, see onnx.checker.check_model"
+    places = [
+        f"node {node.name or f'{node.op_type}_{number}'} ({node.op_type})" for number, node in enumerate(graph.node)
+    ]
+    makers: dict[str, int] = {}
     for number, node in enumerate(graph.node):
-        place = f"node {node.name or f'{node.op_type}_{number}'} ({node.op_type})"
-        for name in (*node.input, *captured(node)):
-            if name not in known:
-                raise InputError("reads what no node before it makes", place=place, value=name, cure=cure)
         for name in filter(None, node.output):
-            if name in known:
-                raise InputError("makes what is there already", place=place, value=name, cure="rename it")
-            known.add(name)
+            if name in known or name in makers:
+                raise InputError("makes what is there already", place=places[number], value=name, cure="rename it")
+            makers[name] = number
+    readers: list[list[int]] = [[] for _ in graph.node]
+    waits = []
+    for number, node in enumerate(graph.node):
+        read = {name for name in (*node.input, *captured(node)) if name not in known}
+        missing = sorted(read - makers.keys())
+        if missing:
+            raise InputError("reads what no node makes", place=places[number], value=missing[0])
+        before = {makers[name] for name in read}
+        waits.append(len(before))
+        for maker in before:
+            readers[maker].append(number)
+    ready, order = [number for number, count in enumerate(waits) if not count], list[int]()
+    while ready:
+        order.append(heapq.heappop(ready))
+        for reader in readers[order[-1]]:
+            waits[reader] -= 1
+            if not waits[reader]:
+                heapq.heappush(ready, reader)
+    if len(order) < len(graph.node):
+        place = places[min(number for number, count in enumerate(waits) if count)]
+        raise InputError("stands in a circle of nodes, each of which reads what the next one makes", place=place)
+    if order != sorted(order):
+        nodes = [graph.node[number] for number in order]
+        del graph.node[:]
+        graph.node.extend(nodes)
     for value in graph.output:
-        if value.name not in known:
+        if value.name not in known and value.name not in makers:
             raise InputError("is an output that nothing makes", place=f"tensor {value.name}")
 
 

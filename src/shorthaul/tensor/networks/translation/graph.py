@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import MOST_AXES
-from shorthaul.tensor.networks.translation.agreement import bind, expect_names, expect_order, with_defaults
+from shorthaul.tensor.networks.translation.agreement import bind, expect_names, put_in_order, with_defaults
 from shorthaul.tensor.networks.translation.constants import (
     MOST_ELEMENTS,
     elements,
@@ -121,7 +121,7 @@ def graph_from_onnx(
     model.ir_version = max(model.ir_version, _INITIALIZERS_KNOWN)
     expect_names(model)
     fill_sparse(onnx, model, MOST_ELEMENTS)
-    expect_order(model.graph)
+    put_in_order(model.graph)
     missing: dict[str, int] = {}
     for tensor in model.graph.initializer:
         if min(tensor.dims, default=0) < 0 or math.prod(tensor.dims) > _MOST_WEIGHTS:
