@@ -10,11 +10,11 @@ from shorthaul.affine.bounds import cones, lines, strips
 from shorthaul.affine.bounds.boxes.fields import boxed_cones
 from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.choice import Fixed, combined_at
+from shorthaul.affine.bounds.columns import with_values
 from shorthaul.affine.bounds.graphs import Graph
 from shorthaul.affine.bounds.lifetime import moments, phases, single_events
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate
-from shorthaul.affine.bounds.partition.still_values import with_stills
 from shorthaul.affine.bounds.sums import finished_sums, used_sums, waiting_sums, whole_rows
 from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
@@ -144,10 +144,10 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
     flow, known = argued.graph.flow, argued.pool
     if argued.graph.only_events:
         return
-    for stencil in (found for item in boxed_stencils(flow) for found in with_stills(item, flow)):
+    for stencil in with_values(boxed_stencils(flow), flow):
         general = stencil_levels.sub_bound(stencil, flow, balanced=True)
         yield (general.tuned and general.tuned(sizes)) or general
-    for field_argument in boxed_cones(flow):
+    for field_argument in (found for item in boxed_cones(flow) for found in cones.with_stills(item, flow)):
         general = cones.sub_bound(field_argument, flow)
         yield (general.tuned and general.tuned(sizes)) or general
     for item in finished_sums.finished_sums(flow):

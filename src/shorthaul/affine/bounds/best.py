@@ -12,7 +12,7 @@ from itertools import combinations as combinations_of
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds import cones, coupled, hourglass
+from shorthaul.affine.bounds import columns, cones, coupled, hourglass
 from shorthaul.affine.bounds.at_sizes import Argued, added_sums, chosen_at, made_for, tuned_parts, worth_of
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations
 from shorthaul.affine.bounds.graphs import Graph, graphs
@@ -26,7 +26,7 @@ from shorthaul.affine.bounds.lifetime import (
     successive_chains,
     wavefront,
 )
-from shorthaul.affine.bounds.partition import stencil_levels, still_values
+from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
@@ -44,6 +44,7 @@ from shorthaul.affine.proofs.proof import BOTH_BRANCHES, MODEL, ONE_BRANCH, REAS
 from shorthaul.affine.tuning import (
     FAMILY_SHARE,
     FITTED_SHARE,
+    INPUTS_EFFORT,
     LEAST_GAIN,
     LEAST_LARGE,
     MADE_SHARE,
@@ -159,8 +160,8 @@ def lower_bound(
             flow = flow_dependences(program) if flow is None else flow
         except OutOfEffortError:
             return AffineBound(program, sympy.Integer(0), sympy.Integer(0), None, _no_proof(), small)
-        counts = (_inputs(flow, name) for name in sorted(flow.inputs))
-        inputs = sympy.Add(*until_out_of_effort(counts))
+        with charged_to(search.beside(INPUTS_EFFORT)):  # a bound whose effort others have spent has these at least
+            inputs = sympy.Add(*until_out_of_effort(_inputs(flow, name) for name in sorted(flow.inputs)))
         operations = _operations(program)
     search = search.part(share)
     finding = search if sizes is None else search.part(1 - FITTED_SHARE)
@@ -284,7 +285,7 @@ def _pool(
             return until_out_of_effort(family.arguments(flow, where))
 
     necks = [*found(_HOURGLASSES), *found(_CONES)] if symmetric else []
-    levels = found(Family(still_values.stencils, count, has_value=False))
+    levels = found(Family(columns.stencils, count, has_value=False))
     fields = found(Family(coupled.coupled, count, has_value=False)) if symmetric else []
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):

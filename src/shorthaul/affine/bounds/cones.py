@@ -9,15 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.fields import Cycle, Field, Line, cycles, field_of, line_of, steps_aside
 from shorthaul.affine.bounds.hourglass import of_equal_width, only, same_coordinates
 from shorthaul.affine.bounds.partition.candidates import best_events
+from shorthaul.affine.bounds.partition.fields import (
+    Cycle,
+    Field,
+    Line,
+    cycles,
+    field_of,
+    line_of,
+    steps_aside,
+    still_fields,
+)
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of
 from shorthaul.affine.bounds.partition.paths import Step
@@ -125,7 +134,16 @@ def cones(flow: DataFlow) -> Iterator[Cones]:
             continue
         if made is not None:
             done |= {item.get_tuple_name() for item in sets_of(made.spill)}
-            yield made
+            yield from with_stills(made, flow)
+
+
+def with_stills(item: Cones, flow: DataFlow) -> Iterator[Cones]:
+    """Yield an argument, and the same one where the instances read inputs of their place too."""
+    yield item
+    own = item.around.line.classes(item.statement, (0,) * len(item.around.line.delta), 1)
+    stills = still_fields(flow, {item.statement: item.domain}, own.intersect_domain(as_union(item.domain)), item.spill)
+    if stills:
+        yield replace(item, fields=(*item.fields, *stills))
 
 
 def _width(flow: DataFlow, name: str) -> int:
@@ -372,7 +390,6 @@ def _tuned(
 def _certificate(item: Cones, facts: Mapping[str, sympy.Expr]) -> dict[str, object]:
     """Return the argument as data that a checker of its own verifies."""
     shape = item.around.shape
-    points = as_union(item.domain)
     return {
         "kind": "double cones",
         "statements": [item.statement],
@@ -388,15 +405,7 @@ def _certificate(item: Cones, facts: Mapping[str, sympy.Expr]) -> dict[str, obje
             "edges": [list(edge) for edge in shape.edges],
             "sizes": list(shape.sizes),
         },
-        "fields": [
-            {
-                "period": one.period,
-                "start": [str(level.intersect_domain(points)) for level in one.start],
-                "walk": str(one.walk),
-                "classes": str(one.classes),
-            }
-            for one in item.fields
-        ],
+        "fields": [one.document() for one in item.fields],
         "sources": str(item.sources),
         "border": str(item.border),
         "box": None if item.box is None else item.box.document(),

@@ -20,9 +20,9 @@ from functools import reduce
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.fields import Cycle, cycles, steps_aside
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text
+from shorthaul.affine.bounds.partition.fields import Cycle, cycles, steps_aside
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow

@@ -24,7 +24,7 @@ from shorthaul.affine.bounds.cones import (
     where_of,
     without_gaps,
 )
-from shorthaul.affine.bounds.fields import Cycle, cycles, line_of, steps_aside
+from shorthaul.affine.bounds.partition.fields import Cycle, cycles, line_of, steps_aside
 from shorthaul.affine.bounds.partition.isoperimetry import Shape
 from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads, moved
 from shorthaul.affine.effort import limited, step

@@ -15,8 +15,8 @@ import sympy
 from shorthaul.affine.bounds.hourglass import of_equal_width, only
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences
 from shorthaul.affine.bounds.partition.parts import as_union, thickness, union_of
-from shorthaul.affine.bounds.partition.stencil_levels import Stencil, level_shifts
-from shorthaul.affine.bounds.partition.stencil_reads import Read, direct_reads, groups, moved, own_reads
+from shorthaul.affine.bounds.partition.stencil_levels import Stencil
+from shorthaul.affine.bounds.partition.stencil_reads import Read, direct_reads, groups, level_shifts, moved, own_reads
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow

@@ -26,6 +26,7 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.partition.candidates import best_events
+from shorthaul.affine.bounds.partition.fields import Columns
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of
 from shorthaul.affine.bounds.partition.stencil_reads import (
@@ -33,17 +34,21 @@ from shorthaul.affine.bounds.partition.stencil_reads import (
     direct_reads,
     groups,
     is_complete,
+    level_of,
+    level_shifts,
     own_reads,
     reads_more,
     shared_reads,
     shift_map,
     stands_for_one,
+    steps_alone,
 )
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
+from shorthaul.affine.proofs.columns import COLUMNS, rates, ring_rate
 from shorthaul.affine.proofs.inside import Inside, instances_text
 from shorthaul.affine.proofs.lemmas import (
     BALANCED,
@@ -59,7 +64,6 @@ from shorthaul.affine.proofs.lemmas import (
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, events_of_parts, least_events, value_text
-from shorthaul.affine.proofs.still_values import STILL, smaller
 from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, LEAST_GAIN, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
 
 _SET = isl.dim_type.set
@@ -87,7 +91,7 @@ class Stencil:
     complete: bool = False  #: all that most instances read is among ``shifts``
     box: Inside | None = None  #: where instances fill a box, and read the neighbours in it only
     is_coupled: bool = False  #: two fields at one time, which also read one another at their place
-    stills: tuple[tuple[isl.Map, ...], ...] = ()  #: inputs of their own that all instances read, by statement
+    columns: Columns | None = None  #: where places have values of their own
 
     @property
     def dimensions(self) -> int:
@@ -95,15 +99,15 @@ class Stencil:
         return len(self.covector) - 1
 
     @property
-    def still(self) -> int:
-        """How many still values every instance has."""
-        return min(map(len, self.stills), default=0)
+    def values(self) -> int:
+        """How many values of its own every place has."""
+        return 0 if self.columns is None else len(self.columns.fields)
 
     @property
     def covers(self) -> bool:
         """True if no partition by projections is better: levels of the first coordinate, and all that is read."""
         plain = self.own.is_empty() and self.between.is_empty() and self.complete
-        return self.covector == _first(len(self.covector)) and self.shape.whole and plain
+        return self.covector == steps_alone(len(self.covector)) and self.shape.whole and plain
 
 
 def stencils(flow: DataFlow) -> Iterator[Stencil]:
@@ -111,7 +115,7 @@ def stencils(flow: DataFlow) -> Iterator[Stencil]:
     direct = direct_reads(flow)
     reads = own_reads(flow, direct)
     for group in groups(flow, reads):
-        first = _first(flow.program.by_name[group[0]].domain.dim(_SET))
+        first = steps_alone(flow.program.by_name[group[0]].domain.dim(_SET))
         options = [_stencil(flow, reads, group, first)]
         if len(group) == 1:
             shared = {group[0]: shared_reads(direct, group[0])}
@@ -119,10 +123,6 @@ def stencils(flow: DataFlow) -> Iterator[Stencil]:
             options += [_skewed(flow, reads, group[0]), _stencil(flow, shared, group, first) if by_way else None]
         found = [item for item in options if item is not None]
         yield from sorted(found, key=lambda item: (-float(item.constant), not item.own.is_empty()))[:1]
-
-
-def _first(width: int) -> Offset:
-    return (1, *(0,) * (width - 1))
 
 
 def _skewed(flow: DataFlow, reads: Mapping[str, Sequence[Read]], name: str) -> Stencil | None:
@@ -133,7 +133,7 @@ def _skewed(flow: DataFlow, reads: Mapping[str, Sequence[Read]], name: str) -> S
         return None
     rated: list[tuple[float, Offset]] = []
     for covector in itertools.product(range(LARGEST_LEVEL_FACTOR + 1), repeat=width):
-        chosen = frozenset(item for item in shifts if _level(covector, item) == -1)
+        chosen = frozenset(item for item in shifts if level_of(covector, item) == -1)
         known = isoperimetric_constant(differences(chosen), width - 1) if len(chosen) > 1 else None
         if known is not None:
             rated.append((-float(known[0]), covector))
@@ -142,10 +142,6 @@ def _skewed(flow: DataFlow, reads: Mapping[str, Sequence[Read]], name: str) -> S
         if made is not None:
             return made
     return None
-
-
-def _level(covector: Offset, shift: Offset) -> int:
-    return sum(a * b for a, b in zip(covector, shift, strict=True))
 
 
 def _stencil(
@@ -166,7 +162,7 @@ def _stencil(
         if thickness(domain) < width:
             return None
         domains.append(domain.coalesce())
-    spill, ends = _borders(names, domains, shifts)
+    spill, ends = borders(names, domains, shifts)
     own, ways = union_of([]), []
     for at, domain in enumerate(domains):
         items = [(shift, item) for shift in shifts[at] for item in reads[at][shift] if item.by]
@@ -192,27 +188,6 @@ def _stencil(
     )
 
 
-def level_shifts(
-    every: Mapping[str, Sequence[Read]], names: Sequence[str], covector: Offset
-) -> tuple[list[dict[Offset, list[Read]]], list[tuple[Offset, ...]]] | None:
-    """Return by statement its reads of the level below, and distances: one neighbourhood moved; None of one place."""
-    step()
-    reads = [_neighbours(every, names, at, covector) for at in range(len(names))]
-    if len(names) == 1:
-        shifts = [tuple(sorted(reads[0]))]
-    else:  # statements after the first one read the same step
-        drop = tuple(-value for value in _first(len(covector)))
-        common, moves = _moved(reads[0], drop), [drop]
-        for item in reads[1:]:
-            move = _best_move(common, frozenset(item))
-            common &= _moved(item, move)
-            moves.append(move)
-        shifts = [
-            tuple(tuple(a + b for a, b in zip(item, move, strict=True)) for item in sorted(common)) for move in moves
-        ]
-    return (reads, shifts) if len(shifts[0]) > 1 else None
-
-
 def _stand_for_one(reads: Mapping[Offset, Sequence[Read]], shifts: Sequence[Offset]) -> bool:
     """True if every temporary by way of which a statement reads stands for one neighbour at most."""
     used = [item for shift in shifts for item in reads[shift]]
@@ -221,18 +196,7 @@ def _stand_for_one(reads: Mapping[Offset, Sequence[Read]], shifts: Sequence[Offs
     return all(stands_for_one(used, place) for place in {place for item in used for place, _ in item.places})
 
 
-def _moved(shifts: Iterable[Offset], move: Offset) -> frozenset[Offset]:
-    return frozenset(tuple(a - b for a, b in zip(item, move, strict=True)) for item in shifts)
-
-
-def _best_move(common: frozenset[Offset], shifts: frozenset[Offset]) -> Offset:
-    """Return the translation by which most of ``shifts`` are in ``common``, none if that is as good."""
-    moves = {tuple(a - b for a, b in zip(one, other, strict=True)) for one in shifts for other in common}
-    still = (0,) * len(next(iter(shifts), ()))
-    return max(sorted(moves | {still}), key=lambda move: (len(common & _moved(shifts, move)), move == still))
-
-
-def _borders(
+def borders(
     names: Sequence[str], domains: Sequence[isl.Set], shifts: Sequence[Sequence[Offset]]
 ) -> tuple[isl.UnionSet, isl.UnionSet]:
     """Return what the domains read, and their instances with a successor that is not in them."""
@@ -246,19 +210,6 @@ def _borders(
             up = shift_map(name, names[after], tuple(-value for value in shift))
             ends = ends.union(as_union(domains[at]).subtract(up.intersect_range(inside).domain()))
     return spill, ends
-
-
-def _neighbours(
-    every: Mapping[str, Sequence[Read]], names: Sequence[str], at: int, covector: Offset
-) -> dict[Offset, list[Read]]:
-    """Return for every shift to the level below how the instances of a statement read so."""
-    before, down = (names[at - 1], 0) if at else (names[-1], -1)
-    result: dict[Offset, list[Read]] = {}
-    for read in every[names[at]]:
-        passed = {level.get_tuple_name(isl.dim_type.out) for level in read.by}
-        if read.source == before and _level(covector, read.shift) == down and not passed & set(names):
-            result.setdefault(read.shift, []).append(read)
-    return result
 
 
 def _united(sets: Iterable[isl.Set]) -> isl.Set:
@@ -279,14 +230,20 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     sources = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.sources)))
     T = n * S if events is None else sympy.Integer(events)
     K = S + T
-    U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n) / smaller(n, item.still))
-    balanced = balanced and (item.own.is_empty() or item.box is None)
+    bulk, edge = rates(n, c, item.values)
+    U = sympy.simplify(bulk * K ** sympy.Rational(n + 1, n) + edge * K)
+    balanced = balanced and item.columns is None and (item.own.is_empty() or item.box is None)
     if not item.own.is_empty():
         U += K
     facts = {"|D|": size, "sources": sources, "n": sympy.Integer(n), "c": c, "K": K, "T": T, "U": U}
     allowed = sympy.Integer(1) if item.box is None else item.box.allows(K)
-    value = allowed * least_events(size / U, T) - sources
-    facts |= {"s": sympy.Integer(item.still)} if item.still else {}
+    ring, counted = sympy.Integer(0), size
+    if item.columns is not None:
+        ring = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.columns.ring)))
+        mu = ring_rate(n, c, item.values) * sympy.root(K, n)
+        facts |= {"s": sympy.Integer(item.values), "mu": mu, "ring": ring}
+        counted -= mu * ring
+    value = allowed * least_events(counted / U, T) - sources
     steps = [*_level_steps(item, flow), *_row_steps(item, flow, U, T)]
     ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
     if balanced:
@@ -299,7 +256,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     else:
         steps.append("value = this bound.")
     return SubBound(
-        f"stencil by levels{', still values' if item.still else ''}{', balanced' if balanced else ''}"
+        f"stencil by levels{', columns' if item.columns else ''}{', balanced' if balanced else ''}"
         f"{', inside of a box' if item.box else ''}",
         item.statements,
         "; ".join(set_text(part, flow.program) for part in item.domains),
@@ -312,7 +269,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         (),
         union_of(item.domains),
         item.sources,
-        _certificate(item, (size, sources, ends), T, balanced=balanced),
+        _certificate(item, {"instances": size, "sources": sources, "ends": ends, "ring": ring}, T, balanced=balanced),
         tuned=None if events is not None else partial(_tuned, item, flow, facts, value, balanced=balanced),
     )
 
@@ -326,13 +283,15 @@ def _lemmas(item: Stencil, *, balanced: bool) -> list[Lemma]:
         SHARED_ROWS: not item.between.is_empty(),
         BOXES: item.box is not None,
         COUPLED: item.is_coupled,
-        STILL: item.still > 0,
+        COLUMNS: item.columns is not None,
     }
     return [lemma for lemma, is_used in used.items() if is_used]
 
 
-def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, balanced: bool) -> dict[str, object]:
-    """Return the argument as data that a checker of its own verifies; ``counts`` are instances, sources and ends."""
+def _certificate(
+    item: Stencil, counts: Mapping[str, sympy.Expr], T: sympy.Expr, *, balanced: bool
+) -> dict[str, object]:
+    """Return the argument as data that a checker of its own verifies; ``counts`` are those of its sets of vertices."""
     shape = item.shape
     return {
         "kind": "stencil",
@@ -345,7 +304,7 @@ def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, 
             for group in item.ways
         ],
         "own": not item.own.is_empty(),
-        "stills": [[str(one) for one in group] for group in item.stills],
+        "columns": None if item.columns is None else item.columns.document(),
         "shape": {
             "kind": shape.kind,
             "origin": list(shape.origin),
@@ -358,7 +317,7 @@ def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, 
         "sources": str(item.sources),
         "ends": str(item.ends),
         "events": str(T),
-        **dict(zip(("instances_count", "sources_count", "ends_count"), map(str, counts), strict=True)),
+        **{f"{name}_count": str(count) for name, count in counts.items()},
     }
 
 
@@ -376,14 +335,16 @@ def _tuned(
     size, sources = (number_at(facts[name], sizes) for name in ("|D|", "sources"))
     ends = number_at(facts["|F|"], sizes) if balanced else 0.0
     limit = math.inf if item.box is None else number_at(item.box.most, sizes)
-    less = float(smaller(n, item.still))
+    bulk, edge = map(float, rates(n, item.constant, item.values))
+    beside = 0.0 if item.columns is None else number_at(facts["ring"], sizes) * float(ring_rate(n, c, item.values))
 
     def worth(events: int) -> float:
         K = sizes["S"] + events
         if limit < K:
             return -math.inf
         own = 0 if item.own.is_empty() else K
-        plain = events_at(size / (n / ((n + 1) * c) * K ** ((n + 1) / n) / less + own), events, sizes["S"]) - sources
+        counted = size - beside * K ** (1 / n)
+        plain = events_at(counted / (bulk * K ** ((n + 1) / n) + edge * K + own), events, sizes["S"]) - sources
         rho = (K / (2 ** (n + 1) - 1)) ** (1 / n)
         most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * K + own
         parts = (size + rho / c * (sources - ends)) / most
@@ -442,11 +403,11 @@ def _row_steps(item: Stencil, flow: DataFlow, U: sympy.Expr, T: sympy.Expr) -> l
             f"own vertices, by way of which D reads, each read once: {set_text(item.own, flow.program)}",
             f"{plain} - K for P - B in place of P, and |B| <= K (lemma on own vertices below rows). U = {U}.",
         ]
-    if item.still:
-        rows.append(
-            f"Lemma (rows with still values): {item.still} inputs of its own are read by every instance of a row, so U "
-            f"is {smaller(n, item.still)} times less."
-        )
+    if item.columns is not None:
+        rows = [
+            *item.columns.texts(flow.program),
+            f"Lemma (columns of a stencil): |P| <= U + mu e, U = {U}; |D| - mu |ring| stands for |D| below.",
+        ]
     if not item.between.is_empty():
         between = set_text(item.between, flow.program)
         rows.insert(0, f"temporaries, by way of which D reads; each stands for one neighbour at most: {between}")

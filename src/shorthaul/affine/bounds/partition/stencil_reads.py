@@ -163,3 +163,58 @@ def reads_more(flow: DataFlow, names: Sequence[str]) -> bool:
     into = [item for name in names for item in flow.into(name) if item.source not in names]
     values = [item.relation for item in into if item.relation.dim(isl.dim_type.in_)]
     return any(thickness(item.range()) == item.dim(isl.dim_type.out) for item in values)
+
+
+def level_shifts(
+    every: Mapping[str, Sequence[Read]], names: Sequence[str], covector: Offset
+) -> tuple[list[dict[Offset, list[Read]]], list[tuple[Offset, ...]]] | None:
+    """Return by statement its reads of the level below, and distances: one neighbourhood moved; None of one place."""
+    step()
+    reads = [_neighbours(every, names, at, covector) for at in range(len(names))]
+    if len(names) == 1:
+        shifts = [tuple(sorted(reads[0]))]
+    else:  # statements after the first one read the same step
+        drop = tuple(-value for value in steps_alone(len(covector)))
+        common, moves = _moved(reads[0], drop), [drop]
+        for item in reads[1:]:
+            move = _best_move(common, frozenset(item))
+            common &= _moved(item, move)
+            moves.append(move)
+        shifts = [
+            tuple(tuple(a + b for a, b in zip(item, move, strict=True)) for item in sorted(common)) for move in moves
+        ]
+    return (reads, shifts) if len(shifts[0]) > 1 else None
+
+
+def _neighbours(
+    every: Mapping[str, Sequence[Read]], names: Sequence[str], at: int, covector: Offset
+) -> dict[Offset, list[Read]]:
+    """Return for every shift to the level below how the instances of a statement read so."""
+    before, down = (names[at - 1], 0) if at else (names[-1], -1)
+    result: dict[Offset, list[Read]] = {}
+    for read in every[names[at]]:
+        passed = {level.get_tuple_name(isl.dim_type.out) for level in read.by}
+        if read.source == before and level_of(covector, read.shift) == down and not passed & set(names):
+            result.setdefault(read.shift, []).append(read)
+    return result
+
+
+def _moved(shifts: Iterable[Offset], move: Offset) -> frozenset[Offset]:
+    return frozenset(tuple(a - b for a, b in zip(item, move, strict=True)) for item in shifts)
+
+
+def _best_move(common: frozenset[Offset], shifts: frozenset[Offset]) -> Offset:
+    """Return the translation by which most of ``shifts`` are in ``common``, none if that is as good."""
+    moves = {tuple(a - b for a, b in zip(one, other, strict=True)) for one in shifts for other in common}
+    still = (0,) * len(next(iter(shifts), ()))
+    return max(sorted(moves | {still}), key=lambda move: (len(common & _moved(shifts, move)), move == still))
+
+
+def level_of(covector: Offset, shift: Offset) -> int:
+    """Return by how many levels a distance leads on."""
+    return sum(a * b for a, b in zip(covector, shift, strict=True))
+
+
+def steps_alone(width: int) -> Offset:
+    """Return the covector of levels that are the steps of the first loop."""
+    return (1, *(0,) * (width - 1))

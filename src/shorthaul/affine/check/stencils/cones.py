@@ -16,6 +16,7 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.formulas import Number, combined, is_same, least_events, power, value_of
 from shorthaul.affine.check.stencils.boxes import allows, constant_in_box, is_box, wrong_sides
+from shorthaul.affine.check.stencils.columns import Field, fields_of, wrong_fields
 from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, other_counts, way_of
 from shorthaul.core.errors import InputError
 
@@ -31,7 +32,7 @@ class Cones:
     places: frozenset[Vector]
     trip: int
     ways: tuple[Way, ...]
-    fields: tuple[tuple[int, tuple[isl.UnionMap, ...], isl.UnionMap, isl.UnionMap], ...]
+    fields: tuple[Field, ...]
     sources: isl.UnionSet
     border: isl.Set
     spill: isl.UnionSet
@@ -45,7 +46,7 @@ class Cones:
     @property
     def values(self) -> int:
         """How many values a place has."""
-        return sum(period for period, *_ in self.fields)
+        return sum(item.period for item in self.fields)
 
     def straight(self, shift: Vector) -> tuple[int, Vector]:
         """Return the steps of a distance, and how far it leads aside."""
@@ -113,15 +114,6 @@ def cones_of(given: Mapping[str, Any], reads: Reads) -> Cones:
     (name,), domain = given["statements"], isl.Set(str(given["domain"]))
     delta, axis = tuple(map(int, given["delta"])), int(given["axis"])
     places = frozenset(tuple(map(int, place)) for place in given["neighbours"])
-    fields = tuple(
-        (
-            int(item["period"]),
-            tuple(isl.UnionMap(str(level)) for level in item["start"]),
-            isl.UnionMap(str(item["walk"])),
-            isl.UnionMap(str(item["classes"])),
-        )
-        for item in given["fields"]
-    )
     made = Cones(
         str(name),
         domain,
@@ -130,7 +122,7 @@ def cones_of(given: Mapping[str, Any], reads: Reads) -> Cones:
         places,
         int(given["trip"]),
         tuple(way_of(item) for item in given["ways"]),
-        fields,
+        fields_of(given["fields"]),
         isl.UnionSet(str(given["sources"])),
         isl.Set(str(given["border"])),
         isl.UnionSet(str(given["spill"])),
@@ -141,8 +133,8 @@ def cones_of(given: Mapping[str, Any], reads: Reads) -> Cones:
         raise InputError(f"has instances that {name} has not", place="domain")
     if len(delta) != width or width < 2 or abs(delta[axis]) != 1 or {len(way.shift) for way in made.ways} != {width}:
         raise InputError("has no line", place="delta")
-    if not fields or any(period < 1 for period, *_ in fields) or {len(place) for place in places} != {width - 1}:
-        raise InputError("has no fields, or no neighbours", place="fields")
+    if {len(place) for place in places} != {width - 1}:
+        raise InputError("has no neighbours", place="neighbours")
     return made
 
 
@@ -168,7 +160,7 @@ def wrong_cones(item: Cones, reads: Reads) -> Iterator[str]:
         yield "the instances do not fill a box"
     if not _product(item).is_subset(domain):
         yield "not all places have the same steps"
-    yield from _wrong_fields(item, reads)
+    yield from wrong_fields(item.fields, item.points, item.classes, item.spill, item.sources, reads)
 
 
 def _product(item: Cones) -> isl.Set:
@@ -221,37 +213,6 @@ def _wrong_way(item: Cones, way: Way, reads: Reads) -> Iterator[str]:
         yield f"the way at {way.shift} leads elsewhere"
 
 
-def _wrong_fields(item: Cones, reads: Reads) -> Iterator[str]:
-    """Yield where walks do not follow reads, or a vertex does not belong to one place."""
-    together, ends = isl.UnionSet("{ }"), isl.UnionSet("{ }")
-    for number, (period, start, walk, classes) in enumerate(item.fields):
-        own = item.classes(period).intersect_domain(item.points)
-        vertices = classes.domain()
-        if not walk.is_single_valued() or not walk.is_subset(reads.all) or not classes.is_single_valued():
-            yield f"field {number} does not follow reads of one vertex each"
-        before = item.points.identity()
-        for level in start:
-            pairs = before.reverse().apply_range(level)
-            if not pairs.is_subset(reads.all) or not level.domain().is_equal(item.points):
-                yield f"field {number} does not begin with a read"
-            before = level
-            if not level.apply_range(classes).is_equal(own):
-                yield f"a vertex of field {number} on the way there is of another place"
-        if not before.apply_range(classes).is_equal(own):
-            yield f"field {number} does not begin at every instance"
-        within = classes.intersect_domain(walk.domain())
-        if not walk.apply_range(classes).is_equal(within):
-            yield f"a walk of field {number} leads to another place"
-        if not vertices.intersect(together).is_empty():
-            yield f"field {number} has vertices in common with another one"
-        together = together.union(vertices)
-        ends = ends.union(before.range().union(walk.range()).subtract(walk.domain()))
-    if not item.spill.is_equal(together):
-        yield "the may-spill set is not that of the fields"
-    if not ends.union(together.intersect(reads.inputs)).is_subset(item.sources):
-        yield "a field begins at a vertex that is not among the sources"
-
-
 def wrong_cone_value(
     item: Cones, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
 ) -> Iterator[str]:
@@ -282,7 +243,7 @@ def wrong_cone_formulas(item: Cones, here: Mapping[str, int]) -> Iterator[str]:
     q = K / g
     cone = combined(ast.Mult, combined(ast.Div, Fraction(n, n + 1), c), power(q, Fraction(n + 1, n)))
     U = combined(ast.Mult, Fraction(trip), combined(ast.Add, q, cone))
-    if max(period for period, *_ in item.fields) > 1:
+    if max(one.period for one in item.fields) > 1:
         U = combined(ast.Add, U, K)
     allowed = Fraction(box is None or allows(box, here, q))
     events = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)

@@ -30,6 +30,12 @@ from shorthaul.affine.check.formulas import (
     value_of,
 )
 from shorthaul.affine.check.stencils.boxes import allows, at_all_steps, constant_in_box, is_box, wrong_sides
+from shorthaul.affine.check.stencils.columns import (
+    Columns,
+    columns_of,
+    wrong_columns,
+    wrong_fields,
+)
 from shorthaul.affine.check.subspaces import spanned
 from shorthaul.core.errors import InputError
 
@@ -64,13 +70,8 @@ class Stencil:
     ends: isl.UnionSet
     spill: isl.UnionSet
     ways: tuple[tuple[Way, ...], ...]
-    stills: tuple[tuple[isl.UnionMap, ...], ...]
+    columns: Columns | None
     given: Mapping[str, Any]
-
-    @property
-    def still(self) -> int:
-        """How many still values every instance has."""
-        return min(map(len, self.stills), default=0)
 
     @property
     def dimensions(self) -> int:
@@ -132,10 +133,10 @@ def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
     boxed = given["own"] and given["balanced"] and given["box"] is not None
     if len(ways) != len(names) or not isinstance(given["own"], bool) or boxed:
         raise InputError("does not say how statements read", place="ways")
-    stills = tuple(tuple(isl.UnionMap(str(one)) for one in group) for group in given.get("stills", ()))
-    if stills and (len(stills) != len(names) or given.get("coupled", False)):
-        raise InputError("does not say what still values statements read", place="stills")
-    return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, stills, given)
+    columns = columns_of(given["columns"], names, len(covector)) if given.get("columns") else None
+    if columns and (given.get("coupled", False) or given["own"] or given["balanced"] or any(covector[1:])):
+        raise InputError("is no stencil by steps", place="columns")
+    return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, columns, given)
 
 
 def way_of(given: Mapping[str, Any]) -> Way:
@@ -179,12 +180,14 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
             near = points if box is None else points.intersect(read_by.intersect_domain(box[1]).range())
             ends = ends.union(near.subtract(read_by.intersect_domain(inside).range()))
         yield from _wrong_ways(item, at, reads)
-    still = _united(one for group in item.stills for one in group).range()
-    if not item.spill.is_equal(read.union(item.temporaries).union(still)):
-        yield "the may-spill set is not what the instances read"
+    needed, sources = read.union(item.temporaries), read.subtract(inside)
     yield from _wrong_temporaries(item, read)
-    yield from _wrong_stills(item, reads, read.union(inside).union(item.temporaries))
-    if not item.sources.is_equal(read.subtract(inside).union(still)) or not read.intersect(reads.inputs).is_empty():
+    if item.columns is not None:
+        yield from _wrong_columns(item, item.columns, needed, reads)
+        needed, sources = needed.union(item.columns.vertices), sources.union(item.columns.sources)
+    if not item.spill.is_equal(needed):
+        yield "the may-spill set is not what the instances read"
+    if not item.sources.is_equal(sources) or not read.intersect(reads.inputs).is_empty():
         yield "the sources are not what is read and not among the instances"
     if not item.ends.is_equal(ends):
         yield "the ends are not the instances without all successors"
@@ -227,22 +230,13 @@ def _wrong_ways(item: Stencil, at: int, reads: Reads) -> Iterator[str]:
             before = level
 
 
-def _wrong_stills(item: Stencil, reads: Reads, others: isl.UnionSet) -> Iterator[str]:
-    """Yield where still values are not read by all instances, not inputs, or shared by a level or an instance."""
-    ends = [[f"{letter}{at}" for at in range(len(item.covector))] for letter in "xy"]
-    levels = [" + ".join(f"{by}*{end}" for by, end in zip(item.covector, side, strict=True)) for side in ends]
-    for name, domain, group in zip(item.names, item.domains, item.stills, strict=False):
-        taken, points = others, isl.UnionSet.from_set(domain)
-        sides = [f"{name}[{', '.join(side)}]" for side in ends]
-        level = isl.UnionMap(f"{{ {sides[0]} -> {sides[1]} : {levels[0]} = {levels[1]} }}")
-        for one in group:
-            if not points.is_subset(one.domain()) or not one.is_subset(reads.of(name)):
-                yield f"an instance of {name} does not read its still values"
-            if not one.range().is_subset(reads.inputs) or not one.range().intersect(taken).is_empty():
-                yield "a still value is no input of its own"
-            if not one.apply_range(one.reverse()).intersect(level).is_subset(points.identity()):
-                yield "two instances of a level have a still value in common"
-            taken = taken.union(one.range())
+def _wrong_columns(item: Stencil, columns: Columns, needed: isl.UnionSet, reads: Reads) -> Iterator[str]:
+    """Yield where values are not those of places, or are read as neighbours or by way of temporaries too."""
+    places, vertices = columns.placed(item.names, levels=False), columns.vertices
+    yield from wrong_columns(columns, item.names, item.shifts, item.centres, item.points, reads)
+    if not vertices.intersect(needed.union(item.points)).is_empty():
+        yield "a value of a place is a neighbour"
+    yield from wrong_fields(columns.fields, item.points, lambda _: places, vertices, item.sources, reads)
 
 
 def _wrong_temporaries(item: Stencil, read: isl.UnionSet) -> Iterator[str]:
@@ -350,6 +344,7 @@ def wrong_value(
 ) -> Iterator[str]:
     """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``, or do not follow."""
     numbers = {"instances_count": item.points, "sources_count": item.sources, "ends_count": item.ends}
+    numbers["ring_count"] = isl.UnionSet("{ }") if item.columns is None else item.columns.ring
     known = {name: Fraction(counts(points)) for name, points in numbers.items()}
     yield from other_counts(item.given, known, sizes)
     if item.given["box"] is not None:
@@ -361,19 +356,20 @@ def wrong_value(
 def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
     """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
     n, c, box, capacity = item.dimensions, constant_in(item), item.given["box"], here["S"]
-    names = ("instances_count", "sources_count", "ends_count")
-    size, sources, ends = (value_of(str(item.given[name]), here) for name in names)
+    names = ("instances_count", "sources_count", "ends_count", "ring_count")
+    size, sources, ends, ring = (value_of(str(item.given[name]), here) for name in names)
     T = value_of(str(item.given["events"]), here)
     if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
         yield "the events of a segment are no whole number"
         return
     K, bulk = capacity + T, combined(ast.Div, Fraction(n, n + 1), c)
-    U = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n)))
-    U = combined(ast.Div, U, power(Fraction(item.still * (n + 1) + 1), Fraction(1, n)))
+    U, counted = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n))), size
+    if item.columns is not None:
+        U, counted = item.columns.most_instances(n, c, K), combined(ast.Sub, size, item.columns.beside(n, c, K, ring))
     if item.given["own"]:
         U = combined(ast.Add, U, K)
     allowed = Fraction(box is None or allows(box, here, K))
-    whole = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)
+    whole = least_events(item.given["events"], T, combined(ast.Div, counted, U), capacity)
     value = combined(ast.Sub, allowed * whole, sources)
     if item.given["balanced"] is not False:
         rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -13,6 +13,8 @@ from shorthaul.affine.bounds.partition.paths import Step, affine_steps, with_sta
 from shorthaul.affine.bounds.partition.stencil_reads import Read, shift_map, unit
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.model import Program
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATHS_BACK
 
 
@@ -79,6 +81,43 @@ class Field:
     vertices: isl.UnionSet
     sources: isl.UnionSet
 
+    def document(self) -> dict[str, object]:
+        """Return the field as data."""
+        return {
+            "period": self.period,
+            "start": [str(level) for level in self.start],
+            "walk": str(self.walk),
+            "classes": str(self.classes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The values that every place of a stencil has.
+
+    ``delta`` leads from an instance to a later one of its place, ``offsets`` from one of the first statement to the
+    next one of each; ``ring`` are the vertices beside columns of instances.
+    """
+
+    fields: tuple[Field, ...]
+    delta: Offset
+    offsets: tuple[Offset, ...]
+    ring: isl.UnionSet
+
+    def document(self) -> dict[str, object]:
+        """Return the values as data."""
+        fields = [item.document() for item in self.fields]
+        offsets = [list(offset) for offset in self.offsets]
+        return {"fields": fields, "delta": list(self.delta), "offsets": offsets, "ring": str(self.ring)}
+
+    def texts(self, program: Program) -> tuple[str, str]:
+        """Return what proofs say of the values."""
+        fields = "; ".join(set_text(item.vertices, program) for item in self.fields)
+        return (
+            f"A place is a line along {self.delta}. Values of places, each vertex of one value and place: {fields}",
+            f"ring, beside instances between two others of their place: {set_text(self.ring, program)}",
+        )
+
 
 def line_of(total: Offset) -> tuple[Line, int] | None:
     """Return the line on which a distance back leads by so many steps, None if it is along no loop.
@@ -132,11 +171,18 @@ def _width(reads: Sequence[Step]) -> int:
 
 
 def field_of(
-    flow: DataFlow, cycle: Cycle, statement: str, domain: isl.Set, reads: Iterable[Read], line: Line
+    flow: DataFlow,
+    cycle: Cycle,
+    statement: str,
+    domain: isl.Set,
+    reads: Iterable[Read],
+    line: Line,
+    offset: Offset | None = None,
 ) -> Field | None:
     """Return the field that a cycle keeps, as the instances ``domain`` of a statement need it; None if it is none.
 
-    Each of its vertices belongs to one place, and for periods of several steps to one step modulo the period.
+    Each of its vertices belongs to one place, and for periods of several steps to one step modulo the period. Places
+    are those of instances less an ``offset``.
     """
     known = line_of(cycle.total)
     if known is None or known[0] != line:
@@ -152,12 +198,13 @@ def field_of(
         at, shift = cycle.names.index(way.source), way.shift
         levels = [isl.UnionMap.from_map(level.intersect_domain(domain)) for level in way.by]
         start = (*levels, shift_map(statement, way.source, shift).intersect_domain(as_union(domain)))
-    own = line.classes(statement, zero, known[1])
+    beyond = zero if offset is None else offset
+    own = line.classes(statement, beyond, known[1])
     places = as_union(domain).apply(own)
     walk, classes, lines = union_of_maps([]), union_of_maps([]), union_of([])
-    for name, offset, tag in zip(cycle.names, cycle.offsets, cycle.tags, strict=True):
+    for name, on, tag in zip(cycle.names, cycle.offsets, cycle.tags, strict=True):
         step()
-        aside = tuple(c + a - b for a, b, c in zip(offset, cycle.offsets[at], shift, strict=True))
+        aside = tuple(a - b + c + d for a, b, c, d in zip(on, cycle.offsets[at], shift, beyond, strict=True))
         placed = line.classes(name, aside, known[1]).intersect_range(places)
         placed = placed.intersect_domain(as_union(flow.program.by_name[name].domain))
         reading = with_starts(flow, name, tag).intersect_domain(placed.domain())
@@ -170,3 +217,37 @@ def field_of(
     if not classes.is_single_valued() or not walk.is_single_valued():
         return None
     return Field(known[1], start, walk.coalesce(), classes, classes.domain(), ends.subtract(walk.domain()).coalesce())
+
+
+def still_fields(flow: DataFlow, domains: Mapping[str, isl.Set], own: isl.UnionMap, taken: isl.UnionSet) -> list[Field]:
+    """Return inputs that all instances read, different ones at different places, as fields without a walk.
+
+    ``own`` maps instances to their places; inputs in ``taken`` are left out.
+    """
+    groups = [list(_stills(flow, name, domain)) for name, domain in domains.items()]
+    nothing, found = union_of_maps([]), []
+    for first in groups[0]:
+        start = first
+        for group in groups[1:]:
+            fitting = (start.union(one) for one in group if _is_of_places(start.union(one), own))
+            start = next(fitting, nothing)
+        vertices = start.range().coalesce()
+        of_all = start.domain().is_equal(own.domain()) and _is_of_places(start, own)
+        if of_all and vertices.intersect(taken).is_empty():
+            classes = start.reverse().apply_range(own).coalesce()
+            found.append(Field(1, (start,), nothing, classes, vertices, vertices))
+            taken = taken.union(vertices)
+    return found
+
+
+def _is_of_places(start: isl.UnionMap, own: isl.UnionMap) -> bool:
+    step()
+    return bool(start.reverse().apply_range(own).is_single_valued())
+
+
+def _stills(flow: DataFlow, name: str, domain: isl.Set) -> Iterator[isl.UnionMap]:
+    """Yield maps from all instances to inputs."""
+    for item in flow.into(name):
+        read = item.relation.reverse()
+        if item.source is None and read.is_single_valued() and domain.is_subset(read.domain()):
+            yield isl.UnionMap.from_map(read.intersect_domain(domain).coalesce())
