@@ -18,7 +18,8 @@ _COMMENT = rb"\[(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*\]"
 #: Comments, quoted words, and the signs that end something.
 _TOKENS = re.compile(_COMMENT + rb"|'(?:[^']|'')*'|[;=]")
 _COMMENTS = re.compile(_COMMENT)
-_ENTRIES = re.compile(rb"('(?:[^']|'')*'|[^\s,']+)\s+('(?:[^']|'')*'|[^\s,']+)\s*(?:,|$)")
+#: Pairs of words. A word begins after a blank or a comma: one begun at each of its bytes would take the square of them.
+_ENTRIES = re.compile(rb"(?<![^\s,])('(?:[^']|'')*+'|[^\s,']++)\s++('(?:[^']|'')*+'|[^\s,']++)\s*+(?:,|$)")
 _LABELS = re.compile(rb"'(?:[^']|'')*'|[^\s']+")
 #: What Mesquite writes of a vertex: <color = 5>; what is quoted or in a comment is none.
 _PROPERTIES = re.compile(_COMMENT + rb"|'(?:[^']|'')*'|(<[\w\s.%]+=[^<>();]*>)")
