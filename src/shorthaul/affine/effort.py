@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from time import monotonic
 from typing import Final, TypeVar
 
 import islpy as isl
 
-from shorthaul.affine.tuning import STEPS_PER_EFFORT
+from shorthaul.affine.tuning import FIRST_OPERATIONS, STEPS_PER_EFFORT
 from shorthaul.core.search import Search
 
 ItemT = TypeVar("ItemT")
@@ -82,6 +83,12 @@ def limited(operations: int) -> Iterator[None]:
     False
     """
     step()
+    with _stopping_after(operations):
+        yield
+
+
+@contextmanager
+def _stopping_after(operations: int) -> Iterator[None]:
     context = isl.DEFAULT_CONTEXT
     before = context.get_max_operations()
     context.reset_operations()
@@ -94,6 +101,31 @@ def limited(operations: int) -> Iterator[None]:
     finally:
         context.set_max_operations(before)
         context.reset_operations()
+
+
+def patiently(function: Callable[[], ResultT]) -> ResultT:
+    """Return ``function()``, begun again with twice as many operations of isl until they are enough.
+
+    Between two attempts it looks at the clock and at Ctrl-C, to which isl is deaf; the next one is expected to take
+    twice as long as the last. Inside of :func:`limited` that limit stands, and there is one attempt.
+
+    >>> patiently(isl.Set("{ [i] : 0 <= i < 3 }").count_val)
+    Val("3")
+    """
+    if isl.DEFAULT_CONTEXT.get_max_operations():
+        return function()
+    operations = FIRST_OPERATIONS
+    while True:
+        began = monotonic()
+        try:
+            with _stopping_after(operations):
+                return function()
+        except isl.Error as error:
+            if "number of operations" not in str(error):
+                raise
+        step(0)
+        require_time(2 * (monotonic() - began))
+        operations *= 2
 
 
 def until_out_of_effort(items: Iterable[ItemT]) -> list[ItemT]:

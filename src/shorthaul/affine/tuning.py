@@ -111,6 +111,8 @@ LAYER_OPERATIONS = 600_000
 PHASE_OPERATIONS = 1_500_000
 #: One pair of chains.
 CHAIN_PAIR_OPERATIONS = 1_000_000
+#: The first attempt at what has to be known, 0.4 s; each further one has twice as many.
+FIRST_OPERATIONS = 2_000_000
 #: Taking the pieces of one count apart, or joining them.
 COUNT_OPERATIONS = 1_000_000
 #: The routes between the events of one argument, for its proof.

@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.effort import OutOfEffortError, limited
+from shorthaul.affine.effort import OutOfEffortError, charged_to, limited, patiently
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.verbs.bound import bound
@@ -83,7 +83,11 @@ def test_verbs_without_effort() -> None:
     program = kernel("gemm")
     answer = bound(program, size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=NOTHING))
     assert answer.bound is not None
-    assert (answer.bound.value, answer.extra["upper"], answer.extra["operations"]) == (0, None, None)
+    assert (answer.bound.value, answer.extra["upper"], answer.extra["operations"]) == (
+        3 * 81 + 2,
+        None,
+        None,
+    )  # the inputs
     curve = {"size": "NI=9,NJ=9,NK=9", "least": 4, "most": 64, "points": 2}
     points = sweep(program, **curve, search=Search(effort=NOTHING)).extra["points"]
     assert {item["loads_words"] for item in points} == {None}
@@ -147,3 +151,29 @@ def test_an_order_has_the_effort_that_proofs_leave() -> None:
     tasks.run()
     assert _Told.given == pytest.approx([0.75 * 9, 0.25 * 9], rel=1e-3)
     assert len(tasks.answers) == 3
+
+
+HOLES = "[n] -> { [i, j] : 0 <= i, j < n and ((i mod 5) = 1 or (j mod 7) = 2) }"
+
+
+def test_what_has_to_be_known_is_tried_with_twice_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, holes = [], isl.Set(HOLES)
+
+    def disjoint() -> isl.Set:
+        tries.append(1)
+        return holes.make_disjoint()
+
+    assert patiently(disjoint).is_equal(holes)
+    assert len(tries) == 1
+    monkeypatch.setattr("shorthaul.affine.effort.FIRST_OPERATIONS", 1)
+    assert patiently(disjoint).is_equal(holes)
+    assert len(tries) > 2
+    tries.clear()
+    ended = Search(effort=NOTHING)
+    ended.spend(1)
+    with charged_to(ended), pytest.raises(OutOfEffortError):
+        patiently(disjoint)
+    assert len(tries) == 1
+    with limited(1), pytest.raises(isl.Error, match="operations"):
+        patiently(disjoint)
+    assert len(tries) == 2

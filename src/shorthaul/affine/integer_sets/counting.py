@@ -16,7 +16,7 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from shorthaul.affine.effort import limited, step
+from shorthaul.affine.effort import limited, patiently, step
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between
 from shorthaul.affine.tuning import (
     COUNT_OPERATIONS,
@@ -279,7 +279,7 @@ def _sum(points: isl.Set, weight: Polynomial, names: Sequence[str], found: list[
     if not names:
         found.append(Piece(points.params(), weight))
         return
-    for basic in points.compute_divs().make_disjoint().get_basic_sets():
+    for basic in patiently(lambda: points.compute_divs().make_disjoint()).get_basic_sets():
         step()
         _sum_innermost(isl.Set.from_basic_set(basic), weight, names, found)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.effort import step
+from shorthaul.affine.effort import patiently, step
 from shorthaul.affine.integer_sets.divisions import has_divisions, without_divisions
 from shorthaul.affine.model import Program, Reference
 from shorthaul.core.arguments import public
@@ -91,7 +91,7 @@ def flow_dependences(program: Program) -> DataFlow:
                 found = access.compute_flow()
                 dependence, without = found.get_must_dependence(), found.get_must_no_source()
             else:
-                dependence, without = _last_writes(read, writes, schedule)
+                dependence, without = patiently(partial(_last_writes, read, writes, schedule))
             for relation in sorted_maps(dependence):
                 source = program.by_name[relation.get_tuple_name(isl.dim_type.in_)]
                 simple = without_divisions(relation, isl.Map.from_domain_and_range(source.domain, statement.domain))
