@@ -94,11 +94,12 @@ def flow_dependences(program: Program) -> DataFlow:
                 dependence, without = patiently(partial(_last_writes, read, writes, schedule))
             for relation in sorted_maps(dependence):
                 source = program.by_name[relation.get_tuple_name(isl.dim_type.in_)]
-                simple = without_divisions(relation, isl.Map.from_domain_and_range(source.domain, statement.domain))
+                known = isl.Map.from_domain_and_range(source.domain, statement.domain)
+                simple = patiently(partial(without_divisions, relation, known))
                 flows.append(Flow(source.name, statement.name, reference, simple))
             for relation in sorted_maps(without):
                 known = isl.Map.universe(relation.get_space()).intersect_domain(statement.domain)
-                turned = without_divisions(relation, known).reverse().coalesce()
+                turned = patiently(partial(without_divisions, relation, known)).reverse().coalesce()
                 flows.append(Flow(None, statement.name, reference, turned))
                 elements = turned.domain()
                 known = inputs.get(reference.array)
