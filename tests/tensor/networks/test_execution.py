@@ -24,16 +24,14 @@ import shorthaul as surface
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
-from shorthaul.tensor.networks.execution.arrays import constants_of, doubled, fill, inputs_of, outputs_of
-from shorthaul.tensor.networks.execution.machine import Execution
-from shorthaul.tensor.networks.execution.mended import OWN
+from shorthaul.tensor.networks.execution.arrays import fill, inputs_of, outputs_of
 from shorthaul.tensor.networks.execution.onnx_functions import functions_of
 from shorthaul.tensor.networks.execution.verdict import TOLERANCE, execute
 from shorthaul.tensor.networks.grouping.fusion import fuse
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.translation.graph import graph_from_onnx
-from shorthaul.tensor.networks.translation.network import network_from_onnx, translated
+from shorthaul.tensor.networks.translation.network import network_from_onnx
 
 RNG = np.random.default_rng(9)
 #: What the reference cannot compute: operators of runtimes alone.
@@ -488,117 +486,3 @@ def test_windows_over_a_grid_of_blocks_are_copied_where_they_do_not_fit() -> Non
     assert [item.kind for item in network.operators if item.barrier] == ["Transpose"]
     plan = NetworkPlan(tuple(item.group for item in next(fuse(network, on, Search(), 700))))
     assert agrees(network, plan, 700, double=True)
-
-
-def test_what_only_a_runtime_knows_is_a_barrier_of_the_shape_that_it_tells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An operator of another domain, in single precision alone; without the runtime its shape is a guess."""
-
-    class Session:
-        def __init__(self, model: bytes, *_: Any) -> None:
-            loaded = onnx.load_model_from_string(model)
-            self.kinds = [value.type.tensor_type.elem_type for value in loaded.graph.input]
-            self.alone = len(loaded.graph.node) == 1
-            if onnx.TensorProto.DOUBLE in self.kinds:
-                raise RuntimeError("not implemented")
-
-        def get_outputs(self) -> list[Any]:
-            return [types.SimpleNamespace(name="distances2", type="tensor(float)", shape=["unknown", 4])]
-
-        def run(self, _: list[str] | None, inputs: dict[str, Any]) -> list[Any]:
-            x, y = inputs.values()
-            assert x.dtype == np.float32
-            x = x if self.alone else np.maximum(x, 0)
-            return [((x[:, None] - y) ** 2).sum(-1)]
-
-    net = Net("distances")
-    y = net.op("Distances", net.op("Relu", net.input(3, 5)), net.input(4, 5), domain="of.others")
-    model = net.model(y).SerializeToString()
-    assert "taken as [3, 5]" in str(network_from_onnx(model).remarks)
-    runtime = types.SimpleNamespace(InferenceSession=Session, SessionOptions=types.SimpleNamespace, __version__="0")
-    monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
-    network = network_from_onnx(model)
-    assert network.tensors[-1].shape == (3, 4)
-    assert "taken as" not in str(network.remarks)
-    done = surface.tensor.run(network, machine="cortex-m7", effort=0.1)
-    assert done.extra["run"]["largest_error"] < 1e-6
-    assert "executed by onnxruntime here too" in str(done.check.remarks)
-
-
-def test_functions_have_no_operator_that_the_version_of_the_model_lacks() -> None:
-    """A normalisation in a model of version 14, as onnxruntime writes it, which cannot read it in a function."""
-    net = Net("older", opset=14, filled=True)
-    y = net.op("SkipLayerNormalization", net.input(2, 3, 8), net.input(2, 3, 8), net.weight(8), net.weight(8),
-               domain="com.microsoft")  # fmt: skip
-    model = net.model(y)
-    network = network_from_onnx(model.SerializeToString())
-    assert "taken as" not in str(network.remarks)
-    plan = NetworkPlan((Group(tuple(range(len(network.operators)))),))
-    written = functions_of(plan, network)
-    onnx.checker.check_model(written)
-    given = inputs_of(graph_from_onnx(model.SerializeToString(), {}), model, None, 0)
-    (found,) = outputs_of(written, given)[0].values()
-    total = sum(given.values())
-    total = total - total.mean(-1, keepdims=True)
-    weights = [onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer]
-    expected = total / np.sqrt((total**2).mean(-1, keepdims=True) + 1e-12) * weights[0] + weights[1]
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize(("mode", "dilation", "opset"), [("linear", 1, 19), ("grouped", 2, 22)])
-def test_windows_whose_taps_are_moved(mode: str, dilation: int, opset: int) -> None:
-    """``DeformConv`` place by place: every tap is a sample between four places, nothing lies beyond the border."""
-    grouped = mode == "grouped"
-    net, (n, c, height, width), m, taps, stride, pad = Net("moved", opset=opset), (2, 4, 6, 7), 6, (3, 2), 2, 1
-    kernel = RNG.standard_normal((m, c // (1 + grouped), *taps))
-    rows, columns = (
-        (s + 2 * pad - dilation * (t - 1) - 1) // stride + 1 for s, t in zip((height, width), taps, strict=True)
-    )
-    many = (1 + grouped) * taps[0] * taps[1]
-    sizes = {"x": (n, c, height, width), "offset": (n, 2 * many, rows, columns), "mask": (n, many, rows, columns)}
-    inputs = {key: net.input(*size, name=key) for key, size in sizes.items()}
-    bias = RNG.standard_normal(m)
-    named = (net.constant(kernel, np.float32), inputs["offset"], net.constant(bias, np.float32))
-    y = net.op("DeformConv", inputs["x"], *named, inputs["mask"], strides=[stride] * 2, pads=[pad] * 4,
-               kernel_shape=list(taps), dilations=[dilation] * 2, group=1 + grouped, offset_group=1 + grouped)  # fmt: skip
-    model = net.model(y)
-    network = network_from_onnx(model.SerializeToString())
-    assert not any(item.barrier for item in network.operators)
-    plan = NetworkPlan(tuple(item.group for item in next(fuse(network, machine(3000), Search(), 3000))))
-    given = {key: RNG.standard_normal(size) for key, size in sizes.items()}
-    graph = graph_from_onnx(model.SerializeToString(), {})
-    execution = Execution(translated(model.SerializeToString()), constants_of(graph, model), given)
-    (found,) = execution.run(plan, Search()).values()
-    expected = np.broadcast_to(bias.astype(np.float32)[:, None, None], found.shape).astype(float)
-    moves = given["offset"].reshape(n, 1 + grouped, *taps, 2, rows, columns)
-    masks = given["mask"].reshape(n, 1 + grouped, *taps, rows, columns)
-    weights = kernel.astype(np.float32).astype(float)
-    for at in np.ndindex(n, c, *taps, rows, columns):
-        s, k, i, j, row, column = at
-        group = k // (c // (1 + grouped))
-        y0 = row * stride - pad + i * dilation + moves[s, group, i, j, 0, row, column]
-        x0 = column * stride - pad + j * dilation + moves[s, group, i, j, 1, row, column]
-        value = sum(
-            given["x"][s, k, a, b] * max(0.0, 1 - abs(y0 - a)) * max(0.0, 1 - abs(x0 - b))
-            for a in range(height) for b in range(width)
-        )  # fmt: skip
-        made = range(m // 2 * group, m // 2 * (group + 1)) if grouped else range(m)
-        expected[s, made, row, column] += (
-            value * masks[s, group, i, j, row, column] * weights[made, k % weights.shape[1], i, j]
-        )
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(outputs_of(model, given)[0][y], expected, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("margin", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-@pytest.mark.parametrize("shape", [(2, 3, 5, 4), (1, 2, 3, 4, 5)])
-def test_samples_are_those_of_the_reference(mode: str, margin: str, shape: tuple[int, ...]) -> None:
-    """All at once, where the reference takes one after the other, at places that it has in single precision."""
-    net, grid = Net("samples", opset=20), (shape[0], *(3,) * (len(shape) - 2), len(shape) - 2)
-    x, g = net.input(*shape), net.input(*grid)
-    y = [net.op("GridSample", x, g, mode=mode, padding_mode=margin, align_corners=corners) for corners in (0, 1)]
-    model = doubled(net.model(*y))
-    given = {x: RNG.standard_normal(shape), g: RNG.uniform(-1.6, 1.6, grid)}
-    theirs, ours = (onnx.reference.ReferenceEvaluator(model, new_ops=own).run(None, given) for own in (None, OWN))
-    for expected, found in zip(theirs, ours, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
