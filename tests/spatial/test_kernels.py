@@ -361,7 +361,7 @@ def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def shared(kernels: ModuleType, rng: np.random.Generator) -> Any:
     starts, kids, *_ = parents_before(random_tree(rng))
     sums = np.sort(rng.integers(0, 99, len(kids) + 1))
-    return kernels.most_of_stars(starts, kids, sums), kernels.best_stars(starts, kids, sums)
+    return kernels.best_stars(starts, kids, sums)
 
 
 def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -10,7 +10,7 @@ from tests.reference.spatial_twins import random_forest
 from tests.samples import samples
 
 from shorthaul.spatial.bounds.energy import cells_within, energy_bound, parents_before
-from shorthaul.spatial.bounds.star_kernels import best_stars, most_of_stars
+from shorthaul.spatial.bounds.star_kernels import best_stars
 from shorthaul.spatial.bounds.volume_kernels import gains_of_volume
 from shorthaul.spatial.check.certificate import Parts, _of_parts, _parts
 from shorthaul.spatial.check.rooted import Rooted
@@ -140,7 +140,7 @@ def test_no_processor_has_more_within_reach() -> None:
 def test_perfect_binary_and_yule_trees_outgrow_any_grid() -> None:
     for tree, least in ((generators.perfect_binary(2**14 - 1), 1.072), (generators.yule(2**13 - 1, 3), 1.034)):
         bound = energy_bound(tree, Grid(3000, 3000))
-        assert bound.details["values"]["volume"] >= least * (tree.n - 1)
+        assert bound.value >= least * (tree.n - 1)
 
 
 def test_stars_have_the_largest_sum() -> None:
@@ -149,7 +149,6 @@ def test_stars_have_the_largest_sum() -> None:
         starts, kids, *_ = parents_before(random_forest(rng, 60))
         sums = np.append(0, np.sort(rng.integers(0, 99, len(kids))))
         own, above = best_stars(starts, kids, sums)
-        assert own.sum() == most_of_stars(starts, kids, sums)
         for v in range(len(kids)):
             children = kids[starts[v] : starts[v + 1]]
             assert own[v] == sums[len(children) - above[children].sum() + above[v]]
@@ -158,4 +157,4 @@ def test_stars_have_the_largest_sum() -> None:
 
 def test_hubs_too() -> None:
     tree = tree_from_parents([-1, *[0] * 6])
-    assert energy_bound(tree, Grid(9, 9)).details["values"]["volume"] == 8
+    assert energy_bound(tree, Grid(9, 9)).value == 8

@@ -49,8 +49,7 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index) -> d
         first, held = top & (inside == depth), inside >= depth
         part = np.where(held & ~first, parent, -1).astype(np.int32)
         upward = held & np.where(first, above, full)
-        layer = of_volume(part, room, np.where(held, np.where(first, lone, star), 0), upward.astype(np.uint8), names)
-        del layer["kind"], layer["roots"]
+        layer = _of_parts(part, room, np.where(held, np.where(first, lone, star), 0), upward.astype(np.uint8), names)
         layers.append({"shares": _weighed(names, shares * first), **layer})
     return {
         "kind": "growth",
@@ -62,13 +61,11 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index) -> d
     }
 
 
-def of_volume(parent: Index, room: Counts, star: Counts, above: Flags, names: Index) -> dict[str, Any]:
-    """Return the roots, tops of parts and other reaches that are not regular, weights, and what stars hold."""
+def _of_parts(parent: Index, room: Counts, star: Counts, above: Flags, names: Index) -> dict[str, Any]:
+    """Return the tops of parts and other reaches that are not regular, weights, and what stars hold."""
     reach, weight, irregular = reaches_of_volume(parent, room, star, above)
     own, tops = (np.flatnonzero(irregular == kind) for kind in (1, 2))
     return {
-        "kind": "volume",
-        "roots": names[parent < 0].tolist(),
         "tops": _paired(names[tops], reach[tops]),
         "reaches": _paired(names[own], reach[own]),
         "weights": _weighed(names, weight),

@@ -15,7 +15,7 @@ from shorthaul.graphs.tree_kernels import children, depths, heavy_children, renu
 from shorthaul.spatial.bounds import certificates
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
-from shorthaul.spatial.bounds.star_kernels import best_stars, most_of_stars
+from shorthaul.spatial.bounds.star_kernels import best_stars
 from shorthaul.spatial.bounds.volume_kernels import gains_of_volume
 from shorthaul.spatial.layout.orders import positions, sizes
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree
@@ -28,7 +28,7 @@ Parts = certificates.Parts
 Subtrees = certificates.Subtrees
 Gains = npt.NDArray[np.float64]
 #: What sums of weights may be off by, as a part of them and in hops.
-_ROUNDING = 1e-6
+_ROUNDING = 1e-9
 #: Vertices up to which a tree is rooted as given as well as at its centroid (of eight trees of 60,000 vertices the root
 #: as given proves a hop more of one, the centroid two more of another), and up to which all arguments are tried
 #: whatever the time.
@@ -41,102 +41,68 @@ _MOST_REACH = 12
 #: Vertices in the subtree of one whose edge to its parent may be in its own star where subtrees are weighed, at most:
 #: 0 proves 0.8 % less for B-trees of 8, and where nothing limits it suffix trees of 27 letters 0.5 % less.
 _MOST_UPWARD = 20
-#: Vertices with fewer children have fewer neighbours than there are processors a hop away, so that no star is crowded.
-_CROWDED_STAR = 4
+_OF_CUTS = (
+    "Removing e edges parts off at most the e largest subtrees (rooted at a centroid), so a line with k vertices on "
+    "its smaller side is crossed by at least the number of largest subtrees that sum to k; a column holds at most as "
+    "many vertices as the grid is high, which says how many lines have such a k."
+)
+_OF_GROWTH = (
+    "Few processors lie k hops away from one, 4k at most. So the k vertices below one are so many hops from it "
+    "together, which the edges on the ways to them take; where more vertices are t, t - 2, ... levels below one than "
+    "processors as many hops away, an edge is longer than a hop; and the neighbours of a vertex, the edges shared out "
+    "among these stars, are as far away as there is room. Parts of the tree need room too: within t hops of a "
+    "processor are 2 t^2 + 2 t + 1. Let every vertex of a part reach the processors within some hops of it. A child "
+    "with a reach b below its parent's adds none while the edge is of one hop, and at most 2 b + 1 with each further "
+    "hop; with the same or a larger reach it adds some at once. A part with more vertices than it reaches so takes "
+    "longer edges. All of this is given weights so that no edge counts more than once: the best ones, by linear "
+    "programming. Which vertex is the root does not change the energy: the centroid is tried, and unless the tree is "
+    "large the root as given."
+)
 
 
 def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: Search | None = None) -> Bound:
     """Return the largest known lower bound on the energy of one message from every parent to each child on ``grid``.
 
-    Five arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
-    a line across the grid that parts the vertices k : n - k is crossed by as many edges as that cut needs;
-    subtrees outgrow the cells around their roots; and so do parts of the tree, counted by the cells that they reach.
-    ``details`` holds each argument's value and the bounds on the longest edge and on the link load, and of trees that
-    are not too large a certificate, in which vertex v is called ``names[v]`` (v itself, if there are none).
-    What there is no time or memory for before ``search`` ends is left out, of large trees only: small ones take next to
-    none.
+    Every edge is at least 1 long; a line across the grid that parts the vertices k : n - k is crossed by as many edges
+    as that cut needs; and subtrees, stars and parts of the tree outgrow the cells around them. ``details`` holds what
+    each argument proves and the bounds on the longest edge and on the link load, and of trees that are not too large a
+    certificate, in which vertex v is called ``names[v]`` (v itself, if there are none). What there is no time or memory
+    for before ``search`` ends is left out, of large trees only: small ones take next to none.
     """
     edges = tree.n - len(tree.roots())
-    values = {"edges": edges}
-
-    def is_late() -> bool:
-        is_over = search is not None and search.remaining_s() <= 0
-        return tree.n > _NEVER_LATE and (is_over or room() < _BYTES * tree.n)
-
-    if is_late():
-        details: dict[str, Any] = {"values": values, "distance_hops": min(1, edges), "link_load": min(1, edges)}
-        return Bound("energy_hops", edges, "edges", _of_edges(edges), details)
-    moved = centred(tree)
-    first = parents_before(moved)
-    values |= {"stars": star_bound(*first[:2]), "cuts": _cut_bound(tree, grid)}
-    rooted: dict[str, Numbered] = {}
-    is_moved = tree.n <= _MOST_TWICE and not np.array_equal(moved.parent, tree.parent)
-    for numbered in (first, parents_before(tree)) if is_moved else (first,):
-        if is_late():
-            break
-        parts = _parts(numbered, grid)
-        alone = gains_of_volume(*parts)
-        found = {"volume": float(alone[numbered[3] < 0].sum())}
-        if not is_late():
-            found["growth"] = most_of_growth(*_subtrees(numbered, grid, parts, alone)[0])
-        for name, gain in found.items():
-            value = edges + _whole_hops(gain)
-            if value > values.get(name, -1):
-                values[name], rooted[name] = value, numbered
-    method = max(values, key=lambda name: (values[name], name == "edges"))
     proofs = {
-        "edges": _of_edges(edges),
-        "stars": (
-            "Every edge is given to the star of one of its ends; the leaves of a star sit on distinct processors, of "
-            "which only 4k lie k hops away; summed over all stars, shared out so that the sum is largest."
-        ),
-        "cuts": (
-            "Removing e edges parts off at most the e largest subtrees (rooted at a centroid), so a line with k "
-            "vertices on its smaller side is crossed by at least the number of largest subtrees that sum to k; a "
-            "column holds at most as many vertices as the grid is high, which says how many lines have such a k."
-        ),
-        "growth": (
-            "At most 4k processors lie k hops away from one, fewer where the grid ends. So the k vertices below one "
-            "are so many hops from it together, which the edges on the ways to them take; where more "
-            "vertices are t, t - 2, ... levels below one than processors as many hops away, an edge is longer than a "
-            "hop; and stars and parts of the tree need as much as the arguments `stars` and `volume` say. All of this "
-            "is given weights so that no edge counts more than once: the "
-            "best ones, by linear programming. Which vertex is the root does not change the energy: the centroid "
-            "is tried, and unless the tree is large the root as given."
-        ),
-        "volume": (
-            "Around a processor, 2 t^2 + 2 t + 1 are within t hops. Let every vertex of a part of the tree reach the "
-            "processors within some hops of it. A child with a reach b below its parent's adds none while the "
-            "edge is of one hop, and at most 2 b + 1 with each further hop; with the same or a larger reach it adds "
-            "some at once. A part with more vertices than it reaches so takes longer edges. Its vertices are given "
-            "weights so that all such sums together count no edge more than once, for the tree cut into parts: the "
-            "best cuts, reaches and weights, with the centroid as root and unless the tree is large as given."
-        ),
+        "edges": f"{edges} edges join distinct processors, each at least 1 hop long.",
+        "cuts": _OF_CUTS,
+        "growth": _OF_GROWTH,
     }
+    details: dict[str, Any] = {"values": {"edges": edges}, "distance_hops": min(1, edges), "link_load": min(1, edges)}
+    if tree.n > _NEVER_LATE and ((search is not None and search.remaining_s() <= 0) or room() < _BYTES * tree.n):
+        return Bound("energy_hops", edges, "edges", proofs["edges"], details)
+    numbered = parents_before(centred(tree))
+    gain = _gain(numbered, grid)
+    if tree.n <= _MOST_TWICE:
+        as_given = parents_before(tree)
+        if (more := _gain(as_given, grid)) > gain:
+            gain, numbered = more, as_given
+    values = {"edges": edges, "cuts": _cut_bound(tree, grid), "growth": edges + gain}
+    method = max(values, key=lambda name: (values[name], name == "edges"))
     degrees = tree.degrees()
     longest, load = distance_bound(tree, degrees), _load_bound(grid, int(degrees.max()))
     details = {"values": values, "distance_hops": longest, "link_load": load}
     if tree.n <= certificates.MOST_CERTIFIED:
-        numbered = parents_before(tree) if method == "stars" else rooted.get(method, first)
-        details["certificate"] = _certificate(method, numbered, grid, names)
+        details["certificate"] = {"kind": method}
+        if method == "growth":
+            order = numbered[2] if names is None else names[numbered[2]]
+            parts = _parts(numbered, grid)
+            details["certificate"] = certificates.of_growth(*_subtrees(numbered, grid, parts), parts, order)
     return Bound("energy_hops", values[method], method, proofs[method], details)
 
 
-def _of_edges(edges: int) -> str:
-    return f"{edges} edges join distinct processors, each at least 1 hop long."
-
-
-def _certificate(method: str, numbered: Numbered, grid: Grid, names: Index | None) -> dict[str, Any]:
-    starts, kids, order, _ = numbered
-    order = order if names is None else names[order]
-    if method == "stars":
-        return certificates.of_stars(starts, kids, star_sums(_degree(starts, kids) + 1, 1, 1), order)
-    if method == "growth":
-        parts = _parts(numbered, grid)
-        return certificates.of_growth(*_subtrees(numbered, grid, parts, gains_of_volume(*parts)), parts, order)
-    if method == "volume":
-        return certificates.of_volume(*_parts(numbered, grid), order)
-    return {"kind": method}
+def _gain(numbered: Numbered, grid: Grid) -> int:
+    """Return how many hops longer than one each the edges are together."""
+    parts = _parts(numbered, grid)
+    gain = most_of_growth(*_subtrees(numbered, grid, parts)[0])
+    return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
 
 
 def centred(tree: Tree) -> Tree:
@@ -158,18 +124,18 @@ def centred(tree: Tree) -> Tree:
     return Tree(parent, np.concatenate([np.array(turned, np.int32), order[stays[order]]]))
 
 
-def _subtrees(numbered: Numbered, grid: Grid, parts: Parts, alone: Gains) -> tuple[Subtrees, Counts]:
-    """Return what subtrees are weighed by, their parts ``alone`` among it, and what the stars of their roots need then.
+def _subtrees(numbered: Numbered, grid: Grid, parts: Parts) -> tuple[Subtrees, Counts]:
+    """Return what subtrees are weighed by, their parts alone among it, and what the stars of their roots need then.
 
     These are without the edge above, which counts as the parent's where the subtree is large.
     """
     starts, kids, _, parent = numbered
-    room, above = room_around(grid, len(parent)), parts[3]
+    room, above, alone = room_around(grid, len(parent)), parts[3], gains_of_volume(*parts)
     none = np.empty(0)
     if not parts[2].any():
         return (parent, *room, none, none, above, alone), parts[2]
     size = sizes(Tree(parent))
-    longer = np.diff(star_sums(_degree(starts, kids) + 2, 1, 1)) - 1.0  # by leaf
+    longer = np.diff(_star_sums(grid, _degree(starts, kids) + 2)) - 1.0  # by leaf
     count = np.bincount(parent[above == 0] + 1, minlength=len(parent) + 1)[1:]
     lost = longer[count] * (above & (size > _MOST_UPWARD))
     above = above & (size <= _MOST_UPWARD)
@@ -187,15 +153,12 @@ def _parts(numbered: Numbered, grid: Grid) -> Parts:
     """Return the parents, what fits within so many hops, and what the star of each vertex needs with which edges."""
     starts, kids, _, parent = numbered
     most = _degree(starts, kids) + 1
-    if most <= _CROWDED_STAR:
+    longer = _star_sums(grid, most) - np.arange(most + 1)
+    if not longer.any():
         own, above = np.zeros(len(parent), np.int64), np.zeros(len(parent), np.uint8)
     else:
-        own, above = best_stars(starts, kids, star_sums(most, 1, 1) - np.arange(most + 1))
+        own, above = best_stars(starts, kids, longer)
     return parent, cells_within(grid, _MOST_REACH), own, above
-
-
-def _whole_hops(gain: float) -> int:
-    return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
 
 
 def cells_within(grid: Grid, most: int) -> Counts:
@@ -231,6 +194,12 @@ def room_around(grid: Grid, most: int) -> tuple[Counts, Counts]:
     return np.cumsum(distance)[:most], alternate
 
 
+def _star_sums(grid: Grid, most: int) -> Counts:
+    """Return least sums of the distances from a processor to 0, 1, ..., most others; no more than there are count."""
+    sums, _ = room_around(grid, min(most + 1, grid.cells))
+    return np.append(sums, np.full(most + 1 - len(sums), sums[-1]))
+
+
 def star_sums(most_leaves: int, most: int, layers: int) -> Counts:
     """Return the least distance of 0, 1, ... leaves of a star to its centre, ``most`` vertices on a processor.
 
@@ -246,15 +215,12 @@ def star_sums(most_leaves: int, most: int, layers: int) -> Counts:
     return np.asarray(np.where(shell > 0, full[below] + (leaves - inside[below]) * shell, 0))
 
 
-def star_bound(starts: Index, kids: Index, most: int = 1, layers: int = 1) -> int:
+def star_bound(starts: Index, kids: Index, most: int, layers: int) -> int:
     """Return the least length of all edges if each is in the star of one of its ends, shared out as demands most.
 
     Vertex v has the children kids[starts[v]:starts[v + 1]], which come after it; the roots are those of n.
     """
-    degree = _degree(starts, kids) + 1
-    if degree <= _CROWDED_STAR and most == layers == 1:
-        return int(starts[len(kids)])
-    return most_of_stars(starts, kids, star_sums(degree, most, layers))
+    return int(best_stars(starts, kids, star_sums(_degree(starts, kids) + 1, most, layers))[0].sum())
 
 
 def _degree(starts: Index, kids: Index) -> int:

@@ -11,26 +11,15 @@ Sums = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 
 
-def most_of_stars(starts: cython.const_int[::1], kids: cython.const_int[::1], sums: cython.const_longlong[::1]) -> int:
-    """Return the largest sum of ``sums[k]`` over all vertices, where each has k of its edges and every edge one end.
-
-    Parents precede their children, of which vertex v has kids[starts[v]:starts[v + 1]]; the roots are those of n. From
-    the leaves up: what is best below a vertex, with and without the edge above it. Of the edges below, it takes those
-    that their other ends need least.
-    """
-    n: cython.Py_ssize_t = kids.shape[0]
-    best: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)
-    few: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)
-    heap = Heap()
-    with cython.nogil:
-        _share(starts, kids, sums, best, few, heap)
-    return int(best[0, n])
-
-
 def best_stars(
     starts: cython.const_int[::1], kids: cython.const_int[::1], sums: cython.const_longlong[::1]
 ) -> tuple[Sums, Flags]:
-    """Return the sum of every vertex where they are largest together, and whether it has the edge above it."""
+    """Return ``sums[k]`` of every vertex where these are largest together, and whether it has the edge above it.
+
+    Each vertex has k of its edges, and every edge is that of one end. Parents precede their children, of which vertex v
+    has kids[starts[v]:starts[v + 1]]; the roots are those of n. From the leaves up: what is best below a vertex, with
+    and without the edge above it. Of the edges below, it takes those that their other ends need least.
+    """
     n: cython.Py_ssize_t = kids.shape[0]
     best: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)
     few: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)

@@ -28,9 +28,9 @@ Weights = npt.NDArray[np.float64]
 
 _RULE: Final = "certificate"
 #: What sums of weights may be off by, as a part of them and in hops.
-_ROUNDING: Final = 1e-9
+_ROUNDING: Final = 1e-10
 #: Arguments on grids, and those on machines.
-_ON_GRIDS: Final = ("edges", "stars", "cuts", "growth", "volume")
+_ON_GRIDS: Final = ("edges", "cuts", "growth")
 _ON_MACHINES: Final = ("stars", "cuts")
 #: Hops that a vertex of a part reaches at most.
 _MOST_REACH: Final = 64
@@ -144,27 +144,21 @@ def _busiest(tree: Tree, grid: Grid) -> int:
 
 def _proven(kind: str, tree: Tree, where: Grid | Room, given: Mapping[str, Any]) -> int:
     """Return what a certificate proves; raises :class:`WrongError`."""
-    if kind == "stars":
-        return _stars(tree, where, given)
     if isinstance(where, Room):
-        return _pieces(tree, where)
+        return _stars(tree, where, given) if kind == "stars" else _pieces(tree, where)
     if kind == "cuts":
         return _cuts(tree, where)
     edges = int((tree.parent >= 0).sum())
     if kind == "edges":
         return edges
-    rooted = Rooted(tree, expect_vertices(given, "roots", tree.n))
-    return edges + (_growth(rooted, where, given) if kind == "growth" else _volume(rooted, where, given))
+    return edges + _growth(Rooted(tree, expect_vertices(given, "roots", tree.n)), where, given)
 
 
-def _stars(tree: Tree, where: Grid | Room, given: Mapping[str, Any]) -> int:
+def _stars(tree: Tree, where: Room, given: Mapping[str, Any]) -> int:
     """Return what the leaves of all stars take together, every edge in the star of one of its ends."""
-    most, layers, least = 1, 1, 1
-    if isinstance(where, Room):
-        most, layers = where.most, where.fabric.layers
-        least = _lightest(tree, where)[0] if (tree.parent >= 0).any() else 0
+    least = _lightest(tree, where)[0] if (tree.parent >= 0).any() else 0
     leaves = _leaves(tree.parent, expect_vertices(given, "upward", tree.n))
-    far = _distances(most, layers, int(leaves.max()))
+    far = _distances(where.most, where.fabric.layers, int(leaves.max()))
     return least * sum(far[int(count)] for count in leaves)
 
 
@@ -259,7 +253,7 @@ def _growth(rooted: Rooted, grid: Grid, given: Mapping[str, Any]) -> int:
         added, more = _weighed_parts(rooted, grid, layer, share)
         gain, borne = gain + added, [one + other for one, other in zip(borne, more, strict=True)]
     most = max(1.0, *borne)
-    gain += sum(_beside(rooted, expect_vertices(given, "upward", n), borne, most))
+    gain += sum(_beside(rooted, grid, expect_vertices(given, "upward", n), borne, most))
     return _spared(gain, most)
 
 
@@ -337,12 +331,6 @@ def _of_one_colour(grid: Grid, count: int) -> list[int]:
     return room
 
 
-def _volume(rooted: Rooted, grid: Grid, given: Mapping[str, Any]) -> int:
-    """Return what the edges have to spare, since parts of the tree need room within their reach."""
-    gain, load = _weighed_parts(rooted, grid, given, [1.0] * len(rooted.parent))
-    return _spared(gain, max(load))
-
-
 def _weighed_parts(
     rooted: Rooted, grid: Grid, given: Mapping[str, Any], share: Sequence[float]
 ) -> tuple[float, list[float]]:
@@ -353,7 +341,7 @@ def _weighed_parts(
     if any(above >= 0 and share[above] != share[v] for v, above in enumerate(parts.above)):
         raise WrongError("tops", "a part is in two subtrees")
     upward, most = expect_vertices(given, "upward", n), max(1.0, *load)
-    stars, is_upward = _beside(rooted, upward, load, most), set(upward)
+    stars, is_upward = _beside(rooted, grid, upward, load, most), set(upward)
     borne = [one * times for one, times in zip(load, share, strict=True)]
     for v, above in enumerate(rooted.parent):
         owner = v if v in is_upward else above
@@ -363,7 +351,7 @@ def _weighed_parts(
     return gain / most, [one / most for one in borne]
 
 
-def _beside(rooted: Rooted, upward: Sequence[int], load: Sequence[float], most: float) -> list[float]:
+def _beside(rooted: Rooted, grid: Grid, upward: Sequence[int], load: Sequence[float], most: float) -> list[float]:
     """Return what the star of every vertex proves by what is left of its edges, which count ``most`` times at most.
 
     The j edges with most left have as much to spare as j leaves need, and so for every j; weighed so that each edge
@@ -375,7 +363,7 @@ def _beside(rooted: Rooted, upward: Sequence[int], load: Sequence[float], most: 
             edges[v if v in is_upward else above].append(most - load[v])
         elif v in is_upward:
             raise WrongError("upward", f"vertex {v} has no parent")
-    far = _distances(1, 1, max(map(len, edges)))
+    far = _least_sums(grid, max(map(len, edges)) + 1)
     more = [after - before - 1 for before, after in itertools.pairwise(far)]
     return [sum(map(operator.mul, more, sorted(left, reverse=True))) for left in edges]
 
