@@ -15,7 +15,7 @@ from typing import Any
 
 #: A sweep of every engine that takes half a minute or so on one core.
 COMMANDS = (
-    "pebble sweep fft:n=64,word=1 --points 8 --effort 24",
+    "pebble sweep fft:n=64,word=1 --points 8 --effort 80",
     "affine sweep lu --size N=2000 --points 8",
     "tensor sweep transformer-block:layers=4 --points 12 --effort 24",
     "dataflow sweep sobel4 --seeds 4 --generations 150",

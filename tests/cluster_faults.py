@@ -86,13 +86,14 @@ def run(command: tuple[str, ...], kills: list[tuple[float, int]], expected: dict
     """Return how a command ended whose cluster loses processes: (seconds after its tasks began, which one)."""
     with tempfile.TemporaryDirectory() as name, cluster(Path(name)) as (address, processes):
         running = start_and_wait_for_tasks(command, address)
-        began = time.monotonic()
+        began, is_late = time.monotonic(), False
         for after_s, victim in sorted(kills):
             time.sleep(max(0.0, began + after_s - time.monotonic()))
+            is_late = running.poll() is not None
             processes[victim].kill()
         out, said = running.communicate(timeout=600)
     lines = [line for line in said.splitlines() if "cluster" in line or "scheduler" in line or "Traceback" in line]
-    told = f" ({lines[-1]})" if lines else ""
+    told = f" ({lines[-1]})" if lines else " (it had ended)" if is_late else ""
     if running.returncode not in {0, 2} or "Traceback" in said:
         return f"WRONG: status {running.returncode}: {said[-2000:]}"
     if running.returncode == 2:  # lost before the search had begun

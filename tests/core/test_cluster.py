@@ -8,10 +8,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from tests.commands import shorthaul, shorthaul_json
+from tests.commands import shorthaul as run_shorthaul
+from tests.commands import shorthaul_json
 
+import shorthaul
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.core.searching import cluster as subject
@@ -130,7 +133,7 @@ def test_bounds_and_fronts_of_storage_are_the_same_on_a_local_cluster(command: s
 
 
 def test_a_wrong_address_is_refused_before_the_search(tmp_path: Path) -> None:
-    done = shorthaul("tensor", "plan", "example-1", "--cluster", "nonsense", cwd=tmp_path)
+    done = run_shorthaul("tensor", "plan", "example-1", "--cluster", "nonsense", cwd=tmp_path)
     assert done.returncode == 2
     assert "cannot be reached" in done.stderr
 
@@ -205,3 +208,13 @@ def test_a_cluster_that_was_lost_is_not_asked_again(
     for _ in range(2):
         assert len(dict(run_tasks(how_long, [0, 0], search=search.part(0.5)))) == 2
     assert capsys.readouterr().err.count("the cluster is lost: what is left to do is done on this machine") == 1
+
+
+@pytest.mark.parametrize(("status", "lines"), [("running", 0), ("connecting", 1)])
+def test_a_scheduler_that_died_when_nothing_was_left_is_told(
+    status: str, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(subject, "connected", lambda *_: SimpleNamespace(status=status))
+    assert shorthaul.pebble.bound("fft:n=4", budget=48, cluster="tcp://127.0.0.1:1", effort=0.1).bound is not None
+    told = "the scheduler at tcp://127.0.0.1:1 is gone: nothing was left to do there"
+    assert capsys.readouterr().err.count(told) == lines

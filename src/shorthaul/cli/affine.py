@@ -167,18 +167,19 @@ def code(
     c_file = text_file(c_file)
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.coding import code as write
-    from shorthaul.core.document import write_bytes
+    from shorthaul.core.files.outputs import put_bytes
 
     result = write(source, options=options, search=search.search())
     extra = result.extra
     if c_file is not None:
-        write_bytes(c_file, extra["code"].encode())
+        is_there = put_bytes(c_file, extra["code"].encode()) == c_file
         loads, how = (
             extra["loads_words"],
             ("", " by replay") if extra["is_replayed"] else ("at most ", " by its formula"),
         )
         told = "" if loads is None else f", {how[0]}{loads:,.0f} loads{how[1]}"
-        print(f"{len(extra['code'].splitlines()):,} lines of C -> {c_file}{told}", file=sys.stderr)
+        if is_there:
+            print(f"{len(extra['code'].splitlines()):,} lines of C -> {c_file}{told}", file=sys.stderr)
         for row in extra.get("levels", []):
             most = "" if row["loads_words"] is None else f"at most {row['loads_words']:,.0f} loads, "
             print(f"S = {row['S']:,}: {most}bound {row['bound']:,.0f}", file=sys.stderr)

@@ -23,7 +23,6 @@ from shorthaul.core.search import (
     process_start,
 )
 from shorthaul.core.searching.progress import Progress
-from shorthaul.core.searching.tasks import with_its_cluster
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,10 +63,10 @@ class _Command(SearchOptions):
     __slots__ = ()
 
     def search(self) -> Search:
-        """Return the search; raises :class:`InputError` if it names a cluster that cannot be used."""
+        """Return the search."""
         search = self.make(Progress(), process_start())
         watch_answer(search)
-        return with_its_cluster(search)
+        return search
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

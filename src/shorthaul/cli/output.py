@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar
@@ -18,6 +15,7 @@ from shorthaul.cli.flags import Answer, Listing, Output
 from shorthaul.core.cases import Case
 from shorthaul.core.document import json_text, promise_output, save_json
 from shorthaul.core.errors import STANDARD_STREAM, InfeasibleError, InputError
+from shorthaul.core.files.outputs import MISPLACED, put
 from shorthaul.core.result import RESULT_VERSION, Result, Status
 
 T = TypeVar("T")
@@ -40,15 +38,15 @@ def finish(
 
     ``plan_document`` makes the plan as JSON for the result document, if one is wanted; ``write_plan`` writes it in the
     engine's own format to the path after ``-o``, unless it has violations. ``details`` prints what stands above the
-    summary, after everything is written. A file that cannot be written goes to a second place, and ends the command
-    with status 2 after everything else was written; without such a place the document is printed.
+    summary, after everything is written. A file that cannot be written, here or by the verb, goes to a second place,
+    and ends the command with status 2 after everything else was written; without such a place the document is printed.
     """
-    asked = target = output.output if isinstance(output, Output) else None
+    target = output.output if isinstance(output, Output) else None
     if target is not None and write_plan is not None and result.plan is not None:
         if result.status is Status.INVALID:
             print(f"{target}: not written, since the plan has violations", file=sys.stderr)
         else:
-            target = _put(target, write_plan)
+            target = put(target, write_plan)
 
     @functools.cache
     def document() -> dict[str, Any]:
@@ -58,8 +56,9 @@ def finish(
     def save(path: Path) -> None:
         _without_figures(lambda made: save_json(path, made), document())
 
-    placed = None if output.result is None else _put(output.result, save)
-    lost = (asked, output.result).count(None) < (target, placed).count(None)
+    if output.result is not None:
+        put(output.result, save)
+    lost = None in MISPLACED.values()
     if output.json or lost:
         sys.stdout.write(_without_figures(json_text, document()))
         sys.stdout.flush()
@@ -69,7 +68,7 @@ def finish(
     if details is not None:
         details(stream)
     print_summary(result, file=stream)
-    raise typer.Exit(_EXIT[result.status] if (target, placed) == (asked, output.result) else _UNWRITTEN)
+    raise typer.Exit(_UNWRITTEN if MISPLACED else _EXIT[result.status])
 
 
 def _without_figures(use: Callable[[dict[str, Any]], T], document: dict[str, Any]) -> T:
@@ -79,27 +78,6 @@ def _without_figures(use: Callable[[dict[str, Any]], T], document: dict[str, Any
     except MemoryError:
         document["figures"] = []
         return use(document)
-
-
-def _put(path: Path, write: Callable[[Path], None]) -> Path | None:
-    """Write to ``path``, or to a new folder elsewhere where that fails; return where, None if nowhere."""
-    try:
-        write(path)
-    except InputError as error:
-        print(error, file=sys.stderr)
-    else:
-        return path
-    for folder in (tempfile.gettempdir, Path.home):
-        with contextlib.suppress(OSError, RuntimeError):  # there may be no such folder
-            made = Path(tempfile.mkdtemp(prefix="shorthaul-", dir=folder()))
-            try:
-                write(made / path.name)
-            except InputError:
-                shutil.rmtree(made, ignore_errors=True)
-            else:
-                print(f"  kept in: {made / path.name}", file=sys.stderr)
-                return made / path.name
-    return None
 
 
 def text_file(path: Path | None) -> Path | None:

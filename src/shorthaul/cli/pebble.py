@@ -200,7 +200,7 @@ def code(
 ) -> None:
     """Write a plan as C for a scratchpad with explicit copies, or its order with marks as JSON, CSV or DOT."""
     from shorthaul.cli.output import finish, text_file
-    from shorthaul.core.document import write_text
+    from shorthaul.core.files.outputs import put_bytes
     from shorthaul.pebble.formats.documents import plan_document
     from shorthaul.pebble.verbs.coding import code as write
 
@@ -209,8 +209,8 @@ def code(
     result = write(source, options=options, search=search.search())
     text = result.extra.get("code")
     if c_file is not None and text is not None:
-        write_text(c_file, text)
-        print(f"{len(text.splitlines()):,} lines of {options.format} -> {c_file}", file=sys.stderr)
+        if put_bytes(c_file, text.encode()) == c_file:
+            print(f"{len(text.splitlines()):,} lines of {options.format} -> {c_file}", file=sys.stderr)
     elif text is not None and not output.json:
         sys.stdout.write(text)
         return

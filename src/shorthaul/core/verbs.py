@@ -24,7 +24,7 @@ from shorthaul.core.provenance import provenance
 from shorthaul.core.result import PlanFile, Result, Status
 from shorthaul.core.search import Search, SearchOptions
 from shorthaul.core.searching.memory import limited
-from shorthaul.core.searching.tasks import with_its_cluster
+from shorthaul.core.searching.tasks import on_its_cluster
 
 T = TypeVar("T")
 PlanT = TypeVar("PlanT")
@@ -179,7 +179,7 @@ class Verb:
             raise InputError("cannot be combined with search", place=", ".join(fields), cure=cure)
         if search is not None:
             return search
-        return Search() if kind is None else with_its_cluster(chosen(None, kind, fields).make())
+        return Search() if kind is None else chosen(None, kind, fields).make()
 
     def chosen(self, given: dict[str, Any]) -> tuple[Any, Any]:
         """Take the options of the verb, and of reading, out of ``given`` and return both."""
@@ -247,7 +247,7 @@ def verb(
             if plans is not None and (named is not None or needs_plan):
                 given["plan"] = plans.read(named, workload)
             run = functools.partial(function, source, options=picked, search=search, **given)
-            with limited(search.memory_limit), _told_whence(function, source, picked, search):
+            with limited(search.memory_limit), on_its_cluster(search), _told_whence(function, source, picked, search):
                 if points is not None:
                     asked = _asked(function, source, [picked, reading_options], given)
                     result = _swept(run, search, asked, points)

@@ -11,6 +11,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -188,13 +189,21 @@ def _run(work: Work[TaskT, AnswerT]) -> Iterator[tuple[int, AnswerT]]:
         search.spend(math.fsum(work.spent))  # exact: the same in whatever order tasks have ended
 
 
-def with_its_cluster(search: Search) -> Search:
-    """Return the search once its cluster, if it names one, has answered; raises :class:`InputError` if it does not."""
-    if search.cluster is not None:
-        from shorthaul.core.searching.cluster import connected
+@contextmanager
+def on_its_cluster(search: Search) -> Iterator[None]:
+    """Connect the cluster that the search names, if any, for what happens inside; at its end, say if it was lost.
 
-        connected(search.cluster, search.workers)
-    return search
+    Raises :class:`InputError` if nobody answers.
+    """
+    if search.cluster is None:
+        yield
+        return
+    from shorthaul.core.searching.cluster import connected
+
+    client = connected(search.cluster, search.workers)
+    yield
+    if search.cluster is not None and client.status != "running":
+        print(f"the scheduler at {search.cluster} is gone: nothing was left to do there", file=sys.stderr)
 
 
 def restarts(search: Search, asked: int | None, *, is_threaded: bool = False) -> int:

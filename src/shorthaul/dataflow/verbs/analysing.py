@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Unpack
 
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import write_text
 from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.files.outputs import put_bytes
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
@@ -147,7 +147,7 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
     front_points = (StoragePoint(p.size, str(p.period), p.capacities, by, p.schedule) for p, by in limited)
     plan = StoragePlan(options.unit, members, tuple(front_points))
     if options.csv is not None:
-        write_text(options.csv, csv_of(*storage_table(plan)))
+        put_bytes(options.csv, csv_of(*storage_table(plan)).encode())
     size = f"storage_{options.unit}"
     proof = "the demands: one of their buffers must have more room, or the period is theirs"
     return Result(

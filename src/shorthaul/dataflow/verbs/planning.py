@@ -11,9 +11,10 @@ import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import save_json, write_text
+from shorthaul.core.document import json_text
 from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.outputs import put_bytes
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions, TaskSearchOptions
@@ -221,7 +222,7 @@ def schedule(
         bound = Bound("period", proven, "exact modulo scheduling", proof, {**bound.details, "simple": bound.document()})
     point = dataclasses.replace(point, bound=bound.document(), gap=gap(point.period, bound.value))
     if options.chrome_trace is not None:
-        save_json(options.chrome_trace, views.chrome_trace(application, net, point), indent=None)
+        put_bytes(options.chrome_trace, json_text(views.chrome_trace(application, net, point), indent=None).encode())
     return Result(
         RESULT_KIND,
         Status.OPTIMAL if bound.is_met_by(point.period) else Status.FEASIBLE,
@@ -468,7 +469,7 @@ def _asked_for(front: tuple[Point, ...], options: PlanOptions, bounds: FrontBoun
         first = PICKS.index(options.pick)
         front = (min(front, key=lambda point: (point.costs[first], point.costs)),)
     if options.csv is not None:
-        write_text(options.csv, csv_of(*front_table(front, bounds.document())))
+        put_bytes(options.csv, csv_of(*front_table(front, bounds.document())).encode())
     return front
 
 

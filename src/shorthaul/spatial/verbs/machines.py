@@ -15,8 +15,9 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import expect_writable, write_bytes
+from shorthaul.core.document import expect_writable
 from shorthaul.core.errors import DefectError, InputError
+from shorthaul.core.files.outputs import put_bytes
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
@@ -331,7 +332,7 @@ def export(put: Put, options: PlanOptions | CheckOptions) -> Put:
     if options.table is not None:
         columns = processor_table(fabric, tree.parent, put.place, put.load, put.traffic)
         is_text = options.table.suffix.lower() == ".csv"
-        write_bytes(options.table, _csv(columns) if is_text else archive(**columns))
+        put_bytes(options.table, _csv(columns) if is_text else archive(**columns))
     if options.csl is not None:
         write_messages(options.csl, fabric, tree.parent, put.place)
     if options.routes is None:
@@ -339,7 +340,7 @@ def export(put: Put, options: PlanOptions | CheckOptions) -> Put:
     traffic = send(fabric, tree.parent, put.place, put.load.weight, trails=True)
     columns = {"starts": traffic.starts, "link": traffic.trail, "round": traffic.round, "colour": traffic.colour}
     sides = np.array([fabric.width, fabric.height, fabric.layers])
-    write_bytes(options.routes, archive(parent=tree.parent, **columns, machine=sides))
+    put_bytes(options.routes, archive(parent=tree.parent, **columns, machine=sides))
     return Put(tree, fabric, put.load, put.place, traffic)
 
 

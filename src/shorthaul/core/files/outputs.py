@@ -1,0 +1,49 @@
+"""What a command wrote, or could not: an answer is worth more than the place that it was to go to."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from shorthaul.core.document import write_bytes
+from shorthaul.core.errors import InputError
+
+#: Files that are not where they were asked for, and where they are: None if nowhere.
+MISPLACED: Final[dict[Path, Path | None]] = {}
+
+
+def put(path: Path, write: Callable[[Path], object]) -> Path | None:
+    """Write to ``path``, or to a new folder elsewhere where that fails; return where, None if nowhere.
+
+    What fails is told on standard error, and noted in :data:`MISPLACED`.
+    """
+    try:
+        write(path)
+    except InputError as error:
+        MISPLACED[path] = None
+        print(error, file=sys.stderr)
+    else:
+        return path
+    for folder in (tempfile.gettempdir, Path.home):
+        with contextlib.suppress(OSError, RuntimeError):  # there may be no such folder
+            made = Path(tempfile.mkdtemp(prefix="shorthaul-", dir=folder()))
+            try:
+                write(made / path.name)
+            except InputError:
+                shutil.rmtree(made, ignore_errors=True)
+            else:
+                print(f"  kept in: {made / path.name}", file=sys.stderr)
+                MISPLACED[path] = made / path.name
+                break
+    return MISPLACED[path]
+
+
+def put_bytes(path: Path, data: bytes) -> Path | None:
+    """Write what stands beside an answer, as :func:`put` does: where it has no place, the answer goes on."""
+    return put(path, partial(write_bytes, data=data))
