@@ -146,21 +146,6 @@ def _tiles() -> Work:
     return work
 
 
-@job("pebble: tiles, exchanges", same=False)
-def _tile_exchanges() -> Work:
-    tiles = module("pebble.orders.tiles", "pebble.tiles")
-    cdag = generators().matmul(m=16, n=16, k=16, word=1)
-    tiler = call(named(tiles, "tiler_of", "Tiler"), cdag, search=search())
-    sizes = (30, 40, 50, 60, 70, 80)  # the traffic of one size depends on its random choices
-    shapes = [tiles.Shape(base="given", outputs=True, size=size, late=False, exchanges=1000) for size in sizes]
-
-    def work() -> Done:
-        orders = [call(tiler.order, shape, search=search()) for shape in shapes]
-        return Done(sum(belady().replay_order(cdag, 100, order).traffic(cdag.weights) for order in orders))
-
-    return work
-
-
 def _annealing(cdag: Any, budget: int, moves: int) -> Work:
     """Anneal at one temperature, so that all moves cost about the same."""
     annealing = module("pebble.local_search.annealing", "pebble.annealing")

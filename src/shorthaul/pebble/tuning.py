@@ -227,9 +227,6 @@ SHARE_STEP: Final = 0.2
 SHARES_RATE: Final = 5e8
 MOST_SHARED_NAMES: Final = 90_000
 MOST_SHARED: Final = 30_000
-#: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
-EIGENVALUE_RATE: Final = 6e9
-MOST_FOR_EIGENVALUES: Final = 1500
 #: Entries of tables of segments per effort, and what every table costs beside that; nodes of a graph in which sums of
 #: products are looked for, terms of a family of them, and what every family costs beside that. Measured on 3mm,
 #: doitgen, gramschmidt, attention and covariance at sizes of 14.
@@ -294,7 +291,7 @@ WHOLE_SHARE: Final = 0.15
 CUT_SHARE: Final = 0.15
 TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
-#: What moments, segments, wavefronts and eigenvalues, and successors take of the time for bounds.
+#: What moments, segments, wavefronts, and successors take of the time for bounds.
 MOMENTS_SHARE: Final = 0.4
 SEGMENTS_SHARE: Final = 0.6
 SUCCESSORS_SHARE: Final = 0.3
@@ -360,14 +357,8 @@ LIST_PATIENCE: Final = 60
 FUSED: Final = 3
 #: Weights of the tiles tried first, as shares of the budget: the first, second and fourth alone give 7% more.
 TILES_SIZES: Final = (0.75, 0.5, 0.9, 0.33, 0.2, 0.1, 0.05, 1.5, 3.0)
-#: Exchanges tried in one tiling at most: ten times as many give 1% more. Tiles times classes, at most: 200 MB.
-MOST_EXCHANGES: Final = 300_000
-MOST_COUNTS: Final = 50_000_000
-#: The temperatures between which exchanges are annealed, in median weights of a class: from 2 on, the same.
-EXCHANGE_HOT, EXCHANGE_COLD = 0.5, 0.03
-#: Steps of growing tiles, and exchanges between them tried, per effort.
+#: Steps of growing tiles per effort.
 TILES_RATE: Final = 2e7
-EXCHANGE_RATE: Final = 2e7
 #: Nodes and edges of one tiling with its replays per effort, at the least.
 TILES_RUN_RATE: Final = 1e6
 #: Shapes without a better tiling after which tiles end by themselves. *

@@ -113,25 +113,6 @@ def tiles(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return tile, growth.turn, growth.work, level, lowest
 
 
-def exchanges(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    read, after, class_weights, weights = groups(rng)
-    back, before = read.reversed(), after.reversed()
-    tile = np.sort(rng.integers(0, 4, len(weights)))
-    tile[rng.random(len(weights)) < 0.1] = -1
-    tile[-1] = 3
-    reads = same_form(kernels, "pebble.orders.tile_kernels").Reads(
-        read.starts, read.targets, back.starts, back.targets, tile, class_weights
-    )
-    exchange = kernels.Exchange(
-        tile, reads, before.starts, before.targets, after.starts, after.targets, weights, int(weights.sum()) // 3
-    )
-    random = same_form(kernels, "core.compiled.random_kernels").Random(int(rng.integers(99)))
-    exchange.schedule(400, float(rng.choice([1.0, 20.0])), 0.1, random)
-    while not kernels.advance(exchange, 90):
-        pass
-    return exchange.best, exchange.least
-
-
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.orders.order_kernels", orders),
     ("shorthaul.pebble.orders.belady_kernels", replays),
@@ -139,7 +120,6 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.orders.list_scheduling_memory_kernels", memories),
     ("shorthaul.pebble.orders.list_scheduling_kernels", schedules),
     ("shorthaul.pebble.orders.tile_kernels", tiles),
-    ("shorthaul.pebble.orders.tile_exchange_kernels", exchanges),
 ]
 
 

@@ -6,11 +6,10 @@ from benchmarks.pebble_structured import PROBLEMS, TILINGS, graph, tiled
 from tests.pebble.orders.test_belady import is_topological, random_cdag
 from tests.reference.pebble_tiles import grown
 
-from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import from_edges
 from shorthaul.pebble.check.replay import replay
-from shorthaul.pebble.orders import belady, tile_exchange_kernels, tile_kernels, tiles
+from shorthaul.pebble.orders import belady, tile_kernels, tiles
 from shorthaul.pebble.orders.tiles import drawn, first_shapes, tiler_of
 from shorthaul.pebble.workloads import kernels_as_graphs
 
@@ -59,41 +58,6 @@ def test_tiles_agree_with_their_plain_twin() -> None:
         assert found == expected
         several += len(expected) > 1 and max(map(len, expected)) > 2
     assert several > 50  # cases in which something was chosen
-
-
-def test_exchanges_save_what_they_say_within_size_and_order() -> None:
-    saved = 0
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        groups, classes, count = int(rng.integers(4, 30)), int(rng.integers(2, 12)), int(rng.integers(2, 6))
-        reads = {g: set(rng.integers(0, classes, int(rng.integers(1, 4))).tolist()) for g in range(groups)}
-        tile = np.sort(rng.integers(0, count, groups))
-        edges = [(p, g) for g in range(1, groups) for p in set(rng.integers(0, g, int(rng.integers(0, 2))).tolist())]
-        tile[rng.random(groups) < 0.1] = -1
-        class_weights, weights = rng.integers(1, 5, classes), rng.integers(1, 3, groups)
-        held = np.bincount(tile[tile >= 0], weights=weights[tile >= 0], minlength=count)
-        size = int(held.max()) + int(rng.integers(0, 4))
-        read = from_edges(max(groups, classes), [(g, v) for g in range(groups) for v in sorted(reads[g])])
-        back, after = read.reversed(), from_edges(groups, edges)
-        before = after.reversed()
-
-        def weight_read(tile: np.ndarray, reads: dict[int, set[int]] = reads, heavy: np.ndarray = class_weights) -> int:
-            pairs = {(int(tile[g]), v) for g in reads for v in reads[g] if tile[g] >= 0}
-            return sum(int(heavy[v]) for _, v in pairs)
-
-        exchange = tile_exchange_kernels.Exchange(
-            tile, tile_kernels.Reads(read.starts, read.targets, back.starts, back.targets, tile, class_weights),
-            before.starts, before.targets, after.starts, after.targets, weights, size,
-        )  # fmt: skip
-        exchange.schedule(3000, 1.0, 0.1, Random(seed))
-        assert tile_exchange_kernels.advance(exchange, 3000)
-        found, less = np.asarray(exchange.best), -exchange.least
-        assert weight_read(tile) - weight_read(found) == less >= 0
-        assert ((found >= 0) == (tile >= 0)).all()
-        assert np.bincount(found[found >= 0], weights=weights[found >= 0]).max() <= size
-        assert all(found[p] <= found[g] for p, g in edges if min(tile[p], tile[g]) >= 0)
-        saved += less > 0
-    assert saved > 100
 
 
 @pytest.mark.costly

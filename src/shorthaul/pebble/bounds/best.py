@@ -15,7 +15,7 @@ from shorthaul.core.files.columns import MOST_JSON_ENTRIES
 from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.pebble import tuning
-from shorthaul.pebble.bounds import gathers, moments, part_packing, spectral, successors, wavefront
+from shorthaul.pebble.bounds import gathers, moments, part_packing, successors, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.bounds.crossings import crossing
 from shorthaul.pebble.bounds.grids import histories
@@ -83,12 +83,6 @@ _PROOFS = {
         "after every q-th of them. What those between two cuts read of others, and leave for others, is in fast memory "
         "at a cut, or loaded or stored in between. It is known how many places q of them have before and after them at "
         "least; letters of rows and columns that they read are loaded or there too. No value is computed twice."
-    ),
-    "spectral": (
-        "Every input is loaded and every output stored at least once. Beyond that: any order of the computed values "
-        "cuts into k equal segments; what crosses between segments is at least n / k times the sum of the k least "
-        "eigenvalues of the Laplacian, of which the fast memory holds at most 2 (k - 1) budgets (Jain and Zaharia). "
-        "No value is computed twice."
     ),
     "S-partition": (
         "Every input is loaded and every output stored at least once. The graph is a network, or holds sums of "
@@ -214,7 +208,6 @@ def best_bound(
     if not recompute:
         values |= {"gathers": least + sums.excess, "successors": least + next_to.excess}
         values |= {"crossings": least + crossed.excess, "wavefront": least + cuts.excess}
-        values["spectral"] = least + argued.spectral
     details: dict[str, Any] = {"bounds": values}
     in_shares: tuple[tuple[Piece, Fraction], ...] = ()
     if goal is None or max(values.values()) < goal:
@@ -249,7 +242,6 @@ class _Argued:
     next_to: successors.Found = field(default_factory=lambda: successors.Found(0))
     crossed: crossing.Found = field(default_factory=lambda: crossing.Found(0))
     cuts: wavefront.Found = field(default_factory=lambda: wavefront.Found(0, ()))
-    spectral: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +272,6 @@ def _tried(task: _Arguments, search: Search) -> _Argued:
         found.crossed = crossing.excess(cdag, budget, search=part)
     if task.others and not recompute:
         found.cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
-        found.spectral = spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
     return found
 
 

@@ -15,13 +15,11 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, distinct, from_arrays
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady, tile_kernels
-from shorthaul.pebble.orders import tile_exchange_kernels as exchange_kernels
 from shorthaul.pebble.orders.fusion import Fused, fuse
 from shorthaul.pebble.plan import Plan
 
@@ -38,7 +36,6 @@ class Shape:
     they are needed first. ``size`` is the weight of results in a tile. ``late`` computes everything in a tile as late
     as possible instead of as early. ``single`` lets single groups in by what they miss, not only by whole classes.
     ``skew`` makes classes that come late in the graph heavier (or lighter, below 0), which stretches the tiles.
-    ``exchanges`` is how many times for each sum a move between tiles is tried, by annealing what all tiles read.
     """
 
     base: str
@@ -47,7 +44,6 @@ class Shape:
     late: bool
     single: bool = True
     skew: float = 0.0
-    exchanges: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,23 +123,6 @@ class Tiler:
             search.spend((growth.work - work) / tuning.TILES_RATE)
             work = growth.work
         tile, turn = np.asarray(growth.tile), np.asarray(growth.turn)
-        if shape.exchanges and (int(tile.max()) + 1) * len(classes.weights) <= tuning.MOST_COUNTS:
-            heat = float(np.median(classes.weights))
-            steps = min(shape.exchanges * int((tile >= 0).sum()), tuning.MOST_EXCHANGES)
-            parents, size = sums.parents, max(shape.size, int(sums.weights.max()))
-            exchange = exchange_kernels.Exchange(
-                tile, classes.reads(classes.weights), parents.starts, parents.targets, children.starts,
-                children.targets, sums.weights, size,
-            )  # fmt: skip
-            exchange.schedule(
-                steps, tuning.EXCHANGE_HOT * heat, tuning.EXCHANGE_COLD * heat, Random(steps + shape.size)
-            )
-            while not exchange_kernels.advance(exchange, tuning.ORDER_CALL):
-                search.spend(tuning.ORDER_CALL / tuning.EXCHANGE_RATE)
-                if search.expired():
-                    return None
-            search.spend(min(steps, tuning.ORDER_CALL) / tuning.EXCHANGE_RATE)
-            tile = np.asarray(exchange.best)
         if shape.outputs:
             for values in (tile, turn):
                 tile_kernels.lower_to_children(order, sums.parents.starts, sums.parents.targets, values)
@@ -211,7 +190,6 @@ def drawn(best: Shape, random: np.random.Generator) -> Shape:
         shape,
         base=str(random.choice(["given", "depth-first", "recent-first"])) if change[0] else shape.base,
         outputs=shape.outputs != bool(change[1]),
-        exchanges=int(random.choice([0, 1000, 4000])),
         late=shape.late != bool(change[2]),
         single=shape.single != bool(change[3]),
     )
