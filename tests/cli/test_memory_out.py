@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -44,6 +45,18 @@ def test_the_plan_kept_is_the_answer_where_memory_runs_out(
     assert done.exit_code == 0, done.output
     assert len(noted) == number
     assert shown in done.stdout
+
+
+def test_figures_that_have_no_room_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("shorthaul.core.result.figure_document", no_room)
+    done = CliRunner().invoke(app, ["spatial", "plan", "yule:n=100", "--effort", "0.1", "--json"])
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert document["plan"]
+    assert not document["figures"]
 
 
 def test_points_beyond_the_limits_are_no_answer() -> None:

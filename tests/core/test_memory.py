@@ -71,6 +71,19 @@ def test_processes_that_go_on_are_ended_before_the_command() -> None:
     assert "died; what it had told so far counts" in done.stderr
 
 
+def test_an_answer_that_is_on_its_way_is_not_given_up() -> None:
+    done = ended(
+        "from shorthaul.core.searching.memory import stop_watching\n"
+        "with limited(str(limit), end):\n"
+        "    stop_watching()\n"
+        "    for _ in range(42):\n"
+        "        hold()\n"
+        "    time.sleep(0.3)\n"
+        "print('out')\n"
+    )
+    assert (done.returncode, done.stdout) == (0, "out\n"), done.stderr
+
+
 def test_a_command_that_goes_on_ends() -> None:
     # The library's calls take no notice of errors of Python's.
     done = ended("import re\nwith limited(str(limit), end):\n    held = bytes(200_000_000) * 1000\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import sys
@@ -13,10 +14,11 @@ import typer
 
 from shorthaul.cli.flags import Answer, Listing, Output
 from shorthaul.core.cases import Case
-from shorthaul.core.document import json_text, promise_output, save_json
+from shorthaul.core.document import json_pieces, json_text, promise_output, save_json
 from shorthaul.core.errors import STANDARD_STREAM, InfeasibleError, InputError
 from shorthaul.core.files.outputs import MISPLACED, put
 from shorthaul.core.result import RESULT_VERSION, Result, Status
+from shorthaul.core.searching.memory import stop_watching
 
 T = TypeVar("T")
 
@@ -26,7 +28,20 @@ _EXIT = {Status.OPTIMAL: 0, Status.FEASIBLE: 0, Status.INVALID: 1, Status.INFEAS
 _UNWRITTEN = 2
 
 
-def finish(
+def finish(result: Result[Any], output: Answer, **parts: Any) -> NoReturn:
+    """Write what was asked for, print the document or the table, and end with the exit status of ``result``.
+
+    The parts are those of :func:`_written`. Where memory runs out on the way, all of it is done once more without
+    figures. A file that cannot be written, here or by the verb, goes to a second place, and ends the command with
+    status 2 after everything else was written; without such a place the document is printed.
+    """
+    try:
+        _written(result, output, **parts)
+    except MemoryError:
+        _written(dataclasses.replace(result, figures=()), output, **parts)
+
+
+def _written(
     result: Result[Any],
     output: Answer,
     *,
@@ -34,12 +49,10 @@ def finish(
     write_plan: Callable[[Path], None] | None = None,
     details: Callable[[TextIO], object] | None = None,
 ) -> NoReturn:
-    """Write what was asked for, print the document or the table, and end with the exit status of ``result``.
+    """Write and print a result: ``plan_document`` makes the plan as JSON for the result document, if one is wanted.
 
-    ``plan_document`` makes the plan as JSON for the result document, if one is wanted; ``write_plan`` writes it in the
-    engine's own format to the path after ``-o``, unless it has violations. ``details`` prints what stands above the
-    summary, after everything is written. A file that cannot be written, here or by the verb, goes to a second place,
-    and ends the command with status 2 after everything else was written; without such a place the document is printed.
+    ``write_plan`` writes it in the engine's own format to the path after ``-o``, unless it has violations. ``details``
+    prints what stands above the summary, after everything is written.
     """
     target = output.output if isinstance(output, Output) else None
     if target is not None and write_plan is not None and result.plan is not None:
@@ -53,14 +66,13 @@ def finish(
         carried = None if plan_document is None or result.plan is None else plan_document()
         return result.document(carried if target is None else _with_file(carried, target, output))
 
-    def save(path: Path) -> None:
-        _without_figures(lambda made: save_json(path, made), document())
-
     if output.result is not None:
-        put(output.result, save)
+        put(output.result, lambda path: save_json(path, document()))
     lost = None in MISPLACED.values()
-    if output.json or lost:
-        sys.stdout.write(_without_figures(json_text, document()))
+    shown = json_pieces(document()) if output.json or lost else ()
+    stop_watching()
+    if shown:
+        sys.stdout.writelines(shown)
         sys.stdout.flush()
     from shorthaul.report.text import print_summary
 
@@ -69,15 +81,6 @@ def finish(
         details(stream)
     print_summary(result, file=stream)
     raise typer.Exit(_UNWRITTEN if MISPLACED else _EXIT[result.status])
-
-
-def _without_figures(use: Callable[[dict[str, Any]], T], document: dict[str, Any]) -> T:
-    """Return what ``use`` makes of a document, whose figures are left out where they have no room in memory."""
-    try:
-        return use(document)
-    except MemoryError:
-        document["figures"] = []
-        return use(document)
 
 
 def text_file(path: Path | None) -> Path | None:

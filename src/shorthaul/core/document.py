@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import io
+import itertools
 import json
 import math
 import os
@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +40,9 @@ _TOO_LONG = "has an integer of hundreds of digits"
 _MOST_DIGITS = sys.float_info.max_10_exp
 _TWICE = "a key is given twice"
 _HALF = "holds half a character"
+
+#: So many words of JSON text are written at once.
+_WORDS = 10_000
 
 #: The files that are being written now, under other names.
 TEMPORARY: set[str] = set()
@@ -360,20 +363,21 @@ def _at(value: Any, path: str) -> Any:
     return ABSENT if isinstance(value, dict | list) and not path else value
 
 
-def write_bytes(path: str | Path, data: bytes) -> None:
+def write_bytes(path: str | Path, data: bytes | Iterable[bytes]) -> None:
     """Write ``data`` to ``path`` whole or not at all (temporary file, then rename); raises :class:`InputError`."""
+    pieces = [data] if isinstance(data, bytes) else data
     path = Path(path)
     temporary: str | None = None
     try:
         _expect_name(path)
         if is_device(path):
-            _write_device(path, data)
+            _write_device(path, pieces)
             return
         target = resolved(path)  # a link stays a link
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         TEMPORARY.add(temporary)
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(pieces)
             file.flush()
             os.fsync(handle)
         Path(temporary).chmod(_mode(target))
@@ -400,12 +404,12 @@ def is_device(path: Path) -> bool:
     return path.parent == Path("/dev") or (path.exists() and not path.is_file())
 
 
-def _write_device(path: Path, data: bytes) -> None:
+def _write_device(path: Path, pieces: Iterable[bytes]) -> None:
     """Write to a device or a pipe; raises OSError for a pipe that nobody reads, which would be waited for forever."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0), 0o666)
     with os.fdopen(handle, "wb") as file:
         os.set_blocking(handle, True)
-        file.write(data)
+        file.writelines(pieces)
 
 
 def resolved(path: Path) -> Path:
@@ -471,13 +475,16 @@ def write_text(path: str | Path, text: str) -> None:
 
 def json_text(value: Any, *, indent: int | None = 1) -> str:
     """Return ``value`` as strict JSON with NumPy numbers and arrays turned into plain ones, ending in a newline."""
+    return "".join(json_pieces(value, indent=indent))
+
+
+def json_pieces(value: Any, *, indent: int | None = 1) -> Iterator[str]:
+    """Yield the text of :func:`json_text` in pieces: whole, it may take memory that is not there."""
     encoder = json.JSONEncoder(indent=indent, default=_plain, allow_nan=False)
-    if indent is None:
-        return encoder.encode(value) + "\n"
-    text = io.StringIO()  # as a list, its pieces would take several times the memory
-    text.writelines(encoder.iterencode(value))
-    text.write("\n")
-    return text.getvalue()
+    words = iter([encoder.encode(value)]) if indent is None else encoder.iterencode(value)
+    while piece := "".join(itertools.islice(words, _WORDS)):
+        yield piece
+    yield "\n"
 
 
 def _plain(value: Any) -> Any:
@@ -490,4 +497,4 @@ def _plain(value: Any) -> Any:
 
 def save_json(path: str | Path, value: Any, *, indent: int | None = 1) -> None:
     """Write ``value`` as JSON to ``path``, whole or not at all; raises :class:`InputError`."""
-    write_text(path, json_text(value, indent=indent))
+    write_bytes(path, (piece.encode() for piece in json_pieces(value, indent=indent)))

@@ -96,10 +96,6 @@ class Result(Generic[PlanT_co, ExtraT_co]):
 
     def document(self, plan: Any = None) -> dict[str, Any]:
         """Return the result document; ``plan`` is the plan as JSON, made by the engine's ``formats``."""
-        try:
-            figures = [figure_document(figure) for figure in self.figures]
-        except MemoryError:  # what else there is has room, once what was made of these is gone
-            figures = []
         return {
             "kind": self.kind,
             "version": RESULT_VERSION,
@@ -111,7 +107,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
             "plan": plan,
             "provenance": None if self.provenance is None else self.provenance.document(),
             **self.extra,
-            "figures": figures,
+            "figures": [figure_document(figure) for figure in self.figures],
         }
 
     def to_dict(self) -> dict[str, object]:

@@ -43,8 +43,8 @@ _RESERVED: Final = 1 << 30
 _NUMPY, _BUFFER, _ORDER = 84 << 20, 48 << 20, 64
 #: Seconds until the memory of processes that were ended is free.
 _ENDED_S: Final = 0.1
-#: Seconds after work was given up until it is again.
-_PATIENCE_S: Final = 2.0
+#: By how much of the limit memory grows after work was given up until it is again.
+_GROWN: Final = 0.04
 
 
 def bytes_of(text: str) -> int:
@@ -231,6 +231,10 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Watch no more."""
         # An error not raised yet is raised here. Taken back, it would have the interpreter look for it in every call
         # (3.11), and without an end where a profiler looks on.
         with contextlib.suppress(MemoryError):
@@ -264,8 +268,8 @@ class Watch:
             self._over.wait(_ENDED_S)
         elif used > _COMMAND * self.limit:
             self._end(f"the memory limit of {shown(self.limit)} was exceeded before there was an answer")
-        elif used > _WORK * self.limit and now >= self._next_raise:
-            self._next_raise = now + _PATIENCE_S
+        elif used > max(_WORK * self.limit, self._next_raise):
+            self._next_raise = used + _GROWN * self.limit
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), ctypes.py_object(MemoryError))
         return used
 
@@ -318,12 +322,18 @@ def take_buffers() -> None:
 
 
 #: Limits are not nested: the first one holds.
-_ACTIVE: Final[list[int]] = []
+_ACTIVE: Final[list[Watch]] = []
 
 
 def room() -> float:
     """Return how many bytes may still be used before searches end; infinite without a limit."""
-    return _SEARCHES * _ACTIVE[0] - (used_bytes() or 0) if _ACTIVE else float("inf")
+    return _SEARCHES * _ACTIVE[0].limit - (used_bytes() or 0) if _ACTIVE else float("inf")
+
+
+def stop_watching() -> None:
+    """Let the answer out, which takes next to no memory, whatever is used by now."""
+    for watch in _ACTIVE:
+        watch.stop()
 
 
 @contextlib.contextmanager
@@ -342,13 +352,13 @@ def limited(text: str | None, end: Callable[[str], None] | None = None) -> Itera
     if limit is None:
         yield
         return
-    _ACTIVE.append(limit)
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         with (
             refusing_beyond(limit if text is not None else whole) if end is not None else contextlib.nullcontext(),
-            Watch(limit, end or (lambda _: None), is_free=text is None),
+            Watch(limit, end or (lambda _: None), is_free=text is None) as watch,
         ):
+            _ACTIVE.append(watch)
             yield
     finally:
         _ACTIVE.clear()
