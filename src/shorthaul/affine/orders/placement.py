@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, permutations
+from itertools import islice, permutations, product
 
 import islpy as isl
 
@@ -236,13 +236,22 @@ def placements(
 
 
 def _by_subscripts(statement: Statement) -> Iterator[tuple[Row, ...]]:
-    """Yield the loops of a statement with one replaced by what it writes to: the diagonal of d[i + j] is one value."""
+    """Yield the loops of a statement with some replaced by what it writes to: the diagonal of d[i + j] is one value.
+
+    All subscripts that are sums of loops at once, then each alone.
+    """
     own = loops(statement)
-    for row in function_rows(statement.write.relation) or ():
-        linear = Row(row.factors)
-        for at in [at for at, factor in enumerate(row.factors) if abs(factor) == 1]:
-            if sum(map(bool, row.factors)) > 1:
-                yield (*own[:at], linear, *own[at + 1 :])
+    sums = [row for row in function_rows(statement.write.relation) or () if sum(map(bool, row.factors)) > 1]
+    single = [[at for at, factor in enumerate(row.factors) if abs(factor) == 1] for row in sums]
+    together = [chosen for chosen in product(*single) if len({*chosen}) == len(chosen) > 1]
+    alone = [
+        tuple(at if row == number else -1 for row in range(len(sums)))
+        for number, options in enumerate(single)
+        for at in options
+    ]
+    for chosen in (*together, *alone):
+        linear = {at: Row(row.factors) for at, row in zip(chosen, sums, strict=True)}
+        yield tuple(linear.get(at, row) for at, row in enumerate(own))
 
 
 def levels(statements: Sequence[Statement]) -> Placement:

@@ -84,6 +84,8 @@ class Alive:
         passing = [
             number for number, item in enumerate(cells) if run in item.loops and not _is_shared(item, cells, run)
         ]
+        if any(tie.total == run for number in passing for tie in cells[number].ties):
+            return None  # how long loops stay that follow from the run is not counted
         fixed = sum(int(item.count(held)) for number, item in enumerate(cells) if number not in passing)
         names = sorted({line.statement for number in passing for line in self.lines[number]})
         near = max((_boxes_of_a_cell(cells[number], held, run) for number in passing), default=0)

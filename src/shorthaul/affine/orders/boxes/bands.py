@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -80,6 +80,20 @@ class Band:
         return result
 
 
+@dataclass(frozen=True)
+class Tie:
+    """A loop that is in a sum of loops with a ``factor``: in a box of the ``total`` the rest leaves it few values.
+
+    The rest of the sum has ``width`` values on a line. Of O[2 * i + r] in boxes of the subscript, of which r has 4
+    values, i has in one of 8 at most (7 + 4 - 1) // 2 + 1 = 6.
+    """
+
+    total: int
+    loop: int
+    factor: int
+    width: int
+
+
 def band_of(
     places: isl.Set, factors: Sequence[Sequence[int]], ends: Sequence[tuple[int, int]], extents: Sequence[int]
 ) -> Band | None:
@@ -142,6 +156,33 @@ def sheared(accesses: Mapping[str, Iterable[Sequence[Sequence[int]]]]) -> dict[s
 
 def _loops_in(items: Iterable[IntArray]) -> int:
     return sum(int(np.count_nonzero(item)) for item in items)
+
+
+def ties_of(
+    places: isl.Set, loops: Collection[int], placement: Collection[Sequence[Row]], extents: Sequence[int]
+) -> Iterator[Tie]:
+    """Yield what boxes of sums of loops leave of ``loops``, those of a group that is accessed at ``places``.
+
+    As a sum goes on, so does each of these: where every loop is in a subscript alone, no cell comes back.
+    """
+    for total, rows in enumerate(zip(*placement, strict=True)):
+        for loop in sorted({*loops} - {total}):
+            factors = {_multiple(own[loop], row) for own, row in zip(placement, rows, strict=True)}
+            if len(factors) > 1 or not (factor := factors.pop()):
+                continue
+            rest = places.apply(
+                _to([Row(tuple((at == total) - factor * (at == loop) for at in range(len(extents))))], len(extents))
+            )
+            width = rest.dim_max_val(0).to_python() - rest.dim_min_val(0).to_python() + 1
+            if (width - 1) // abs(factor) + 1 < extents[loop]:
+                yield Tie(total, loop, abs(factor), width)
+
+
+def _multiple(loop: Row, total: Row) -> int:
+    """Return how often a loop is in a sum of several, 0 where it is no loop or is not in there."""
+    known = [at for at, factor in enumerate(loop.factors) if factor]
+    several = sum(map(bool, total.factors)) > 1
+    return total.factors[known[0]] * loop.factors[known[0]] if several and len(known) == 1 else 0
 
 
 def _to(rows: Sequence[Row], width: int) -> isl.Map:

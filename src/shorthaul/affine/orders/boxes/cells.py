@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.orders.boxes.bands import Band
+from shorthaul.affine.orders.boxes.bands import Band, Tie
 from shorthaul.affine.orders.boxes.regions import IntArray, Region
 
 FloatArray = npt.NDArray[np.float64]
@@ -56,6 +56,7 @@ class Cells:
     inside: frozenset[int] = frozenset()
     elsewhere: int = 0
     among: tuple[tuple[int, int], ...] = ()  #: with how many values each has
+    ties: tuple[Tie, ...] = ()
 
     @property
     def name(self) -> str:
@@ -65,7 +66,8 @@ class Cells:
     @cached_property
     def loops(self) -> frozenset[int]:
         """The coordinates that matter."""
-        return frozenset(at for row in self.factors for at, factor in enumerate(row) if factor)
+        own = frozenset(at for row in self.factors for at, factor in enumerate(row) if factor)
+        return own.union(item.total for item in self.ties)
 
     @cached_property
     def _apart(self) -> Factors:
@@ -96,6 +98,8 @@ class Cells:
 
     def moves_as(self, other: Cells, loop: int) -> bool:
         """True if a loop is in the same subscripts of both, with the same factors and constants."""
+        if any(tie.total == loop for tie in (*self.ties, *other.ties)):
+            return False
         lines = [list(zip(item.factors, item.least, item.spread, strict=True)) for item in (self, other)]
         along = [[line if line[0][loop] else None for line in item] for item in lines]
         return along[0] == along[1]
@@ -105,12 +109,19 @@ class Cells:
         if self.own:
             within = zip(edges, self.own, strict=True)
             edges = [np.minimum(np.asarray(edge), most) for edge, most in within]
+        if self.ties:
+            edges = [np.asarray(edge, np.float64) for edge in edges]
+            for tie in self.ties:
+                most = (edges[tie.total] + (tie.width - 2)) // tie.factor + 1
+                edges[tie.loop] = np.minimum(edges[tie.loop], most)
         if self._is_product and self.band is None and not self.among:
             return prod(edges[at] for row in self._terms for at, _ in row)
         sides = [
             sum((factor * (edges[at] - 1) for at, factor in row), 1 + spread)
             for row, spread in zip(self._terms, self.spread, strict=True)
         ]
+        if self.bounds:
+            sides = [np.minimum(side, high - low + 1) for side, (low, high) in zip(sides, self.bounds, strict=True)]
         total: FloatArray | int = prod(sides)
         if self.band is not None:
             x, y = self.band.subscripts

@@ -15,7 +15,7 @@ from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.integer_sets.subspaces import integer_solution
 from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.alive import Alive, Line
-from shorthaul.affine.orders.boxes.bands import band_of, sheared
+from shorthaul.affine.orders.boxes.bands import band_of, sheared, ties_of
 from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
@@ -386,7 +386,8 @@ class Grouping:
         own = tuple(high - low + 1 for low, high in _ends(places)) if is_cut else ()
         result = Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind, bounds, own)
         if own and result.fill_boxes:
-            result = replace(result, band=band_of(places, factors, ends, self.extents))
+            ties = tuple(ties_of(places, result.loops, self.placement.values(), self.extents))
+            result = replace(result, band=band_of(places, factors, ends, self.extents), ties=ties)
         if fresh:
             result = replace(result, inside=self._inside(group), elsewhere=elsewhere)
         return result
