@@ -55,7 +55,7 @@ def test_wrong_json_is_explained(text: str, says: str) -> None:
     assert caught.value.file == "x.json"
 
 
-def test_unreadable_files(tmp_path: Path) -> None:
+def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="no such file"):
         load_json(tmp_path / "none.json")
     with pytest.raises(InputError, match="is a directory"):
@@ -65,8 +65,9 @@ def test_unreadable_files(tmp_path: Path) -> None:
         load_json(tmp_path / "latin.json")
     assert caught.value.place == "offset 1"
     tmp_path.joinpath("big").write_bytes(b"12345")
+    monkeypatch.setattr("shorthaul.core.document.LARGEST_FILE", 4)
     with pytest.raises(InputError, match="too large"):
-        read_bytes(tmp_path / "big", largest=4)
+        read_bytes(tmp_path / "big")
     with pytest.raises(InputError, match="cannot be a file name"):
         read_bytes("a\0b")
 
@@ -114,6 +115,7 @@ def test_documents_have_a_kind_and_a_version() -> None:
         ({"version": 1}, "another kind"),
         ({"kind": "k"}, "unknown version"),
         ({"kind": "k", "version": True}, "unknown version"),
+        ({"kind": "k", "version": 1.0}, "unknown version"),
         ({"kind": "k", "version": 2}, "use a newer shorthaul"),
     ):
         with pytest.raises(InputError) as caught:

@@ -52,14 +52,14 @@ OUTPUTS: set[Path] = set()
 LARGEST_FILE = 2 * 1024**3
 
 
-def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
+def read_bytes(path: str | Path) -> bytes:
     """Return the content of ``path``, of standard input for ``-``.
 
-    Raises :class:`InputError` if it cannot be read or exceeds ``largest`` bytes.
+    Raises :class:`InputError` if it cannot be read or is above :data:`LARGEST_FILE`.
     """
     path = Path(path)
     if str(path) in {STANDARD_STREAM, "/dev/stdin"}:
-        return _read_standard_input(Path(STANDARD_STREAM), largest)
+        return _read_standard_input(Path(STANDARD_STREAM))
     try:
         expect_no_output(path)
         status = path.stat()
@@ -68,8 +68,8 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
             raise InputError("is a directory", file=path, cure="name a file")
         if not stat.S_ISREG(status.st_mode):  # a device or a pipe may have no end, or never begin
             raise InputError("is not a regular file", file=path, cure="name a file, or '-' and pipe it in")
-        if size > largest:
-            raise InputError("is too large", file=path, value=f"{size} bytes", allowed=f"up to {largest} bytes")
+        if size > LARGEST_FILE:
+            raise InputError("is too large", file=path, value=f"{size} bytes", allowed=f"up to {LARGEST_FILE} bytes")
         return _unpacked(path.read_bytes(), path)
     except FileNotFoundError:
         nearest = _nearest_file(path)
@@ -81,15 +81,15 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
         raise InputError(f"cannot be a file name: {error}", value=str(path)) from None
 
 
-def _read_standard_input(path: Path, largest: int) -> bytes:
+def _read_standard_input(path: Path) -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError("is a terminal", file=path, cure="pipe it in, or name a file")
     try:
-        data = sys.stdin.buffer.read(largest + 1)
+        data = sys.stdin.buffer.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
-    if len(data) > largest:
-        raise InputError("is too large", file=path, allowed=f"up to {largest} bytes")
+    if len(data) > LARGEST_FILE:
+        raise InputError("is too large", file=path, allowed=f"up to {LARGEST_FILE} bytes")
     return _unpacked(data, path)
 
 
@@ -108,9 +108,9 @@ def _nearest_file(path: Path) -> str | None:
         return None
 
 
-def read_text(path: str | Path, *, largest: int = LARGEST_FILE) -> str:
+def read_text(path: str | Path) -> str:
     """Return the content of ``path`` as UTF-8 text; raises :class:`InputError` with the offset of a wrong byte."""
-    return decode_text(read_bytes(path, largest=largest), file=path)
+    return decode_text(read_bytes(path), file=path)
 
 
 #: What to do with bytes that are no text, by whether the file is a binary one.
@@ -253,20 +253,17 @@ def load_bound(path: str, kind: str) -> tuple[Mapping[str, Any], Mapping[str, An
     return document, bound
 
 
-def expect_kind(document: Any, kind: str, *, version: int = 1, file: str | Path | None = None) -> Mapping[str, Any]:
-    """Return ``document`` if it is an object of this kind and at most this version; else :class:`InputError`."""
+def expect_kind(document: Any, kind: str, *, file: str | Path | None = None) -> Mapping[str, Any]:
+    """Return ``document`` if it is an object of this kind, of version 1; else :class:`InputError`."""
     if not isinstance(document, dict):
         raise InputError("is not a JSON object", file=file, value=document, allowed=f"an object of kind {kind!r}")
     found = document.get("kind", ABSENT)
     if found != kind:
         raise InputError("is of another kind", file=file, place="kind", value=found, allowed=repr(kind))
-    found_version = document.get("version", ABSENT)
-    if not isinstance(found_version, int) or isinstance(found_version, bool) or not 1 <= found_version <= version:
-        cure = "use a newer shorthaul" if isinstance(found_version, int) and found_version > version else ""
-        allowed = f"1 to {version}" if version > 1 else "1"
-        raise InputError(
-            "is of an unknown version", file=file, place="version", value=found_version, allowed=allowed, cure=cure
-        )
+    version = document.get("version", ABSENT)
+    if type(version) is not int or version != 1:
+        cure = "use a newer shorthaul" if isinstance(version, int) and version > 1 else ""
+        raise InputError("is of an unknown version", file=file, place="version", value=version, allowed="1", cure=cure)
     return document
 
 

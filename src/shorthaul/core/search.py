@@ -156,12 +156,11 @@ class Search:
     def _by_clock(self) -> bool:
         return self.effort is None and self.time_limit is not None
 
-    def part(self, share: float, *, unlimited: float | None = None, endless_s: float | None = None) -> Search:
+    def part(self, share: float, *, unlimited: float | None = None) -> Search:
         """Return the search of a part: this share of what is left here, of the effort or of the seconds.
 
-        Where nothing limits this one the part has the effort ``unlimited`` (None: no limit), or ``endless_s`` seconds
-        where the work is not counted yet. It ends with Ctrl-C and
-        at the deadline as this one does, and tells the same progress line.
+        Where nothing limits this one the part has the effort ``unlimited`` (None: no limit). It ends with Ctrl-C and at
+        the deadline as this one does, and tells the same progress line.
 
         >>> Search(effort=10).part(0.5).effort
         5.0
@@ -174,7 +173,7 @@ class Search:
         elif self.effort is not None:
             part.effort = max(share * self.left(), LEAST_PART)
         else:
-            part.effort, part.time_limit = unlimited, endless_s
+            part.effort = unlimited
         part._whole = self
         return part
 
