@@ -178,13 +178,12 @@ def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[S
     """
     nothing_asked = options.refine is None and options.objective == "energy" and search.is_unlimited
     size = stored.n * stored.grid.cells
-    most = tuning.MOST_EXACT if (stored.parent < 0).sum() == 1 else tuning.SOLVED_BY_DEFAULT
-    if not options.exact and not (nothing_asked and size <= most):
+    if not options.exact and not (nothing_asked and size <= tuning.MOST_EXACT):
         return _refined(stored, options, search), None
     from shorthaul.spatial.bounds.placing import solve
     from shorthaul.spatial.layout.annealing import refine
 
-    by_default = tuning.DEFAULT_EXACT_EFFORT if size <= tuning.SOLVED_BY_DEFAULT else tuning.SEARCHED_EFFORT
+    by_default = min(tuning.DEFAULT_EXACT_EFFORT, tuning.EXACT_EFFORT_CELLS / size)
     effort = tuning.EXACT_EFFORT if options.exact else by_default
     if not nothing_asked:
         return solve(_refined(stored, options, search), search, effort)
