@@ -134,8 +134,9 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
         tree = source.workload
         tasks += [_Task(tree, curve, tuple(orders)) for curve in curves]
         tasks += [_Task(tree, *run) for run in itertools.product(methods if options.treefix else (), _WAYS)]
-    # Small trees first where the time may end; else large ones first, so that no worker is idle at the end.
-    turns = sorted(range(len(tasks)), key=lambda at: tasks[at].tree.n, reverse=search.time_limit is None)
+    # Small trees first where time or memory may end; else large ones first, so that no worker is idle at the end.
+    is_ample = search.time_limit is None and search.memory_limit is None
+    turns = sorted(range(len(tasks)), key=lambda at: tasks[at].tree.n, reverse=is_ample)
     found: dict[int, list[tuple[str, SweepPoint]]] = {}
     with search:
         for number, rows in run_tasks(_points, tasks, search=search, shares_time=False, turns=turns):
