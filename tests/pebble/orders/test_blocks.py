@@ -121,5 +121,12 @@ def _sums(sums: Mapping[Any, Sequence[tuple[object, ...]]]) -> Cdag:
     return from_pairs([1] * len(numbers), sorted(edges))
 
 
+def test_scores_that_a_table_reads_are_no_blocks_of_products() -> None:
+    cdag = gaps((24, 20), np.random.default_rng(5), helper=1.0)
+    places = [axes for _, axes in pieces(cdag, search=Search())]
+    assert [sorted(axes.max(axis=0).tolist()) for axes in places] == [[19, 23]]
+    assert len(places[0]) <= 24 * 20  # each place once: one value of it is in the table
+
+
 def test_a_graph_without_tables_has_no_blocks() -> None:
     assert not pieces(fft(n=16, word=1), search=Search())

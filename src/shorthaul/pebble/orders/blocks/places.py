@@ -19,26 +19,29 @@ from shorthaul.pebble.orders.blocks.product_places import Piece, products
 
 
 def pieces(cdag: Cdag, *, search: Search) -> list[Piece]:
-    """Return grids, tables, products with no node in common, the largest of a kind first; no kind that is too little.
+    """Return grids and tables with no node in common, the largest first, else products; none if they are too little.
 
-    What comes later is not looked for where those before have half of what is computed.
+    Products beside tables are what these read place by place, as distances of samples: computed there, not before.
+    Tables are not looked for where grids have half of what is computed.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> [places.shape for _, places in pieces(pyramid(n=30, word=1), search=Search())]
     [(463, 2)]
     """
-    used, kept = cdag.given.copy(), list[Piece]()
-    computed = int(np.count_nonzero(~used))
-    for look in (_grids, _tables, products):
-        found = list(look(cdag, search=search)) if 2 * sum(len(nodes) for nodes, _ in kept) < computed else []
-        if sum(len(nodes) for nodes, _ in found) < tuning.LEAST_PLACED * computed:
-            continue
+    computed = np.count_nonzero(~cdag.given)
+    for looks in ((_grids, _tables), (products,)):
+        used, found, kept = cdag.given.copy(), list[Piece](), list[Piece]()
+        for look in looks:
+            if 2 * sum(len(nodes) for nodes, _ in found) < computed:
+                found += look(cdag, search=search)
         for nodes, places in sorted(found, key=lambda one: -len(one[0])):
             is_free = ~used[nodes]
             if 2 * int(is_free.sum()) > len(nodes):
                 used[nodes] = True
                 kept.append((nodes[is_free], places[is_free] - places.min(axis=0)))
-    return kept
+        if sum(len(nodes) for nodes, _ in kept) >= tuning.LEAST_PLACED * computed:
+            return kept
+    return []
 
 
 def _grids(cdag: Cdag, *, search: Search) -> Iterator[Piece]:
