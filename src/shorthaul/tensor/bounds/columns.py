@@ -67,17 +67,12 @@ _LESS: Final = 1e-10
 #: Groups in the making that go on at each node in the first pricings, and in the first ones box by box.
 _WIDTH: Final = 8
 _WIDTH_BY_BOX: Final = 32
-#: The weight of the best prices so far against the last ones, what is left of it where the prices between are proven,
-#: and the least.
+#: The weight of the best prices so far against the last ones.
 _INERTIA: Final = 0.5
-_INERTIA_LEFT: Final = 0.2
-_LEAST_INERTIA: Final = 0.01
 #: Fronts, as many times as a diagram may have nodes, above which none is begun (measured: 0.04 to 5 nodes a front).
 _TOO_WIDE: Final = 30
-#: The share of the effort in which columns are generated, and the parts of the last prices that are proven in the rest,
-#: one after the other, where those themselves are not.
+#: The share of the effort in which columns are generated; the rest is left to those who ask, and to later passes.
 _GENERATING: Final = 0.75
-_SCALES: Final = (0.7, 0.85, 0.93, 0.97, 0.99, 1.0)
 #: While a bound gains this part of its program's value at a time, the inertia is kept.
 _GAINED: Final = 0.01
 #: How far away neighbours may be that tell rows apart, one program after the other before that with all rows; the part
@@ -269,15 +264,7 @@ class Program:
             if not few or self.is_proven() or not part.expired():
                 self._radii.remove(radius)
         self._use(Master(self.diagram.rows.asked, np.arange(self.diagram.rows.number)), search)
-        last = self._close(most, is_proof=is_proof)
-        is_by_box = self.pricing.is_small
-        for scale in _SCALES if is_proof else ():  # lower prices favour fewer groups
-            if search.expired():
-                break
-            if self._worth(self._best) < (1 - _CLOSE) * scale * self._worth(last):
-                point = self._scaled(last, scale)
-                ratio = self._generate(point, search, MOST_LABELS, is_by_box, is_proven=True)[1]
-                self._prove(point, ratio)
+        self._close(most, is_proof=is_proof)
         return self._prices(self._best)
 
     def _use(self, master: Master, search: Search) -> None:
@@ -304,9 +291,8 @@ class Program:
         """Return more than a plan of the columns takes."""
         return 10 * math.fsum(self.columns.values()) + 1
 
-    def _close(self, search: Search, *, is_proof: bool) -> Floats:
-        """Generate columns of the program as it is until none is favoured or the search ends; return last prices."""
-        last = np.zeros(len(self._best))
+    def _close(self, search: Search, *, is_proof: bool) -> None:
+        """Generate columns of the program as it is until none is favoured or the search ends."""
         widths = self._widths()
         width, is_by_box = widths.pop(0)
         inertia = _INERTIA
@@ -325,16 +311,13 @@ class Program:
             if found:
                 inertia = _INERTIA if is_whole or not is_by_box else 0.0
             elif inertia:
-                if not is_whole or inertia < _LEAST_INERTIA:
+                if not is_whole or gained < _GAINED * self.value:
                     inertia = 0.0
-                elif gained < _GAINED * self.value:
-                    inertia *= _INERTIA_LEFT
             elif is_proof and ratio is None and widths:
                 width, is_by_box = widths.pop(0)
                 inertia = _INERTIA if width == MOST_LABELS else 0.0
             else:
                 break
-        return last
 
     def _scaled(self, prices: Floats, scale: float) -> Floats:
         """Return prices of another scale, and weights as they are."""

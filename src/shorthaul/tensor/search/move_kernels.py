@@ -18,7 +18,7 @@ from cython.cimports.shorthaul.tensor.search.change_kernels import (
 )
 from cython.cimports.shorthaul.tensor.search.group_kernels import made, part
 from cython.cimports.shorthaul.tensor.search.path_kernels import accept, evaluate, link, trace
-from cython.cimports.shorthaul.tensor.search.recomputation_kernels import drop, duplicate, gather, repeat
+from cython.cimports.shorthaul.tensor.search.recomputation_kernels import duplicate, gather, repeat
 
 #: What came of a candidate, as in the kernels of sequences.
 DONE = cython.declare(cython.int, 0)
@@ -31,12 +31,11 @@ MOST_FUSED = cython.declare(cython.longlong, 6)
 FUSE = cython.declare(cython.longlong, 5)
 FUSE_ALL = cython.declare(cython.longlong, 6)
 DUPLICATE = cython.declare(cython.longlong, 9)
-DROP = cython.declare(cython.longlong, 11)
-GATHER = cython.declare(cython.longlong, 13)
-SHIFT = cython.declare(cython.longlong, 17)
-SPLIT = cython.declare(cython.longlong, 20)
-REORDER = cython.declare(cython.longlong, 24)
-REPEAT = cython.declare(cython.longlong, 27)
+GATHER = cython.declare(cython.longlong, 11)
+SHIFT = cython.declare(cython.longlong, 15)
+SPLIT = cython.declare(cython.longlong, 18)
+REORDER = cython.declare(cython.longlong, 22)
+REPEAT = cython.declare(cython.longlong, 25)
 
 
 @cython.cfunc
@@ -281,10 +280,7 @@ def _move(moves: Moves) -> cython.bint:
     if SHIFT <= choice < SPLIT:
         if not split(moves, consumer):
             return False
-    elif DUPLICATE <= choice < DROP:
-        if not drop(moves):
-            return False
-    elif DROP <= choice < GATHER:
+    elif DUPLICATE <= choice < GATHER:
         if not gather(moves):
             return False
     else:

@@ -104,27 +104,6 @@ def _recomputed(moves: Moves) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def drop(moves: Moves) -> cython.bint:
-    """Take an operator that several groups compute out of one of them."""
-    operator: cython.longlong = _recomputed(moves)
-    if operator < 0:
-        return False
-    left: cython.longlong = moves.random.below(moves.cover[operator])
-    place: cython.longlong = moves.where[operator]
-    while left > 0 and place > 0:
-        place = place_before(moves, place, operator)
-        left -= 1
-    if place == 0:
-        return False
-    moves.unit[0] = cython.cast(cython.int, operator)
-    open_change(moves, place)
-    put_group(moves, place, 1)
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def gather(moves: Moves) -> cython.bint:
     """Compute an operator that several groups compute in one only: the first of them, or that of one of its inputs."""
     operator: cython.longlong = _recomputed(moves)
