@@ -118,8 +118,6 @@ RAISING_BYTES = 32 << 20
 FINISH_OVER_POINT, CHECK_OVER_BOUND = 5.0, 3.0
 #: Least effort of the exact solves between two turns of annealing. Not measured.
 LEAST_POLISH = 0.05
-#: Multicasts up to which all choices of those replaced are looked at, one tree each.
-MOST_FLIPPED = 8
 #: Networks of more tasks are not solved exactly in the end: building one takes a second.
 MOST_POLISHED_TASKS = 1000
 
