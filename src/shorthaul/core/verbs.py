@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import digest
+from shorthaul.core.document import digest, expect_writable
 from shorthaul.core.errors import AS_FLAGS, InfeasibleError, InputError, NoPlanError, is_of_memory, unknown_name
 from shorthaul.core.options import chosen, fixed
 from shorthaul.core.provenance import provenance
@@ -190,6 +190,9 @@ class Verb:
             if isinstance(given.get(name), str | os.PathLike):
                 fields[name] = given.pop(name)
         options = chosen(given.pop("options", None), self.options, fields)
+        for field in dataclasses.fields(options):
+            if field.metadata.get("written") and (path := getattr(options, field.name)) is not None:
+                expect_writable(path)  # before the search, not when its answer is there
         if self.reading is None or self.reading is self.options:
             return options, options
         fields = {f.name: given.pop(f.name) for f in dataclasses.fields(self.reading) if f.name in given}

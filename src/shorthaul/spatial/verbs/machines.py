@@ -15,7 +15,6 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import expect_writable
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.files.outputs import put_bytes
 from shorthaul.core.provenance import provenance
@@ -128,10 +127,8 @@ def expect_machine(options: Machined, sizes: PerVertex = None, weights: PerVerte
         raise InputError("is for vertices of one size", place="--create", cure="give --vertex-bytes")
     for name, suffixes in (("table", (".csv", ".npz")), ("routes", (".npz",)), ("csl", (".zip",))):
         file = getattr(options, name, None)
-        if file is not None:
-            if file.suffix.lower() not in suffixes:
-                raise InputError("has an unknown suffix", file=file, value=file.suffix, allowed=" or ".join(suffixes))
-            expect_writable(file)
+        if file is not None and file.suffix.lower() not in suffixes:
+            raise InputError("has an unknown suffix", file=file, value=file.suffix, allowed=" or ".join(suffixes))
     return True
 
 
