@@ -184,16 +184,16 @@ MOST_CARRIED: Final = 256
 #: do in a seventh to a quarter of the time; a decay of 0.8 up to 16 % more than 0.65, in thrice the time.
 CROSSINGS_RATE: Final = 1e8
 #: Iterations over grids: seeds without one before the search ends, steps of looking at one per effort; units of cells
-#: and how many of them segments have at most, pairs of sizes of segments and levels priced per effort, steps to find
-#: least neighbourhoods at most; pairs of operands of one node at most (0.7 GB).
+#: and how many of them segments have at most, pairs of sizes of segments and levels priced per effort, slices added to
+#: sets of cells per effort; pairs of operands of one node at most (0.7 GB).
 GRIDS_PATIENCE: Final = 20
 GRIDS_RATE: Final = 6e6
 GRID_CLASSES: Final = ((1, 64), (1, 256), (1, 512), (2, 512), (4, 512), (8, 512), (16, 512))
-GRID_CLASSES_RATE: Final = 2e6
+GRID_CLASSES_RATE: Final = 1e7
 #: The same for cells with links both ways, and how much effort a pair of sizes of levels takes there, by comparison.
 GRID_LINKED_CLASSES: Final = ((1, 64), (1, 128), (2, 128), (4, 128), (8, 128))
-GRID_LINKED_EFFORT: Final = 0.01
-GRID_BOX_WORK: Final = 300_000_000
+GRID_LINKED_EFFORT: Final = 0.04
+GRID_BOX_RATE: Final = 4e8
 MOST_GRID_PAIRS: Final = 10_000_000
 #: Tables: pairs of edges looked at per effort, edges of squares, edges that are walked along, and nodes of a table at
 #: least, or terms of products that blocks are made of.
@@ -317,8 +317,10 @@ CROSSINGS_SHARE: Final = 0.6
 ARGUMENTS_SHARE: Final = 0.9
 #: The share of successors there, of what segments, moments and gathers have left.
 SUCCESSORS_BESIDE: Final = 0.8
+#: What looking for grids and tables may take, and what each of the two ways to cut one grid of what is left of that.
 GRIDS_SHARE: Final = 0.8
-TABLES_BOUND_SHARE: Final = 0.6
+GRID_CUTS_SHARE: Final = 0.25
+TABLES_BOUND_SHARE: Final = 0.4
 
 # orders and structured graphs
 #

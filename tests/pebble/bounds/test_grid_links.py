@@ -83,7 +83,7 @@ def test_no_set_reads_and_leaves_less(sides: tuple[int, ...], levels: int, is_op
     possible = np.flatnonzero(truth < FAR)
     tight = 0
     for unit, most in ((1, 8), (1, 24), (2, 8), (3, 8)):
-        box = isoperimetry.box(sides, 2 * unit * most)
+        box = isoperimetry.box(sides, 2 * unit * most, search=Search())
         assert box is not None
         between = isoperimetry.links(sides, len(box.grown) - 1)
         found = isoperimetry.least_ends(box, unit, most, is_open=is_open, between=between)

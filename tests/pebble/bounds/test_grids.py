@@ -99,7 +99,7 @@ def test_no_set_reads_and_leaves_less(
     possible = np.flatnonzero(truth < FAR)
     tight = 0
     for unit, most in ((1, 8), (1, 30), (2, 8), (3, 12)):
-        box = isoperimetry.box(sides, 2 * unit * most, has_corners=has_corners)
+        box = isoperimetry.box(sides, 2 * unit * most, search=Search(), has_corners=has_corners)
         assert box is not None
         found = isoperimetry.least_ends(box, unit, most, is_open=is_open)
         for size in possible[possible <= unit * most].tolist():
@@ -115,7 +115,7 @@ def test_least_neighbourhoods_of_small_boxes_are_exact(has_corners: bool) -> Non
         near = are_near(cells, has_corners)
         sets = (np.arange(1 << len(cells))[:, None] >> np.arange(len(cells))) & 1
         size, grown = sets.sum(axis=1), (sets @ near > 0).sum(axis=1)
-        box = isoperimetry.box(sides, len(cells), has_corners=has_corners)
+        box = isoperimetry.box(sides, len(cells), search=Search(), has_corners=has_corners)
         assert box is not None
         assert box.grown.tolist() == [int(grown[size >= m].min()) for m in range(len(cells) + 1)]
         interior = len(cells) - grown[::-1]

@@ -202,8 +202,8 @@ def grids(kernels: ModuleType, rng: np.random.Generator) -> Any:
     sides = tuple(rng.integers(2, 6, int(rng.integers(1, 4))).tolist())
     unit, most = int(rng.integers(1, 4)), int(rng.integers(1, 12))
     with form_of(kernels):
-        limits = {"has_corners": bool(rng.integers(2)), "work": int(rng.choice([50, 10**6]))}
-        box = isoperimetry.box(sides, 2 * unit * most, **limits)
+        search = Search(effort=float(rng.choice([1e-7, 1.0])))
+        box = isoperimetry.box(sides, 2 * unit * most, search=search, has_corners=bool(rng.integers(2)))
         if box is None:
             return None
         is_open = bool(rng.integers(2)), bool(rng.integers(2))

@@ -127,7 +127,7 @@ class _Graph:
     def history(self, seed: int) -> tuple[History | None, int]:
         """Return the largest box of cells found around a node at all levels that it has there, and the work done."""
         near = self._level_of(seed)
-        work = 20 * sum(map(len, near.values())) + 1
+        work = 20 * sum(1 + len(others) for others in near.values())
         cells = _box(_with_corners(_placed(_along_axes(near)), near))
         if cells is None:
             self.hopeless.update(near)
@@ -180,7 +180,10 @@ class _Graph:
         return found
 
     def _level_of(self, seed: int) -> dict[int, list[int]]:
-        """Return the cells that hang together with one, each with the cells beside it: both read what the other was."""
+        """Return the cells that hang together with one, each with the cells beside it: both read what the other was.
+
+        None of these may be what another one was: then they are no level, and none has a cell beside it.
+        """
         near: dict[int, list[int]] = {}
         queue = [seed]
         seen = {seed}
@@ -189,6 +192,8 @@ class _Graph:
             new = [w for w in near[v] if w not in seen]
             seen.update(new)
             queue += new
+            if any(int(self._before[w]) in seen or int(self._after[w]) in seen for w in new):
+                return {w: [] for w in seen}
         return near
 
     def _beside(self, v: int) -> list[int]:

@@ -85,7 +85,9 @@ def _cut(cdag: Cdag, found: History, budget: int, search: Search) -> _Cuts:
     moved, best = 0, _Cuts(found, 0, 1, 1)
     known = int(weights[0].sum()) * (not is_open[0]) + int(weights[-1].sum()) * (not is_open[1])
     for is_space in (False, True):
-        more, unit, segment = _segmented(found, counted, budget // least, is_open, is_space, search)
+        more, unit, segment = _segmented(
+            found, counted, budget // least, is_open, is_space, search.part(tuning.GRID_CUTS_SHARE)
+        )
         if more * least > moved:
             moved = more * least
             best = _Cuts(found, max(0, moved - known), unit, segment, is_space=is_space)
@@ -117,7 +119,7 @@ def _segmented(
         if is_space:
             box = isoperimetry.space(sides, known, has_corners=corners)
         else:
-            box = isoperimetry.box(sides, known, has_corners=corners, work=tuning.GRID_BOX_WORK)
+            box = isoperimetry.box(sides, known, search=search, has_corners=corners)
         if box is None:
             break
         if found.is_two_way:

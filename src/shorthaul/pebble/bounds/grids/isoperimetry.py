@@ -77,6 +77,8 @@ from itertools import product
 
 import numpy as np
 
+from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.grids import segment_kernels as kernels
 from shorthaul.pebble.model import IntArray
 
@@ -109,12 +111,12 @@ class Links:
     is_whole: bool
 
 
-def box(sides: tuple[int, ...], most: int, *, has_corners: bool = False, work: int = _FAR) -> Box | None:
-    """Return what is known of sets of up to ``most`` cells; None if it takes more work.
+def box(sides: tuple[int, ...], most: int, *, search: Search, has_corners: bool = False) -> Box | None:
+    """Return what is known of sets of up to ``most`` cells; None if it takes more than is left.
 
     ``has_corners`` tells that cells read those beside them along several axes at once too.
 
-    >>> square = box((9, 9), 12)
+    >>> square = box((9, 9), 12, search=Search())
     >>> square.grown[:7].tolist(), square.inner[:7].tolist()
     ([0, 3, 5, 6, 8, 9, 10], [0, 0, 0, 1, 1, 2, 3])
     """
@@ -126,10 +128,11 @@ def box(sides: tuple[int, ...], most: int, *, has_corners: bool = False, work: i
     for side in ordered[1:]:
         least = np.full(min(most, (len(grown) - 1) * side) + 1, _FAR)
         least[0] = 0
+        work = int(min(search.left() * tuning.GRID_BOX_RATE, _FAR))
         spent = kernels.grown(grown, side, has_corners, least, work)
+        search.spend((spent if spent >= 0 else work) / tuning.GRID_BOX_RATE)
         if spent < 0:
             return None
-        work -= spent
         grown = np.minimum.accumulate(least[::-1])[::-1].copy()
     return Box(cells, grown, np.searchsorted(grown, np.arange(len(grown)), side="right") - 1)
 
@@ -221,7 +224,8 @@ def least_ends(
     may read, and the last may be read by, nodes that are not counted. Sizes of levels must be known up to twice
     ``most`` units, or all cells. ``between`` is what is known of links both ways, where cells have such.
 
-    >>> least_ends(box((9, 9), 80), 1, 40, is_open=(False, False))[[1, 2, 8, 40]].tolist()
+    >>> square = box((9, 9), 80, search=Search())
+    >>> least_ends(square, 1, 40, is_open=(False, False))[[1, 2, 8, 40]].tolist()
     [4, 7, 17, 48]
     """
     sizes = len(found.grown) - 1

@@ -23,8 +23,7 @@ def grown(
     """
     most: cython.Py_ssize_t = least.shape[0] - 1
     widest: cython.Py_ssize_t = min(below.shape[0] - 1, most)
-    last: cython.longlong[:, ::1] = np.full((most + 1, widest + 1), _FAR, np.int64)
-    then: cython.longlong[:, ::1] = np.full((most + 1, widest + 1), _FAR, np.int64)
+    paid: cython.longlong[:, ::1] = np.full((most + 1, widest + 1), _FAR, np.int64)  # by all cells and the last slice
     tails: cython.longlong[::1] = np.full(widest + 2, _FAR, np.int64)
     count: cython.Py_ssize_t
     m: cython.Py_ssize_t
@@ -35,38 +34,34 @@ def grown(
     spent: cython.longlong = 0
     with cython.nogil:
         for s in range(1, widest + 1):
-            last[s, s] = below[s]
+            paid[s, s] = below[s]
             cost = below[s] if has_corners else s
             least[s] = min(least[s], below[s] + (cost if height > 1 else 0))
-        for count in range(2, height + 1):
-            if count > most:
-                break
-            for m in range(count - 1, most):
-                # From slices of m cells in all: the last of them has m / (count - 1) cells at most.
+        for count in range(2, min(height, most) + 1):
+            # From slices of m cells in all: the last has m / (count - 1) cells at most. What is written has more cells
+            # than what is read later.
+            for m in range(most - 1, count - 2, -1):
                 most_s = min(widest, m // (count - 1))
                 tails[most_s + 1] = _FAR
                 for s in range(most_s, 0, -1):
-                    tails[s] = min(tails[s + 1], last[m, s] + (below[s] if has_corners else s))
+                    tails[s] = min(tails[s + 1], paid[m, s] + (below[s] if has_corners else s))
+                spent += most_s
                 for s in range(1, min(most_s, most - m) + 1):
                     if has_corners:
                         cost = tails[s]
                     else:
                         cost = tails[min(most_s, below[s]) + 1]
                         for w in range(s, min(most_s, below[s]) + 1):
-                            cost = min(cost, last[m, w] + below[s])
+                            cost = min(cost, paid[m, w] + below[s])
                         spent += below[s] - s
-                    spent += 2
-                    then[m + s, s] = cost
+                    paid[m + s, s] = cost
                     if count < height:
                         cost += below[s] if has_corners else s
                     least[m + s] = min(least[m + s], cost)
-            spent += 2 * most * widest
+                if spent > work:
+                    break
             if spent > work:
                 break
-            for m in range(most + 1):
-                for s in range(1, widest + 1):
-                    last[m, s] = then[m, s]
-                    then[m, s] = _FAR
     return int(spent) if spent <= work else -1
 
 
@@ -90,12 +85,11 @@ def least_totals(
     widest: cython.Py_ssize_t = end.shape[0] - 1
     paid: cython.longlong[:, ::1] = np.full((most + 1, widest + 1), _FAR, np.int64)
     # The least of paid - highest of smaller levels, and of paid + lowest of larger ones.
-    below: cython.longlong[:, ::1] = np.full((most + 1, widest + 1), _FAR, np.int64)
-    above: cython.longlong[:, ::1] = np.full((most + 1, widest + 2), _FAR, np.int64)
+    below: cython.longlong[::1] = np.full(widest + 1, _FAR, np.int64)
+    above: cython.longlong[::1] = np.full(widest + 2, _FAR, np.int64)
     first: cython.longlong[::1] = np.zeros(widest + 1, np.int64)  # where the gap counts most, on top of which levels
     after: cython.longlong[::1] = np.zeros(widest + 1, np.int64)
     total: cython.Py_ssize_t
-    rest: cython.Py_ssize_t
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
     cost: cython.longlong
@@ -109,31 +103,26 @@ def least_totals(
             while a <= widest and lowest[a] - inner[b] < max(gap[b], grown[b] - highest[a]):
                 a += 1
             after[b] = a
+        paid[0, 0] = 0
         for total in range(most + 1):
-            if total == 0:
-                paid[0, 0] = 0
             for b in range(1, min(total, widest) + 1):
-                rest = total - b
-                cost = above[rest, after[b]] - inner[b]
-                if first[b] > 0:
-                    cost = min(cost, below[rest, first[b] - 1] + grown[b])
-                for a in range(first[b], after[b]):
-                    cost = min(cost, paid[rest, a] + gap[b])
-                if begins_open:
-                    cost = min(cost, paid[rest, 0] + gap[b])
-                paid[total, b] = cost
-                paid[total, 0] = min(paid[total, 0], cost + end[b])
-            below[total, 0] = paid[total, 0] - highest[0]
-            for a in range(1, widest + 1):
-                below[total, a] = min(below[total, a - 1], paid[total, a] - highest[a])
-            for a in range(widest, -1, -1):
-                above[total, a] = min(above[total, a + 1], paid[total, a] + lowest[a])
+                paid[total, 0] = min(paid[total, 0], paid[total, b] + end[b])
             totals[total] = paid[total, 0]
-        for total in range(max(0, most - widest + 1), most + 1):
-            for b in range(most - total + 1, widest + 1):
+            below[0] = paid[total, 0] - highest[0]
+            for a in range(1, widest + 1):
+                below[a] = min(below[a - 1], paid[total, a] - highest[a])
+            for a in range(widest, -1, -1):
+                above[a] = min(above[a + 1], paid[total, a] + lowest[a])
+            for b in range(1, widest + 1):
+                cost = above[after[b]] - inner[b]
+                if first[b] > 0:
+                    cost = min(cost, below[first[b] - 1] + grown[b])
+                for a in range(first[b], after[b]):
+                    cost = min(cost, paid[total, a] + gap[b])
                 if begins_open:
-                    beyond = min(beyond, paid[total, 0] + gap[b])
-                for a in range(widest + 1):
-                    cost = max(gap[b], grown[b] - highest[a], lowest[a] - inner[b])
-                    beyond = min(beyond, paid[total, a] + cost)
+                    cost = min(cost, paid[total, 0] + gap[b])
+                if total + b <= most:
+                    paid[total + b, b] = cost
+                else:
+                    beyond = min(beyond, cost)
     return int(beyond)
