@@ -154,7 +154,7 @@ def test_they_are_found_in_the_program_as_executed(
 ) -> None:
     part, reads = stated
     sizes = {"T": 9, "N": 14}
-    graph = Graph(operands_of(reads.program, execute(reads.program, sizes)))
+    graph = Graph(operands_of(execute(reads.program, sizes)))
     assert not list(wrong_strips_in(waiting_of(part, reads), graph, sizes))
     assert list(wrong_strips_in(waiting_of({**part, name: change}, reads), graph, sizes))
 

@@ -147,9 +147,7 @@ def steps_of(name: str) -> tuple[list[dict[str, Any]], Stage]:
     """Return the steps to the last graph of a program, and the program's own."""
     program = program_from_text(FRAME % BODIES[name])
     steps = list(graphs(Graph(flow_dependences(program))))[-1].derived
-    executed = tuple(
-        (at, Executed(operands_of(program, execute(program, at)))) for at in ({"T": 2, "N": 3}, {"T": 3, "N": 5})
-    )
+    executed = tuple((at, Executed(operands_of(execute(program, at)))) for at in ({"T": 2, "N": 3}, {"T": 3, "N": 5}))
     return json.loads(json.dumps(steps)), Stage(ProgramReads(program), executed)
 
 

@@ -77,8 +77,9 @@ def check(text: str, sizes: dict[str, int]) -> int:
     expected = numbered(interpreter)
     program = program_from_text(text)
     execution = execute(program, {name: sizes[name] for name in program.parameters})
-    assert len(execution.iteration) == len(expected)
-    names = [("input", array, *element) for array, element in execution.input_names]
+    vertices = execution.vertices()
+    assert len(vertices) == execution.inputs + len(expected)
+    names = [("input", array, *element) for array, element in vertices[: execution.inputs]]
     for at, operands in enumerate(expected):
         vertex = at + execution.inputs
         found = execution.operands[execution.starts[vertex] : execution.starts[vertex + 1]].tolist()
@@ -115,8 +116,9 @@ def test_built_in_kernels(name: str) -> None:
 def test_program_order_is_kept() -> None:
     program = program_from_text(source("for (int i = n - 1; i >= 0; i--) { a[i] = b[i]; b[i] = a[i]; }"))
     execution = execute(program, {"n": 3})
-    order = [(int(at), row) for at, row in zip(execution.statement, execution.iteration, strict=True)]
-    assert order == [(0, (2,)), (1, (2,)), (0, (1,)), (1, (1,)), (0, (0,)), (1, (0,))]
+    order = execution.vertices()[execution.inputs :]
+    assert order == [("S0", (2,)), ("S1", (2,)), ("S0", (1,)), ("S1", (1,)), ("S0", (0,)), ("S1", (0,))]
+    assert order == [execution.instance(at) for at in range(6)]
     assert all(first != second for first, second in pairwise(order))
 
 

@@ -199,7 +199,7 @@ def _samples(program: Program, given: Mapping[str, int] | None, seed: int) -> _S
         if total > _MOST_INSTANCES:  # isl counts one by one
             break
         found.append(sizes)
-    executed = [(sizes, Graph(operands_of(program, execute(program, sizes)))) for sizes in found[-_SAMPLES:]]
+    executed = [(sizes, Graph(operands_of(execute(program, sizes)))) for sizes in found[-_SAMPLES:]]
     found += [{name: drawn.randint(1, _SMALL_UPPER) for name in program.parameters} for _ in range(_SMALL)]
     found = [item for at, item in enumerate(found) if item not in found[:at]]
     large = [{**dict.fromkeys(program.parameters, value), "S": capacity} for value, capacity in _LARGE]

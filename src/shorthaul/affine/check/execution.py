@@ -19,26 +19,51 @@ from shorthaul.core.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Vertex = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Execution:
     """The CDAG as executed: vertices are the inputs, then the instances in program order.
 
-    ``input_names[v]`` is (array, element) of input v; ``statement[k]`` and ``iteration[k]`` tell instance k;
-    ``operands[starts[v]:starts[v + 1]]`` are the distinct operands of vertex v.
+    ``elements`` are those of each array that are inputs; of statement ``names[at]``, instance ``rows[at][k]`` is number
+    ``ranks[at][k]`` of all. ``operands[starts[v]:starts[v + 1]]`` are the distinct operands of vertex v.
     """
 
-    input_names: tuple[tuple[str, tuple[int, ...]], ...]
-    statement: IntArray
-    iteration: tuple[tuple[int, ...], ...]
+    elements: tuple[tuple[str, IntArray], ...]
+    names: tuple[str, ...]
+    rows: tuple[IntArray, ...]
+    ranks: tuple[IntArray, ...]
     starts: IntArray
     operands: IntArray
 
     @property
     def inputs(self) -> int:
         """The number of inputs."""
-        return len(self.input_names)
+        return sum(len(found) for _, found in self.elements)
+
+    @property
+    def statement(self) -> IntArray:
+        """The statement, by its place in the program, of every instance."""
+        result = np.empty(sum(map(len, self.ranks)), dtype=np.int64)
+        for at, ranks in enumerate(self.ranks):
+            result[ranks] = at
+        return result
+
+    def instance(self, number: int) -> Vertex:
+        """Return the statement and the iteration of an instance."""
+        at = int(self.statement[number])
+        return self.names[at], tuple(self.rows[at][self.ranks[at] == number][0].tolist())
+
+    def vertices(self) -> list[Vertex]:
+        """Return the array and element of every input, and the statement and iteration of every instance."""
+        given = [(array, tuple(row)) for array, found in self.elements for row in found.tolist()]
+        computed = {
+            rank: (name, tuple(row))
+            for name, rows, ranks in zip(self.names, self.rows, self.ranks, strict=True)
+            for rank, row in zip(ranks.tolist(), rows.tolist(), strict=True)
+        }
+        return [*given, *(computed[rank] for rank in range(len(computed)))]
 
 
 def instances(statement: Statement, sizes: Mapping[str, int]) -> IntArray:
@@ -78,22 +103,24 @@ def _value(affine: isl.Aff, rows: IntArray) -> Any:
 def _is_large(affine: isl.Aff, rows: IntArray) -> bool:
     """True if 64 bits may not hold the sums of an affine expression."""
     numbers = [int(item) for item in re.findall(r"\d+", affine.to_str())]
-    most = int(np.abs(rows).max(initial=1))
+    most = max(int(rows.max(initial=1)), -int(rows.min(initial=0)))
     return bool((sum(numbers) + 1) ** (1 + affine.dim(isl.dim_type.div)) * most >= 2**61)
 
 
 def _exact(affine: isl.Aff, rows: Any) -> Any:
     scale = affine.get_denominator_val()
-    total = np.full(len(rows), affine.get_constant_val().mul(scale).to_python(), dtype=rows.dtype)
+    total: Any = affine.get_constant_val().mul(scale).to_python()
     for at in range(rows.shape[1]):
-        total = total + affine.get_coefficient_val(isl.dim_type.in_, at).mul(scale).to_python() * rows[:, at]
+        factor = affine.get_coefficient_val(isl.dim_type.in_, at).mul(scale).to_python()
+        if factor:
+            total = total + (rows[:, at] if factor == 1 else factor * rows[:, at])
     for at in range(affine.dim(isl.dim_type.div)):
         factor = affine.get_coefficient_val(isl.dim_type.div, at).mul(scale).to_python()
         if factor:
             div = affine.get_div(at)
             width = div.get_denominator_val()
             total = total + factor * (_exact(div.scale_val(width), rows) // width.to_python())
-    return total // scale.to_python()
+    return total if scale.is_one() else total // scale.to_python()
 
 
 def evaluate(relation: isl.Map, sizes: Mapping[str, int], rows: IntArray) -> tuple[BoolArray, IntArray]:
@@ -146,16 +173,15 @@ def execute(program: Program, sizes: Mapping[str, int], rows: Sequence[IntArray]
         for reference in statement.reads:
             log.note(reference, its, when, write=False)
         log.note(statement.write, its, when, write=True)
-    sinks, sources, names = log.resolve()
-    inputs = len(names)
+    sinks, sources, elements = log.resolve()
+    inputs = sum(len(found) for _, found in elements)
     n = inputs + len(order)
     keys = (sinks + inputs) * n + np.where(sources >= 0, sources + inputs, -1 - sources)
     edges = ranked(keys[:, np.newaxis])[0][:, 0]
     starts = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(edges // n, minlength=n), out=starts[1:])
-    statement_of = np.concatenate([np.full(len(item), at) for at, item in enumerate(rows)]).astype(np.int64)[order]
-    listed = [tuple(row) for item in rows for row in item.tolist()]
-    return Execution(tuple(names), statement_of, tuple(listed[at] for at in order.tolist()), starts, edges % n)
+    names = tuple(statement.name for statement in program.statements)
+    return Execution(tuple(elements), names, tuple(rows), tuple(ranks), starts, edges % n)
 
 
 class _Log:
@@ -170,10 +196,10 @@ class _Log:
         defined, elements = evaluate(reference.relation, self.sizes, rows)
         self.events.setdefault(reference.array, []).append((elements[defined], when[defined], write))
 
-    def resolve(self) -> tuple[IntArray, IntArray, list[tuple[str, tuple[int, ...]]]]:
-        """Return for every read its instance and the instance that wrote the value, or -1 - k for input k."""
-        sinks, sources = [], []
-        names: list[tuple[str, tuple[int, ...]]] = []
+    def resolve(self) -> tuple[IntArray, IntArray, list[tuple[str, IntArray]]]:
+        """Return for every read its instance and who wrote the value, an instance or -1 - k for input k; and inputs."""
+        sinks, sources, inputs = [], [], 0
+        found: list[tuple[str, IntArray]] = []
         for array, parts in sorted(self.events.items()):
             elements = np.concatenate([item for item, _, _ in parts])
             when = np.concatenate([item for _, item, _ in parts])
@@ -190,8 +216,9 @@ class _Log:
             fresh = read & ~written
             number = np.full(len(unique), -1, dtype=np.int64)
             wanted = np.flatnonzero(np.bincount(element[fresh]))
-            number[wanted] = len(names) + np.arange(len(wanted))
-            names += [(array, tuple(row)) for row in unique[wanted].tolist()]
+            number[wanted] = inputs + np.arange(len(wanted))
+            inputs += len(wanted)
+            found.append((array, unique[wanted]))
             sinks.append(when[read])
             sources.append(np.where(written, when[np.maximum(last_write, 0)], -1 - number[element])[read])
-        return np.concatenate(sinks), np.concatenate(sources), names
+        return np.concatenate(sinks), np.concatenate(sources), found

@@ -14,10 +14,9 @@ from functools import cached_property
 
 import islpy as isl
 
-from shorthaul.affine.check.execution import fixed
+from shorthaul.affine.check.execution import Vertex, fixed
 from shorthaul.affine.check.formulas import is_same, value_of
 from shorthaul.affine.check.lifetime_argument import Sum, Waiting
-from shorthaul.affine.check.partition_points import Vertex
 
 
 @dataclass(frozen=True)

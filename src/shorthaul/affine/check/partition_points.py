@@ -15,7 +15,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from shorthaul.affine.check.execution import Execution, contains, evaluate, fixed
+from shorthaul.affine.check.execution import Execution, Vertex, contains, evaluate, fixed
 from shorthaul.affine.check.formulas import combined, is_number, is_same, least_events, power, value_of
 from shorthaul.affine.check.partition_argument import Argument, Part, most_instances
 from shorthaul.affine.check.partition_inequalities import (
@@ -23,17 +23,11 @@ from shorthaul.affine.check.partition_inequalities import (
     weight_of,
     wrong_width,
 )
-from shorthaul.affine.model import Program
-
-Vertex = tuple[str, tuple[int, ...]]
 
 
-def operands_of(program: Program, execution: Execution) -> dict[Vertex, set[Vertex]]:
+def operands_of(execution: Execution) -> dict[Vertex, set[Vertex]]:
     """Return what every vertex of an execution reads."""
-    names = [item.name for item in program.statements]
-    vertices: list[Vertex] = list(execution.input_names)
-    numbered = zip(execution.statement.tolist(), execution.iteration, strict=True)
-    vertices += [(names[at], row) for at, row in numbered]
+    vertices = execution.vertices()
     bounds = execution.starts.tolist()
     return {
         vertex: {vertices[k] for k in execution.operands[bounds[at] : bounds[at + 1]].tolist()}

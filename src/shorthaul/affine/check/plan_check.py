@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.check.execution import Execution, contains, execute, fixed, ranked
+from shorthaul.affine.check.execution import Execution, Vertex, contains, execute, fixed, ranked
 from shorthaul.affine.check.loads_kernels import least_loads
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
@@ -40,10 +40,12 @@ def check_plan(program: Program, plan: Plan) -> CheckReport:
     if rows is None or violations:
         return CheckReport(tuple(violations[:_MOST_VIOLATIONS]))
     execution = execute(program, plan.sizes, [item for item, _ in rows])
-    order = _in_program_order(program, execution, rows, len(plan))
+    order = np.empty(len(plan), dtype=np.int64)
+    for (_, positions), ranks in zip(rows, execution.ranks, strict=True):
+        order[positions] = ranks
     position = np.empty(len(order), dtype=np.int64)
     position[order] = np.arange(len(order))
-    violations += _too_early(program, execution, position)
+    violations += _too_early(execution, position)
     if violations:
         return CheckReport(tuple(violations[:_MOST_VIOLATIONS]))
     vertices, widths = order + execution.inputs, _widths(program, execution)
@@ -54,7 +56,7 @@ def check_plan(program: Program, plan: Plan) -> CheckReport:
         if wrong >= 0:
             vertex = int(vertices[wrong])
             need = int(execution.starts[vertex + 1] - execution.starts[vertex]) + 1
-            name = _name(program, execution, vertex - execution.inputs)
+            name = _shown(execution.instance(vertex - execution.inputs))
             return CheckReport((Violation("over-capacity", f"order[{wrong}]", f"{name} does not fit", need, words),))
     loads, width = found[plan.fast_memory].tolist()
     details: dict[str, Any] = {"inputs": execution.inputs, "order": len(plan)}
@@ -63,15 +65,11 @@ def check_plan(program: Program, plan: Plan) -> CheckReport:
     return CheckReport((), Cost(loads_words=loads, loads_bytes=width), details=details)
 
 
-def _name(program: Program, execution: Execution, instance: int) -> str:
-    return _shown(program.statements[int(execution.statement[instance])].name, list(execution.iteration[instance]))
-
-
 def _widths(program: Program, execution: Execution) -> IntArray:
     """Return the bytes of every vertex: of the element that it is or that it writes."""
     written = np.array([program.arrays[item.write.array].element_bytes for item in program.statements], dtype=np.int64)
-    given = np.array([program.arrays[name].element_bytes for name, _ in execution.input_names], dtype=np.int64)
-    return np.concatenate([given, written[execution.statement]])
+    given = [np.full(len(found), program.arrays[name].element_bytes) for name, found in execution.elements]
+    return np.concatenate([*given, written[execution.statement]])
 
 
 def _rows_of(
@@ -84,7 +82,7 @@ def _rows_of(
         rows = plan.iterations[positions, : len(item.iterators)]
         domain = fixed(item.domain, plan.sizes)
         for k in positions[~contains(domain, rows)][:_MOST_VIOLATIONS].tolist():
-            wrong = _shown(item.name, plan.iterations[k, : len(item.iterators)].tolist())
+            wrong = _shown((item.name, tuple(plan.iterations[k, : len(item.iterators)].tolist())))
             violations.append(Violation("not-an-instance", f"order[{k}]", f"{wrong} is not executed by the program"))
         distinct = len(ranked(rows)[0])
         expected = domain.count_val().to_python()
@@ -98,51 +96,27 @@ def _rows_of(
     return result
 
 
-def _in_program_order(
-    program: Program, execution: Execution, rows: list[tuple[IntArray, IntArray]], length: int
-) -> IntArray:
-    """Return the plan as ranks in program order, shape (instances,)."""
-    order = np.empty(length, dtype=np.int64)
-    listed = np.array([row + (0,) * (_deepest(program) - len(row)) for row in execution.iteration], dtype=np.int64)
-    for at, (item, positions) in enumerate(rows):
-        ranks = np.flatnonzero(execution.statement == at)
-        mine = listed[ranks][:, : item.shape[1]]
-        if item.shape[1]:
-            order[positions[np.lexsort(item.T[::-1])]] = ranks[np.lexsort(mine.T[::-1])]
-        else:
-            order[positions] = ranks
-    return order
-
-
-def _deepest(program: Program) -> int:
-    return max(len(item.iterators) for item in program.statements)
-
-
-def _too_early(program: Program, execution: Execution, position: IntArray) -> list[Violation]:
+def _too_early(execution: Execution, position: IntArray) -> list[Violation]:
     sinks = np.repeat(np.arange(len(execution.starts) - 1), np.diff(execution.starts)) - execution.inputs
     sources = execution.operands - execution.inputs
     inner = sources >= 0
     wrong = np.flatnonzero(inner)[position[sources[inner]] > position[sinks[inner]]]
     result = []
     for edge in wrong[:_MOST_VIOLATIONS].tolist():
-        names = [_name(program, execution, k) for k in (int(sinks[edge]), int(sources[edge]))]
+        names = [_shown(execution.instance(int(ends[edge]))) for ends in (sinks, sources)]
         place = f"order[{int(position[sinks[edge]])}]"
         result.append(Violation("before-operand", place, f"{names[0]} is executed before its operand {names[1]}"))
     return result
 
 
-def _shown(name: str, iteration: list[int]) -> str:
-    return f"{name}[{', '.join(map(str, iteration))}]"
+def _shown(vertex: Vertex) -> str:
+    return f"{vertex[0]}[{', '.join(map(str, vertex[1]))}]"
 
 
 def same_cdag(program: Program, sizes: Mapping[str, int], edges: set[tuple[str, str]], inputs: set[str]) -> list[str]:
     """Compare dependences, as pairs of labels (operand, user), with execution; return what differs, in words."""
     execution = execute(program, sizes)
-    labels = [_shown(array, list(element)) for array, element in execution.input_names]
-    labels += [
-        _shown(program.statements[at].name, list(row))
-        for at, row in zip(execution.statement.tolist(), execution.iteration, strict=True)
-    ]
+    labels = [_shown(vertex) for vertex in execution.vertices()]
     sinks = np.repeat(np.arange(len(labels)), np.diff(execution.starts)).tolist()
     true = {(labels[a], labels[b]) for a, b in zip(execution.operands.tolist(), sinks, strict=True)}
     true_inputs = set(labels[: execution.inputs])

@@ -42,10 +42,11 @@ def points(where: isl.Set, sizes: Mapping[str, int]) -> IntArray:
     [[0, 0], [1, 0], [1, 1]]
     """
     fixed = at_sizes(where, sizes).compute_divs().make_disjoint()
-    width = fixed.dim(_SET)
     parts = [_scan(basic) for basic in fixed.get_basic_sets() if not basic.is_empty()]
-    rows = np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.int64)
-    return rows[np.lexsort(rows.T[::-1])] if width and len(parts) > 1 else rows
+    if len(parts) == 1:
+        return parts[0]
+    rows = np.concatenate(parts) if parts else np.zeros((0, fixed.dim(_SET)), dtype=np.int64)
+    return rows[np.lexsort(rows.T[::-1])] if len(rows) else rows
 
 
 def pairs(relation: isl.Map, sizes: Mapping[str, int]) -> tuple[IntArray, IntArray]:
@@ -58,29 +59,32 @@ def pairs(relation: isl.Map, sizes: Mapping[str, int]) -> tuple[IntArray, IntArr
 def _scan(basic: isl.BasicSet) -> IntArray:
     width = basic.dim(_SET)
     whole = isl.Set.from_basic_set(basic)
-    rows = np.zeros((1, 0), dtype=np.int64)
+    columns: list[IntArray] = []
     extents: list[int] = []
+    total = 1
     for position, shadow in enumerate(_shadows(basic)):
-        step(1 + len(rows) * POINT_STEPS)
+        step(1 + total * POINT_STEPS)
         least, most = whole.dim_min_val(position).to_python(), whole.dim_max_val(position).to_python()
         extents.append(max(abs(least), abs(most)))
         _require_small([1], 0, extents[-1:])
-        low, high = np.full(len(rows), least, dtype=np.int64), np.full(len(rows), most, dtype=np.int64)
+        low, high = np.full(total, least, dtype=np.int64), np.full(total, most, dtype=np.int64)
         for constraint in shadow.remove_divs().get_constraints():
             factors, offset = _coefficients(constraint, position + 1)
             _require_small(factors, offset, extents)
             if factors[position]:
-                _narrow(factors, offset, constraint.is_equality(), rows, (low, high))
+                _narrow(factors[position], _sum(factors, columns, offset), constraint.is_equality(), (low, high))
         counts = np.maximum(high - low + 1, 0)
-        total = int(counts.sum())
+        before, total = total, int(counts.sum())
         if total > MOST_POINTS:
             raise TooManyPointsError(
                 "has too many points", value=total, allowed=f"up to {MOST_POINTS}", cure="use smaller sizes"
             )
         require_time(total / POINTS_PER_SECOND)
-        first = np.repeat(np.cumsum(counts) - counts, counts)
-        values = np.repeat(low, counts) + np.arange(total) - first
-        rows = np.column_stack([np.repeat(rows, counts, axis=0), values])
+        if before == total and counts.all():  # one value each, as where it follows from those before
+            columns.append(low)
+            continue
+        first = np.repeat(low - np.cumsum(counts) + counts, counts)
+        columns = [*(np.repeat(column, counts) for column in columns), first + np.arange(total)]
     if basic.dim(_DIV):
         for constraint in basic.get_constraints():
             scaled = constraint.get_aff()
@@ -93,7 +97,9 @@ def _scan(basic: isl.BasicSet) -> IntArray:
                 ]
                 factor = max(1, abs(constraint.get_coefficient_val(_DIV, at).to_python()))
                 _require_small([factor * value for value in inner], factor * denominator.to_python(), extents)
-        rows = rows[_inside(basic, rows)]
+        inside = _inside(basic, columns)
+        columns = [column[inside] for column in columns]
+    rows: IntArray = np.array(columns, dtype=np.int64).reshape(width, -1 if width else total).T
     return rows
 
 
@@ -122,46 +128,39 @@ def _coefficients(constraint: Any, width: int) -> tuple[list[int], int]:
     return factors, constraint.get_constant_val().to_python()
 
 
-def _narrow(
-    factors: list[int], offset: int, is_equality: bool, rows: IntArray, ends: tuple[IntArray, IntArray]
-) -> None:
-    """Apply one constraint on the first dimensions to the range of the last of them."""
-    factor, (low, high) = factors[-1], ends
-    rest = rows @ np.array(factors[:-1], dtype=np.int64) + offset
-    if factor > 0 or is_equality:  # factor * x + rest >= 0
-        sign = 1 if factor > 0 else -1
-        np.maximum(low, -((sign * rest) // abs(factor)), out=low)
+def _sum(factors: Sequence[int], columns: Sequence[IntArray], offset: int) -> IntArray | int:
+    """Return the offset and the columns times their factors; factors may be more than columns."""
+    total: IntArray | int = offset
+    for factor, column in zip(factors, columns, strict=False):
+        if factor:
+            total = total + (column if factor == 1 else factor * column)
+    return total
+
+
+def _narrow(factor: int, rest: IntArray | int, is_equality: bool, ends: tuple[IntArray, IntArray]) -> None:
+    """Apply ``factor * x + rest >= 0``, or that equality, to the range of x."""
+    (low, high), scale = ends, abs(factor)
+    if factor > 0 or is_equality:
+        signed = rest if factor > 0 else -rest
+        np.maximum(low, -signed if scale == 1 else -(signed // scale), out=low)
     if factor < 0 or is_equality:
-        sign = 1 if factor < 0 else -1
-        np.minimum(high, (sign * rest) // abs(factor), out=high)
+        signed = rest if factor < 0 else -rest
+        np.minimum(high, signed if scale == 1 else signed // scale, out=high)
 
 
-def _inside(basic: isl.BasicSet, rows: IntArray) -> npt.NDArray[np.bool_]:
-    """Return which rows lie in a set with divisions."""
-    local = basic.get_local_space()
-    columns = [rows[:, at] for at in range(rows.shape[1])]
+def _inside(basic: isl.BasicSet, columns: Sequence[IntArray]) -> npt.NDArray[np.bool_]:
+    """Return which points lie in a set with divisions."""
+    local, terms = basic.get_local_space(), [*columns]
     for at in range(basic.dim(_DIV)):
-        columns.append(_floor(local.get_div(at), columns))
-    result = np.ones(len(rows), dtype=np.bool_)
+        div = local.get_div(at)
+        width = div.get_denominator_val()
+        kinds = [(isl.dim_type.in_, k) for k in range(len(columns))] + [(_DIV, k) for k in range(at)]
+        factors = [div.get_coefficient_val(*where).mul(width).to_python() for where in kinds]
+        terms.append(_sum(factors, terms, div.get_constant_val().mul(width).to_python()) // width.to_python())
+    result = np.ones(len(columns[0]), dtype=np.bool_)
     for constraint in basic.get_constraints():
-        factors, value = _coefficients(constraint, rows.shape[1])
-        total = rows @ np.array(factors, dtype=np.int64) + value
-        for at in range(basic.dim(_DIV)):
-            total = total + constraint.get_coefficient_val(_DIV, at).to_python() * columns[rows.shape[1] + at]
+        factors, offset = _coefficients(constraint, len(columns))
+        factors += [constraint.get_coefficient_val(_DIV, at).to_python() for at in range(basic.dim(_DIV))]
+        total = _sum(factors, terms, offset)
         result &= (total == 0) if constraint.is_equality() else (total >= 0)
     return result
-
-
-def _floor(div: isl.Aff, columns: list[IntArray]) -> IntArray:
-    """Return floor of an affine expression of the first columns."""
-    width = div.get_denominator_val()
-    scale = width.to_python()
-    total = np.full(len(columns[0]), div.get_constant_val().mul(width).to_python(), dtype=np.int64)
-    dimensions = div.dim(isl.dim_type.in_)
-    for at in range(dimensions):
-        total = total + div.get_coefficient_val(isl.dim_type.in_, at).mul(width).to_python() * columns[at]
-    for at in range(div.dim(_DIV)):
-        factor = div.get_coefficient_val(_DIV, at).mul(width).to_python()
-        if factor:
-            total = total + factor * columns[dimensions + at]
-    return np.asarray(total // scale, dtype=np.int64)

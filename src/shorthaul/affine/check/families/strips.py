@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.execution import Vertex
 from shorthaul.affine.check.lifetime_argument import Waiting, follows, wrong_sharing
 from shorthaul.affine.check.lifetime_points import Graph, pairs_at, ranges_at
-from shorthaul.affine.check.partition_points import Vertex
 
 
 def wrong_strips(item: Waiting, reads: Reads) -> Iterator[str]:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 import islpy as isl
 import numpy as np
 
-from shorthaul.affine.check.execution import evaluate
-from shorthaul.affine.check.partition_points import Vertex
+from shorthaul.affine.check.execution import Vertex, evaluate
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 

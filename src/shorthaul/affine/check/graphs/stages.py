@@ -18,11 +18,12 @@ from typing import Any, Final
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import ProgramReads, Reads
+from shorthaul.affine.check.execution import Vertex
 from shorthaul.affine.check.formulas import is_same, value_of
 from shorthaul.affine.check.graphs.images import by_name, image
 from shorthaul.affine.check.graphs.sums import sums_at, sums_of, wrong_sums
 from shorthaul.affine.check.lifetime_points import Graph
-from shorthaul.affine.check.partition_points import Vertex, counted
+from shorthaul.affine.check.partition_points import counted
 from shorthaul.core.errors import InputError
 
 Executed = tuple[tuple[dict[str, int], Graph], ...]

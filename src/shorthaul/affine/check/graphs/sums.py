@@ -14,9 +14,9 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import ProgramReads, Reads, empty_map
-from shorthaul.affine.check.execution import execute
+from shorthaul.affine.check.execution import Vertex, execute
 from shorthaul.affine.check.graphs.images import by_name, image
-from shorthaul.affine.check.partition_points import Vertex, operands_of
+from shorthaul.affine.check.partition_points import operands_of
 from shorthaul.affine.model import Program, Reference, Statement
 
 
@@ -140,7 +140,7 @@ def sums_at(
         for one in program.statements
     )
     stripped = replace(program, statements=bare)
-    plain = operands_of(stripped, execute(stripped, sizes))
+    plain = operands_of(execute(stripped, sizes))
     made: dict[Vertex, set[Vertex]] = {}
     if not item.is_order:
         made = {vertex: set() for vertex in (*results.values(), *partial.values())}
