@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shorthaul.core.errors import Demand, InfeasibleError, InputError, unknown_name
+from shorthaul.core.errors import Demand, InfeasibleError, InputError, NoPlanError, unknown_name
 from shorthaul.dataflow.bounds.firings import least_firings
 from shorthaul.dataflow.bounds.latency import latency_bound
 from shorthaul.dataflow.bounds.period import FrontBound
@@ -50,7 +50,14 @@ class Constraints:
             limit is None or value <= limit for value, (_, limit) in zip(point.objectives, self.limits, strict=True)
         )
 
-    def nearest(self, points: Sequence[Point]) -> str:
+    def allowed(self, points: Sequence[Point]) -> list[Point]:
+        """Return the points that keep within all limits; :class:`NoPlanError` if none does."""
+        allowed = [point for point in points if self.allow(point)]
+        if not allowed:
+            raise NoPlanError(self._nearest(points))
+        return allowed
+
+    def _nearest(self, points: Sequence[Point]) -> str:
         """Say that no point was found within the limits, and which came nearest."""
 
         def excess(point: Point) -> float:

@@ -41,7 +41,10 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The last state of an exploration and its points with what polishing adds; ``is_complete`` if no others exist."""
+    """The last state of an exploration and its points with what polishing adds, those beyond limits too.
+
+    ``is_complete`` if no others exist within the limits.
+    """
 
     state: State
     points: list[Point]
@@ -116,10 +119,7 @@ def explore_front(
     elif state.trace:  # else a first generation that was stopped, from which nothing goes on as if never stopped
         keep_points(points)
     search.keep_back(0.0)
-    allowed = [point for point in points if constraints.allow(point)]
-    if not allowed:
-        raise NoPlanError(constraints.nearest(points))
-    return Found(state, allowed, is_complete)
+    return Found(state, points, is_complete)
 
 
 def explore_fronts(

@@ -109,7 +109,7 @@ class _Polishing:
         #: Else they get schedules by CAPS-HMS and by lists with few tokens, and local search from there.
         self.is_large = not self.is_soon
         knowledge.is_large = self.is_large
-        self.few = replace(instance, delay=tokens)
+        self.few = replace(instance, delay=tokens if constraints.max_footprint is None else instance.delay)
         self.loads = Loads(Problem(self.few), able, counts, fixed, flips, common, exchanges)
         #: Whether mappings are looked for tile by tile too: buffers of actors that move find no room then.
         self.is_tiled = exchanges and not constraints.binding
@@ -118,7 +118,8 @@ class _Polishing:
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         most = math.inf if constraints.max_cost is None else constraints.max_cost
         sums = budgets_of(instance, np.asarray(self.loads.price), tuning.MOST_BUDGETS)
-        self.budgets = [sum_ for sum_ in sums if sum_ <= 1e6 * most + 1]
+        self.most_price = 1e6 * most + 1
+        self.budgets = [sum_ for sum_ in sums if sum_ <= self.most_price]
         if is_decided and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
         moves = tuning.OPEN_LOAD_MOVES if self.is_large else tuning.FIRST_LOAD_MOVES
@@ -212,7 +213,7 @@ class _Polishing:
         found = Candidate(copy, at.best_load, at.best_bytes, at.best_price)
         for one in (found, replace(found, small=True)) if small else (found,):
             self.known.note(one)
-            if one.load < self._rival(one):
+            if one.price <= self.most_price and one.load < self._rival(one):
                 key = self.symmetry.key(one.genotype), int(one.small)
                 if key not in self.known.seen:
                     self.known.waiting[key] = one
@@ -328,7 +329,7 @@ class _Polishing:
             points = [self._listed(mapping, tasks)]
             if not candidate.small:
                 points.append(self._greedy(candidate))
-            best = min((point for point in points if point is not None), key=lambda point: point.period, default=None)
+            best = min((point for point in points if point is not None), key=self._excess, default=None)
             return None if best is None else Solved(best, candidate.load if self.exact else best.period, "a list")
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
@@ -355,6 +356,9 @@ class _Polishing:
             )
         except InfeasibleError:
             return None
+
+    def _excess(self, point: Point) -> tuple[bool, int]:
+        return point.footprint_bytes > self.most_bytes, point.period
 
     def _decided(self, candidate: Candidate, mapping: Decisions, effort: float, *, small: bool) -> Decided | None:
         """Return what trees find soon, ``small`` with few tokens only; None if they would be too large."""
@@ -402,7 +406,8 @@ class _Polishing:
         net = mapped_point(self.instance.application, platform, point)
         part = self.search.within(tuning.FRUGAL_PART * self.search.left())
         moves = tuning.FRUGAL_MOVES << 2 * (candidate.tries - 1)
-        tokens = point.capacities if candidate.small else filled(net, platform.memories, point.capacities)
+        is_tight = candidate.small or self.constraints.max_footprint is not None
+        tokens = point.capacities if is_tight else filled(net, platform.memories, point.capacities)
         schedule = annealed_within(net, int(period_bound(net).value), part, point, tokens, moves, atomic=self.atomic)
         mapping = Decisions(point.binding, point.xi, point.channel_decision)
         held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)

@@ -39,7 +39,8 @@ def explored(
     """
     most = options.max_latency
     if not options.is_timed:
-        return explore_fronts(problem, instance, options, search, bounds, constraints)
+        found = explore_fronts(problem, instance, options, search, bounds, constraints)
+        return replace(found, points=constraints.allowed(found.points))
     ends = ends_of(substitute_mrbs(instance.application, {}))
     if not all(ends):
         raise InputError(
@@ -52,7 +53,7 @@ def explored(
     limit_s = search.time_limit or 0.0
     search.keep_back(tuning.LEAST_FINISH_SHARE * limit_s)
     part = search.within(share / (1 - share) * (search.spent() - spent)) if search.is_unlimited else search.part(1.0)
-    points = _with_latencies(instance, found.points, options, part, constraints)
+    points = constraints.allowed(_with_latencies(instance, found.points, options, part, constraints))
     search.keep_back(0.0)
     allowed = [point for point in points if most is None or point.costs[3] <= most]
     if not allowed:
@@ -64,12 +65,15 @@ def explored(
 def _with_latencies(
     instance: Instance, points: Sequence[Point], options: PlanOptions, search: Search, constraints: Constraints
 ) -> list[Point]:
-    """Return the points with their latencies, and more that local search over the mappings finds, none covered."""
+    """Return the points with their latencies, and more that local search over the mappings finds, none covered.
+
+    It changes those within the limits first.
+    """
     found: list[Point] = []
     finder = _Neighbours(instance, options, search)
 
     def add(point: Point | None) -> None:
-        if point is not None and constraints.allow(point) and not any(covers(other, point) for other in found):
+        if point is not None and not any(covers(other, point) for other in found):
             found[:] = [other for other in found if not covers(point, other)] + [point]
 
     for point in points:
@@ -80,7 +84,7 @@ def _with_latencies(
         if starts:
             add(_soonest(instance, finder.complete(starts.pop()), options, search))
             continue
-        ranked = sorted(found, key=lambda point: (point.costs[3], point.objectives))
+        ranked = sorted(found, key=lambda point: (not constraints.allow(point), point.costs[3], point.objectives))
         one = ranked[min(int(finder.random.exponential(1 + len(ranked) / 4)), len(ranked) - 1)]
         parent = finder.complete(Decisions(one.binding, one.xi, one.channel_decision))
         add(_soonest(instance, finder.beside(parent), options, search))
