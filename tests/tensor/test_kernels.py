@@ -166,7 +166,7 @@ def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
     )
     found = []
     for first in (0, 3):
-        kernels.prepare(made, rng.integers(0, 60, len(source)).astype(float), 0, first, 3)
+        kernels.prepare(made, rng.integers(0, 60, len(source)).astype(float), 0, np.array([first, first + 1, 3]))
         arcs = np.arange(len(source))
         states, hope = np.zeros((2 + len(arcs), 8, 3)), np.empty(len(arcs))
         states[:2] = rng.integers(0, 30, (2, 8, 3))

@@ -49,7 +49,9 @@ ORDERING_VISITS_PER_EFFORT: Final = 200_000_000
 ARCS_PER_EFFORT: Final = 42_000
 CONSTRAINTS_PER_EFFORT: Final = 50_000
 #: Potentials followed along an arc per effort, where groups in the making are judged box by box.
-COMPLETIONS_PER_EFFORT: Final = 500_000_000
+COMPLETIONS_PER_EFFORT: Final = 1_500_000_000
+#: Arcs times boxes looked at per effort, to see which boxes have any hope.
+SURVEYED_PER_EFFORT: Final = 100_000_000
 #: Groups in the making that pricing meets per effort (1.5 us each), boxes that they are judged in where they are
 #: (40 ns), layers walked through (0.3 ms), profiles whose costs are worked out (70 us), profiles made (15 us), groups
 #: found (15 us), and operators of those whose latency is looked for (10 to 25 us).

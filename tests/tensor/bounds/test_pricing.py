@@ -212,7 +212,7 @@ def test_prices_found_box_by_box_are_as_high_and_verified(rules, monkeypatch):
         problem = starved(seed, 6)
         expected = column_prices(problem, rules, Search(effort=5))
         with monkeypatch.context() as patch:
-            patch.setattr(columns, "_WIDTH", 1)
+            patch.setattr(columns, "_WIDTHS", ((1, False), *columns._WIDTHS[1:]))
             patch.setattr(certificate, "_MANY_GROUPS", 0)
             prices = column_prices(problem, rules, Search(effort=5))
             assert (prices is None) == (expected is None)

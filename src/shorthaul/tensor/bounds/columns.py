@@ -64,9 +64,8 @@ _ROUNDING: Final = 1e-9
 _SLACK: Final = 1e-13
 #: Where groups are judged box by box, prices are lowered by this part.
 _LESS: Final = 1e-10
-#: Groups in the making that go on at each node in the first pricings, and in the first ones box by box.
-_WIDTH: Final = 8
-_WIDTH_BY_BOX: Final = 32
+#: Groups in the making that go on at each node, one pricing after the other, and if they are judged box by box.
+_WIDTHS: Final = ((8, False), (32, True), (MOST_LABELS, True))
 #: The weight of the best prices so far against the last ones.
 _INERTIA: Final = 0.5
 #: Fronts, as many times as a diagram may have nodes, above which none is begun (measured: 0.04 to 5 nodes a front).
@@ -293,7 +292,7 @@ class Program:
 
     def _close(self, search: Search, *, is_proof: bool) -> None:
         """Generate columns of the program as it is until none is favoured or the search ends."""
-        widths = self._widths()
+        widths = [*_WIDTHS]
         width, is_by_box = widths.pop(0)
         inertia = _INERTIA
         while not search.expired():
@@ -309,7 +308,7 @@ class Program:
             found, ratio = self._generate(point, search, width, is_by_box, is_proven=is_proven)
             gained = self._prove(point, ratio)
             if found:
-                inertia = _INERTIA if is_whole or not is_by_box else 0.0
+                inertia = _INERTIA if is_whole == is_by_box else 0.0
             elif inertia:
                 if not is_whole or gained < _GAINED * self.value:
                     inertia = 0.0
@@ -386,12 +385,6 @@ class Program:
     def is_proven(self) -> bool:
         """True if the best prices prove the value of the program."""
         return self._worth(self._best) >= (1 - _CLOSE) * self.value
-
-    def _widths(self) -> list[tuple[int, bool]]:
-        """Return how many groups in the making go on at a node, one pricing after the other, and if box by box."""
-        if self.pricing.is_small:
-            return [(_WIDTH, False), (_WIDTH_BY_BOX, True), (MOST_LABELS, True)]
-        return [(_WIDTH, False), (MOST_LABELS, False), (MOST_LABELS, True)]
 
     def _generate(
         self, duals: Floats, search: Search, width: int, is_by_box: bool, *, is_proven: bool

@@ -22,7 +22,7 @@ ROWS = cython.declare(cython.Py_ssize_t, 8)
 class Completions:
     """The diagram with a table for each arc, and the potentials of some boxes.
 
-    ``potential[node, box, 2 * room + step, weight]`` is the most that a group may gain from a node on, less what that
+    ``potential[box, node, step, room, weight]`` is the most that a group may gain from a node on, less what that
     costs at this weight of time against traffic, if what it holds in the first (last) step fits into the room.
     """
 
@@ -34,11 +34,11 @@ class Completions:
     tables: cython.const_double[:, :, ::1]
     weights: cython.const_double[:, ::1]
     gains: cython.double[::1]
-    potential: cython.double[:, :, :, ::1]
+    potential: cython.double[:, :, :, :, ::1]
+    net: cython.double[::1]
     capacity: cython.double
     rooms: cython.longlong
-    first: cython.Py_ssize_t
-    boxes: cython.Py_ssize_t
+    boxes: cython.const_longlong[::1]
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class Completions:
         self.tables = tables
         self.weights = weights
         self.gains = np.zeros(source.shape[0])
-        self.potential = np.zeros((nodes, boxes, 2 * (rooms + 1), weights.shape[0]))
+        self.potential = np.zeros((boxes, nodes, 2, rooms + 1, weights.shape[0]))
+        self.net = np.zeros(weights.shape[0])
         self.capacity = capacity
         self.rooms = rooms
-        self.first = 0
-        self.boxes = boxes
+        self.boxes = np.arange(0)
 
 
 @cython.cfunc
@@ -75,59 +75,57 @@ class Completions:
 def _follow(made: Completions, arc: cython.Py_ssize_t, box: cython.Py_ssize_t) -> cython.void:
     """Raise the potentials of an arc's source to what is gained along the arc."""
     table = made.table[arc]
-    time: cython.double = made.tables[table, TIME, made.first + box]
+    number: cython.Py_ssize_t = made.boxes[box]
+    time: cython.double = made.tables[table, TIME, number]
     if time == INF:
         return
     source: cython.Py_ssize_t = made.source[arc]
     target: cython.Py_ssize_t = made.target[arc]
+    weight: cython.Py_ssize_t
+    for weight in range(made.weights.shape[0]):
+        made.net[weight] = made.gains[arc]
+        row: cython.Py_ssize_t
+        for row in range(HELD):
+            made.net[weight] -= made.weights[weight, row] * made.tables[table, row, number]
     step: cython.Py_ssize_t
     for step in range(2):
-        held: cython.double = made.tables[table, HELD + step, made.first + box]
+        held: cython.double = made.tables[table, HELD + step, number]
         if held > made.capacity:
             continue
         parts: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, floor(held / made.capacity * made.rooms))
-        weight: cython.Py_ssize_t
-        for weight in range(made.weights.shape[0]):
-            net: cython.double = made.gains[arc]
-            row: cython.Py_ssize_t
-            for row in range(HELD):
-                net -= made.weights[weight, row] * made.tables[table, row, made.first + box]
-            room: cython.Py_ssize_t
-            for room in range(parts, made.rooms + 1):
-                value: cython.double = net + made.potential[target, box, 2 * (room - parts) + step, weight]
-                if value > made.potential[source, box, 2 * room + step, weight]:
-                    made.potential[source, box, 2 * room + step, weight] = value
+        room: cython.Py_ssize_t
+        for room in range(parts, made.rooms + 1):
+            for weight in range(made.weights.shape[0]):
+                made.potential[box, source, step, room, weight] = max(
+                    made.potential[box, source, step, room, weight],
+                    made.net[weight] + made.potential[box, target, step, room - parts, weight],
+                )
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _fill(made: Completions, end: cython.Py_ssize_t) -> cython.void:
-    node: cython.Py_ssize_t
+def _fill(made: Completions) -> cython.void:
     box: cython.Py_ssize_t
-    room: cython.Py_ssize_t
-    weight: cython.Py_ssize_t
-    for node in range(made.potential.shape[0]):
-        value: cython.double = 0.0 if node == end else -INF
-        for box in range(made.boxes):
-            for room in range(made.potential.shape[2]):
-                for weight in range(made.weights.shape[0]):
-                    made.potential[node, box, room, weight] = value
-    layer: cython.Py_ssize_t
-    for layer in range(made.begin.shape[0] - 1, -1, -1):
-        arc: cython.Py_ssize_t
-        for arc in range(made.begin[layer], made.stop[layer]):
-            for box in range(made.boxes):
+    for box in range(made.boxes.shape[0]):
+        layer: cython.Py_ssize_t
+        for layer in range(made.begin.shape[0] - 1, -1, -1):
+            arc: cython.Py_ssize_t
+            for arc in range(made.begin[layer], made.stop[layer]):
                 _follow(made, arc, box)
 
 
-def prepare(made: Completions, gains: cython.double[::1], end: cython.longlong, first: int, boxes: int) -> None:
-    """Work out the potentials of ``boxes`` boxes from ``first`` on, at these gains of the arcs."""
+def prepare(
+    made: Completions, gains: cython.double[::1], end: cython.longlong, boxes: cython.const_longlong[::1]
+) -> None:
+    """Work out the potentials of some boxes, given by number, at these gains of the arcs."""
     made.gains = gains
-    made.first = first
     made.boxes = boxes
+    potential = np.asarray(made.potential)[: boxes.shape[0]]
+    potential[...] = -INF
+    potential[:, end] = 0.0
     with cython.nogil:
-        _fill(made, end)
+        _fill(made)
 
 
 @cython.cfunc
@@ -151,7 +149,7 @@ def _hope(
         room: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, floor(left / made.capacity * made.rooms))
         weight: cython.Py_ssize_t
         for weight in range(made.weights.shape[0]):
-            hope: cython.double = worth + made.potential[node, box, 2 * room + step, weight]
+            hope: cython.double = worth + made.potential[box, node, step, room, weight]
             kind: cython.Py_ssize_t
             for kind in range(HELD):
                 hope -= made.weights[weight, kind] * table[group, kind, box]
@@ -177,12 +175,13 @@ def _add(
     most: cython.double = 0.0
     box: cython.Py_ssize_t
     kind: cython.Py_ssize_t
-    for box in range(made.boxes):
-        states[group, TIME, box] = states[row, TIME, box] + made.tables[number, TIME, made.first + box]
+    for box in range(made.boxes.shape[0]):
+        column: cython.Py_ssize_t = made.boxes[box]
+        states[group, TIME, box] = states[row, TIME, box] + made.tables[number, TIME, column]
         if states[group, TIME, box] == INF:
             continue
         for kind in range(TIME + 1, ROWS):
-            states[group, kind, box] = states[row, kind, box] + made.tables[number, kind, made.first + box]
+            states[group, kind, box] = states[row, kind, box] + made.tables[number, kind, column]
         hope: cython.double = _hope(made, made.target[arc], box, states, group, worth)
         most = max(most, hope)
         if hope <= 0:

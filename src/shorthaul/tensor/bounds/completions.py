@@ -19,7 +19,7 @@ from shorthaul.tensor.bounds.groups.cutting import Outputs
 from shorthaul.tensor.bounds.groups.diagram import Diagram
 from shorthaul.tensor.bounds.groups.pieces import HELD, ROWS, TIME, TRAFFIC, mix
 from shorthaul.tensor.bounds.walking import Judged
-from shorthaul.tensor.tuning import BOXES_OF_LABELS_PER_EFFORT, COMPLETIONS_PER_EFFORT
+from shorthaul.tensor.tuning import BOXES_OF_LABELS_PER_EFFORT, COMPLETIONS_PER_EFFORT, SURVEYED_PER_EFFORT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -39,6 +39,8 @@ _WEIGHTS: Final = (
     (0.0, 0.5),
 )
 _ROOMS: Final = 8
+#: The first of the weights, at which boxes without any hope are left out before all others.
+_FIRST_WEIGHTS: Final = 3
 #: Potentials held at once: so many boxes are looked at together, at least one.
 _MOST_POTENTIALS: Final = 1 << 23
 
@@ -59,20 +61,21 @@ class ByBox:
         self._compute = np.where(self._open, of_parts[:, TIME : TIME + 2].sum(axis=1), 0.0)
         self._traffic = of_parts[:, TRAFFIC : TRAFFIC + 2].sum(axis=1)
         tables[self._parts, :HELD] = 0.0
-        self._boxes = tables.shape[2]
-        self._judge: BoxJudge | None = None  # the last one, whose tables are written over
         self._potentials = 2 * (_ROOMS + 1) * len(_WEIGHTS)
-        self._at_once = min(self._boxes, max(1, _MOST_POTENTIALS // (diagram.nodes * self._potentials)))
-        stops = [starts.start for starts in diagram.starts]
+        self._at_once = min(tables.shape[2], max(1, _MOST_POTENTIALS // (diagram.nodes * self._potentials)))
+        self._mix = np.ascontiguousarray(mix(*np.array(_WEIGHTS).T))
+        self._costs: list[Floats] = []  #: by the first weights, each by table and box
+        self._table = table
+        self._capacity = diagram.problem.machine.capacity
         self._made = completion_kernels.Completions(
             diagram.source,
             diagram.target,
             table,
-            np.array([0, *(starts.stop for starts in diagram.starts[:-1])], dtype=np.int64),
-            np.array(stops, dtype=np.int64),
+            np.array([arcs.start for arcs in diagram.layers], dtype=np.int64),
+            np.array([arcs.stop for arcs in diagram.layers], dtype=np.int64),
             tables,
-            np.ascontiguousarray(mix(*np.array(_WEIGHTS).T)),
-            diagram.problem.machine.capacity,
+            self._mix,
+            self._capacity,
             _ROOMS,
             diagram.nodes,
             self._at_once,
@@ -80,23 +83,48 @@ class ByBox:
 
     def weigh(self, weights: Floats) -> None:
         """Price parts by their means, where compute has these weights, by shape of outputs."""
+        if self._costs and not len(self._parts):
+            return
         weight = weights[self._shapes][:, None]
         mean = weight * self._compute + (1 - weight) * self._traffic
         self._tables[self._parts, TRAFFIC] = mean  # whatever weighs one and the other
         self._tables[self._parts, TIME] = np.where(self._open, mean, np.inf)
+        is_closed = (self._tables[:, TIME] == np.inf) | (self._tables[:, HELD:].max(axis=1) > self._capacity)
+        times = np.where(is_closed[:, None], 0.0, self._tables[:, :HELD])
+        costs = np.tensordot(self._mix[:_FIRST_WEIGHTS], times, axes=(1, 1))
+        costs[:, is_closed] = np.inf
+        self._costs = [*costs]
 
     def chunks(self, gains: Floats, search: Search) -> Iterator[BoxJudge]:
-        """Yield judges of some boxes each, of all together, at these gains of the arcs; ``search`` may end that."""
-        for first in range(0, self._boxes, self._at_once):
+        """Yield judges of some boxes each, of all with hope together, at these gains; ``search`` may end that."""
+        boxes = self._hopeful(gains, search)
+        for first in range(0, len(boxes), self._at_once):
             if search.expired():
                 return
-            boxes = min(self._at_once, self._boxes - first)
-            completion_kernels.prepare(self._made, gains, END, first, boxes)
-            search.spend(boxes * self._potentials * len(self._diagram.source) / COMPLETIONS_PER_EFFORT)
-            if self._judge is None or self._judge.boxes != boxes:
-                self._judge = BoxJudge(self._made, self._grow, boxes)
-            self._judge.forget_all()
-            yield self._judge
+            some = boxes[first : first + self._at_once]
+            completion_kernels.prepare(self._made, gains, END, some)
+            search.spend(len(some) * self._potentials * len(self._table) / COMPLETIONS_PER_EFFORT)
+            yield BoxJudge(self._made, self._grow, len(some))
+
+    def _hopeful(self, gains: Floats, search: Search) -> Integers:
+        """Return the boxes in which some group may gain something, whatever room it takes."""
+        diagram, table = self._diagram, self._table
+        begin = np.concatenate([np.arange(each.start, each.stop) for each in diagram.starts])
+        hopeful = [np.zeros(0, dtype=np.int64)]
+        at_once = max(1, _MOST_POTENTIALS // len(table))
+        for first in range(0, self._tables.shape[2], at_once):
+            if search.expired():
+                break
+            boxes = np.arange(first, min(first + at_once, self._tables.shape[2]))
+            hope = np.full((len(begin), len(boxes)), np.inf)
+            for costs in self._costs:
+                net = gains[:, None] - costs[:, boxes][table]
+                hope = np.minimum(hope, net[begin] + potentials(diagram, net)[diagram.target[begin]])
+                search.spend(net.size / SURVEYED_PER_EFFORT)
+                kept = (hope > 0).any(axis=0)
+                boxes, hope = boxes[kept], hope[:, kept]
+            hopeful.append(boxes)
+        return np.concatenate(hopeful)
 
 
 class BoxJudge:
@@ -107,7 +135,6 @@ class BoxJudge:
     ) -> None:
         self._made = made
         self._grow = grow
-        self.boxes = boxes
         self.at_once = 512
         self.labels_per_effort = BOXES_OF_LABELS_PER_EFFORT / boxes
         self._tables = np.zeros((1, ROWS, boxes))  # the first one is that of a group with nothing in it
@@ -130,13 +157,22 @@ class BoxJudge:
         self._tables = np.concatenate([self._tables, np.empty((more, *self._tables.shape[1:]))])
         self._free = np.concatenate([self._free, np.arange(known, known + more)])
 
-    def forget_all(self) -> None:
-        """Take the tables of all states for others."""
-        self._free = np.arange(1, len(self._tables))
-
     def forget(self, states: Integers) -> None:
         """Take the tables of these states for others."""
         self._free = np.concatenate([states, self._free])
+
+
+def potentials(diagram: Diagram, net: Floats) -> Floats:
+    """Return the most that a group may still gain from each node on, of what arcs gain, column by column."""
+    found = np.full((diagram.nodes, net.shape[1]), -np.inf)
+    found[END] = 0.0
+    for arcs in reversed(diagram.layers):
+        if arcs.stop > arcs.start:
+            values = net[arcs] + found[diagram.target[arcs]]
+            sources = diagram.source[arcs]
+            first = np.flatnonzero(np.diff(sources, prepend=-1))
+            found[sources[first]] = np.maximum.reduceat(values, first, axis=0)
+    return found
 
 
 def _tables(diagram: Diagram) -> tuple[Integers, list[Outputs], Floats]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.completions import ByBox
+from shorthaul.tensor.bounds.completions import ByBox, potentials
 from shorthaul.tensor.bounds.groups.compaction import END, NOWHERE, Addition, Choice
 from shorthaul.tensor.bounds.groups.cutting import Means, Outputs
 from shorthaul.tensor.bounds.groups.diagram import Diagram
@@ -41,8 +41,6 @@ Integers = NDArray[np.int64]
 _WEIGHTS: Final = (1.0, 0.0, 0.1, 0.5, 0.9, 0.05, 0.25, 0.75, 0.95, 0.02, 0.075, 0.15, 0.35, 0.65, 0.85, 0.98)
 #: The same, where those in a tile's last step and in others differ.
 _APART: Final = ((1.0, 0.0), (0.0, 1.0), (1.0, 0.5), (0.5, 0.0), (0.0, 0.5), (0.5, 1.0), (1.0, 0.1), (1.0, 0.25))
-#: Arcs times boxes up to which groups in the making are judged box by box at once, rather than by weights before.
-_SMALL: Final = 4_000_000
 
 
 class Column(NamedTuple):
@@ -139,7 +137,6 @@ class Pricing:
         self.diagram = diagram
         self.bandwidth = diagram.problem.machine.bandwidth
         self.capacity = diagram.problem.machine.capacity
-        self.layers = self._arcs_by_layer()
         self._profiles: list[_Profile] = []
         self._number: dict[tuple[Outputs, _Profile], int] = {}
         self._grown: dict[tuple[int, int], int] = {}
@@ -163,21 +160,6 @@ class Pricing:
             for starts in diagram.starts
         ]
 
-    @property
-    def is_small(self) -> bool:
-        """True if judging groups in the making box by box takes little."""
-        return self.diagram.boxes.count * len(self.diagram.source) <= _SMALL
-
-    def _arcs_by_layer(self) -> list[slice]:
-        """Return the arcs of the nodes of each layer."""
-        diagram = self.diagram
-        found = []
-        begin = 0
-        for starts in diagram.starts:
-            found.append(slice(begin, starts.start))
-            begin = starts.stop
-        return found
-
     def _gains(self, duals: Floats) -> Floats:
         """Return by arc what its rows are worth, and price parts at their weights."""
         diagram = self.diagram
@@ -191,20 +173,6 @@ class Pricing:
         gains: Floats = total[diagram.row_end[1:]] - total[diagram.row_end[:-1]]
         return gains
 
-    def _potentials(self, gains: Floats) -> Floats:
-        """Return for each node and weight the most that a group may still gain from there."""
-        diagram = self.diagram
-        potential = np.full((diagram.nodes, len(self._mix)), -np.inf)
-        potential[END] = 0.0
-        net = gains[:, None] - self.costs
-        for arcs in reversed(self.layers):
-            if arcs.stop > arcs.start:
-                values = net[arcs] + potential[diagram.target[arcs]]
-                sources = diagram.source[arcs]
-                first = np.flatnonzero(np.diff(sources, prepend=-1))
-                potential[sources[first]] = np.maximum.reduceat(values, first, axis=0)
-        return potential
-
     def favoured(self, duals: Floats, search: Search, *, width: int, most: int) -> tuple[list[Found], bool]:
         """Return the best group of each profile, and last operator, whose worth may exceed its latency.
 
@@ -214,7 +182,7 @@ class Pricing:
         gains = self._gains(duals)
         found: dict[tuple[int, int], Found] = {}
         walk = Walk(self.diagram, found, width)
-        self._run(walk, gains, _ByWeight(self, self._potentials(gains)), search, most)
+        self._run(walk, gains, _ByWeight(self, potentials(self.diagram, gains[:, None] - self.costs)), search, most)
         return list(found.values()), walk.is_complete
 
     def favoured_by_box(self, duals: Floats, search: Search, *, width: int, most: int) -> tuple[list[Found], bool]:

@@ -130,6 +130,9 @@ class Diagram:
         self.row, self.sign = np.array(arcs.rows, np.int64), np.array(arcs.signs)
         self.row_end = np.array(arcs.row_end, np.int64)
         self.outputs = arcs.outputs  #: by arc
+        ends = [0, *(starts.stop for starts in self.starts)]
+        #: the arcs of the nodes of each layer
+        self.layers = [slice(begin, starts.start) for begin, starts in zip(ends, self.starts, strict=False)]
         joined = self.source != NOWHERE
         self.arcs_of = np.bincount(self.source[joined], minlength=self.nodes)
         self.first_arc = np.zeros(self.nodes, dtype=np.int64)
