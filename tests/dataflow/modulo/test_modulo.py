@@ -189,7 +189,7 @@ def test_a_limit_on_buffers_never_helps_and_is_kept() -> None:
     dearer = 0
     for seed, net, least in networks(range(400, 460)):
         free = modulo_schedule(net, 1, Search(effort=5.0), None)
-        within = modulo_schedule_within(net, free.least, Search(effort=5.0), None, least)
+        within = modulo_schedule_within(net, free.least, Search(effort=5.0), least)
         if within is None:
             continue
         assert within.period >= free.period, seed
@@ -221,7 +221,7 @@ def test_memories_of_limited_size_against_every_capacity(atomic: bool) -> None:
         for extra in product(range(4), repeat=len(here)):
             tokens = {b.id: least[b.id] + more for b, more in zip(here, extra, strict=True)}
             if fits(net, limits, least | tokens):
-                one = modulo_schedule_within(net, 1, Search(effort=5.0), None, tokens, atomic=atomic)
+                one = modulo_schedule_within(net, 1, Search(effort=5.0), tokens, atomic=atomic)
                 if one is not None:
                     assert one.period == one.least
                     periods.append(one.period)

@@ -107,8 +107,6 @@ class Knowledge(Points):
     waiting: dict[tuple[Key, int], Candidate] = field(default_factory=dict)
     seen: set[tuple[Key, int]] = field(default_factory=set)
     solves: Counter[tuple[int, int]] = field(default_factory=Counter)
-    #: Mappings and capacities in which shorter periods were looked for.
-    tightened: set[tuple[Key, tuple[int, ...]]] = field(default_factory=set)
     turns: int = 0
     #: True where many turns have found no mapping to schedule.
     is_over: bool = False

@@ -85,7 +85,6 @@ def _share(known: Knowledge, number: int) -> Knowledge:
         waiting=own,
         seen=known.seen | known.waiting.keys(),
         solves=known.solves.copy(),
-        tightened=set(known.tightened),
     )
 
 
@@ -101,7 +100,6 @@ def _together(islands: Sequence[Knowledge]) -> Knowledge:
                 known.note(candidate)
         known.waiting |= one.waiting
         known.seen |= one.seen
-        known.tightened |= one.tightened
         known.solves |= one.solves
     known.seen -= known.waiting.keys()
     return known

@@ -28,7 +28,6 @@ from shorthaul.dataflow.exploration.tiling import tiled
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import (
-    MappedNetwork,
     determine_channel_bindings,
     mapped,
     mapped_point,
@@ -37,10 +36,9 @@ from shorthaul.dataflow.mapping.binding import (
 from shorthaul.dataflow.mapping.list_schedule import list_schedule
 from shorthaul.dataflow.mapping.loads_kernels import Loads
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
-from shorthaul.dataflow.mapping.start_times import tokens_to_itself
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.memory_limits import filled, fits
-from shorthaul.dataflow.modulo.periodic import Schedule, Trees, annealed_within, dive_effort, modulo_schedule_within
+from shorthaul.dataflow.modulo.periodic import Schedule, annealed_within, dive_effort
 from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
@@ -141,10 +139,7 @@ class _Polishing:
             spent = self.search.spent()
             self._anneal(self.known.turns)
             idle = 0 if self.known.waiting else idle + 1
-            effort = max(self.search.spent() - spent, tuning.LEAST_POLISH)
-            self._solve(tuning.SOLVES_OVER_REST * effort)
-            if not self.is_large:  # local search does that there
-                self._tighten(effort)
+            self._solve(tuning.SOLVES_OVER_REST * max(self.search.spent() - spent, tuning.LEAST_POLISH))
             self.known.turns += 1
         self.known.is_over = idle >= tuning.MOST_IDLE_TURNS
 
@@ -280,44 +275,6 @@ class _Polishing:
         if point is not None and self.known.add(point):
             self.rivals.clear()
             self.keep([point for point in self.known.points if self.constraints.allow(point)])
-
-    def _tighten(self, effort: float) -> None:
-        """Look for shorter periods in the buffers of the points, and in the least ones, until this effort is spent."""
-        end = self.search.spent() + effort
-        for point in self.known.points[:] if self.exact else ():
-            net = mapped_point(self.instance.application, self.instance.platform, point)
-            writes = net.write_tasks()
-            low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=self.atomic) for b in net.network.buffers}
-            key = self.symmetry.key(_genotype(self.instance, point))
-            for tokens in (dict(point.capacities), low):
-                task = (key, tuple(tokens.values()))
-                if task in self.known.tightened:
-                    continue
-                if self.search.expired() or self.search.spent() >= end:
-                    return
-                self.known.tightened.add(task)
-                self._schedule_within(net, point, tokens)
-
-    def _schedule_within(self, net: MappedNetwork, point: Point, tokens: dict[str, int]) -> None:
-        building = (len(point.starts) + len(point.capacities)) / tuning.SOLVED_TASKS
-        search = self.search.within(tuning.SOLVE_OVER_BUILDING * building)
-        search.spend(building)
-        size = sum(tokens[buffer.id] * buffer.token_bytes for buffer in net.network.buffers)
-        rivals = [o.period for o in self.known.points if o.core_cost <= point.core_cost and o.footprint_bytes <= size]
-        most = min(rivals, default=None)
-        least = int(period_bound(net).value)
-        if most is not None and least >= most:
-            return
-        schedule: Schedule | None
-        if most is not None and dive_effort(net) * tuning.SOME_DIVES <= search.left():
-            trees = Trees(search, tuning.DIVES, tuning.NARROWED, self.atomic)
-            schedule = trees.schedule(net, least, most, tokens)
-        else:
-            schedule = modulo_schedule_within(net, least, search, point, tokens, atomic=self.atomic, most=most)
-        if schedule is not None and (most is None or schedule.period < most):
-            mapping = Decisions(point.binding, point.xi, point.channel_decision)
-            need = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
-            self._add(make_point(self.instance, mapping, net, schedule, need))
 
     def _solved(self, candidate: Candidate) -> Solved | Decided | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)

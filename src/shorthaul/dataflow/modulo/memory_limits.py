@@ -99,7 +99,7 @@ def schedule_in_memories(
             if found is None:
                 part = search.part(tuning.CAPACITIES_SHARE)
                 most = None if best is None else best.period
-                found = modulo_schedule_within(net, node.least, part, None, node.high, atomic=atomic, most=most)
+                found = modulo_schedule_within(net, node.least, part, node.high, atomic=atomic, most=most)
             if found is None:
                 proven.append(node.least)
             else:

@@ -76,21 +76,17 @@ def modulo_schedule(
 
 
 def modulo_schedule_within(
-    net: MappedNetwork, least: int, search: Search, hint: Point | None, capacities: Mapping[str, int], *,
-    atomic: bool = False, most: int | None = None,
+    net: MappedNetwork, least: int, search: Search, capacities: Mapping[str, int], *, atomic: bool = False,
+    most: int | None = None,
 ) -> Schedule | None:  # fmt: skip
     """Return as :func:`modulo_schedule` does, with buffers of these ``capacities``; None if there is no start.
 
-    ``hint`` is used only if its buffers are no larger. Periods from ``most`` on are of no interest: what is proven is
-    that there is none below, and the schedule may be any.
+    Periods from ``most`` on are of no interest: it is proven that there is none below, and the schedule may be any.
     """
-    if hint is not None and all(hint.capacities[name] <= tokens for name, tokens in capacities.items()):
-        period, starts = hint.period, dict(hint.starts)
-    else:
-        serial = serial_schedule(net, capacities)
-        if serial is None:
-            return None
-        period, starts = serial
+    serial = serial_schedule(net, capacities)
+    if serial is None:
+        return None
+    period, starts = serial
     solver = _Solver(disjunctive_graph(net, capacities, atomic=atomic), net, starts, period, least, search, most)
     solver.run(cp=False)
     return solver.schedule(period, starts, capacities, atomic=atomic)
