@@ -5,6 +5,8 @@ is read with two of its values, the graph falls into copies without common verti
 
 *Copied values.* Every vertex that only copies one value is one vertex with what it copies.
 
+*Names.* These do not change a graph, but what arguments see (``names``, ``lattices``).
+
 ``Lemma (places)`` says why a bound on the loads beyond the first ones of inputs holds for the program too.
 """
 
@@ -18,6 +20,7 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.graph_certificate import Step, in_slices, placed
+from shorthaul.affine.bounds.lattices import by_remainders
 from shorthaul.affine.bounds.names import renamed
 from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import limited, step
@@ -72,18 +75,19 @@ def graphs(first: Graph) -> Iterator[Graph]:
         derived = (*last.derived, placed(last.flow, merged[1], copies=merged[1].keys()))
         last = replace(last, flow=merged[0], notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
         yield last
-    other = None
-    with suppress(isl.Error), limited(GRAPH_OPERATIONS):
-        other = renamed(last.flow)
-    if other is not None:
-        made, places = other
-        listed = "; ".join(str(item).split("{ ")[-1].removesuffix(" }") for item in places.values())
-        note = f"The vertices have other names, which does not change the graph: {listed}."
-        derived = (
-            *last.derived,
-            placed(last.flow, {name: isl.UnionMap.from_map(item) for name, item in places.items()}),
-        )
-        yield replace(last, flow=made, notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
+    for make, why in ((renamed, "have other names"), (by_remainders, "are named by quotients and remainders")):
+        other = None
+        with suppress(isl.Error), limited(GRAPH_OPERATIONS):
+            other = make(last.flow)
+        if other is not None:
+            made, places = other
+            listed = "; ".join(str(item).split("{ ")[-1].removesuffix(" }") for item in places.values())
+            note = f"The vertices {why}, which does not change the graph: {listed}."
+            derived = (
+                *last.derived,
+                placed(last.flow, {name: isl.UnionMap.from_map(item) for name, item in places.items()}),
+            )
+            yield replace(last, flow=made, notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
 
 
 def _with_places(graph: Graph) -> tuple[Lemma, ...]:

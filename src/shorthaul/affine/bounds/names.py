@@ -49,7 +49,7 @@ def renamed(flow: DataFlow) -> tuple[DataFlow, dict[str, isl.Map]] | None:
         return None  # sums in any order have reads that no statement has
     names = {item.name: _names(item) for item in statements}
     places = {name: item.place for name, item in names.items()}
-    groups = [(_placed(item, places[item.name]), [item.name]) for item in statements]
+    groups = [(with_places(item, places[item.name]), [item.name]) for item in statements]
     while (found := _first_joined(groups, names)) is not None:
         at, other, move, whole = found
         members = groups.pop(other)[1]
@@ -144,7 +144,7 @@ def _order(rows: Sequence[Row]) -> list[int]:
     return [places[at] for at in range(len(rows))]
 
 
-def _placed(statement: Statement, place: isl.Map) -> Statement:
+def with_places(statement: Statement, place: isl.Map) -> Statement:
     """Return a statement with other names of its instances."""
     return replace(
         statement,
@@ -184,7 +184,7 @@ def _joined(together: Statement, own: Statement, free: Sequence[int]) -> tuple[i
     for shift in _shifts(own.domain, free):
         step()
         move = _translation(own.domain, shift)
-        other = _placed(own, move.set_tuple_name(_OUT, together.name))
+        other = with_places(own, move.set_tuple_name(_OUT, together.name))
         if not together.domain.intersect(other.domain).is_empty():
             continue
         domain, is_one = _hull(together.domain.union(other.domain))

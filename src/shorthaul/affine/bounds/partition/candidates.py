@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -148,29 +148,31 @@ def _of_statement(
     usable = usable_paths(paths_into(flow, statement), dimensions)
     yield from _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
     known: set[tuple[int, ...]] = set()
+    rows = [row for path in usable for row in path.kernel if sum(map(bool, row)) > 1]
+    joined = {at for row in rows for at, value in enumerate(row) if value}
     for item in where:
         sizes = item.sizes(flow.program.parameters)
         alone = [few_values(domain, item.small, sizes, (at,)) for at in range(dimensions)]
-        for chosen in _choices({at: found.typical for at, found in enumerate(alone) if found is not None}):
+        for chosen in _choices({at: found.typical for at, found in enumerate(alone) if found is not None}, joined):
             limit = few_values(domain, item.small, sizes, chosen)
             if limit is not None and len(chosen) < dimensions and chosen not in known:
                 known.add(chosen)
                 yield from _of_paths(flow, statement, usable, limit, where, symmetric=False)
 
 
-def _choices(values: Mapping[int, float]) -> Iterator[tuple[int, ...]]:
+def _choices(values: Mapping[int, float], joined: Collection[int]) -> Iterator[tuple[int, ...]]:
     """Yield choices of coordinates by their numbers of values: those over which nothing is reused only cost a factor.
 
-    Of many these are the ones with the fewest values.
+    Of many these are the ones that a projection joins with others, and of them those with the fewest values.
 
-    >>> list(_choices({1: 16, 4: 3})), list(_choices({0: 8, 1: 64, 2: 56, 5: 3, 6: 3}))[:2]
+    >>> list(_choices({1: 16, 4: 3}, ())), list(_choices({0: 8, 1: 64, 2: 2, 5: 3, 6: 3}, (1, 5, 6)))[:2]
     ([(1, 4), (1,), (4,)], [(5,), (5, 6)])
     """
     if len(values) <= MOST_CHOSEN:
         for size in range(len(values), 0, -1):
             yield from itertools.combinations(sorted(values), size)
         return
-    ascending = sorted(values, key=lambda at: values[at])
+    ascending = sorted(values, key=lambda at: (at not in joined, values[at]))
     yield from (tuple(sorted(ascending[:size])) for size in range(1, len(values) + 1))
 
 
