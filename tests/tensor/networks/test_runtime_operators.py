@@ -354,6 +354,22 @@ def test_rows_of_a_table_of_few_bits(packed: bool, tmp_path: Path) -> None:
     near(made, np.sin(numbers.reshape(9, 48)[v[at]]))
 
 
+def test_sums_and_factors_of_quantised_numbers(tmp_path: Path) -> None:
+    """Each as real numbers, rounded once; rows of the second are broadcast, no result lies midway."""
+    net, random = Net("pairs"), np.random.default_rng(5)
+    x, y = (net.input(*size, kind=TensorProto.UINT8) for size in ((3, 4), (4,)))
+    s, by, z = net.constant(0.25, np.float32), net.constant(0.375, np.float32), net.constant(128, np.uint8)
+    names = [net.op(kind, x, s, z, y, by, z, by, z, domain=OWN) for kind in ("QLinearAdd", "QLinearMul")]
+    names += [net.op("QLinearSigmoid", x, s, z, by, z, domain=OWN)]
+    names += [net.op("QLinearLeakyRelu", x, s, z, by, z, domain=OWN, alpha=0.3)]
+    given = {x: random.integers(0, 255, (3, 4)).astype(np.uint8), y: random.integers(0, 255, 4).astype(np.uint8)}
+    _, made = computed(net.model(*names), tmp_path, given)
+    one, other = (given[x] - 128.0) / 4, (given[y] - 128.0) * 0.375
+    real = (one + other, one * other, 1 / (1 + np.exp(-one)), np.where(one < 0, np.float32(0.3) * one, one))
+    for found, expected in zip(made, real, strict=True):
+        np.testing.assert_array_equal(found, np.clip(np.rint(expected / 0.375) + 128, 0, 255))
+
+
 def test_quantised_windows_whose_channels_come_last(tmp_path: Path) -> None:
     net, random = Net("channels last"), np.random.default_rng(4)
     x, s, z = net.input(1, 6, 6, 3, kind=TensorProto.UINT8), net.constant(2**-6, np.float32), net.constant(99, np.uint8)

@@ -337,6 +337,18 @@ def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array
     raise InputError(f"has outputs that nobody else can compute: {text}", place="graph")
 
 
+def as_taken_apart(graph: Graph, model: Any, constants: Mapping[str, Array]) -> Any:
+    """Return a model of the operators that ``graph`` has in place of those of ``model``."""
+    made = {name for node in graph.nodes for name in node.outputs}
+    read = dict.fromkeys(name for node in graph.nodes for name in node.inputs if name in constants and name not in made)
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.node[:], copy.graph.initializer[:], copy.graph.value_info[:], copy.functions[:]
+    copy.graph.node.extend(node.proto for node in graph.nodes)
+    copy.graph.initializer.extend(numpy_helper.from_array(constants[name], name) for name in read)
+    return copy
+
+
 def _numbers(value: Any) -> Array:
     """Return an output as an array: of numbers with names, the numbers."""
     rows = value if isinstance(value, list) else []

@@ -20,7 +20,7 @@ from onnx.reference.ops import (
 )
 
 from shorthaul.tensor.networks.execution.experts import MoE, QMoE
-from shorthaul.tensor.networks.execution.pooled import AveragePool, LpPool
+from shorthaul.tensor.networks.execution.pooled import AveragePool, Conv, ConvTranspose, LpPool
 from shorthaul.tensor.networks.execution.recurrent import GRU, LSTM, RNN
 from shorthaul.tensor.networks.execution.support_vectors import SVMClassifier
 from shorthaul.tensor.networks.translation.operators import LAST_FLATTENED
@@ -261,7 +261,7 @@ def _flattening(kind: type[Any]) -> type[Any]:
 _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
 OWN: Final = [
-    *(AveragePool, BatchNormalization, DequantizeLinear, Erf, Loop, LpPool, LRN, MeanVarianceNormalization, MoE, QMoE),
-    *(DeformConv, GatherElements, GRU, GridSample, LSTM, RNN, Resize, SVMClassifier, ZipMap),
+    *(AveragePool, BatchNormalization, Conv, ConvTranspose, DeformConv, DequantizeLinear, Erf, GatherElements, GRU),
+    *(GridSample, Loop, LpPool, LRN, LSTM, MeanVarianceNormalization, MoE, QMoE, RNN, Resize, SVMClassifier, ZipMap),
     *map(_flattening, _ROWS),
 ]

@@ -156,12 +156,12 @@ class _Writer:
         return function
 
     def _plain(self, node: Node) -> list[Any]:
-        """Return a node, or operators in place of a normalisation that the model's version of ONNX lacks.
+        """Return a node, or operators in place of one of ONNX's domain that the model's version of ONNX lacks.
 
         onnxruntime writes and reads such nodes, but ends the process where a function has one.
         """
         graph, version = self.graph, self.graph.opsets.get("", 1)
-        if node.kind != "LayerNormalization" or onnx.defs.has(node.kind, version, ""):
+        if node.proto.domain or onnx.defs.has(node.kind, version, ""):
             return [node.proto]
         known = (graph.shapes, graph.types, graph.values)
         written = taken_apart(onnx, node.proto, node.name, known, {}, version, LongRows(0.0))

@@ -170,28 +170,6 @@ def _dequantised(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array
     return np.asarray((cut(piece, 0, places).astype(np.float64) - zero) * _channel(piece, 1, places))
 
 
-def _real(piece: Piece, first: int, places: Sequence[npt.NDArray[np.int64]]) -> Array:
-    """Return a quantised input with its scale and zero, which follow it, as real numbers."""
-    zero = piece.constant(first + 2, np.zeros(()))
-    return np.asarray((cut(piece, first, places).astype(np.float64) - zero) * piece.constant(first + 1))
-
-
-def _quantised_pair(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array:
-    left, right = _real(piece, 0, places), _real(piece, 3, places)
-    found = left + right if piece.kind == "QLinearAdd" else left * right
-    zero = piece.constant(7, np.zeros((), np.uint8))
-    return rounded(found / piece.constant(6), zero, zero.dtype)
-
-
-def _quantised_one(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array:
-    x = _real(piece, 0, places)
-    found = (
-        1 / (1 + np.exp(-x)) if piece.kind == "QLinearSigmoid" else np.where(x < 0, piece.number("alpha", 0.01) * x, x)
-    )
-    zero = piece.constant(4, np.zeros((), np.uint8))
-    return rounded(found / piece.constant(3), zero, zero.dtype)
-
-
 def _triangle(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array:
     rows, columns = mesh(*places)[-2:]
     diagonal = int(piece.constant(1, np.zeros((), np.int64)).reshape(()))
@@ -227,8 +205,6 @@ _SPECIAL: Final[dict[str, Callable[[Piece, Sequence[npt.NDArray[np.int64]]], Arr
     **dict.fromkeys(("Cast", "CastLike"), _converted),
     "QuantizeLinear": _quantised,
     "DequantizeLinear": _dequantised,
-    **dict.fromkeys(("QLinearAdd", "QLinearMul"), _quantised_pair),
-    **dict.fromkeys(("QLinearSigmoid", "QLinearLeakyRelu"), _quantised_one),
     "Trilu": _triangle,
     "FastGelu": lambda piece, places: tanh_gelu(reduce(np.add, _all(piece, places))),
     "BiasGelu": lambda piece, places: _gelu(reduce(np.add, _all(piece, places))),

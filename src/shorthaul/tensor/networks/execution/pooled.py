@@ -1,65 +1,135 @@
-"""Means and norms over windows that reach beyond the end (``ceil_mode``): the reference of onnx moves such windows."""
+"""Convolutions and means over windows, one tap of all windows at a time.
+
+The reference of onnx takes windows one by one, or dilated taps with the zeros between them, and moves windows that
+reach beyond the end (``ceil_mode``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx.reference.ops import op_average_pool, op_lp_pool
+from onnx.reference.op_run import OpRun
 
 Array = npt.NDArray[Any]
 
 
-class AveragePool(op_average_pool.AveragePool_19):  # type: ignore[misc]
+class AveragePool(OpRun):  # type: ignore[misc]
     """Means over windows; what lies beyond the padded end is not counted."""
 
     op_domain = ""
 
-    def _run(self, x: Array, ceil_mode: int = 0, count_include_pad: int = 0, **other: Any) -> tuple[Array]:
-        if not ceil_mode:
-            return cast("tuple[Array]", super()._run(x, count_include_pad=count_include_pad, **other))
-        counted = _in_windows(np.ones_like(x), 1 if count_include_pad else 0, **other)
-        return (np.asarray(_in_windows(x, 0, **other) / counted, x.dtype),)
+    def _run(self, x: Array, kernel_shape: Sequence[int], count_include_pad: int = 0, **given: Any) -> tuple[Array]:
+        ones = np.ones_like(x[:1, :1])
+        counted = sum(_by_tap(ones, kernel_shape, border=count_include_pad, **given))
+        return (np.asarray(sum(_by_tap(x, kernel_shape, **given)) / counted, x.dtype),)
 
 
-class LpPool(op_lp_pool.LpPool):  # type: ignore[misc]
+class LpPool(OpRun):  # type: ignore[misc]
     """Norms over windows."""
 
     op_domain = ""
 
-    def _run(self, x: Array, ceil_mode: int = 0, p: int = 2, **other: Any) -> tuple[Array]:
-        if not ceil_mode:
-            return cast("tuple[Array]", super()._run(x, p=p, **other))
-        return (np.asarray(_in_windows(np.abs(x) ** p, 0, **other) ** (1 / p), x.dtype),)
+    def _run(self, x: Array, kernel_shape: Sequence[int], p: int = 2, **given: Any) -> tuple[Array]:
+        total = sum(np.abs(part) ** p for part in _by_tap(x, kernel_shape, **given))
+        return (np.asarray(total ** (1 / p), x.dtype),)
 
 
-def _in_windows(
+class Conv(OpRun):  # type: ignore[misc]
+    """A convolution."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, weights: Array, bias: Any = None, group: int = 1, **given: Any) -> tuple[Array]:
+        given.pop("kernel_shape", None)
+        filters = weights.reshape(group, -1, weights.shape[1], math.prod(weights.shape[2:]))
+        made: Any = 0.0
+        space: tuple[int, ...] = ()
+        for number, part in enumerate(_by_tap(x, weights.shape[2:], **given)):
+            space = part.shape[2:]
+            made = made + filters[..., number] @ part.reshape(len(x), group, weights.shape[1], math.prod(space))
+        return (_with_bias(made.reshape(len(x), len(weights), *space), bias),)
+
+
+class ConvTranspose(OpRun):  # type: ignore[misc]
+    """A transposed convolution: every input spreads over its window."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, weights: Array, bias: Any = None, group: int = 1, **given: Any) -> tuple[Array]:
+        (batch, _, *sizes), taps = x.shape, weights.shape[2:]
+        ones, none = [1] * len(taps), [0] * len(taps)
+        strides, dilations = given.get("strides") or ones, given.get("dilations") or ones
+        more, pads = given.get("output_padding") or none, list(given.get("pads") or none * 2)
+        wide = [
+            (size - 1) * by + (tap - 1) * apart + 1 + beyond
+            for size, by, tap, apart, beyond in zip(sizes, strides, taps, dilations, more, strict=True)
+        ]
+        wanted, auto = given.get("output_shape"), given.get("auto_pad") or ""
+        if wanted or auto.startswith("SAME"):
+            wanted = list(wanted or (size * by for size, by in zip(sizes, strides, strict=True)))[-len(taps) :]
+            both = [max(total - size, 0) for total, size in zip(wide, wanted, strict=True)]
+            wide = [size + total for size, total in zip(wanted, both, strict=True)]
+            pads = [total // 2 if auto == "SAME_UPPER" else total - total // 2 for total in both]
+            pads += [total - front for total, front in zip(both, pads, strict=True)]
+        filters = weights.reshape(group, -1, weights.shape[1], math.prod(taps)).swapaxes(1, 2)
+        rows = x.reshape(batch, group, len(weights) // group, -1)
+        made = np.zeros((batch, group * weights.shape[1], *wide), x.dtype)
+        for number, places in enumerate(_places(taps, dilations, strides, sizes)):
+            made[places] += (filters[..., number] @ rows).reshape(batch, -1, *sizes)
+        kept: Any = (
+            ...,
+            *(slice(at, size - end) for at, size, end in zip(pads, wide, pads[len(taps) :], strict=False)),
+        )
+        return (_with_bias(made[kept], bias),)
+
+
+def _with_bias(made: Array, bias: Any) -> Array:
+    return made if bias is None else made + bias.reshape(-1, *[1] * (made.ndim - 2))
+
+
+def _places(
+    kernel: Sequence[int], dilations: Sequence[int], strides: Sequence[int], counts: Sequence[int]
+) -> Iterator[Any]:
+    """Yield, by tap, where it lies in so many windows."""
+    for tap in itertools.product(*map(range, kernel)):
+        each = zip(tap, dilations, strides, counts, strict=True)
+        yield (..., *(slice(at * apart, at * apart + (count - 1) * by + 1, by) for at, apart, by, count in each))
+
+
+def _by_tap(
     x: Array,
-    border: float,
+    kernel: Sequence[int],
     *,
-    kernel_shape: Sequence[int],
+    border: float = 0,
     strides: Sequence[int] | None = None,
     pads: Sequence[int] | None = None,
     dilations: Sequence[int] | None = None,
     auto_pad: str | None = None,
-) -> Array:
-    """Return sums over windows: ``border`` around x, zeros beyond that."""
-    del auto_pad  # not with ceil_mode
-    axes = len(kernel_shape)
+    ceil_mode: int = 0,
+) -> Iterator[Array]:
+    """Yield, by tap, its elements in all windows: ``border`` around x, zeros beyond that."""
+    axes, auto = len(kernel), auto_pad or ""
     strides, dilations = strides or [1] * axes, dilations or [1] * axes
-    first, last = (pads or [0] * 2 * axes)[:axes], (pads or [0] * 2 * axes)[axes:]
-    padded = np.pad(x, [(0, 0), (0, 0), *zip(first, last, strict=True)], constant_values=border)
-    for axis in range(axes):
-        width = (kernel_shape[axis] - 1) * dilations[axis] + 1
-        size = padded.shape[2 + axis]
-        count = -(-(size - width) // strides[axis]) + 1
-        if (count - 1) * strides[axis] >= size - last[axis]:  # a window begins before the end of x
+    first, last = (list(part) for part in ((pads or [0] * 2 * axes)[:axes], (pads or [0] * 2 * axes)[axes:]))
+    counts, beyond = [], []
+    for axis, (size, by) in enumerate(zip(x.shape[2:], strides, strict=True)):
+        width = (kernel[axis] - 1) * dilations[axis] + 1
+        if auto.startswith("SAME"):
+            total = max((-(-size // by) - 1) * by + width - size, 0)
+            first[axis] = total // 2 if auto == "SAME_UPPER" else total - total // 2
+            last[axis] = total - first[axis]
+        room = first[axis] + size + last[axis] - width
+        count = (-(-room // by) if ceil_mode else room // by) + 1
+        if ceil_mode and (count - 1) * by >= first[axis] + size:  # a window begins before the end of x
             count -= 1
-        missing = max((count - 1) * strides[axis] + width - size, 0)
-        padded = np.pad(padded, [(0, missing if at == 2 + axis else 0) for at in range(2 + axes)])
-        windows = np.lib.stride_tricks.sliding_window_view(padded, width, 2 + axis)
-        kept = tuple(slice(None, None, strides[axis]) if at == 2 + axis else slice(None) for at in range(2 + axes))
-        padded = windows[(*kept, slice(None, None, dilations[axis]))].sum(-1)
-    return padded
+        counts.append(count)
+        beyond.append(max((count - 1) * by - room, 0))
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(first, last, strict=True)], constant_values=border)
+    padded = np.pad(padded, [(0, 0), (0, 0), *((0, more) for more in beyond)])
+    for places in _places(kernel, dilations, strides, counts):
+        yield padded[places]

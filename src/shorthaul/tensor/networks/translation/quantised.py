@@ -121,6 +121,13 @@ def _through_real(kind: str) -> Callable[[Writer], bool]:
     return write
 
 
+def _of_two(kind: str) -> Callable[[Writer], bool]:
+    """Return what makes real numbers of two tensors, computes, and quantises again."""
+    return lambda writer: _quantised(
+        writer, writer.add(kind, _real_input(writer, 0), _real_input(writer, 3)), writer.input(6), writer.input(7)
+    )
+
+
 def choice(writer: Writer) -> bool:
     """Elements of either of two quantised tensors."""
     real = writer.add("Where", writer.inputs[0], _real_input(writer, 1), _real_input(writer, 4))
@@ -213,7 +220,11 @@ QUANTISED: Final[dict[str, Callable[[Writer], bool]]] = {
     "DynamicQuantizeMatMul": dynamic_product,
     "MatMulIntegerToFloat": real_product,
     "QGemm": gemm,
+    "QLinearAdd": _of_two("Add"),
+    "QLinearMul": _of_two("Mul"),
     "QLinearConcat": concatenation,
+    "QLinearLeakyRelu": _through_real("LeakyRelu"),
+    "QLinearSigmoid": _through_real("Sigmoid"),
     "QLinearSoftmax": _through_real("Softmax"),
     "QLinearAveragePool": _through_real("AveragePool"),
     "QLinearGlobalAveragePool": _through_real("GlobalAveragePool"),

@@ -486,7 +486,7 @@ def _recurrent(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
 _SHAPES: Final[dict[str, Callable[[list[Shape], Mapping[str, Any]], list[Shape]]]] = {
     **dict.fromkeys(("BiasGelu", "FastGelu", "QuickGelu", "RotaryEmbedding"), _as_read),
     **dict.fromkeys(("LayerNormalization", "SimplifiedLayerNormalization"), _as_read),
-    **dict.fromkeys(("Gelu", "GroupNormalization", "QLinearSigmoid", "QLinearLeakyRelu", "MoE", "QMoE"), _as_read),
+    **dict.fromkeys(("Gelu", "GroupNormalization", "MoE", "QMoE"), _as_read),
     "Loop": _looped,
     "Slice": _sliced,
     "MatMulNBits": lambda given, values: [(*given[0][:-1], int(values["N"]))],
