@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from tests import commands
 
 import shorthaul
 from shorthaul.cli import output as cli_output
@@ -102,3 +103,48 @@ def test_no_file_may_grow(most: int, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["plan"]["moves"]
     assert "the journal cannot be written" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["j"]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a result, a graph and a point to work on, and a folder that gets no file."""
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "full").mkdir()
+    (folder / "graph.dot").write_text("digraph { a -> b }")
+    shorthaul.spatial.plan([-1, 0, 0], baselines=False).save(folder / "answer.json")
+    commands.shorthaul("dataflow", "plan", "sobel", "--generations", "1", "-o", "point.json", cwd=folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("report answer.json -o full/page.html", 2),
+        ("export answer.json full/table.csv", 2),
+        ("convert graph.dot full/graph.json", 2),
+        ("affine cdag gemm --size NI=3,NJ=3,NK=3 -o full/gemm.json", 2),
+        ("dataflow code sobel point.json -o full/c", 2),
+        ("pebble plan fft:n=64 --budget 2 --result full/none.json", 3),
+    ],
+)
+def test_every_verb_has_a_second_place(command: str, status: int, inputs: Path, tmp_path: Path) -> None:
+    code = (
+        "import errno, os, sys, tempfile\n"
+        "from shorthaul.cli.main import main\n"
+        "make = tempfile.mkstemp\n"
+        "def made(*given, dir=None, **named):\n"
+        "    if '/full' in str(dir):\n"
+        "        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
+        "    return make(*given, dir=dir, **named)\n"
+        "tempfile.mkstemp = made\n"
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        f"sys.argv = {['shorthaul', *command.split()]}\n"
+        "main()\n"
+    )
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, cwd=inputs, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == status, done.stderr
+    assert "No space left" in done.stderr
+    (kept,) = tmp_path.glob("shorthaul-*/*")
+    assert f"kept in: {kept}" in done.stderr
+    assert kept.stat().st_size > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -136,7 +137,7 @@ def cdag(
     ] = None,
 ) -> None:
     """Write the concrete computation DAG at given sizes, as the pebble engine reads it."""
-    from shorthaul.cli.output import text_file
+    from shorthaul.cli.output import put_answer, text_file
     from shorthaul.core.document import json_text, save_json
 
     output = text_file(output)
@@ -147,7 +148,7 @@ def cdag(
     if output is None:
         sys.stdout.write(json_text(document))
     else:
-        save_json(output, document)
+        put_answer(output, partial(save_json, value=document))
         print(f"{len(document['nodes']):,} nodes, {len(document['edges']):,} edges -> {output}")
 
 

@@ -139,25 +139,31 @@ def code(
     """Write one point as C: a thread per core, rings of the plan's capacities, functions of yours, a driver."""
     from shorthaul.cli.output import finish
     from shorthaul.core.document import write_text
-    from shorthaul.core.errors import InputError
+    from shorthaul.core.errors import UnwritableError
+    from shorthaul.core.files.outputs import put
     from shorthaul.dataflow.c_code.files import lacking
     from shorthaul.dataflow.verbs.coding import code as write
 
     source = _case(workload)
     result = write(source, plan_file, options=options)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"is no folder to write to: {error.strerror}", file=folder, cure="name another") from None
-    yours = folder / result.extra["yours"]
-    kept = yours.exists()
-    for name, text in result.extra["files"].items():
-        if not kept or folder / name != yours:
-            write_text(folder / name, text)
-    print(f"{'kept' if kept else 'write your functions into'} {yours}; make -C {folder} check", file=sys.stderr)
-    missing = lacking(result.extra["files"], yours.read_text(encoding="utf-8", errors="replace"))
-    if missing:
-        print(f"it lacks {', '.join(missing)}: write them, or move it away for stand-ins", file=sys.stderr)
+
+    def write_files(folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            problem = f"is no folder to write to: {error.strerror}"
+            raise UnwritableError(problem, file=folder, cure="name another") from None
+        yours = folder / result.extra["yours"]
+        kept = yours.exists()
+        for name, text in result.extra["files"].items():
+            if not kept or folder / name != yours:
+                write_text(folder / name, text)
+        print(f"{'kept' if kept else 'write your functions into'} {yours}; make -C {folder} check", file=sys.stderr)
+        missing = lacking(result.extra["files"], yours.read_text(encoding="utf-8", errors="replace"))
+        if missing:
+            print(f"it lacks {', '.join(missing)}: write them, or move it away for stand-ins", file=sys.stderr)
+
+    put(folder, write_files)
     finish(result, output)
 
 

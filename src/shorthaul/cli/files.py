@@ -26,11 +26,12 @@ def convert(
 ) -> None:
     """Rewrite a file in another format; the suffixes decide."""
     from shorthaul.bridges.conversion import convert as convert_file
+    from shorthaul.cli.output import put_answer
     from shorthaul.core.document import promise_output
 
     promise_output(target)
-    done = convert_file(source, target, **dataclasses.asdict(accelerator), **dataclasses.asdict(network))
-    print(f"{done}: {target}")
+    given = dataclasses.asdict(accelerator) | dataclasses.asdict(network)
+    put_answer(target, lambda path: print(f"{convert_file(source, path, **given)}: {path}"))
 
 
 @verb(export_app, "export")
@@ -47,6 +48,7 @@ def export(
     Tables are .csv, graphs .dot, drawings .svg; .json takes all timelines, for Perfetto. Without a target,
     list the figures.
     """
+    from shorthaul.cli.output import put_answer
     from shorthaul.core.document import load_json, promise_output
     from shorthaul.core.drawing.exports import with_answer, write_figure
     from shorthaul.core.errors import InputError
@@ -63,7 +65,7 @@ def export(
     if target is None:
         print_table(("figure", "kind"), [(item.title, type(item).__name__) for item in figures], file=sys.stdout)
     else:
-        print(f"{write_figure(figures, target, figure)} -> {target}")
+        put_answer(target, lambda path: print(f"{write_figure(figures, path, figure)} -> {path}"))
 
 
 @verb(machines_app, "machines")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar
 
@@ -61,13 +61,13 @@ def _written(
         else:
             target = put(target, write_plan)
 
-    @functools.cache
+    @cache
     def document() -> dict[str, Any]:
         carried = None if plan_document is None or result.plan is None else plan_document()
         return result.document(carried if target is None else _with_file(carried, target, output))
 
     if output.result is not None:
-        put(output.result, lambda path: save_json(path, document()))
+        put(output.result, partial(save_json, value=document()))
     lost = None in MISPLACED.values()
     shown = json_pieces(document()) if output.json or lost else ()
     stop_watching()
@@ -81,6 +81,12 @@ def _written(
         details(stream)
     print_summary(result, file=stream)
     raise typer.Exit(_UNWRITTEN if MISPLACED else _EXIT[result.status])
+
+
+def put_answer(path: Path, write: Callable[[Path], object]) -> None:
+    """Write the file that is all that a verb answers: elsewhere, with status 2, where it cannot be written."""
+    if put(path, write) != path:
+        raise typer.Exit(_UNWRITTEN)
 
 
 def text_file(path: Path | None) -> Path | None:
@@ -171,4 +177,4 @@ def tell_infeasible(error: InfeasibleError, command: str, given: Mapping[str, An
         sys.stdout.write(json_text(document))
         sys.stdout.flush()
     if given.get("result") is not None:
-        save_json(given["result"], document)
+        put(given["result"], partial(save_json, value=document))

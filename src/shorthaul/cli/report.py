@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +31,7 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
 ) -> None:
     """Draw result documents as one self-contained HTML file."""
+    from shorthaul.cli.output import put_answer
     from shorthaul.core.document import load_json, promise_output, write_text
     from shorthaul.core.errors import InputError
     from shorthaul.report.html import expect_results, render
@@ -45,5 +47,5 @@ def report(
         expect_results(documents, names=names)
         overview = roofline(documents, names=names, peak=peak, bandwidth=bandwidth)
     page = render(documents, names=names, overview=overview)
-    write_text(output, page)
+    put_answer(output, partial(write_text, text=page))
     print(output)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 import msgspec.inspect
 
-from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name
+from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, UnwritableError, nearest_name
 
 T = TypeVar("T")
 
@@ -452,17 +452,17 @@ def expect_no_output(path: Path) -> None:
 def _expect_name(path: Path) -> None:
     if str(path) == STANDARD_STREAM:
         cure = "name a file; where a verb has --json, that prints everything on standard output"
-        raise InputError("'-' is no file to write", cure=cure)
+        raise UnwritableError("'-' is no file to write", cure=cure)
     if path.is_dir():
-        raise InputError("is a directory", file=path, cure="name a file")
+        raise UnwritableError("is a directory", file=path, cure="name a file")
 
 
-def _unwritable(path: Path, error: OSError) -> InputError:
+def _unwritable(path: Path, error: OSError) -> UnwritableError:
     if not path.parent.is_dir():
-        return InputError("its folder does not exist", file=path, cure=f"make {path.parent} first")
+        return UnwritableError("its folder does not exist", file=path, cure=f"make {path.parent} first")
     # Some folders of the system answer "no such file" to whoever makes one.
     reason = "its folder takes no files" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
-    return InputError(f"cannot be written: {reason}", file=path, cure="name a file in another folder")
+    return UnwritableError(f"cannot be written: {reason}", file=path, cure="name a file in another folder")
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -79,7 +79,7 @@ class InputError(ShorthaulError):
 
     def in_file(self, file: str | Path) -> InputError:
         """Return the same error with ``file`` named, unless a file is named already."""
-        return InputError(
+        return type(self)(
             self.problem,
             file=self.file if self.file is not None else file,
             place=self.place,
@@ -133,6 +133,10 @@ class Demand:
 
     who: str
     amount: float
+
+
+class UnwritableError(InputError):
+    """A file that was named for output cannot be written."""
 
 
 class InfeasibleError(ShorthaulError):

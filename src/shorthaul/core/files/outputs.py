@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from shorthaul.core.document import write_bytes
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import UnwritableError
 
 #: Files that are not where they were asked for, and where they are: None if nowhere.
 MISPLACED: Final[dict[Path, Path | None]] = {}
@@ -25,7 +25,7 @@ def put(path: Path, write: Callable[[Path], object]) -> Path | None:
     """
     try:
         write(path)
-    except InputError as error:
+    except UnwritableError as error:
         MISPLACED[path] = None
         print(error, file=sys.stderr)
     else:
@@ -35,7 +35,7 @@ def put(path: Path, write: Callable[[Path], object]) -> Path | None:
             made = Path(tempfile.mkdtemp(prefix="shorthaul-", dir=folder()))
             try:
                 write(made / path.name)
-            except InputError:
+            except UnwritableError:
                 shutil.rmtree(made, ignore_errors=True)
             else:
                 print(f"  kept in: {made / path.name}", file=sys.stderr)

@@ -10,7 +10,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,10 +30,11 @@ _UNITS_OF_1000: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _LEAST_S: Final = 0.005
 _MOST_S: Final = 0.25
 _PACE: Final = 4 << 30
-#: How many times as long as a close look at other processes took (1 ms or so each) it is to the next one.
+#: How many times the processor time of a close look at other processes (1 ms or so each) it is to the next one.
 _LOOK_OVER: Final = 10
-#: Parts of the limit at which searches end, work is given up for what is kept, and the command ends.
-_SEARCHES, _WORK, _COMMAND = 0.9, 1.0, 1.08
+#: Parts of the limit at which searches end, processes that did not are ended, work is given up for what is kept, and
+#: the command ends. On a busy machine a look at processes takes a tenth of a second, in which they grow.
+_SEARCHES, _PROCESSES, _WORK, _COMMAND = 0.9, 0.95, 1.0, 1.08
 #: The part of what is free that a command takes without a limit of its own.
 _MOST_OF_FREE: Final = 0.9
 #: What may be reserved beyond the limit without being used, in bytes: stacks of threads, buffers of libraries.
@@ -118,25 +119,28 @@ def _resident(pid: int) -> int:
 
 
 class _Others:
-    """The processes that this one started, looked at closely now and then; between that they use what they grow by."""
+    """The processes that this one started, looked at closely now and then; between that they use what they grow by.
+
+    Of pages that a copy of this process has in common with it and writes to, only a close look tells.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[int, int]] = {}
-        self._started: set[int | None] = set()
+        self._started: set[int] = set()
         self._next = 0.0
         self._shared = 0
 
     def used(self, now: float) -> int:
         """Return what they use beside this process; pages that they share with it belong to it."""
         children = tuple(getattr(sys.modules.get("multiprocessing.process"), "_children", ()))  # others start some
-        started = {child.pid for child in children}
+        started = {child.pid for child in children if child.pid is not None}
         if now < self._next and started <= self._started:
             return sum(self._grown(pid) for pid in self._seen) - self._shared
-        began, own = time.monotonic(), os.getpid()
+        began, own = time.thread_time(), os.getpid()  # by the clock, a busy machine would make close looks rare
         self._started = started
-        self._seen = {pid: (_share(pid), _held(pid)) for pid in (_descendants() if started else ())}
+        self._seen = {pid: (_share(pid), _held(pid)) for pid in (_descendants(started) if started else ())}
         self._shared = _resident(own) - _share(own) if self._seen else 0
-        self._next = now + _LOOK_OVER * (time.monotonic() - began)
+        self._next = now + _LOOK_OVER * (time.thread_time() - began)
         return sum(share for share, _ in self._seen.values()) - self._shared
 
     def _grown(self, pid: int) -> int:
@@ -161,20 +165,15 @@ def _share(pid: int) -> int:
     return _held(pid)
 
 
-def _descendants() -> list[int]:
-    """Return the processes that this one, or one of them, started."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                stat = (entry / "stat").read_text(encoding="ascii", errors="replace")
-                children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(entry.name))
-    found, waiting = [], [os.getpid()]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return found
+def _descendants(known: Iterable[int]) -> list[int]:
+    """Return the processes that this one, or one of them, started: those ``known``, and where the system tells all."""
+    found = [os.getpid(), *known]
+    for pid in found:
+        with contextlib.suppress(OSError, ValueError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                below = map(int, (task / "children").read_text(encoding="ascii").split())
+                found += [child for child in below if child not in found]
+    return found[1:]
 
 
 def _free() -> Iterator[int]:
@@ -207,11 +206,11 @@ def _free() -> Iterator[int]:
 class Watch:
     """Keeps a command within a limit, from a thread of its own.
 
-    At nine tenths of it the searches end with their best. At the limit itself processes that still work on tasks are
-    ended, or else :class:`MemoryError` is raised in the
-    main thread, so that what it holds is freed and what was kept is the answer. Beyond that the command ends at once:
-    ``end`` is called. A limit that nobody gave (``is_free``) is most of what was free at first: it is raised where more
-    is free by then, so that no answer depends on what others held when the command began.
+    At nine tenths of it the searches end with their best. Processes that still work on tasks as more is used are
+    ended. Without any, at the limit itself :class:`MemoryError` is raised in the main thread, so that what it holds is
+    freed and what was kept is the answer. Beyond that the command ends at once: ``end`` is called. A limit that nobody
+    gave (``is_free``) is most of what was free at first: it is raised where more is free by then, so that no answer
+    depends on what others held when the command began.
     """
 
     def __init__(self, limit: int, end: Callable[[str], None], *, is_free: bool = False) -> None:
@@ -264,7 +263,7 @@ class Watch:
                 print(text, file=sys.stderr, flush=True)
         for search in list(Search.under_way):
             search.stop()
-        if used > _WORK * self.limit and _end_workers():
+        if used > _PROCESSES * self.limit and _end_workers():
             self._over.wait(_ENDED_S)
         elif used > _COMMAND * self.limit:
             self._end(f"the memory limit of {shown(self.limit)} was exceeded before there was an answer")
