@@ -186,10 +186,8 @@ def branches(kernels: ModuleType, rng: np.random.Generator) -> Any:
     root = fixed_differences(graph, period)
     propagation = beside(kernels, PACKAGE + "modulo.propagation_kernels")
     branching = beside(kernels, PACKAGE + "modulo.branching_kernels")
-    parts = np.sort(rng.integers(1, 12, int(rng.integers(0, 7))))
-    total = propagation.next_sum(parts, int(rng.integers(0, 40)), int(rng.integers(0, 3)), int(rng.choice([2, 64])))
     if root is None:
-        return total
+        return None
     before, after, ticks = turns(graph)
     at = beside(kernels, PACKAGE + "modulo.differences_kernels").Differences(
         period, graph.duration, before, after, ticks, root
@@ -197,7 +195,7 @@ def branches(kernels: ModuleType, rng: np.random.Generator) -> Any:
     tree, on = branching.Tree(len(ticks), 40, int(rng.integers(1, 5))), propagation.Resources(*resources(graph), 64)
     time = np.zeros(len(graph.names), np.int64)
     outcomes = [branching.branch(tree, at, on, nodes, steps, 10**5, time) for nodes, steps in ((3, 10**6), (40, 5000))]
-    return total, outcomes, time, at.steps
+    return outcomes, time, at.steps
 
 
 def ratios(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -233,9 +233,6 @@ DIVES_LOOKED_AT = 9
 SOME_DIVES, MANY_DIVES = 0.5, 3.0
 #: Divisors of the nodes for trees at the lower bound, one tick below the best period, and in the middle.
 NODE_DIVISORS = (2, 1, 12)
-#: The round from which CP-SAT takes part, and the effort of its first turn.
-CP_ROUND = 6
-FIRST_CP_EFFORT = 0.3
 #: Effort of one call of a kernel: Ctrl-C is heard between calls.
 CALL_EFFORT = 0.3
 #: Deterministic time of CP-SAT for the stages of firings where memories are limited. Not measured.

@@ -9,8 +9,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from tests.dataflow.small import small_problem
+from tests.reference.dataflow_cp_model import start_at
 from tests.reference.dataflow_orders import cycle_ratio, schedulable
-from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
@@ -25,7 +25,6 @@ from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.mapping.start_times import add_periods, serial_schedule, tokens_to_itself
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile, tile_memory
 from shorthaul.dataflow.modulo import branching_kernels, differences_kernels, propagation_kernels, selection_kernels
-from shorthaul.dataflow.modulo.cp_model import start_at
 from shorthaul.dataflow.modulo.disjunctive_graph import (
     disjunctive_graph,
     fixed_differences,
@@ -324,23 +323,6 @@ def test_a_limit_ends_a_solve(limit: dict[str, float]) -> None:
     assert solved.check.ok
     assert search._spent < 0.6
     assert solved.bound.value <= solved.cost["period"]
-
-
-def test_next_sum_against_every_subset() -> None:
-    random = np.random.default_rng(5)
-    exact = 0
-    for _ in samples(400):
-        parts = np.sort(random.integers(1, 12, random.integers(0, 7)))
-        sums = {sum(chosen) for chosen in product(*((0, int(part)) for part in parts))}
-        idle = int(random.integers(0, 3))
-        reachable = {total + more for total in sums for more in range(idle + 1)}
-        for wanted in range(int(parts.sum()) + idle + 2):
-            found = propagation_kernels.next_sum(parts, wanted, idle, 64)
-            assert found == min((d for d in reachable if d >= wanted), default=1 << 60)
-            exact += found > wanted
-    assert exact > 100
-    # where the room does not suffice it claims nothing
-    assert propagation_kernels.next_sum(np.array([1, 2, 4, 9]), 5, 0, 2) == 5
 
 
 def test_equal_accesses_of_one_firing_take_a_fixed_order() -> None:

@@ -1,1 +1,1 @@
-"""Exact modulo scheduling: branch and bound and CP-SAT models."""
+"""Exact modulo scheduling: local search, branch and bound, and the printed integer program."""

@@ -1,8 +1,7 @@
 """The exact decoder: the least period of a mapped network, found by local search and proven by branch and bound.
 
 A schedule of period P stays one when every residue is kept and P grows, so that one proof at P - 1 makes P optimal. The
-local search changes the orders on all resources, the branch and bound decides them at one period, and CP-SAT is asked
-about what neither settles at once.
+local search changes the orders on all resources, the branch and bound decides them at one period.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from shorthaul.dataflow.modulo import (
     propagation_kernels,
     selection_kernels,
 )
-from shorthaul.dataflow.modulo.cp_model import start_at
 from shorthaul.dataflow.modulo.disjunctive_graph import (
     DisjunctiveGraph,
     IntArray,
@@ -88,7 +86,7 @@ def modulo_schedule_within(
         return None
     period, starts = serial
     solver = _Solver(disjunctive_graph(net, capacities, atomic=atomic), net, starts, period, least, search, most)
-    solver.run(cp=False)
+    solver.run()
     return solver.schedule(period, starts, capacities, atomic=atomic)
 
 
@@ -217,11 +215,8 @@ class _Solver:
         first = min(starts.values(), default=0)
         return Schedule(period, {name: start - first for name, start in starts.items()}, self.least, self.method)
 
-    def run(self, *, cp: bool = True) -> None:
-        """Alternate the searches, each round twice as long as the last, until the period is proven or effort is up.
-
-        With ``cp``, CP-SAT is asked too.
-        """
+    def run(self) -> None:
+        """Alternate the searches, each round twice as long as the last, until the period is proven or effort is up."""
         number = 0
         while self.is_open():
             hot, cold, afresh = tuning.COOLINGS[number % len(tuning.COOLINGS)]
@@ -236,8 +231,6 @@ class _Solver:
             for target, divisor in zip(targets, tuning.NODE_DIVISORS, strict=True):
                 if self.is_open() and self.least <= target < self.goal:
                     self.decide(target, (tuning.FIRST_NODES << min(number, 40)) // divisor)
-            if cp and number >= tuning.CP_ROUND and self.is_open():
-                self.solve(self.goal - 1, tuning.FIRST_CP_EFFORT * 2.0 ** (number - tuning.CP_ROUND))
             number += 1
 
     def narrow(self, nodes: int, narrowed: float, *, from_below: bool) -> None:
@@ -305,16 +298,6 @@ class _Solver:
             found = selection_kernels.evaluate(self.layout, self.room, self.best, target, self.least, target)
             self.period = min(found, target)
             self.best -= whole_periods(self.graph, self.best, self.period)
-
-    def solve(self, target: int, effort: float) -> None:
-        """Ask CP-SAT for a schedule of period ``target``."""
-        answer = start_at(self.net, target, self.search.within(effort), starts_of(self.graph, self.best))
-        if answer is None:
-            return
-        if answer:
-            self.period, self.best = target, times_of(self.graph, answer)
-        else:
-            self.least, self.method = target + 1, "CP-SAT"
 
 
 class _Tree:

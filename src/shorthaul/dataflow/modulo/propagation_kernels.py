@@ -182,19 +182,6 @@ def _next_sum(
     return max(best, wanted)
 
 
-def next_sum(
-    parts: cython.const_longlong[::1], wanted: cython.longlong, idle: cython.longlong, room: cython.Py_ssize_t
-) -> int:
-    """Return the least d >= ``wanted`` that is a sum of some of the ``parts``, or more than one by up to ``idle``.
-
-    Equal parts stand side by side. Returns ``wanted`` where ``room`` sums are too few, NEVER where there is no such d.
-    """
-    on = Resources(np.array([0, parts.shape[0]]), parts, room)
-    for c in range(parts.shape[0]):
-        on.parts[c] = parts[c]
-    return int(_next_sum(on, wanted, idle, parts.shape[0]))
-
-
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
