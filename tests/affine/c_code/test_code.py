@@ -170,10 +170,11 @@ def test_strips_are_inside_of_what_a_box_holds(words: int) -> None:
 
 @needs_compiler
 def test_what_a_program_leaves_empty_or_unused_is_no_warning(tmp_path: Path) -> None:
-    source = """void f(int n, unsigned A[n], int B[n]) {
+    source = """void f(int n, unsigned A[n], int B[n], double D[n]) {
 #pragma scop
       int t; double T[n]; double U[n];
-      for (int i = 0; i < n; i++) {
+      for (int64_t i = 0; i < n; i++) {
+        if (i < 0) A[i] = D[i];
         if (i > 2) ;
         if (i > 2) if (i < 9) B[i] = A[i]; else B[i] = 2 * A[i];
         if (i < 3) A[i] = A[i] < B[i] ? i : B[i]; else ;

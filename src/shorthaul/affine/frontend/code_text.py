@@ -77,6 +77,8 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
     inside = {node.name for node in _nodes(region.body) if isinstance(node, c_ast.Decl)}
     mentioned = {node.name for node in _nodes([*region.body, *declared.values()]) if isinstance(node, c_ast.ID)}
     needed = _needed(mentioned, symbols.constants)
+    # what is never executed is part of the body, too
+    arrays = sorted({*arrays, *(mentioned & symbols.data & {*declared})})
     macros = {**region.text.integers, **symbols.constants}
     # an iterator that the body does not declare itself is one of the function
     loops = [f"{_declared(name, declared, 'int')};" for name in sorted(symbols.loops - inside)]

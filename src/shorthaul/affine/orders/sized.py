@@ -78,13 +78,15 @@ def at_sizes(
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
-        least = read_from_elsewhere(flow, boxes.reads, sizes)
+        least = read_from_elsewhere(flow, boxes.reads, sizes) * sum(boxes.weights.values())
         for steps in _tried(upper, flow, boxes):
             ordered = in_order(flow, steps)  # fewer where phases need one another
             if len(ordered) == len(steps) and sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
                 best = replace(upper, steps=tuple(ordered))
-            if NEAR_THE_INPUTS * sum(map(boxes.cost, best.steps)) < least * sum(boxes.weights.values()):
+            if NEAR_THE_INPUTS * sum(map(boxes.cost, best.steps)) < least:
                 break
+        if sum(map(boxes.cost, best.steps)) <= least:
+            return best
         for at, item in enumerate(best.steps):
             start = item.instead if isinstance(item, PassedStep) and item.ranges else item
             found = boxes.clustered(boxes.passing(boxes.better(start, partial(refined, slack=slack))))

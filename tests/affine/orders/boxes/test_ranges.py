@@ -13,8 +13,9 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.joining.ranges import Ranges, in_ranges
 from shorthaul.affine.orders.pieces.passed import PassedStep
-from shorthaul.affine.orders.sized import Boxes
-from shorthaul.affine.orders.upper_bound import UpperBound
+from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.core.search import Search
 
 #: Steps that need less and less, or more and more: tables over intervals, sums over pairs, factorisations, a solver.
 STEPS = (
@@ -114,3 +115,14 @@ def test_what_has_no_room_is_counted_at_every_step() -> None:
     assert first.rate < 0.94 * at_once.rate
     loads, _ = replayed(UpperBound(program, (found,)), boxes.flow, boxes.sizes)
     assert loads <= found.rate
+
+
+def test_a_range_without_instances_is_left_out() -> None:
+    """With steps of 3 there are values between two of the loop."""
+    program = program_from_text("""void f(int n, double A[n], double C[n][n]) {
+      for (int i = 0; i < n; i++) for (int j = i; j < n; j += 3) for (int k = 0; k < n; k++) A[k] = C[j][i]; }""")
+    flow, sizes = flow_dependences(program), {"n": 8, "S": 6}
+    upper = upper_bound(program, flow=flow, search=Search(effort=0.5))
+    here = at_sizes(upper, flow, sizes, Search(effort=2))
+    loads, _ = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes)

@@ -347,7 +347,7 @@ class Ranges:
         names = [name + last for name in self.step.names if name + last in parts.pieces]
         own = self.step.phase.placement
         placement = {name: own[parts.pieces[name].statement] for name in names}
-        storage = self._storage(parts)
+        storage = self._storage(parts) if names else None
         flow = None if storage is None else _alone(parts, names, storage)
         if storage is None or flow is None:
             return None
