@@ -140,7 +140,7 @@ def test_strips_keep_every_dependence(seed: int, tmp_path: Path) -> None:
 
 
 def test_a_sum_is_kept_in_registers() -> None:
-    found = made("gemm", "NI=100,NJ=100,NK=100,S=900")["code"]
+    found = made("gemm", "NI=40,NJ=40,NK=40,S=400")["code"]
     assert re.search(r"S1\(c\d+, \(c\d+ \+ 7\), c\d+\);", found)  # one element of C for eight values of k
 
 
