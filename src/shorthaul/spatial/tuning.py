@@ -24,6 +24,11 @@ COLDEST = 0.16
 HOTTEST_FACTOR, HOTTEST_POWER = 0.15, 0.2
 #: The first temperature, in hops, at most: on trees of 255 vertices and 200,000 reads, 1.0 ends 0.5 % lower than 1.7.
 HOTTEST = 1.0
+#: A grid of one tile, and so many reads per vertex, is cooled with this share of them. With the rest windows of so many
+#: cells a side around long edges are heated again, one after the other, from so many hops down in so many stages.
+REHEATED_FROM, COOLED, WINDOW_SIDE, REHEATED, REHEATED_STAGES = 200_000, 0.25, 8, 0.7, 8
+#: A window has this share of all reads per vertex for each of its own, and so many at least.
+REHEATED_SHARE, REHEATED_READS = 1 / 96, 8000
 #: Where edges are longer than so many hops on average to begin with, both are as many times higher, up to MOST_HEAT:
 #: stars of stars, taxonomies and trees of files (six trees of 2,441 to 60,301 vertices) end 0.5 to 1 % lower.
 USUAL_HOPS, MOST_HEAT = 2.0, 16.0

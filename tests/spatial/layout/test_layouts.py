@@ -13,6 +13,7 @@ import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.figure import figure_document
 from shorthaul.core.search import Search
+from shorthaul.spatial import tuning
 from shorthaul.spatial.bounds.energy import distance_bound, energy_bound, parents_before, star_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.formats.files import layout_bytes, layout_from_bytes
@@ -338,6 +339,26 @@ def test_refinement_depends_on_effort_and_seed_alone() -> None:
     assert refined(1) == refined(1) == refined(1, time_limit=1e6) == refined(1, effort=9)
     assert refined(1) != refined(2)
     assert refined(1) != refined(1, effort=0.01)
+
+
+def test_windows_heated_again_save_hops(monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = [generators.uniform_binary(101, seed) for seed in range(4)]
+
+    def refined(workers: int = 1) -> list[int]:
+        searches = [Search(workers=workers, effort=1.0) for _ in trees]
+        found = [
+            engine.plan(tree, refine=0.2, baselines=False, search=search)
+            for tree, search in zip(trees, searches, strict=True)
+        ]
+        assert all(
+            0.2 <= search.spent() < 0.21 or one.status == "optimal" for search, one in zip(searches, found, strict=True)
+        )
+        return [one.cost["energy_hops"] for one in found]
+
+    again = refined()
+    assert refined(2) == again
+    monkeypatch.setattr(tuning, "COOLED", 1.0)
+    assert sum(again) < sum(refined())
 
 
 @pytest.mark.costly

@@ -44,8 +44,9 @@ def refine(stored: StoredTree, effort: float | None, search: Search, least: int 
 
     Vertices of many neighbours move to the middle of them. Then swaps bring a vertex nearer to a neighbour in the tree.
     The temperature falls geometrically, stage by stage; in each, all tiles of the grid are annealed, on all cores, as
-    if the others stood still; the tiles of the next stage lie elsewhere. Tree, effort and seed decide the answer,
-    unless the time limit is too short for them: then every stage ends at its share of the time.
+    if the others stood still; the tiles of the next stage lie elsewhere. A grid of one tile is heated again after that,
+    window by window. Tree, effort and seed decide the answer, unless the time limit is too short for them: then every
+    stage ends at its share of the time.
     """
     n, edges = stored.n, int((stored.parent >= 0).sum())
     effort = effort_that_pays(n, search) if effort is None else effort
@@ -57,19 +58,22 @@ def refine(stored: StoredTree, effort: float | None, search: Search, least: int 
     board, middles = _board(stored)
     centre(board, middles)
     began, remaining_s = time.monotonic(), search.remaining_s()
-    reads = min(effort, remaining_s * search.workers) * tuning.READS_PER_EFFORT / n
+    workers = 1 if max(stored.grid.width, stored.grid.height) <= tuning.TILE else search.workers
+    reads = min(effort, remaining_s * workers) * tuning.READS_PER_EFFORT / n
+    is_reheated = workers == 1 and reads >= tuning.REHEATED_FROM
+    share = tuning.COOLED if is_reheated else 1.0
     start = edge_energy(stored.parent, *board.places())[0]
     if start <= least:
         return replace(stored, x=board.places()[0], y=board.places()[1])
     longer = min(max(start / edges / tuning.USUAL_HOPS, 1.0), tuning.MOST_HEAT)
-    steps = temperatures(reads, tuning.HOTTEST_FACTOR * longer, most=tuning.HOTTEST * longer)
+    steps = temperatures(share * reads, tuning.HOTTEST_FACTOR * longer, most=tuning.HOTTEST * longer)
     best, (best_x, best_y) = start, board.places()
-    tiles = [Tile(tuning.TILE) for _ in range(search.workers)]
-    with Threads(search.workers) as pool:
+    tiles = [Tile(tuning.TILE) for _ in range(workers)]
+    with Threads(workers) as pool:
         for stage, temperature in enumerate(steps):
-            until = began + (stage + 1) / len(steps) * remaining_s
+            until = began + share * (stage + 1) / len(steps) * remaining_s
             cut = _cut(stored.grid, stage, search.seed)
-            search.spend(_stage(board, tiles, pool, cut, (temperature, reads / len(steps), until), search))
+            search.spend(_stage(board, tiles, pool, cut, (temperature, share * reads / len(steps), until), search))
             centre(board, middles)
             x, y = board.places()
             energy = edge_energy(stored.parent, x, y)[0]
@@ -79,7 +83,51 @@ def refine(stored: StoredTree, effort: float | None, search: Search, least: int 
             search.report(best=best, bound=least, what="refine")
             if search.expired() or best <= least:
                 break
-    return replace(stored, x=best_x, y=best_y)
+    stored = replace(stored, x=best_x, y=best_y)
+    return _reheat(stored, board, tiles[0], (1 - share) * reads, longer, least, search) if is_reheated else stored
+
+
+def _reheat(
+    stored: StoredTree, board: Board, tile: Tile, reads: float, longer: float, least: int, search: Search
+) -> StoredTree:
+    """Return the best places found by heating windows around long edges, one after the other, with so many reads.
+
+    The change of a window stays by the rule of annealing as well, at a temperature that falls to 0; ``longer`` is how
+    many times higher temperatures are than usual.
+    """
+    generator, side = np.random.default_rng(search.seed), tuning.WINDOW_SIDE
+    random = Random(int(generator.integers(0, 2**63)))
+    child = np.flatnonzero(stored.parent >= 0)
+    ends = np.array([child, stored.parent[child]])
+    found, now, energy = stored, stored, edge_energy(stored.parent, stored.x, stored.y)[0]
+    best, spent, total = energy, 0, reads * stored.n
+    heats = longer * np.geomspace(tuning.REHEATED, tuning.COLDEST, tuning.REHEATED_STAGES)
+    accepted = [accepted_words(heat) for heat in heats]
+    each = np.clip(tuning.REHEATED_SHARE * reads, tuning.REHEATED_READS, tuning.READS_AT_ONCE / side**2) / len(heats)
+    size = min(side, stored.grid.width), min(side, stored.grid.height)
+    while spent < total and best > least and not search.expired():
+        board.put(now.x, now.y)
+        hops = abs(now.x[ends[0]] - now.x[ends[1]]) + abs(now.y[ends[0]] - now.y[ends[1]])
+        middle = generator.choice(ends[:, hops > 1].ravel())
+        left = int(np.clip(now.x[middle] - generator.integers(side), 0, stored.grid.width - size[0]))
+        top = int(np.clip(now.y[middle] - generator.integers(side), 0, stored.grid.height - size[1]))
+        before = spent
+        for words in accepted:
+            spent += anneal_tile(board, tile, (left, top), size, random, words, each)
+            board.turn()
+        if spent == before:  # nobody may move
+            break
+        search.spend((spent - before) / tuning.READS_PER_EFFORT)
+        x, y = board.places()
+        changed = edge_energy(stored.parent, x, y)[0]
+        heat = heats[0] * max(1 - spent / total, 1e-9)
+        if changed <= energy or generator.random() < math.exp((energy - changed) / heat):
+            now, energy = replace(stored, x=x, y=y), changed
+        if energy < best:
+            best, found = energy, now
+            search.keep(best, found)
+        search.report(best=best, bound=least, what="refine")
+    return found
 
 
 def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
@@ -210,20 +258,13 @@ def temperatures(
 
 def _board(stored: StoredTree) -> tuple[Board, Index]:
     """Return the board, and the vertices that are worth a move to the middle, those of most neighbours first."""
-    starts, near, holder, degree = _neighbours(stored)
-    middles = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
-    middles = middles[np.argsort(-degree[middles], kind="stable")]
-    board = Board(starts, near, stored.x.copy(), stored.y.copy(), holder, *shapes(stored.parent), stored.grid.width)
-    return board, middles.astype(np.int32)
-
-
-def _neighbours(stored: StoredTree) -> tuple[Index, Index, Index, npt.NDArray[np.int64]]:
-    """Return where the neighbours of each vertex begin, all neighbours, who is on every cell, and their numbers."""
     child = np.flatnonzero(stored.parent >= 0).astype(np.int32)
     above = stored.parent[child]
     end, other = np.concatenate([child, above]), np.concatenate([above, child])
     degree = np.bincount(end, minlength=stored.n)
-    starts = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
-    holder = np.full(stored.grid.cells, -1, np.int32)
-    holder[stored.y * np.int64(stored.grid.width) + stored.x] = np.arange(stored.n, dtype=np.int32)
-    return starts, other[sorted_by(end, stored.n - 1)], holder, degree
+    starts, near = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32), other[sorted_by(end, stored.n - 1)]
+    middles = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
+    middles = middles[np.argsort(-degree[middles], kind="stable")]
+    grid, places = stored.grid, (stored.x.copy(), stored.y.copy())
+    board = Board(starts, near, *places, *shapes(stored.parent), grid.width, grid.height)
+    return board, middles.astype(np.int32)

@@ -53,10 +53,10 @@ class Board:
         near: cython.const_int[::1],
         x: cython.int[::1],
         y: cython.int[::1],
-        holder: cython.int[::1],
         shape: cython.const_ulonglong[::1],
         size: cython.const_int[::1],
         width: cython.longlong,
+        height: cython.longlong,
     ) -> None:
         self.starts = starts
         self.near = near
@@ -64,20 +64,26 @@ class Board:
         self.y = y
         self.new_x = np.array(x)
         self.new_y = np.array(y)
-        self.holder = holder
+        self.holder = np.empty(width * height, np.int32)
         self.shape = shape
         self.size = size
         self.local = np.full(x.shape[0], -1, np.int32)
         self.width = width
-        self.height = holder.shape[0] // width
-        self.count = np.zeros(max(self.width, self.height), np.int32)
+        self.height = height
+        self.count = np.zeros(max(width, height), np.int32)
+        self.put(np.asarray(x), np.asarray(y))
 
     def turn(self) -> None:
         """Let what was written be what is read from now on."""
-        self.x, self.new_x = self.new_x, self.x
-        self.y, self.new_y = self.new_y, self.y
-        np.asarray(self.new_x)[:] = self.x
-        np.asarray(self.new_y)[:] = self.y
+        self.x[:] = self.new_x
+        self.y[:] = self.new_y
+
+    def put(self, x: Index, y: Index) -> None:
+        """Let the vertices be at these places."""
+        np.asarray(self.x)[:] = np.asarray(self.new_x)[:] = x
+        np.asarray(self.y)[:] = np.asarray(self.new_y)[:] = y
+        np.asarray(self.holder).fill(-1)
+        np.asarray(self.holder)[y * np.int64(self.width) + x] = np.arange(len(x))
 
     def places(self) -> tuple[Index, Index]:
         """Return x and y of every vertex."""
@@ -229,11 +235,7 @@ def _beyond(
 @cython.nogil
 @cython.exceptval(check=False)
 def _change(
-    tile: Tile,
-    v: cython.Py_ssize_t,
-    other: cython.Py_ssize_t,
-    x: cython.int,
-    y: cython.int,
+    tile: Tile, v: cython.Py_ssize_t, other: cython.Py_ssize_t, x: cython.int, y: cython.int
 ) -> cython.longlong:
     """Return by how much the edges of v grow when it moves to (x, y); its edge to ``other`` keeps its length."""
     total: cython.longlong = 0
@@ -490,10 +492,8 @@ def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.longlong:
                 board.holder[here] = w
                 board.holder[there] = v
                 if w >= 0:
-                    board.x[w] = board.x[v]
-                    board.y[w] = board.y[v]
-                    board.new_x[w] = board.x[v]
-                    board.new_y[w] = board.y[v]
+                    board.x[w] = board.new_x[w] = board.x[v]
+                    board.y[w] = board.new_y[w] = board.y[v]
                 board.x[v] = board.new_x[v] = x
                 board.y[v] = board.new_y[v] = y
                 break
