@@ -34,8 +34,6 @@ class GatherElements(OpRun):  # type: ignore[misc]
     The reference fails where another axis has one place, or less.
     """
 
-    op_domain = ""
-
     def _run(self, table: Array, places: Array, axis: int = 0) -> tuple[Array]:
         along = axis % table.ndim
         inside = tuple(slice(None) if at == along else slice(size) for at, size in enumerate(places.shape))
@@ -44,8 +42,6 @@ class GatherElements(OpRun):  # type: ignore[misc]
 
 class Erf(OpRun):  # type: ignore[misc]
     """The error function in double precision: that of the reference rounds to single."""
-
-    op_domain = ""
 
     def _run(self, x: Array) -> tuple[Array]:
         from scipy.special import erf
@@ -59,7 +55,6 @@ class Loop(op_loop.Loop):  # type: ignore[misc]
     It also takes no step where no condition is given.
     """
 
-    op_domain = ""
     _run_body: Any
 
     def __init__(self, *args: Any) -> None:
@@ -98,8 +93,6 @@ class ZipMap(OpRun):  # type: ignore[misc]
 class LRN(OpRun):  # type: ignore[misc]
     """Normalisation over neighbouring channels: the reference passes over as many channels as there are samples."""
 
-    op_domain = ""
-
     def _run(self, x: Array, alpha: float, beta: float, bias: float, size: int) -> tuple[Array]:
         before = (size - 1) // 2
         margins = [(0, 0)] * x.ndim
@@ -111,8 +104,6 @@ class LRN(OpRun):  # type: ignore[misc]
 class MeanVarianceNormalization(OpRun):  # type: ignore[misc]
     """Numbers less their mean, over their deviation: the reference has constants of single precision in it."""
 
-    op_domain = ""
-
     def _run(self, x: Array, axes: Any = None) -> tuple[Array]:
         along = (0, 2, 3) if axes is None else tuple(axes)
         x = x - x.mean(along, keepdims=True)
@@ -122,8 +113,6 @@ class MeanVarianceNormalization(OpRun):  # type: ignore[misc]
 class BatchNormalization(op_batch_normalization.BatchNormalization_14):  # type: ignore[misc]
     """Normalisation by given figures: the reference trains in versions before 14, which have no ``training_mode``."""
 
-    op_domain = ""
-
     def _run(self, *inputs: Array, training_mode: int = 0, **other: Any) -> tuple[Array, ...]:
         known = {key: other[key] for key in ("epsilon", "momentum") if key in other}
         return cast("tuple[Array, ...]", super()._run(*inputs, training_mode=training_mode, **known))
@@ -132,13 +121,9 @@ class BatchNormalization(op_batch_normalization.BatchNormalization_14):  # type:
 class DequantizeLinear(op_dequantize_linear._CommonDequantizeLinear):  # type: ignore[misc]
     """Numbers of quantised ones: the reference lacks the versions before 19, which differ in types alone."""
 
-    op_domain = ""
-
 
 class Resize(op_resize.Resize):  # type: ignore[misc]
     """Interpolation: the reference has the weights of a cubic one in single precision."""
-
-    op_domain = ""
 
     def _run(self, *inputs: Any, cubic_coeff_a: Any = None, **other: Any) -> tuple[Array]:
         steep = None if cubic_coeff_a is None else float(cubic_coeff_a)
@@ -151,8 +136,6 @@ class GridSample(OpRun):  # type: ignore[misc]
     It also knows the ways of versions since 20 by their names alone.
     """
 
-    op_domain = ""
-
     def _run(
         self, x: Array, grid: Array, mode: str = "linear", padding_mode: str = "zeros", align_corners: int = 0
     ) -> tuple[Array]:
@@ -161,8 +144,6 @@ class GridSample(OpRun):  # type: ignore[misc]
 
 class DeformConv(OpRun):  # type: ignore[misc]
     """A convolution of moved taps: the reference has places in single precision, one after the other."""
-
-    op_domain = ""
 
     def _run(self, x: Array, weights: Array, offset: Array, bias: Any = None, mask: Any = None, **given: Any) -> Any:
         (batch, channels, *sizes), taps = x.shape, weights.shape[2:]
@@ -255,7 +236,7 @@ def _flattening(kind: type[Any]) -> type[Any]:
         rows = x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
         return (kind._run(self, rows)[0].reshape(x.shape),)
 
-    return type(kind.__name__, (kind,), {"op_domain": "", "_run": run})
+    return type(kind.__name__, (kind,), {"_run": run})
 
 
 _ROWS: Final = (op_softmax.Softmax, LogSoftmax, op_hardmax.Hardmax)

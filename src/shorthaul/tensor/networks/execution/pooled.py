@@ -21,8 +21,6 @@ Array = npt.NDArray[Any]
 class AveragePool(OpRun):  # type: ignore[misc]
     """Means over windows; what lies beyond the padded end is not counted."""
 
-    op_domain = ""
-
     def _run(self, x: Array, kernel_shape: Sequence[int], count_include_pad: int = 0, **given: Any) -> tuple[Array]:
         ones = np.ones_like(x[:1, :1])
         counted = sum(_by_tap(ones, kernel_shape, border=count_include_pad, **given))
@@ -32,8 +30,6 @@ class AveragePool(OpRun):  # type: ignore[misc]
 class LpPool(OpRun):  # type: ignore[misc]
     """Norms over windows."""
 
-    op_domain = ""
-
     def _run(self, x: Array, kernel_shape: Sequence[int], p: int = 2, **given: Any) -> tuple[Array]:
         total = sum(np.abs(part) ** p for part in _by_tap(x, kernel_shape, **given))
         return (np.asarray(total ** (1 / p), x.dtype),)
@@ -41,8 +37,6 @@ class LpPool(OpRun):  # type: ignore[misc]
 
 class Conv(OpRun):  # type: ignore[misc]
     """A convolution."""
-
-    op_domain = ""
 
     def _run(self, x: Array, weights: Array, bias: Any = None, group: int = 1, **given: Any) -> tuple[Array]:
         given.pop("kernel_shape", None)
@@ -57,8 +51,6 @@ class Conv(OpRun):  # type: ignore[misc]
 
 class ConvTranspose(OpRun):  # type: ignore[misc]
     """A transposed convolution: every input spreads over its window."""
-
-    op_domain = ""
 
     def _run(self, x: Array, weights: Array, bias: Any = None, group: int = 1, **given: Any) -> tuple[Array]:
         (batch, _, *sizes), taps = x.shape, weights.shape[2:]

@@ -41,7 +41,6 @@ _ACTIVATIONS: Final[dict[str, tuple[Callable[..., Array], tuple[float, ...]]]] =
 class _Recurrent(OpRun):  # type: ignore[misc]
     """What the three have in common: directions, lengths, and activations by name."""
 
-    op_domain = ""
     gates: int
     states = 1
     usual: tuple[str, ...]
