@@ -15,6 +15,7 @@ from shorthaul.affine.frontend.parser import parse
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.frontend.symbols import symbols
 from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.sizes import assumption
 from shorthaul.affine.workloads.cases import CASES, kernel_text
 
 PROGRAMS = {
@@ -135,6 +136,17 @@ def test_flattened_subscripts_are_taken_apart() -> None:
     assert program.arrays["a"].dimensions == 2
     assert "a[i, j]" in str(program.statements[0].write.relation)
     assert "b[1 + i, j]" in str(program.statements[0].reads[0].relation)
+
+
+@pytest.mark.parametrize(
+    ("place", "where"), [("j * (n + 2) + i", "n >= -2 + m"), ("j * (2 * n + 20) + j", "2n >= -20 + m")]
+)
+def test_rows_with_a_border_are_long_enough_for_another_parameter(place: str, where: str) -> None:
+    body = f"for (int j = 0; j < m; j++) for (int i = 0; i < m; i++) a[{place}] += b[i];"
+    program = program_from_text(f"void f(int n, int m, double *a, double b[m]) {{ {body} }}")
+    assert assumption(program) == where
+    column = place[-1]
+    assert f"a[j, {column}]" in str(program.statements[0].write.relation)
 
 
 def test_flattened_subscripts_in_three_dimensions() -> None:

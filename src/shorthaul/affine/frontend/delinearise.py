@@ -5,7 +5,7 @@ monomials form a chain 1 | m1 | m2 ..., the coefficients are the subscripts of a
 (times a number that all coefficients of a monomial are multiples of), provided every inner one stays inside its
 extent. Where isl cannot prove that for all parameters, as for the row length ``lda`` of a part of a matrix, the program
 is one for those parameters only where it holds. Sums of parameters that are factors, as in ``a[i * (n + 2) + j]``, are
-tried as row lengths first.
+tried as row lengths first, with the same condition.
 """
 
 from __future__ import annotations
@@ -127,11 +127,13 @@ def _taken_apart(uses: Sequence[tuple[Access, Names]], rows: Mapping[str, Any]) 
             value = values[at]
             beyond = (reached if extent in rows else access.params).intersect(value.ge_set(size))
             # a row as long as a parameter that the loops do not know: long enough, or no row
+            free = size.get_var_names(isl.dim_type.param)
             if not reached.is_subset(value.ge_set(integer(0))) or not (
-                beyond.is_empty() or (extent not in rows and names.assume_none(beyond, extent))
+                beyond.is_empty() or names.assume_none(beyond, free)
             ):
                 row = extent if above == below else f"{above // below} * {extent}"
-                raise not_affine(access.node, names, f"the subscript may leave its row of {row}")
+                cure = "end the loops within the row, or give the array its extents, as in double a[n][m]"
+                raise not_affine(access.node, names, f"the subscript may leave its row of {row}", cure)
         result[id(access)] = tuple(reversed(values))
     return result
 

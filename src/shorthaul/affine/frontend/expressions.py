@@ -37,10 +37,10 @@ class Names:
     reached: isl.Set | None = None  #: the iterations at which expressions are evaluated, where that is known
     assumed: list[isl.Set] = field(default_factory=list)  #: what has to hold for the parameters
 
-    def assume_none(self, unwanted: isl.Set, free: str | None = None) -> bool:
+    def assume_none(self, unwanted: isl.Set, free: Iterable[str] = ()) -> bool:
         """Note that parameters let no iteration be ``unwanted``; False, and nothing noted, if that leaves none.
 
-        Also False if it keeps the parameter ``free`` from being as large as one likes.
+        Also False if it keeps parameters ``free`` from being as large as one likes.
         """
         names = [value.get_dim_name(isl.dim_type.param, 0) for value in self.iterators.values()]
         allowed = without_iterators(unwanted, names).complement()
@@ -48,7 +48,7 @@ class Names:
         for name in self.parameters:
             if reached.find_dim_by_name(isl.dim_type.param, name) >= 0:
                 reached = reached.intersect(variable(name).ge_set(integer(1)))
-        if reached.is_empty() or (free is not None and _has_end(reached, free)):
+        if reached.is_empty() or any(_has_end(reached, name) for name in free):
             return False
         self.assumed.append(allowed)
         return True
