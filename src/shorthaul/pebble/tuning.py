@@ -161,14 +161,11 @@ RECOMPUTING_RATE: Final = 2e7
 #: Arcs of networks, times phases of their flows, per effort; and what every wavefront costs beside that.
 FLOW_RATE: Final = 1e8
 WAVEFRONT_EFFORT: Final = 1e-5
-#: Wavefronts: graphs above this many nodes are not cut into parts, but a sample of wavefronts is taken (the
-#: second number); above the third number no cuts are computed. Into how many pieces orders are cut.
-MOST_PARTED: Final = 400
+#: Nodes at which the wavefront is looked at; no cuts are computed on graphs of more nodes than the second number.
+WAVEFRONTS: Final = 128
+MOST_FOR_WAVEFRONTS: Final = 20_000
 #: Nodes and edges of flows that a certificate of wavefronts asks its checker to find, at most: some seconds.
 MOST_SHOWN_FLOWS: Final = 3_000_000
-WAVEFRONTS: Final = 64
-MOST_FOR_WAVEFRONTS: Final = 20_000
-PIECES: Final = 12
 #: Links looked at per effort to bound what is loaded between levels, and most levels.
 MOMENTS_RATE: Final = 7e8
 MOST_MOMENTS: Final = 4000

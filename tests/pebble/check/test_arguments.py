@@ -38,7 +38,7 @@ FAMILIES: dict[str, tuple[Callable[[], Cdag], int, str]] = {
     "stencil in a plane": (lambda: grid(12, 11, 8), 8, "grid"),
     "stencil on a line": (lambda: kernels_as_graphs.stencil(n=40, t=24, word=1), 6, "grid"),
     "table": (lambda: table((30, 30), np.random.default_rng(1), corner=True, letters=1.0), 10, "table"),
-    "fields in a plane": (lambda: fields((20, 20), 6), 8, "grid"),
+    "fields in a plane": (lambda: fields((20, 20), 9), 10, "grid"),
     "butterfly": (lambda: kernels_as_graphs.fft(n=64, word=1), 8, "crossing"),
     "product": (lambda: kernels_as_graphs.matmul(m=8, n=8, k=8, word=1), 6, "product"),
     "fused product": (lambda: fused_product(8, 8, 8), 6, "product"),
@@ -199,7 +199,7 @@ def arguments(cdag: Cdag, budget: int) -> list[list[dict[str, Any]]]:
         gathers.excess(cdag, budget, search=quick).pieces(),
         successors.excess(cdag, budget, search=quick).pieces(cdag),
         histories.excess(cdag, budget, search=quick).pieces,
-        fronts.disjoint,
+        fronts.pieces,
         [turned.piece(cdag, np.arange(cdag.n))] if turned.excess else [],
     ]
     return [shown(cdag, found) for found in pieces if found]

@@ -32,8 +32,7 @@ _PROOFS = {
         "Every input is loaded and every output stored at least once. Beyond that: while a node is computed, every "
         "value computed before it and read after it, other than its operands, is in the room they leave or is loaded "
         "later, and stored too unless it is an input. The least weight of such values over all sets that may have been "
-        "computed by then is a minimum cut; the bounds of disjoint parts of the graph add up. No value is computed "
-        "twice."
+        "computed by then is a minimum cut. No value is computed twice."
     ),
     "moments": (
         "Every input is loaded and every output stored at least once. Beyond that: nodes of one depth form a level. "
@@ -221,7 +220,7 @@ def best_bound(
             for (nodes, value, share), times in Counter(packed.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
-    certified = [grids.pieces, tables.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.disjoint]
+    certified = [grids.pieces, tables.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.pieces]
     whole = [[(piece, Fraction(1)) for piece in pieces] for pieces in [*certified, next_to.pieces(cdag)]]
     sums_of_pieces = [crossed.pieces, *whole, in_shares]
     details["certificate"] = (

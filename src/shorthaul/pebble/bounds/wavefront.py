@@ -1,10 +1,11 @@
-"""The wavefront bound without recomputation: minimum convex cuts, summed over parts (Elango et al. 2014)."""
+"""The wavefront bound without recomputation: minimum convex cuts (Elango et al. 2014)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,10 @@ _MOST_SHOWN_WEIGHT = 2**29
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and pieces with parts of it, which may overlap.
-
-    It is the sum of the ``disjoint`` ones.
-    """
+    """A lower bound on the traffic beyond inputs and outputs, and the piece that it is of, if there is any."""
 
     excess: int
     pieces: tuple[Piece, ...]
-    disjoint: tuple[Piece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,27 +60,20 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
 
     While a node is computed, whatever is computed before it and read after it is in the room that is left, or is
     charged: an input its load once more, any other value a store and a load. The least charge over all sets that can
-    have been computed by then is a minimum cut. Charges of the values of disjoint parts add up.
+    have been computed by then is a minimum cut. The best of some nodes counts.
     """
     if cdag.n > tuning.MOST_FOR_WAVEFRONTS:
         return Found(0, ())
-    if cdag.n > tuning.MOST_PARTED:
-        sample = _sampled(cdag, budget, search)
-        piece = (sample.piece(cdag, np.arange(cdag.n)),) if sample.excess else ()
-        return Found(sample.excess, piece, piece)
-    found = Found(0, ())
-    pieces: list[Piece] = []
-    ends = np.unique(np.linspace(0, cdag.n, min(tuning.PIECES, cdag.n) + 1).astype(np.int64)).tolist()
-    for order in _orders(cdag):
-        fronts = _runs(cdag, budget, order, ends, search)
-        runs = {
-            (start, stop): front.piece(cdag, order[ends[start] : ends[stop]]) for (start, stop), front in fronts.items()
-        }
-        best = _parted(ends, runs)
-        excess = sum(piece.excess for piece in best)
-        found = max(found, Found(excess, (), best), key=lambda one: one.excess)
-        pieces += [piece for piece in runs.values() if piece.excess > 0]
-    return replace(found, pieces=tuple(pieces))
+    chosen = search.generator().permutation(np.flatnonzero(~cdag.given))[: tuning.WAVEFRONTS].tolist()
+    cut, best, rooms = _wavefront(cdag), Front(), (budget - cdag.needs()).tolist()
+    for node, times in product(chosen, (1, 2)):
+        if search.expired():
+            break
+        kernels.begin(cut, node, times, _NOTHING, _NOTHING)
+        found = _excess(cut, times * rooms[node], 2**59, search)
+        if found > best.excess:
+            best = Front(found, np.array([node]), "at", times)
+    return Found(best.excess, (best.piece(cdag, np.arange(cdag.n)),) if best.excess else ())
 
 
 def turning(cdag: Cdag, budget: int, *, search: Search) -> Front:
@@ -98,7 +88,7 @@ def turning(cdag: Cdag, budget: int, *, search: Search) -> Front:
     >>> turning(fft(n=16, word=1), 6, search=Search()).excess
     22
     """
-    best, cut, rooms = Front(), _wavefront(cdag, np.arange(cdag.n)), (budget - cdag.needs()).tolist()
+    best, cut, rooms = Front(), _wavefront(cdag), (budget - cdag.needs()).tolist()
     for group in _groups(cdag):
         for is_first in (True, False):
             for times in (2, 1):
@@ -115,7 +105,7 @@ def _groups(cdag: Cdag) -> Iterator[IntArray]:
     entries[targets[~given[sources]]] = False
     yield cdag.outputs()
     yield np.flatnonzero(entries)
-    if cdag.n > tuning.MOST_PARTED:
+    if cdag.n > tuning.MOST_FOR_EXACT:
         return
     for depth in (layers(cdag.children, cdag.order), layers(cdag.parents, cdag.order[::-1])):
         for layer in range(1, int(depth.max())):
@@ -138,10 +128,8 @@ def _least_among(
     return least
 
 
-def _wavefront(cdag: Cdag, part: IntArray) -> kernels.Wavefront:
-    return kernels.Wavefront(
-        part, cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets
-    )  # fmt: skip
+def _wavefront(cdag: Cdag) -> kernels.Wavefront:
+    return kernels.Wavefront(cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets)
 
 
 def _excess(cut: kernels.Wavefront, saved: int, enough: int, search: Search) -> int:
@@ -157,62 +145,3 @@ def _excess(cut: kernels.Wavefront, saved: int, enough: int, search: Search) -> 
         if search.expired():
             return 0
     return min(int(cut.flow) - saved, enough)
-
-
-def _best(cdag: Cdag, part: IntArray, chosen: IntArray, rooms: list[int], search: Search) -> Front:
-    """Return the wavefront at a node of ``chosen`` that proves most within ``part``."""
-    cut, best = _wavefront(cdag, part), Front()
-    for node in chosen[~cdag.given[chosen]].tolist():
-        for times in (1, 2):
-            kernels.begin(cut, node, times, _NOTHING, _NOTHING)
-            found = _excess(cut, times * rooms[node], 2**59, search)
-            if found > best.excess:
-                best = Front(found, np.array([node]), "at", times)
-            if search.expired():
-                return best
-    return best
-
-
-def _sampled(cdag: Cdag, budget: int, search: Search) -> Front:
-    everything = np.arange(cdag.n, dtype=np.int64)
-    nodes = np.flatnonzero(~cdag.is_input())
-    chosen = search.generator().permutation(nodes)[: tuning.WAVEFRONTS]
-    return _best(cdag, everything, chosen, (budget - cdag.needs()).tolist(), search)
-
-
-def _orders(cdag: Cdag) -> list[IntArray]:
-    """Return two orders to cut into parts: as given and by layers, inputs just before what reads them first."""
-    depth = layers(cdag.children, cdag.order)
-    position = np.empty(cdag.n, dtype=np.int64)
-    position[cdag.order] = np.arange(cdag.n)
-    orders = []
-    for key in (position, depth * cdag.n + position):
-        first = key.astype(np.float64)
-        for node in cdag.inputs().tolist():
-            first[node] = key[cdag.children.neighbours(node)].min() - 0.5
-        orders.append(np.argsort(first, kind="stable"))
-    return orders
-
-
-def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Search) -> dict[tuple[int, int], Front]:
-    """Return the wavefronts of all runs of the pieces of ``order`` that end at ``ends``, by (first piece, last + 1)."""
-    values, rooms = {}, (budget - cdag.needs()).tolist()
-    for stop in range(1, len(ends)):
-        for start in range(stop):
-            if search.expired():
-                break
-            part = order[ends[start] : ends[stop]]
-            values[start, stop] = _best(cdag, part, part, rooms, search)
-    return values
-
-
-def _parted(ends: list[int], runs: dict[tuple[int, int], Piece]) -> tuple[Piece, ...]:
-    """Return the runs of pieces of an order, each beyond the one before, whose bounds add up to most."""
-    best: list[tuple[int, tuple[Piece, ...]]] = [(0, ())] * len(ends)
-    for stop in range(1, len(ends)):
-        best[stop] = best[stop - 1]
-        for start in range(stop):
-            run = runs.get((start, stop))
-            if run is not None and best[start][0] + run.excess > best[stop][0]:
-                best[stop] = best[start][0] + run.excess, (*best[start][1], run)
-    return best[-1][1]

@@ -1,4 +1,4 @@
-"""Wavefronts of a set of nodes: the least charge of what is live while one node is computed."""
+"""Wavefronts: the least charge of what is live while one node is computed."""
 
 from __future__ import annotations
 
@@ -14,59 +14,37 @@ _ENDLESS = cython.declare(cython.longlong, 1 << 60)
 class Wavefront:
     """The least charge of values computed before a node, read after it and no operands of it: a minimum cut.
 
-    Only the nodes of ``part`` count, and the reads among them. The least is over all closed sets that hold the
-    ancestors of the node and none of its descendants.
+    The least is over all closed sets that hold the ancestors of the node and none of its descendants.
     """
 
-    part: cython.const_longlong[::1]
-    inside: cython.longlong[::1]  # positions in the part, -1 elsewhere
     weights: cython.const_longlong[::1]
     given: cython.const_uchar[::1]
     starts: cython.const_longlong[::1]
     parents: cython.const_longlong[::1]
     tails: cython.longlong[::1]
     heads: cython.longlong[::1]
-    edges: cython.longlong
     arcs = cython.declare(cython.longlong, visibility="readonly")
     net: Network
     flow = cython.declare(cython.longlong, visibility="readonly")
 
     def __init__(
         self,
-        part: cython.const_longlong[::1],
         weights: cython.const_longlong[::1],
         given: cython.const_uchar[::1],
         starts: cython.const_longlong[::1],
         parents: cython.const_longlong[::1],
     ) -> None:
-        self.part = part
-        self.inside = np.full(weights.shape[0], -1, np.int64)
         self.weights = weights
         self.given = given
         self.starts = starts
         self.parents = parents
-        self.edges = _count_edges(self)
-        self.arcs = 4 * self.edges + 6 * part.shape[0]
+        self.arcs = 4 * parents.shape[0] + 6 * weights.shape[0]
         self.tails = np.empty(self.arcs, np.int64)
         self.heads = np.empty(self.arcs, np.int64)
         self.flow = 0
         _link(self)
-        self.net = Network(2 * part.shape[0] + 2, self.tails, self.heads, np.empty(self.arcs, np.int64))
+        self.net = Network(2 * weights.shape[0] + 2, self.tails, self.heads, np.empty(self.arcs, np.int64))
         group_arcs(self.net)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _count_edges(cut: Wavefront) -> cython.longlong:
-    edges: cython.longlong = 0
-    e: cython.Py_ssize_t
-    for i in range(cut.part.shape[0]):
-        cut.inside[cut.part[i]] = i
-    for i in range(cut.part.shape[0]):
-        for e in range(cut.starts[cut.part[i]], cut.starts[cut.part[i] + 1]):
-            edges += cut.inside[cut.parents[e]] >= 0
-    return edges
 
 
 @cython.cfunc
@@ -83,18 +61,17 @@ def _connect(cut: Wavefront, arc: cython.longlong, tail: cython.longlong, head: 
 @cython.nogil
 @cython.exceptval(check=False)
 def _link(cut: Wavefront) -> cython.void:
-    """Connect every node i of the part, whose value is node ``size`` + i, the source, and the sink."""
-    size: cython.longlong = cut.part.shape[0]
+    """Connect every node i, whose value is node ``size`` + i, the source, and the sink."""
+    size: cython.longlong = cut.weights.shape[0]
     arc: cython.longlong = 0
     i: cython.Py_ssize_t
     e: cython.Py_ssize_t
     for i in range(size):
-        for e in range(cut.starts[cut.part[i]], cut.starts[cut.part[i] + 1]):
-            p = cut.inside[cut.parents[e]]
-            if p >= 0:  # a computed child has computed parents; a value with a child to come is live
-                _connect(cut, arc, i, p)
-                _connect(cut, arc + 2, size + p, i)
-                arc += 4
+        for e in range(cut.starts[i], cut.starts[i + 1]):  # a computed child has computed parents
+            p = cut.parents[e]
+            _connect(cut, arc, i, p)
+            _connect(cut, arc + 2, size + p, i)  # a value with a child to come is live
+            arc += 4
     for i in range(size):
         _connect(cut, arc, i, size + i)
         _connect(cut, arc + 2, 2 * size, i)
@@ -112,9 +89,8 @@ def _begin(
     late: cython.const_longlong[::1],
     early: cython.const_longlong[::1],
 ) -> cython.void:
-    size: cython.longlong = cut.part.shape[0]
-    nodes: cython.longlong = 4 * cut.edges  # where the arcs of the nodes begin
-    own: cython.longlong = cut.inside[node]
+    size: cython.longlong = cut.weights.shape[0]
+    nodes: cython.longlong = 4 * cut.parents.shape[0]  # where the arcs of the nodes begin
     arc: cython.Py_ssize_t
     i: cython.Py_ssize_t
     e: cython.Py_ssize_t
@@ -123,26 +99,22 @@ def _begin(
         cut.net.capacities[arc] = 0
     for arc in range(0, nodes, 4):
         cut.net.capacities[arc] = _ENDLESS
-        if cut.heads[arc + 2] != own:
+        if cut.heads[arc + 2] != node:
             cut.net.capacities[arc + 2] = _ENDLESS
     for i in range(size):
-        v = cut.part[i]
-        if i != own:
-            cut.net.capacities[nodes + 6 * i] = cut.weights[v]
-            if times == 2 and not cut.given[v]:
-                cut.net.capacities[nodes + 6 * i] += cut.weights[v]
-    for e in range(cut.starts[node], cut.starts[node + 1]):
-        p = cut.inside[cut.parents[e]]
-        if p >= 0:  # in fast memory, whatever follows
-            cut.net.capacities[nodes + 6 * p] = 0
-            cut.net.capacities[nodes + 6 * p + 2] = _ENDLESS
-    cut.net.capacities[nodes + 6 * own + 4] = _ENDLESS
+        if i != node:
+            cut.net.capacities[nodes + 6 * i] = cut.weights[i]
+            if times == 2 and not cut.given[i]:
+                cut.net.capacities[nodes + 6 * i] += cut.weights[i]
+    for e in range(cut.starts[node], cut.starts[node + 1]):  # in fast memory, whatever follows
+        cut.net.capacities[nodes + 6 * cut.parents[e]] = 0
+        cut.net.capacities[nodes + 6 * cut.parents[e] + 2] = _ENDLESS
+    cut.net.capacities[nodes + 6 * node + 4] = _ENDLESS
     for i in range(late.shape[0]):
-        if cut.inside[late[i]] >= 0:
-            cut.net.capacities[nodes + 6 * cut.inside[late[i]] + 4] = _ENDLESS
+        cut.net.capacities[nodes + 6 * late[i] + 4] = _ENDLESS
     for i in range(early.shape[0]):
-        if early[i] != node and cut.inside[early[i]] >= 0:
-            cut.net.capacities[nodes + 6 * cut.inside[early[i]] + 2] = _ENDLESS
+        if early[i] != node:
+            cut.net.capacities[nodes + 6 * early[i] + 2] = _ENDLESS
 
 
 def begin(
@@ -163,7 +135,7 @@ def begin(
 def grow(cut: Wavefront, enough: cython.longlong) -> bool:
     """Let the flow grow by a phase; False if it has reached ``enough`` or its maximum, the charge."""
     pushed: cython.longlong = 0
-    size: cython.longlong = cut.part.shape[0]
+    size: cython.longlong = cut.weights.shape[0]
     with cython.nogil:
         if cut.flow < enough:
             pushed = push_phase(cut.net, 2 * size, 2 * size + 1, enough - cut.flow)
