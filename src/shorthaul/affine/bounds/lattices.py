@@ -21,14 +21,13 @@ from dataclasses import replace
 
 import islpy as isl
 
-from shorthaul.affine.bounds.names import with_places
+from shorthaul.affine.bounds.names import place_of, subscripts, with_places
 from shorthaul.affine.bounds.partition.k_partition import few_values
-from shorthaul.affine.bounds.partition.paths import affine_of
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.model import Statement
 
-_IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
+_IN, _SET = isl.dim_type.in_, isl.dim_type.set
 
 Row = tuple[int, ...]
 #: By array and subscript a the stride, and (e, b): what is divided by it is e a - b.
@@ -68,33 +67,30 @@ def _strides(statements: Sequence[Statement]) -> Strides:
     """Return the subscripts that are named in parts: those with a stride, and what has a coordinate of theirs."""
     strides: Strides = {}
     for item in statements:
-        for array, at, row, _ in _subscripts(item):
+        for key, row, _ in _subscripts(item):
             found = _stride(row)
             if found is not None and few_values(item.domain, (), {}, (found[0],)) is not None:
-                strides.setdefault((array, at), (found[1], 1, 0))
+                strides.setdefault(key, (found[1], 1, 0))
     known = 0
     while known < len(strides):
         known = len(strides)
         for item in statements:
             split = _split(item, strides)
-            for array, at, row, form in _subscripts(item):
+            for key, row, form in _subscripts(item):
                 step()
                 for own, (other, stride) in split.items():
                     if _alone(row, stride) == own:
                         sign = row[own] * other.get_coefficient_val(_IN, own).to_python()
                         first = form.scale_val(isl.Val(sign)).sub(other).get_constant_val().to_python()
-                        strides.setdefault((array, at), (stride, sign, first))
+                        strides.setdefault(key, (stride, sign, first))
     return strides
 
 
-def _subscripts(statement: Statement) -> Iterator[tuple[str, int, Row, isl.Aff]]:
-    """Yield the subscripts of a statement: array, which one it is, its coefficients, and itself."""
+def _subscripts(statement: Statement) -> Iterator[tuple[tuple[str, int], Row, isl.Aff]]:
+    """Yield the subscripts of a statement: array and which one it is, its coefficients, and itself."""
     for access in (statement.write, *statement.reads):
-        pieces: list[isl.MultiAff] = []
-        isl.PwMultiAff.from_map(access.relation).coalesce().foreach_piece(lambda _, value, of=pieces: of.append(value))
-        known = affine_of(pieces[0]) if len(pieces) == 1 else None
-        for at, row in enumerate(known[0] if known is not None else ()):
-            yield access.array, at, row, pieces[0].get_aff(at)
+        for at, row, form in subscripts(access):
+            yield (access.array, at), row, form
 
 
 def _stride(row: Row) -> tuple[int, int] | None:
@@ -115,8 +111,8 @@ def _alone(row: Row, stride: int) -> int | None:
 def _split(statement: Statement, strides: Strides) -> dict[int, tuple[isl.Aff, int]]:
     """Return by coordinate what of the statement is divided by which stride."""
     split: dict[int, tuple[isl.Aff, int]] = {}
-    for array, at, row, form in _subscripts(statement):
-        found = strides.get((array, at), (1, 1, 0))
+    for key, row, form in _subscripts(statement):
+        found = strides.get(key, (1, 1, 0))
         own = _alone(row, found[0])
         if own is not None:
             for k, value in enumerate(row):
@@ -138,13 +134,7 @@ def _in_parts(space: isl.Space, split: Mapping[int, tuple[isl.Aff, int]]) -> isl
     for at, (form, stride) in split.items():
         forms[at] = form.scale_down_val(isl.Val(stride)).floor()
         forms.append(form.sub(forms[at].scale_val(isl.Val(stride))))
-    values = isl.AffList.alloc(isl.DEFAULT_CONTEXT, len(forms))
-    for form in forms:
-        values = values.add(form)
-    target = space.map_from_set().add_dims(_OUT, len(split))
-    return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(target, values)).set_tuple_name(
-        _OUT, space.get_tuple_name(_SET)
-    )
+    return place_of(space, forms)
 
 
 def _named(statement: Statement, place: isl.Map) -> Statement:

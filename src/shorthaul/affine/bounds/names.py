@@ -81,12 +81,12 @@ def renamed(flow: DataFlow) -> tuple[DataFlow, dict[str, isl.Map]] | None:
 def _names(statement: Statement) -> _Names:
     """Return coordinates made of the subscripts of a statement and, where these are too few, of its loops."""
     width = statement.domain.dim(_SET)
-    forms = [form for access in (statement.write, *statement.reads) for form in _forms(access.relation)]
+    forms = [item[1:] for access in (statement.write, *statement.reads) for item in subscripts(access)]
     chosen: list[tuple[Row, isl.Aff]] = []
     for row, form in sorted(forms, key=lambda item: sum(map(bool, item[0]))):
         if _is_completed([*(known for known, _ in chosen), row]):
             chosen.append((row, form))
-    subscripts = len(chosen)
+    own = len(chosen)
     space = isl.LocalSpace.from_space(statement.domain.get_space())
     for at in range(width):
         row = tuple(int(at == other) for other in range(width))
@@ -95,26 +95,30 @@ def _names(statement: Statement) -> _Names:
             chosen.append((row, form if _grows(statement, at) else form.neg()))
     order = _order([row for row, _ in chosen])
     listed = [chosen[at][1] for at in order]
-    place = isl.Map.identity(statement.domain.get_space().map_from_set())
-    values = isl.AffList.alloc(isl.DEFAULT_CONTEXT, width)
-    for form in listed:
-        values = values.add(form)
-    if width:
-        made = isl.MultiAff.from_aff_list(place.get_space(), values)
-        place = isl.Map.from_multi_aff(made)
+    place = place_of(statement.domain.get_space(), listed)
     signs = all(form.get_coefficient_val(_IN, at).to_python() > 0 for at, form in enumerate(listed))
-    free = tuple(at for at, number in enumerate(order) if number >= subscripts)
+    free = tuple(at for at, number in enumerate(order) if number >= own)
     return _Names(place, free, signs and all(sum(map(abs, row)) == 1 for row, _ in chosen))
 
 
-def _forms(relation: isl.Map) -> Iterator[tuple[Row, isl.Aff]]:
-    """Yield the subscripts of an access: their coefficients, and themselves."""
-    pieces: list[isl.MultiAff] = []
-    isl.PwMultiAff.from_map(relation).coalesce().foreach_piece(lambda _, value: pieces.append(value))
-    known = [(affine_of(value), value) for value in pieces]
-    if len(known) == 1 and known[0][0] is not None:
-        matrix, _ = known[0][0]
-        yield from ((row, known[0][1].get_aff(at)) for at, row in enumerate(matrix) if any(row))
+def subscripts(access: Reference) -> Iterator[tuple[int, Row, isl.Aff]]:
+    """Yield the subscripts of an access that are not constant: their place, their coefficients, and themselves."""
+    pieces = list(_pieces(access.relation))
+    known = affine_of(pieces[0]) if len(pieces) == 1 else None
+    for at, row in enumerate(known[0] if known is not None else ()):
+        if any(row):
+            yield at, row, pieces[0].get_aff(at)
+
+
+def place_of(space: isl.Space, forms: Sequence[isl.Aff]) -> isl.Map:
+    """Return the map from a space to one of its name in which ``forms`` are the coordinates."""
+    values = isl.AffList.alloc(isl.DEFAULT_CONTEXT, len(forms))
+    for form in forms:
+        values = values.add(form)
+    target = space.map_from_set().add_dims(_OUT, len(forms) - space.dim(_SET))
+    return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(target, values)).set_tuple_name(
+        _OUT, space.get_tuple_name(_SET)
+    )
 
 
 def _is_completed(rows: Sequence[Row]) -> bool:

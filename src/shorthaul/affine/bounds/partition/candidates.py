@@ -11,7 +11,7 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, least_sum
-from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, few_values, partition
+from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, few_values, joined, partition
 from shorthaul.affine.bounds.partition.partition_certificate import partition_certificate
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
 from shorthaul.affine.bounds.partition.parts import Ground, Part, sets_of, thickness, union_of, with_own
@@ -148,19 +148,18 @@ def _of_statement(
     usable = usable_paths(paths_into(flow, statement), dimensions)
     yield from _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
     known: set[tuple[int, ...]] = set()
-    rows = [row for path in usable for row in path.kernel if sum(map(bool, row)) > 1]
-    joined = {at for row in rows for at, value in enumerate(row) if value}
+    with_others = joined(path.kernel for path in usable)
     for item in where:
         sizes = item.sizes(flow.program.parameters)
         alone = [few_values(domain, item.small, sizes, (at,)) for at in range(dimensions)]
-        for chosen in _choices({at: found.typical for at, found in enumerate(alone) if found is not None}, joined):
+        for chosen in _choices({at: found.typical for at, found in enumerate(alone) if found is not None}, with_others):
             limit = few_values(domain, item.small, sizes, chosen)
             if limit is not None and len(chosen) < dimensions and chosen not in known:
                 known.add(chosen)
                 yield from _of_paths(flow, statement, usable, limit, where, symmetric=False)
 
 
-def _choices(values: Mapping[int, float], joined: Collection[int]) -> Iterator[tuple[int, ...]]:
+def _choices(values: Mapping[int, float], with_others: Collection[int]) -> Iterator[tuple[int, ...]]:
     """Yield choices of coordinates by their numbers of values: those over which nothing is reused only cost a factor.
 
     Of many these are the ones that a projection joins with others, and of them those with the fewest values.
@@ -172,7 +171,7 @@ def _choices(values: Mapping[int, float], joined: Collection[int]) -> Iterator[t
         for size in range(len(values), 0, -1):
             yield from itertools.combinations(sorted(values), size)
         return
-    ascending = sorted(values, key=lambda at: (at not in joined, values[at]))
+    ascending = sorted(values, key=lambda at: (at not in with_others, values[at]))
     yield from (tuple(sorted(ascending[:size])) for size in range(1, len(values) + 1))
 
 

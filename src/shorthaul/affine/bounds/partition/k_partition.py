@@ -29,7 +29,7 @@ cuts, |B| <= S + T, and |P| <= U(S + T) + S + T.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -332,6 +332,12 @@ def few_values(
         return None
     others = [[int(at == other) for at in range(width)] for other in range(width) if other not in found]
     return Limit(tuple(found), points, max(1, typical), span(others))
+
+
+def joined(kernels: Iterable[Subspace]) -> set[int]:
+    """Return the coordinates that a kernel joins with others, as (1, -1) of p and r."""
+    rows = [row for space in kernels for row in space if sum(map(bool, row)) > 1]
+    return {at for row in rows for at, value in enumerate(row) if value}
 
 
 def _earlier(part: Part, family: int) -> isl.UnionMap:

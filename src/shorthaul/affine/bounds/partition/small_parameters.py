@@ -14,7 +14,7 @@ import islpy as isl
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import least_sum
 from shorthaul.affine.bounds.partition.candidates import usable_paths
-from shorthaul.affine.bounds.partition.k_partition import few_values
+from shorthaul.affine.bounds.partition.k_partition import few_values, joined
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace
@@ -37,7 +37,7 @@ def small_sets(flow: DataFlow) -> Iterator[tuple[str, ...]]:
         if dimensions < 2:
             continue
         kernels = _kernels(usable_paths(paths_into(flow, statement.name), dimensions))
-        names = _of_coordinates(domain, _skew_coordinates(kernels), flow.program.parameters)
+        names = _of_coordinates(domain, sorted(joined(kernels), reverse=True), flow.program.parameters)
         sigma = least_sum(kernels, dimensions) if names else None
         if sigma is None:
             continue
@@ -61,12 +61,6 @@ def _kernels(paths: Sequence[Path]) -> tuple[Subspace, ...]:
     chains = sorted((path for path in paths if path.is_chain), key=lambda path: -len(path.kernel))
     chosen = [*chains[:1], *(path for path in paths if not path.is_chain)]
     return tuple(dict.fromkeys(path.kernel for path in chosen))[:MOST_COMPARED_KERNELS]
-
-
-def _skew_coordinates(kernels: tuple[Subspace, ...]) -> list[int]:
-    """Return the coordinates, the last ones first, that a kernel joins with others, as (1, -1) of p and r."""
-    rows = [row for kernel in kernels for row in kernel if sum(map(bool, row)) > 1]
-    return sorted({at for row in rows for at, value in enumerate(row) if value}, reverse=True)
 
 
 def _of_coordinates(domain: isl.Set, coordinates: list[int], parameters: tuple[str, ...]) -> list[str]:
