@@ -95,6 +95,14 @@ def test_no_play_loads_less(seed: int) -> None:
             assert found.value({**sizes, "S": capacity}) <= least_known(cdag, capacity, rng)
 
 
+def test_windows_that_do_not_overlap_are_a_product_of_matrices() -> None:
+    program = program_from_text(text(("k", "i", "c", "5 * i + r", "r")).replace("3 * n + 9", "5 * n + 9"))
+    found = lower_bound(program, sizes=SIZES, search=Search(effort=4))
+    assert found.value(SIZES) >= 0.97 * 2 * 5 * SIZES["m"] ** 2 * (SIZES["n"] - 1) / sqrt(SIZES["S"])
+    document = bound_of(program, found, SIZES, flow_dependences(program)).document()
+    assert not verify(program, document, SIZES)[0]
+
+
 def test_what_has_no_stride_keeps_its_names() -> None:
     for accesses in (("k", "i", "c", "i + r", "r"), ("k", "2 * i", "c", "2 * i + 1", "r")):
         assert by_remainders(flow_dependences(program_from_text(text(accesses)))) is None

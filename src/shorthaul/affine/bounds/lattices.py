@@ -41,7 +41,7 @@ def by_remainders(flow: DataFlow) -> tuple[DataFlow, dict[str, isl.Map]] | None:
     reads = {(item.name, read.tag) for item in program.statements for read in item.reads}
     if not strides or any((item.sink, item.reference.tag) not in reads for item in flow.flows):
         return None  # sums in any order have reads that no statement has
-    places = {item.name: _in_parts(item.domain.get_space(), _split(item, strides)) for item in program.statements}
+    places = {item.name: _in_parts(item.domain, _split(item, strides)) for item in program.statements}
     for array, points in flow.inputs.items():
         space = isl.LocalSpace.from_space(points.get_space())
         split = {
@@ -49,7 +49,7 @@ def by_remainders(flow: DataFlow) -> tuple[DataFlow, dict[str, isl.Map]] | None:
             for at in range(points.dim(_SET))
             if (array, at) in strides
         }
-        places[array] = _in_parts(points.get_space(), split)
+        places[array] = _in_parts(points, split)
     made = {item.name: _named(item, places[item.name]) for item in program.statements}
     flows = []
     for item in flow.flows:
@@ -127,14 +127,22 @@ def _divided(form: isl.Aff, by: tuple[int, int, int]) -> isl.Aff:
     return form.scale_val(isl.Val(by[1])).add_constant_val(isl.Val(-by[2]))
 
 
-def _in_parts(space: isl.Space, split: Mapping[int, tuple[isl.Aff, int]]) -> isl.Map:
-    """Return point -> the same with the quotient in place of a coordinate, and all remainders behind."""
-    local = isl.LocalSpace.from_space(space)
-    forms = [isl.Aff.var_on_domain(local, _SET, at) for at in range(space.dim(_SET))]
+def _in_parts(points: isl.Set, split: Mapping[int, tuple[isl.Aff, int]]) -> isl.Map:
+    """Return point -> the same with quotients in place of coordinates, and all remainders behind.
+
+    Where there is only one quotient, the remainder takes its place.
+    """
+    local = isl.LocalSpace.from_space(points.get_space())
+    forms = [isl.Aff.var_on_domain(local, _SET, at) for at in range(points.dim(_SET))]
     for at, (form, stride) in split.items():
-        forms[at] = form.scale_down_val(isl.Val(stride)).floor()
-        forms.append(form.sub(forms[at].scale_val(isl.Val(stride))))
-    return place_of(space, forms)
+        quotient = form.scale_down_val(isl.Val(stride)).floor()
+        rest = form.sub(quotient.scale_val(isl.Val(stride)))
+        if points.apply(isl.Map.from_aff(quotient)).is_singleton():
+            forms[at] = rest
+        else:
+            forms[at] = quotient
+            forms.append(rest)
+    return place_of(points.get_space(), forms)
 
 
 def _named(statement: Statement, place: isl.Map) -> Statement:
