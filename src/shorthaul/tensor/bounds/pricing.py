@@ -139,7 +139,7 @@ class Pricing:
         self.capacity = diagram.problem.machine.capacity
         self._profiles: list[_Profile] = []
         self._number: dict[tuple[Outputs, _Profile], int] = {}
-        self._grown: dict[tuple[int, int], int] = {}
+        self._grown: dict[int, int] = {}  #: by profile and what is added to it
         self._additions, self._addition = diagram.additions, diagram.addition
         pairs = np.array([*zip(_WEIGHTS, _WEIGHTS, strict=True), *_APART])
         self._mix = mix(*pairs.T)
@@ -238,17 +238,13 @@ class Pricing:
 
     def grow(self, profile: Integers, arc: Integers) -> Integers:
         """Return profiles with what arcs add."""
-        number = len(self._additions)
-        keys, places = np.unique(profile * number + self._addition[arc], return_inverse=True)
-        grown = np.array([self._grown_by(*divmod(key, number)) for key in keys.tolist()], dtype=np.int64)
-        numbers: Integers = grown[places.reshape(-1)]
-        return numbers
+        known, keys = self._grown, (profile * len(self._additions) + self._addition[arc]).tolist()
+        return np.array([known[key] if key in known else self._grown_by(key) for key in keys], dtype=np.int64)
 
-    def _grown_by(self, profile: int, addition: int) -> int:
-        grown = self._grown.get((profile, addition), -1)
-        if grown < 0:
-            more = self._profiles[profile].grown(self._additions[addition])
-            grown = self._grown[profile, addition] = self._profile(self._outputs[profile], more)
+    def _grown_by(self, key: int) -> int:
+        profile, addition = divmod(key, len(self._additions))
+        more = self._profiles[profile].grown(self._additions[addition])
+        grown = self._grown[key] = self._profile(self._outputs[profile], more)
         return grown
 
     def _profile(self, outputs: Outputs, profile: _Profile) -> int:

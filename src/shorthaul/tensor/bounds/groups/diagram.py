@@ -386,7 +386,8 @@ class Diagram:
         shape = outputs.shape
         table = self.boxes.outputs(shape, addition.stored, addition.held)
         for piece, number in ((piece, 1) for piece in addition.pieces) if pieces is None else pieces:
-            table += number * self.table(piece, shape)
+            more = self.table(piece, shape)
+            table += more if number == 1 else number * more
         table[TRAFFIC:HELD] /= self.problem.machine.bandwidth
         limits = addition.k_limit, addition.left_prologue, addition.right_prologue
         table[TIME, ~self.boxes.allowed(shape, *limits)] = np.inf
