@@ -19,7 +19,12 @@ from shorthaul.tensor.bounds.groups.cutting import Outputs
 from shorthaul.tensor.bounds.groups.diagram import Diagram
 from shorthaul.tensor.bounds.groups.pieces import HELD, ROWS, TIME, TRAFFIC, mix
 from shorthaul.tensor.bounds.walking import Judged
-from shorthaul.tensor.tuning import BOXES_OF_LABELS_PER_EFFORT, COMPLETIONS_PER_EFFORT, SURVEYED_PER_EFFORT
+from shorthaul.tensor.tuning import (
+    BOXES_OF_LABELS_PER_EFFORT,
+    COMPLETIONS_PER_EFFORT,
+    LABELS_PER_EFFORT,
+    SURVEYED_PER_EFFORT,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -136,7 +141,7 @@ class BoxJudge:
         self._made = made
         self._grow = grow
         self.at_once = 512
-        self.labels_per_effort = BOXES_OF_LABELS_PER_EFFORT / boxes
+        self.labels_per_effort = 1 / (boxes / BOXES_OF_LABELS_PER_EFFORT + 1 / LABELS_PER_EFFORT)
         self._tables = np.zeros((1, ROWS, boxes))  # the first one is that of a group with nothing in it
         self._free = np.zeros(0, dtype=np.int64)
 
