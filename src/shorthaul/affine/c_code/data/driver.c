@@ -114,7 +114,7 @@ static inline double sh_value(long at, long row, unsigned long seed) {
   return 0.5 + (double)(sh_mixed(at, seed) & 0xffff) / 65536 + (row > 0 && at % (row + 1) == 0 ? (double)row : 0);
 }
 
-static double sh_difference(double a, double b) {
+static inline double sh_difference(double a, double b) {
   if (a == b || (a != a && b != b)) return 0;
   return fabs(a - b) / fmax(1, fmax(fabs(a), fabs(b)));
 }
