@@ -294,7 +294,10 @@ def evaluated_by(node: Node, graph: Graph, values: Mapping[str, Array]) -> tuple
 
 
 def _node_by_reference(node: Node, graph: Graph, given: Mapping[str, Array]) -> Any:
-    return evaluator_of(onnx, double_node(node.proto), graph.opsets, node.inputs, OWN).run(None, dict(given))
+    if node.outputs not in graph.evaluators:  # a step of a plan asks for each again
+        made = evaluator_of(onnx, double_node(node.proto), graph.opsets, node.inputs, OWN)
+        graph.evaluators[node.outputs] = made
+    return graph.evaluators[node.outputs].run(None, dict(given))
 
 
 def _node_by_runtime(node: Node, graph: Graph, given: Mapping[str, Array]) -> Any:

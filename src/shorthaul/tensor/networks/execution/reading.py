@@ -35,16 +35,21 @@ def gathered(array: Array, low: Sequence[int], index: Index) -> Array | None:
     plain: list[int | slice] = []
     axes: list[int] = []
     for at, first, size in zip(index, low, array.shape, strict=True):
-        flat = at.ravel()
-        begin, end = (int(flat[0]) - first, int(flat[-1]) - first) if at.size else (0, 0)
-        by = int(flat[1]) - first - begin if at.size > 1 else 1
-        varying = max(at.shape, default=1)  # along one axis alone if that is all
-        if varying < at.size or not at.size or by <= 0 or (at.size > 2 and (flat[1:] - flat[:-1] != by).any()):
+        if at.size == 1:
+            begin = at.item() - first
+            if not 0 <= begin < size:
+                return None
+            plain.append(begin)
+            continue
+        flat, varying = at.ravel(), max(at.shape)  # along one axis alone if that is all
+        by = int(flat[1] - flat[0]) if varying == at.size > 1 else 0
+        if by <= 0 or (at.size > 2 and (flat[1:] - flat[:-1] != by).any()):
             return _anywhere(array, low, index)
+        begin, end = int(flat[0]) - first, int(flat[-1]) - first
         if begin < 0 or end >= size:
             return None
-        plain.append(slice(begin, end + 1, by) if at.size > 1 else begin)
-        axes += [at.shape.index(varying)] if at.size > 1 else []
+        plain.append(slice(begin, end + 1, by))
+        axes.append(at.shape.index(varying))
     if len(set(axes)) < len(axes):
         return _anywhere(array, low, index)
     part = array[tuple(plain)].transpose(sorted(range(len(axes)), key=axes.__getitem__))
@@ -76,10 +81,12 @@ class Reader:
 
     def take(self, name: str, index: Index) -> Array:
         """Return elements of a tensor; along axes of one place views ask for it once, and it is there as often."""
-        found = self._taken(name, index)
-        return np.broadcast_to(found, np.broadcast_shapes(*(at.shape for at in index)))
+        found, shape = np.asarray(self.taken(name, index)), np.broadcast_shapes(*(at.shape for at in index))
+        found.flags.writeable = False  # a view of what is stored, as often as not
+        return found if found.shape == shape else np.broadcast_to(found, shape)
 
-    def _taken(self, name: str, index: Index) -> Array:
+    def taken(self, name: str, index: Index) -> Array:
+        """Return elements of a tensor, along axes of one place once."""
         if name in self.constants and self.constants[name].size == 1:  # it stays in a register
             return np.asarray(self.constants[name][index])
         if name in self.number:
@@ -125,7 +132,7 @@ def regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Inde
 
 def _same(reader: Reader, node: Node, name: str, index: Index) -> Array:
     del name
-    source = reader.take(node.inputs[0], index)
+    source = reader.taken(node.inputs[0], index)
     if node.kind == "DequantizeLinear":
         return _dequantised(reader, node, source, index)
     return converted(reader, node, source) if node.kind in {"Cast", "CastLike"} else source
@@ -161,28 +168,28 @@ def _dequantised(reader: Reader, node: Node, source: Array, index: Index) -> Arr
 
 def _reshaped(reader: Reader, node: Node, name: str, index: Index) -> Array:
     source = node.inputs[0]
-    return reader.take(source, regrouped(index, reader.shape(name), reader.shape(source)))
+    return reader.taken(source, regrouped(index, reader.shape(name), reader.shape(source)))
 
 
 def _transposed(reader: Reader, node: Node, name: str, index: Index) -> Array:
     del name
     order = node.attributes.get("perm") or range(len(index) - 1, -1, -1)
     source = dict(zip((int(axis) % len(index) for axis in order), index, strict=True))
-    return reader.take(node.inputs[0], tuple(source[axis] for axis in range(len(index))))
+    return reader.taken(node.inputs[0], tuple(source[axis] for axis in range(len(index))))
 
 
 def _split(reader: Reader, node: Node, name: str, index: Index) -> Array:
     axis = int(node.attributes.get("axis", 0)) % len(index)
     before = node.outputs[: node.outputs.index(name)]
     start = sum(reader.shape(other)[axis] for other in before)
-    return reader.take(node.inputs[0], (*index[:axis], index[axis] + start, *index[axis + 1 :]))
+    return reader.taken(node.inputs[0], (*index[:axis], index[axis] + start, *index[axis + 1 :]))
 
 
 def _sliced(reader: Reader, node: Node, name: str, index: Index) -> Array:
     del name
     part = part_of(node, reader.shape(node.inputs[0]), reader.constants)
     moved = (at * by + first for at, first, by in zip(index, part.start, part.step, strict=True))
-    return reader.take(node.inputs[0], tuple(moved))
+    return reader.taken(node.inputs[0], tuple(moved))
 
 
 def _picked(reader: Reader, node: Node, name: str, index: Index) -> Array:
@@ -191,7 +198,7 @@ def _picked(reader: Reader, node: Node, name: str, index: Index) -> Array:
     axis = int(node.attributes.get("axis", 0)) % len(shape)
     rows = expect_rows(chosen, shape[axis], node)
     at = rows[index[axis : axis + rows.ndim]] if rows.ndim else rows.reshape((1,) * (index[0].ndim if index else 0))
-    return reader.take(node.inputs[0], (*index[:axis], at, *index[axis + rows.ndim :]))
+    return reader.taken(node.inputs[0], (*index[:axis], at, *index[axis + rows.ndim :]))
 
 
 def expect_rows(chosen: Array, count: int, node: Node) -> npt.NDArray[np.int64]:
@@ -214,7 +221,7 @@ def _joined(reader: Reader, node: Node, name: str, index: Index) -> Array:
         stop = start + reader.shape(part)[axis]
         inside = (along >= start) & (along < stop)
         if inside.all():
-            return reader.take(part, (*index[:axis], index[axis] - start, *index[axis + 1 :]))
+            return reader.taken(part, (*index[:axis], index[axis] - start, *index[axis + 1 :]))
         if inside.any():
             places = [np.broadcast_to(at, size)[inside] for at in index]
             places[axis] = places[axis] - start
@@ -230,7 +237,8 @@ def _expanded(reader: Reader, node: Node, name: str, index: Index) -> Array:
     del name
     shape = reader.shape(node.inputs[0])
     last = index[len(index) - len(shape) :]
-    return reader.take(node.inputs[0], tuple(at * 0 if size == 1 else at for at, size in zip(last, shape, strict=True)))
+    places = (at * 0 if size == 1 else at for at, size in zip(last, shape, strict=True))
+    return reader.taken(node.inputs[0], tuple(places))
 
 
 def _turned(reader: Reader, node: Node, name: str, index: Index) -> Array:
@@ -240,10 +248,10 @@ def _turned(reader: Reader, node: Node, name: str, index: Index) -> Array:
         inside = (y % block, x % block)
         crd = str(node.attributes.get("mode", "DCR")) == "CRD"
         channel = (c * block + inside[0]) * block + inside[1] if crd else (inside[0] * block + inside[1]) * depth + c
-        return reader.take(node.inputs[0], (n, channel, y // block, x // block))
+        return reader.taken(node.inputs[0], (n, channel, y // block, x // block))
     depth = reader.shape(node.inputs[0])[1]
     part, channel = np.divmod(c, depth)
-    return reader.take(node.inputs[0], (n, channel, y * block + part // block, x * block + part % block))
+    return reader.taken(node.inputs[0], (n, channel, y * block + part // block, x * block + part % block))
 
 
 _FOLLOWED: dict[str, Callable[[Reader, Node, str, Index], Array]] = {

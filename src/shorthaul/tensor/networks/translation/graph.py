@@ -90,6 +90,8 @@ class Graph:
     guessed: set[str] = field(default_factory=set)
     #: The nodes that ``values`` were computed by, in order.
     folded: list[Node] = field(default_factory=list)
+    #: What computes a node in double precision, by what it makes, once it was asked for.
+    evaluators: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
 
 def graph_from_onnx(
