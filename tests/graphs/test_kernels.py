@@ -24,11 +24,10 @@ def replays(kernels: ModuleType, rng: np.random.Generator) -> Any:
     starts = np.concatenate([np.zeros(inputs + 1, np.int64), np.cumsum([len(item) for item in reads])])
     operands = np.concatenate(reads).astype(np.int64)
     loads = np.zeros(operations, np.int64)
-    weights = rng.integers(1, 9, nodes)
     capacity = int(rng.integers(3, 8))  # 3: some operation may not fit
     order = np.arange(inputs, nodes)
     order.flags.writeable = False
-    return kernels.belady(order, starts, operands, capacity, weights, loads), loads
+    return kernels.belady(order, starts, operands, capacity, loads), loads
 
 
 def components(kernels: ModuleType, rng: np.random.Generator) -> Any:

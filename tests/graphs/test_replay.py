@@ -106,13 +106,3 @@ def test_giving_up_returns_a_bound() -> None:
     short = least_loads(operands, 4, most_states=3)
     assert not short.proven
     assert short.loads <= full.loads
-
-
-def test_weights_count_what_is_loaded() -> None:
-    """Two inputs of 4 and 8 units, read in turns with room for one of them: all of both, each time."""
-    starts, operands = np.array([0, 0, 0, 1, 2, 3]), np.array([0, 1, 0])
-    order = np.array([2, 3, 4])
-    weights = np.array([4, 8, 1, 1, 1])
-    assert belady_loads(order, starts, operands, 2, weights).tolist() == [4, 8, 4]
-    assert belady_loads(order, starts, operands, 3, weights).tolist() == [4, 8, 0]
-    assert belady_loads(order, starts, operands, 2).tolist() == [1, 1, 1]

@@ -28,5 +28,5 @@ def test_a_wrong_index_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "unraisablehook", errors.append)  # pytest's own makes these the warnings that end the run
     kernels = importlib.import_module("shorthaul.graphs.replay_kernels")
     no_room = np.zeros(0, np.int64)
-    kernels.belady(np.array([1]), np.array([0, 0, 1]), np.array([0]), 5, np.array([1, 1]), no_room)
+    kernels.belady(np.array([1]), np.array([0, 0, 1]), np.array([0]), 5, no_room)
     assert [type(error.exc_value) for error in errors] == [IndexError]

@@ -20,14 +20,11 @@ from shorthaul.core.errors import Demand, InfeasibleError
 IntArray = npt.NDArray[np.int64]
 
 
-def belady_loads(
-    order: IntArray, starts: IntArray, operands: IntArray, capacity: int, weights: IntArray | None = None
-) -> IntArray:
+def belady_loads(order: IntArray, starts: IntArray, operands: IntArray, capacity: int) -> IntArray:
     """Return the loads that each operation of ``order`` needs when the value used last in the future is evicted.
 
     For a given order this is the least possible (Belady 1966). ``operands[starts[v]:starts[v + 1]]`` are the distinct
-    operands of vertex v, ``order`` lists every vertex that is computed, shape (operations,), as is the result. With
-    ``weights``, shape (vertices,), a load counts with the weight of its vertex; what is evicted stays the same. Raises
+    operands of vertex v, ``order`` lists every vertex that is computed, shape (operations,), as is the result. Raises
     :class:`InfeasibleError` if an operation with its operands does not fit.
 
     >>> belady_loads(np.array([1, 2]), np.array([0, 0, 1, 2]), np.array([0, 0]), capacity=2)
@@ -37,8 +34,7 @@ def belady_loads(
 
     loads = np.zeros(len(order), dtype=np.int64)
     order, starts, operands = (np.ascontiguousarray(item, dtype=np.int64) for item in (order, starts, operands))
-    counted = np.ones(len(starts) - 1, dtype=np.int64) if weights is None else weights.astype(np.int64)
-    outcome = int(belady(order, starts, operands, int(capacity), counted, loads))
+    outcome = int(belady(order, starts, operands, int(capacity), loads))
     if outcome <= -2:
         node = -2 - outcome
         need = int(starts[node + 1] - starts[node]) + 1

@@ -78,17 +78,16 @@ def belady(
     starts: cython.const_longlong[::1],
     operands: cython.const_longlong[::1],
     capacity: cython.longlong,
-    weights: cython.const_longlong[::1],
     loads: cython.longlong[::1],
 ) -> int:
-    """Replay ``order``; ``loads`` receives the weight loaded for each operation, shape (number of operations,).
+    """Replay ``order``; ``loads`` receives those of each operation, shape (number of operations,).
 
     ``operands[starts[v]:starts[v + 1]]`` are the distinct operands of v. Returns -1 if all went well, -2 - v if
     operation v does not fit into ``capacity``.
     """
     room = Replay(starts.shape[0] - 1, operands.shape[0], order.shape[0])
     with cython.nogil:
-        outcome = _belady(room, order, starts, operands, capacity, weights, loads)
+        outcome = _belady(room, order, starts, operands, capacity, loads)
     return int(outcome)
 
 
@@ -101,7 +100,6 @@ def _belady(
     starts: cython.const_longlong[::1],
     operands: cython.const_longlong[::1],
     capacity: cython.longlong,
-    weights: cython.const_longlong[::1],
     loads: cython.longlong[::1],
 ) -> cython.longlong:
     operations: cython.Py_ssize_t = order.shape[0]
@@ -123,7 +121,7 @@ def _belady(
             u = operands[slot]
             if room.inside[u]:
                 continue
-            loads[time] += weights[u]
+            loads[time] += 1
             room.inside[u] = True
             room.key[u] = time
             used += 1
