@@ -178,7 +178,7 @@ TILED, TILED_COOLING = 0.8, (0.01, 0.0003)
 FILLED, TILING_MOVES, TILING = 0.8, 0.3, (0.1, 0.001, 0.1)
 #: Moves of the first local search in large networks, four times as many in every other; the most of what is left that
 #: one takes, and by what share the schedule must be above what bounds its mapping.
-FRUGAL_MOVES, FRUGAL_PART, FRUGAL_GAIN = 1000, 0.1, 0.01
+FRUGAL_MOVES, FRUGAL_PART, FRUGAL_GAIN = 1000, 0.3, 0.01
 #: Share of the effort for such schedules of the points in the end, less where these are closer than that to what
 #: bounds their mappings (50 random actors, 0.5 above it: periods 18 % shorter; 80 and 100, 0.1: no gain).
 IMPROVING_SHARE, MUCH_TO_GAIN = 0.25, 0.3
