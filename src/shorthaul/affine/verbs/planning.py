@@ -184,6 +184,9 @@ def _found(replays: Replays, options: PlanOptions, flow: DataFlow) -> tuple[Prov
     ordered = tasks.ordered(ordering)
     proven = tasks.proven(proof)
     offers = [offer for offer in (ordered.best, *tasks.tiled(tiled)) if offer is not None]
+    if search.kept is not None and all(search.kept[0] < offer.value for offer in offers):  # of a process that died
+        kept = search.best()
+        replays.offer(replays.order_of(kept), kept.tiling)
     best = replays.improve(offers, proven.bound.value if len(capacities) == 1 else 0)
     return proven, ordered, replays.plan_of(best.order, best.how)
 
