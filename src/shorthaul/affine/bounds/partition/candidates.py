@@ -191,7 +191,10 @@ def _of_paths(
     chosen = []
     for subset in _subsets(usable, dimensions, symmetric=symmetric):
         step()
-        sigma = least_sum(tuple(path.kernel for path in subset), dimensions, limit)
+        kernels = tuple(path.kernel for path in subset)
+        sigma = least_sum(kernels, dimensions, limit)
+        if limit is not None and sigma == least_sum(kernels, dimensions):
+            continue  # few values leave nothing to the others
         if sigma is not None and sigma > 1:
             chosen.append((sigma, subset))
     if not chosen:
