@@ -52,3 +52,27 @@ def test_loops_of_few_instances_are_replayed(monkeypatch: pytest.MonkeyPatch) ->
     by_formula = code(PRODUCT, size=size, effort=0.4).extra
     assert not by_formula["is_replayed"]
     assert found.bound.value <= (found.extra["loads_words"] or 0) <= (by_formula["loads_words"] or 0)
+
+
+def test_program_order_is_emitted_where_it_loads_less() -> None:
+    program = program_from_text("""void f(int n, int m, double A[n], double B[m], double C[m][n], double D[m][n]) {
+      for (int t = 0; t < n; t++) for (int i = 0; i < m; i++) {
+        double sum = 0; A[t] *= B[i];
+        for (int j = 0; j < i; j++) sum += B[j] * D[j][t];
+        C[i][t] = sum;
+      }
+    }""")
+    made = code(program, size="n=7,m=4,S=9", effort=0.5)
+    cdag = concrete_cdag(program, {"n": 7, "m": 4})
+    loads = int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, 9).sum())
+    assert made.extra["loads_words"] == loads
+    assert f"the program's {loads}: program order" in made.extra["code"]
+
+
+def test_program_order_is_emitted_where_the_search_ends_before_another_is_found() -> None:
+    made = code(PRODUCT, size=f"n={N},S={S}", effort=0.01)
+    cdag = concrete_cdag(PRODUCT, {"n": N})
+    loads = int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, S).sum())
+    assert made.extra["loads_words"] == loads
+    assert made.extra["is_replayed"]
+    assert "the search ended before an order was derived" in made.extra["remarks"][0]

@@ -155,16 +155,16 @@ def _put_in_rows(
     return upper
 
 
-def as_it_is(upper: UpperBound | LevelOrder, flow: DataFlow, missing: str) -> LegalOrder:
+def as_it_is(upper: UpperBound | LevelOrder, flow: DataFlow, why: str) -> LegalOrder:
     """Return program order, of which nothing has to be examined; which loops are parallel is not known.
 
-    ``missing`` says what the search ended before.
+    ``why`` says what became of the derived order.
     """
     program = flow.program
     nest = program_nest(program, [item.name for item in program.statements])
-    remark = f"the search ended before {missing}: program order in its place"
+    nest = replace(nest, remark=f"{why}: program order in its place")
     storage = Storage(flow)
-    return LegalOrder(upper, (replace(nest, remark=remark),), (None,), storage, Conflicts(program, storage.accesses()))
+    return LegalOrder(upper, (nest,), (None,), storage, Conflicts(program, storage.accesses()))
 
 
 def room_for_moved(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], known: Known) -> int:

@@ -17,7 +17,7 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CodeOptions
-from shorthaul.affine.orders.upper_bound import upper_bound
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.nest_order import NestReplay, TimedPart
@@ -56,7 +56,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     Returns
     -------
     Result[Plan, CodeExtra]
-        In ``extra["code"]`` the file, in ``tiles`` the sizes of its tiles; ``loads_words`` is what its loops load: by
+        In ``extra["code"]`` the file, the program's order where no other is found in time or by replay it loads less, in ``tiles`` the sizes of its tiles; ``loads_words`` is what its loops load: by
         replay of their instances where these are few (``is_replayed``), else at most, by the order's formula, and None
         where ``remarks`` tell that the file leaves it.
 
@@ -67,7 +67,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     InfeasibleError
         If the operands of one operation do not fit into the smallest memory.
     NoPlanError
-        If the search ends before there is an order.
+        If the search ends before the dependences are known.
 
     Examples
     --------
@@ -84,22 +84,16 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     with search, charged_to(search):
         try:
             flow = flow_dependences(program)
-            upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
-            part = search.part(tuning.UPPER_SHARE)
-            known: Known = {}
-            kept = room_for_moved(upper, flow, sizes, known) if len(capacities) == 1 else 0
-            kept, less = _without(kept, program, sizes)
-            memory = (less[FAST_MEMORY],) if kept else capacities
-            here = order_in_time(upper, flow, less, memory, part, tuning.CODE_SLACK) or upper
-            try:
-                order = legal_order(here, flow, less, known)
-            except OutOfEffortError:
-                order = as_it_is(here, flow, "the derived order was known to be legal")
-            order, text = _written(program, order, flow, sizes, search)
-            loads = order.loads(less) if order.room <= kept else None
-            replayed = _replayed(program, order, flow, sizes, capacities, search)
         except OutOfEffortError:
-            raise NoPlanError("no order found before the search ended: give it more time") from None
+            raise NoPlanError("the search ended before the dependences were known: give it more time") from None
+        order, kept, less = _derived(program, flow, sizes, capacities, search)
+        order, text = _written(program, order, flow, sizes, search)
+        written = order
+        order, replayed = _better(program, order, flow, sizes, capacities, search)
+        if order is not written:
+            with charged_to(Search()):
+                text = c_file(program, order, sizes, remarks_of(order))
+        loads = order.loads(less) if order.room <= kept else None
         wanted = BoundOptions(profile=options.profile)
         found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE)
         least = bound_of(program, found, sizes, flow)
@@ -128,6 +122,24 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     return priced(result, on_machine(options), sizes, program)
 
 
+def _derived(
+    program: Program, flow: DataFlow, sizes: Mapping[str, int], capacities: tuple[int, ...], search: Search
+) -> tuple[LegalOrder, int, Mapping[str, int]]:
+    """Return the derived order, program order where the search ends before, with what :func:`_without` returns."""
+    upper, kept, less = UpperBound(program, ()), 0, sizes
+    try:
+        upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
+        part = search.part(tuning.UPPER_SHARE)
+        known: Known = {}
+        kept = room_for_moved(upper, flow, sizes, known) if len(capacities) == 1 else 0
+        kept, less = _without(kept, program, sizes)
+        memory = (less[FAST_MEMORY],) if kept else capacities
+        here = order_in_time(upper, flow, less, memory, part, tuning.CODE_SLACK) or upper
+        return legal_order(here, flow, less, known), kept, less
+    except OutOfEffortError:
+        return as_it_is(upper, flow, "the search ended before an order was derived and known to be legal"), kept, less
+
+
 def _without(kept: int, program: Program, sizes: Mapping[str, int]) -> tuple[int, Mapping[str, int]]:
     """Return the words kept and the sizes with what is left of the memory; none are if no order has room then."""
     less = {**sizes, FAST_MEMORY: sizes[FAST_MEMORY] - kept}
@@ -142,35 +154,58 @@ def _written(
         with charged_to(search.beside(tuning.CODE_LOOPS_EFFORT)):
             return order, c_file(program, order, sizes, remarks_of(order))
     except isl.Error:
-        order = as_it_is(order.upper, flow, "the loops of the derived order were made")
+        order = as_it_is(order.upper, flow, "the search ended before the loops of the derived order were made")
         with charged_to(Search()):
             return order, c_file(program, order, sizes, remarks_of(order))
 
 
-def _replayed(
+def _better(
     program: Program,
     order: LegalOrder,
     flow: DataFlow,
     sizes: Mapping[str, int],
     capacities: Sequence[int],
     search: Search,
-) -> dict[int, int]:
-    """Return the loads of emitted loops into each memory by replay, none if instances are too many or time is up."""
+) -> tuple[LegalOrder, Mapping[int, int]]:
+    """Return the order with its loads by replay, or program order where that loads less, and no more into any memory.
+
+    No loads are returned where replays take too many steps or too long.
+    """
+    plain = as_it_is(order.upper, flow, "")
+    loads = _replayed(program, [order, plain][: 1 + (order.orders != plain.orders)], flow, sizes, capacities, search)
+    if len(loads) < 2 or loads[0] == loads[1] or any(loads[1][words] > loads[0][words] for words in capacities):
+        return order, loads[0] if loads else {}
+    most, least = (item[capacities[0]] for item in loads)
+    why = f"the derived order loads {most} words at these sizes, the program's {least}"
+    return as_it_is(order.upper, flow, why), loads[1]
+
+
+def _replayed(
+    program: Program,
+    orders: Sequence[LegalOrder],
+    flow: DataFlow,
+    sizes: Mapping[str, int],
+    capacities: Sequence[int],
+    search: Search,
+) -> list[dict[int, int]]:
+    """Return the loads of the loops of orders into each memory by replay, as far as steps and time suffice."""
+    found: list[dict[int, int]] = []
     with charged_to(search.beside(tuning.CODE_REPLAY_EFFORT)), suppress(OutOfEffortError, InputError):
         if sum(card(item.domain).at(sizes) for item in program.statements) > tuning.LARGEST_CODE_REPLAY:
-            return {}
-        tiles = {name: edge for nest in order.nests for name, edge in nest.tiles.items()}
-        replay = NestReplay(program, concrete_cdag(program, sizes, flow), {**sizes, **tiles})
-        parts = [
-            [
-                TimedPart(item.statement, item.time, tuple(tiles[name] for name in item.tiles.values()))
-                for item in nest.parts
+            return []
+        cdag = concrete_cdag(program, sizes, flow)
+        for order in orders:
+            tiles = {name: edge for nest in order.nests for name, edge in nest.tiles.items()}
+            parts = [
+                [
+                    TimedPart(item.statement, item.time, tuple(tiles[name] for name in item.tiles.values()))
+                    for item in nest.parts
+                ]
+                for nest in order.nests
             ]
-            for nest in order.nests
-        ]
-        made = replay.of(parts, order.copies)
-        return {words: made.loads(words) for words in capacities}
-    return {}
+            made = NestReplay(program, cdag, {**sizes, **tiles}).of(parts, order.copies)
+            found.append({words: made.loads(words) for words in capacities})
+    return found
 
 
 def _tiles(tiles: Mapping[str, int]) -> tuple[Table, ...]:
