@@ -56,9 +56,10 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     Returns
     -------
     Result[Plan, CodeExtra]
-        In ``extra["code"]`` the file, the program's order where no other is found in time or by replay it loads less, in ``tiles`` the sizes of its tiles; ``loads_words`` is what its loops load: by
+        In ``extra["code"]`` the file, in ``tiles`` the sizes of its tiles; ``loads_words`` is what its loops load: by
         replay of their instances where these are few (``is_replayed``), else at most, by the order's formula, and None
-        where ``remarks`` tell that the file leaves it.
+        where ``remarks`` tell that the file leaves it. It has the program's order where none is found in time, or where
+        by replay the derived one loads more.
 
     Raises
     ------
