@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 
 import shorthaul
 from shorthaul.core.result import Result
-from shorthaul.core.searching import tasks
+from shorthaul.core.searching import signals, tasks
+from shorthaul.core.searching.signals import TaskSearch, Told
+from shorthaul.tensor.search import driver
 from tests.tensor.contest_family import contest_problem
 
-FRONT = {"generations": 2, "population": 6, "offspring": 3, "polish_effort": 0.0}
+FRONT: dict[str, Any] = {"generations": 2, "population": 6, "offspring": 3, "polish_effort": 0.0}
 CALLS: dict[str, Callable[..., Result[Any]]] = {
     "pebble bound": lambda **how: shorthaul.pebble.bound("pyramid:n=30", budget=160, effort=0.3, **how),
     "pebble plan": lambda **how: shorthaul.pebble.plan("fft:n=8", budget=80, restarts=3, effort=0.2, **how),
@@ -75,3 +78,57 @@ def test_a_killed_worker_changes_no_answer(
     assert answer(CALLS["pebble sweep"](workers=2)) == alone
     assert len(started) > 2
     assert "a worker process died" in capfd.readouterr().err
+
+
+#: The functions of the tasks of plans.
+PLANNING = {"_restarted", "_anneal", "_explored", "_refined_again", "_done"}
+
+
+class _Telling:
+    """The signals of a task on another process."""
+
+    def __init__(self, work: tasks.Work[Any, Any]) -> None:
+        self.work = work
+
+    def is_stopped(self) -> bool:
+        return False
+
+    def tell(self, best: float) -> None:
+        pass
+
+    def stop(self) -> None:
+        raise AssertionError
+
+    def keep(self, cost: float, plan: Any) -> None:
+        self.work.hear(Told(cost, pickle.loads(pickle.dumps(plan))))
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name.endswith("plan")])
+def test_what_processes_told_before_they_died_counts(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """All tasks are lost at their end, and the time is over by then."""
+    for quick in ("_fused", "_first_annealed"):  # in which tensor finds all that there is in small problems
+        monkeypatch.setattr(driver, quick, lambda _schedules, start, *_: start)
+    monkeypatch.setattr(driver, "_has_windows", lambda *_: False)
+    found = CALLS[name](workers=1)
+    run = tasks._run
+    told: list[Told | None] = []
+
+    def dying(work: tasks.Work[Any, Any]) -> Iterator[tuple[int, Any]]:
+        if work.function.__name__ in PLANNING and work.search.keeps and not told:
+            lost = []
+            while (taken := work.take(1, 0)) is not None:
+                index, allowed = taken
+                lost.append(index)
+                work.function(work.tasks[index], TaskSearch(allowed, _Telling(work)))
+            for index in reversed(lost):
+                work.put_back(index)
+            told.append(work.told)
+            work.search.stop()
+        yield from run(work)
+
+    monkeypatch.setattr(tasks, "_run", dying)
+    monkeypatch.setattr(signals, "_TELL_S", 0)
+    monkeypatch.setattr(signals, "_SEND_OVER", 0)
+    again = CALLS[name](workers=2)
+    assert len(told) == 1
+    assert again.cost == found.cost

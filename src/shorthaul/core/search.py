@@ -125,13 +125,13 @@ class Search:
 
     def spent(self) -> float:
         """Return what was spent so far: effort where work is counted, seconds where only the clock limits."""
-        return self.elapsed_s() if self._by_clock else self._spent
+        return self.elapsed_s() if self.is_by_clock else self._spent
 
     def left(self) -> float:
         """Return what is left: effort where work is counted, seconds where only the clock limits; 0 when expired."""
         if self.expired():
             return 0.0
-        if self._by_clock:
+        if self.is_by_clock:
             return self.remaining_s()
         return float("inf") if self.effort is None else self.effort - self._spent
 
@@ -153,7 +153,8 @@ class Search:
         return self.remaining_s() >= effort
 
     @property
-    def _by_clock(self) -> bool:
+    def is_by_clock(self) -> bool:
+        """True if only a time limit was given."""
         return self.effort is None and self.time_limit is not None
 
     def part(self, share: float, *, unlimited: float | None = None) -> Search:
@@ -168,7 +169,7 @@ class Search:
         True
         """
         part = Search(seed=self.seed, workers=self.workers, cluster=self.cluster)
-        if self._by_clock:
+        if self.is_by_clock:
             part.time_limit = max(share * self.remaining_s(), LEAST_PART)
         elif self.effort is not None:
             part.effort = max(share * self.left(), LEAST_PART)

@@ -177,11 +177,3 @@ def test_what_has_to_be_known_is_tried_with_twice_as_much(monkeypatch: pytest.Mo
     with limited(1), pytest.raises(isl.Error, match="operations"):
         patiently(disjoint)
     assert len(tries) == 2
-
-
-def test_what_a_process_told_before_it_died_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = {"M": 30, "N": 30, "S": 10}
-    found = plan("matvec", size=size, effort=2).cost
-    monkeypatch.setattr(Tasks, "tiled", lambda *_: [])
-    monkeypatch.setattr(Tasks, "ordered", lambda *_: Ordered(None, None, {}))
-    assert plan("matvec", size=size, effort=2).cost == found

@@ -180,13 +180,10 @@ def _found(replays: Replays, options: PlanOptions, flow: DataFlow) -> tuple[Prov
     share = (1 - share) * (1 - tuning.UPPER_SHARE) / len(capacities)
     lefts = zip(range(len(capacities), 0, -1), capacities, strict=True)
     tiled = [tasks.add(Tiled(derived, sizes, capacities, words, most, 1 / left), share) for left, words in lefts]
-    tasks.run()
+    tasks.run(lambda told: replays.offer(replays.order_of(told), told.tiling))
     ordered = tasks.ordered(ordering)
     proven = tasks.proven(proof)
-    offers = [offer for offer in (ordered.best, *tasks.tiled(tiled)) if offer is not None]
-    if search.kept is not None and all(search.kept[0] < offer.value for offer in offers):  # of a process that died
-        kept = search.best()
-        replays.offer(replays.order_of(kept), kept.tiling)
+    offers = [offer for offer in (ordered.best, *map(tasks.answers.get, tiled)) if offer is not None]
     best = replays.improve(offers, proven.bound.value if len(capacities) == 1 else 0)
     return proven, ordered, replays.plan_of(best.order, best.how)
 

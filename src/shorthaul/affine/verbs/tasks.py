@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import pickle
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -22,7 +22,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import nearness, reference_value
-from shorthaul.affine.plan import UpperDocument
+from shorthaul.affine.plan import Plan, UpperDocument
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.verbs.deriving import (
     bound_of,
@@ -236,10 +236,10 @@ class Tasks:
         self.shares.append(share)
         return len(self.tasks) - 1
 
-    def run(self) -> None:
+    def run(self, kept: Callable[[Plan], None] | None = None) -> None:
         """Do all tasks, as far as the search gets: orders after proofs where effort counts, which leave them the rest.
 
-        So the rest is the same on any number of processes.
+        So the rest is the same on any number of processes. ``kept`` takes a plan that a lost task had told.
         """
         every = range(len(self.tasks))
         rounds = [list(every)]
@@ -252,8 +252,10 @@ class Tasks:
                 continue
             weights = [len(numbers) * self.shares[at] / waiting for at in numbers]
             tasks = [self.tasks[at] for at in numbers]
-            found = run_tasks(_done, tasks, search=self.search, shares_time=False, weights=weights, watch=told)
-            self.answers |= {numbers[at]: answer for at, answer in found}
+            found = run_tasks(
+                _done, tasks, search=self.search, shares_time=False, weights=weights, watch=told, kept=kept
+            )
+            self.answers |= {numbers[at]: answer for at, answer in found if at < len(numbers)}
             waiting -= sum(self.shares[at] for at in numbers)
 
     def proven(self, number: int) -> Proven:
@@ -265,10 +267,6 @@ class Tasks:
         """Return an order, one without anything where it was not derived."""
         found = None if number is None else self.answers.get(number)
         return found if isinstance(found, Ordered) else Ordered(None, None, {})
-
-    def tiled(self, numbers: Sequence[int]) -> list[Offer]:
-        """Return the best tiled orders, as far as there are any."""
-        return [found for number in numbers if (found := self.answers.get(number)) is not None]
 
 
 def _tell(search: Search, best: float) -> None:

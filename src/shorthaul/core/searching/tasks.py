@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.core.searching.signals import Allowance, Here, TaskSearch, Told
@@ -53,6 +53,9 @@ class Work(Generic[TaskT, AnswerT]):
     #: The effort that each answer took.
     spent: list[float] = field(default_factory=list)
     has_answer: bool = False
+    #: The best that tasks told with its plan, and whether one of them was lost.
+    told: Told | None = None
+    has_lost: bool = False
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -80,6 +83,7 @@ class Work(Generic[TaskT, AnswerT]):
     def put_back(self, index: int) -> None:
         """Take back a task that was lost."""
         self.waiting.insert(0, index)
+        self.has_lost = True
 
     def hear(self, told: Told) -> None:
         """Take in what a task found on its way."""
@@ -87,6 +91,7 @@ class Work(Generic[TaskT, AnswerT]):
             self.watch(told.best)
         else:
             self.search.keep(told.best, told.plan)
+            self.told = min(self.told or told, told, key=lambda one: one.best)
 
     def note(self, index: int, answer: AnswerT, spent: float) -> None:
         """Take in an answer, and the effort that it took."""
@@ -112,6 +117,7 @@ def run_tasks(
     turns: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
     closed: Callable[[], bool] = lambda: False,
+    kept: Callable[[Any], AnswerT] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
     """Yield ``(index, function(task, its search))`` as tasks finish, on ``search.workers`` processes or its cluster.
 
@@ -123,7 +129,8 @@ def run_tasks(
     ``tasks`` are dropped. ``watch`` is called with the best cost that a task reported (infinite before the first).
     ``turns`` are the numbers of all tasks in the order in which they are handed out, ``weights`` their work in parts
     of an equal share. The points of ``search`` are answers that are there already. Once ``closed`` is true, no task is
-    begun any more and those on other processes return what they have.
+    begun any more and those on other processes return what they have. ``kept`` makes an answer of a plan that a task
+    told on its way: where a task was lost whose work the clock cuts off, the best of them comes last.
 
     >>> def double(number: int, search: Search) -> int:
     ...     return 2 * number
@@ -163,6 +170,8 @@ def run_tasks(
         if search.points is not None and not work.is_over():  # else it may be but a part of what it would be
             search.points.note(index, answer)
         yield index, answer
+    if kept is not None and work.told is not None and work.has_lost and (search.is_by_clock or work.is_over()):
+        yield len(tasks), kept(work.told.plan)
 
 
 def _run(work: Work[TaskT, AnswerT]) -> Iterator[tuple[int, AnswerT]]:

@@ -135,7 +135,13 @@ def explore_fronts(
     if count == 1:
         return explore_front(problem, instance, options, search, bounds, constraints)
     tasks = [(problem, options, bounds, constraints, number, search.start()) for number in range(count)]
-    found = [answer for _, answer in sorted(run_tasks(_explored, tasks, search=search), key=lambda item: item[0])]
+
+    def kept(told: Explored) -> Found | NoPlanError:
+        (rest := search.aside()).begin()
+        return _explored((problem, options, bounds, constraints, 0, told), rest)
+
+    answers = run_tasks(_explored, tasks, search=search, kept=kept)
+    found = [answer for _, answer in sorted(answers, key=lambda item: item[0])]
     explored = [answer for answer in found if not isinstance(answer, NoPlanError)]
     if not explored:
         raise next(answer for answer in found if isinstance(answer, NoPlanError))

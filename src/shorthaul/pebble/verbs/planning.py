@@ -200,12 +200,11 @@ def _best_of_restarts(request: Request, options: PlanOptions) -> Found:
         unlimited=tuning.AUTO_EFFORT,
         enough=lambda found: found.bound.is_met_by(request.paid(found.plan)),
         watch=lambda told: search.report(best=told) if told < float("inf") else None,
+        kept=lambda plan: Found(plan, options.method, Bound("traffic", 0, "none", "")),
     )
     found = [answer for _, answer in sorted(answers, key=lambda item: item[0])]
     bound = max((item.bound for item in found), key=lambda item: item.value)
-    best = replace(min(found, key=lambda item: request.paid(item.plan)), bound=bound)
-    kept = search.best()  # of a process that died, say
-    return best if kept is None or request.paid(kept) >= request.paid(best.plan) else replace(best, plan=kept)
+    return replace(min(found, key=lambda item: request.paid(item.plan)), bound=bound)
 
 
 def _restarted(task: tuple[Cdag, PlanOptions, int, Plan | None], search: Search) -> Found:

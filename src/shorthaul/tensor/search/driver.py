@@ -212,9 +212,8 @@ def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: 
     part = search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT)
     if begun is None:
         _refuse(problem, rules)
-    by_clock = search.effort is None and search.time_limit is not None
     is_cut_up = len(problem.operators) > tuning.MANY_OPERATORS  # its parts run beside each other
-    if by_clock and has_columns(problem, rules) and not is_cut_up and runs_beside(search):
+    if search.is_by_clock and has_columns(problem, rules) and not is_cut_up and runs_beside(search):
         return _beside(begun, search, restarts)
     proof = prove(problem, rules, part, begun.schedules.plan(begun.best.sequence), begun.best.latency)
     begun = _improved(begun.with_groups(proof.groups), search, restarts, proof.bound)
@@ -290,6 +289,7 @@ def _restarted(begun: Begun, search: Search, restarts: int, bound: Bound) -> Sol
             unlimited=_default_effort(len(begun.schedules.problem.operators)),
             enough=lambda solved: bound.is_met_by(solved.latency),
             watch=lambda told: search.report(best=min(told, best.latency), bound=bound.value),
+            kept=partial(_resumed, begun.schedules, best),
         )
     )
     return min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
@@ -319,6 +319,7 @@ def _beside(begun: Begun, search: Search, restarts: int) -> tuple[Plan, Bound]:
         shares_time=False,
         watch=watch,
         closed=lambda: bound.is_met_by(lowest),
+        kept=partial(_resumed, schedules, best),
     )
     for _, answer in answers:
         if isinstance(answer, Proof):
