@@ -149,14 +149,15 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
         kernels.__name__.replace("spatial.layout.tile_kernels", "core.compiled.random_kernels")
     ).Random(int(rng.integers(99)))
     accepted = (np.exp(-np.arange(20) / 0.9) * 2.0**63).astype(np.uint64)
-    saved = [kernels.centre(board, rng.permutation(n).astype(np.int32))]
+    kernels.centre(board, rng.permutation(n).astype(np.int32))
+    centred = board.places()
     middle = int(rng.integers(0, height))
     reads = []
     for top, bottom in ((0, middle), (middle, height)):
         if bottom > top and rng.random() < 0.7:  # where the time is up, what the centring moved stays so
             reads.append(kernels.anneal_tile(board, tile, (0, top), (width, bottom - top), random, accepted, 60.0))
     board.turn()
-    saved.append(kernels.centre(board, np.arange(n, dtype=np.int32)))
+    kernels.centre(board, np.arange(n, dtype=np.int32))
     before = edge_energy(parent, *board.places())[0]
     none = np.empty(0, np.uint64)
     tile = kernels.Tile(max(width, height))
@@ -170,7 +171,7 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     reads.append(kernels.anneal_tile(board, tile, (0, 0), (width, height), random, accepted, 60.0))
     board.turn()
     assert len({*zip(*(at.tolist() for at in board.places()), strict=True)}) == n
-    return later, board.places(), saved, reads
+    return later, board.places(), centred, reads
 
 
 def centred(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -328,10 +329,10 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
         tree, Load(size, size), fabric, place, 3, rng.permutation(np.arange(n, dtype=np.int32)), kernels.Crowd
     )
     accepted = np.full(5, 2**62, np.uint64)
-    moved = kernels.centre_crowd(crowd, rng.permutation(np.arange(n, dtype=np.int32)))
+    kernels.centre_crowd(crowd, rng.permutation(np.arange(n, dtype=np.int32)))
     centred = crowd.grown, np.array(crowd.place)
     reads = kernels.anneal_crowd(crowd, random.Random(5), accepted, (0, n), 500.0)
-    return moved, centred, reads, crowd.grown, crowd.place
+    return centred, reads, crowd.grown, crowd.place
 
 
 def spared(kernels: ModuleType, rng: np.random.Generator) -> Any:

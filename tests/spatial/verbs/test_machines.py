@@ -445,7 +445,7 @@ def test_a_vertex_of_many_neighbours_moves_to_their_middle() -> None:
         place = numbers if places is None else np.array([0, *places], np.int32)
         crowd = crowd_of(tree, Load(one, one), fabric, place, 2, numbers)
         before = np.abs(place[1:] % 5 - place[0] % 5).sum() + np.abs(place[1:] // 5 - place[0] // 5).sum()
-        assert centre_crowd(crowd, np.zeros(1, np.int32)) == 1
+        centre_crowd(crowd, np.zeros(1, np.int32))
         after = np.array(crowd.place)
         hops = np.abs(after[1:] % 5 - after[0] % 5).sum() + np.abs(after[1:] // 5 - after[0] // 5).sum()
         assert crowd.grown == hops - before

@@ -448,8 +448,7 @@ def _middle(crowd: Crowd, v: cython.Py_ssize_t) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _centre(crowd: Crowd, vertices: cython.const_int[::1]) -> cython.longlong:
-    moved: cython.longlong = 0
+def _centre(crowd: Crowd, vertices: cython.const_int[::1]) -> cython.void:
     turn: cython.longlong
     v: cython.Py_ssize_t
     for i in range(vertices.shape[0]):
@@ -464,19 +463,16 @@ def _centre(crowd: Crowd, vertices: cython.const_int[::1]) -> cython.longlong:
             worse = _price(crowd, v, cell, -1)
             if worse < 0:
                 _move(crowd, v, cell, worse)
-                moved += 1
                 break
-    return moved
 
 
-def centre_crowd(crowd: Crowd, vertices: cython.const_int[::1]) -> int:
-    """Move these vertices, one after the other, to the middle of their neighbours; return how many moved.
+def centre_crowd(crowd: Crowd, vertices: cython.const_int[::1]) -> None:
+    """Move these vertices, one after the other, to the middle of their neighbours.
 
     Each goes there, or beside it, if that saves hops, and changes places with somebody where the processor is full.
     """
     with cython.nogil:
-        moved = _centre(crowd, vertices)
-    return int(moved)
+        _centre(crowd, vertices)
 
 
 def anneal_crowd(

@@ -449,22 +449,20 @@ def _length(board: Board, v: cython.Py_ssize_t, cell: cython.longlong, other: cy
     return total
 
 
-def centre(board: Board, vertices: cython.const_int[::1]) -> int:
-    """Move these vertices, one after the other, to the middle of their neighbours; return the hops saved.
+def centre(board: Board, vertices: cython.const_int[::1]) -> None:
+    """Move these vertices, one after the other, to the middle of their neighbours.
 
     Each changes places with whoever is there, or beside it, if that saves hops. Tiles that are not annealed afterwards
     stay so.
     """
     with cython.nogil:
-        saved = _centre(board, vertices)
-    return int(saved)
+        _centre(board, vertices)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.longlong:
-    saved: cython.longlong = 0
+def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.void:
     turn: cython.longlong
     v: cython.Py_ssize_t
     w: cython.Py_ssize_t
@@ -488,7 +486,6 @@ def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.longlong:
             if w >= 0:
                 gain += _length(board, w, there, v) - _length(board, w, here, v)
             if gain > 0:
-                saved += gain
                 board.holder[here] = w
                 board.holder[there] = v
                 if w >= 0:
@@ -497,4 +494,3 @@ def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.longlong:
                 board.x[v] = board.new_x[v] = x
                 board.y[v] = board.new_y[v] = y
                 break
-    return saved
