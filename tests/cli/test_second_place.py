@@ -116,6 +116,39 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+#: Makes folders that are full of them all.
+FULL = """
+import errno, os, sys, tempfile
+from shorthaul.cli.main import main
+make = tempfile.mkstemp
+def made(*given, dir=None, **named):
+    if '/full' in str(dir):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return make(*given, dir=dir, **named)
+tempfile.mkstemp = made
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/shm").exists(), reason="a system without files in memory")
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("report answer.json -o full/page.html", "<!doctype html>"),
+        ("export answer.json full/table.csv", ","),
+        ("convert graph.dot full/graph.json", '{"kind"'),
+        ("affine cdag gemm --size NI=3,NJ=3,NK=3 -o full/gemm.json", '{\n "'),
+    ],
+)
+def test_text_without_a_second_place_is_printed(command: str, said: str, inputs: Path) -> None:
+    code = f"{FULL}tempfile.tempdir = '/full'\nos.environ['HOME'] = '/full'\nsys.argv = {['shorthaul', *command.split()]}\nmain()"
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, cwd=inputs, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stdout[:200]
+    if command.endswith("json"):
+        json.loads(done.stdout)
+
+
 @pytest.mark.parametrize(
     ("command", "status"),
     [
@@ -128,19 +161,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_every_verb_has_a_second_place(command: str, status: int, inputs: Path, tmp_path: Path) -> None:
-    code = (
-        "import errno, os, sys, tempfile\n"
-        "from shorthaul.cli.main import main\n"
-        "make = tempfile.mkstemp\n"
-        "def made(*given, dir=None, **named):\n"
-        "    if '/full' in str(dir):\n"
-        "        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
-        "    return make(*given, dir=dir, **named)\n"
-        "tempfile.mkstemp = made\n"
-        f"tempfile.tempdir = {str(tmp_path)!r}\n"
-        f"sys.argv = {['shorthaul', *command.split()]}\n"
-        "main()\n"
-    )
+    code = f"{FULL}tempfile.tempdir = {str(tmp_path)!r}\nsys.argv = {['shorthaul', *command.split()]}\nmain()"
     line = [sys.executable, "-c", code]
     done = subprocess.run(line, cwd=inputs, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == status, done.stderr

@@ -6,8 +6,10 @@ import dataclasses
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout, suppress
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn, TextIO, TypeVar
 
 import typer
@@ -15,7 +17,7 @@ import typer
 from shorthaul.cli.flags import Answer, Listing, Output
 from shorthaul.core.cases import Case
 from shorthaul.core.document import json_pieces, json_text, promise_output, save_json
-from shorthaul.core.errors import STANDARD_STREAM, InfeasibleError, InputError
+from shorthaul.core.errors import STANDARD_STREAM, InfeasibleError, InputError, UnwritableError
 from shorthaul.core.files.outputs import MISPLACED, put
 from shorthaul.core.result import RESULT_VERSION, Result, Status
 from shorthaul.core.searching.memory import stop_watching
@@ -26,6 +28,8 @@ _EXIT = {Status.OPTIMAL: 0, Status.FEASIBLE: 0, Status.INVALID: 1, Status.INFEAS
 
 #: The exit status of an answer that is not where it was asked for.
 _UNWRITTEN = 2
+#: A folder of files in memory, where the system has one.
+_IN_MEMORY = "/dev/shm"
 
 
 def finish(result: Result[Any], output: Answer, **parts: Any) -> NoReturn:
@@ -84,9 +88,19 @@ def _written(
 
 
 def put_answer(path: Path, write: Callable[[Path], object]) -> None:
-    """Write the file that is all that a verb answers: elsewhere, with status 2, where it cannot be written."""
-    if put(path, write) != path:
-        raise typer.Exit(_UNWRITTEN)
+    """Write the file that is all that a verb answers: elsewhere, with status 2, where it cannot be written.
+
+    Without such a place, text goes through memory to standard output.
+    """
+    place, stream = put(path, write), sys.stdout
+    if place == path:
+        return
+    if place is None:
+        with suppress(OSError, UnwritableError, UnicodeDecodeError), TemporaryDirectory(dir=_IN_MEMORY) as folder:
+            with redirect_stdout(sys.stderr):
+                write(Path(folder) / path.name)
+            stream.write((Path(folder) / path.name).read_bytes().decode())
+    raise typer.Exit(_UNWRITTEN)
 
 
 def text_file(path: Path | None) -> Path | None:

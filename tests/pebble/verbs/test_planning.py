@@ -25,6 +25,7 @@ from shorthaul.pebble.request import Request
 from shorthaul.pebble.run import execute
 from shorthaul.pebble.strategy import traffic
 from shorthaul.pebble.structured import matrix_vector
+from shorthaul.pebble.verbs import planning
 from shorthaul.pebble.verbs.trade_off import parse_budgets
 from shorthaul.pebble.workloads import kernels_as_graphs
 
@@ -250,3 +251,12 @@ def test_a_bound_that_is_taken_as_it_is_must_not_be_above_a_plan(tmp_path: Path)
     assert violations(optimum + 1, plan) == ["the given plan pays less than the bound: traffic"]
     document["problem"]["budget"] = 3  # there the plan breaks a rule, and proves nothing
     assert violations(optimum, plan) == []
+
+
+def test_a_bound_without_memory_is_that_of_inputs_and_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(planning, "lower_bound", greedy)
+    found = pebble.bound("fft:n=8,word=1", budget=4).bound
+    assert (found.value, found.method) == (16, "algorithmic")

@@ -13,7 +13,7 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
+from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError, is_of_memory
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -31,7 +31,7 @@ from shorthaul.pebble.run import FloatArray, execute
 from shorthaul.pebble.strategy.partial import find_partial_plan, partial_bound
 from shorthaul.pebble.strategy.priced import find_priced_plan, priced_bound
 from shorthaul.pebble.strategy.renumbering import renumbered
-from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
+from shorthaul.pebble.strategy.traffic import algorithmic_bound, find_plan, lower_bound
 from shorthaul.pebble.structured.forest import as_forest
 from shorthaul.pebble.verbs.certified import Claim, certified, with_certificate
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
@@ -178,9 +178,14 @@ def planned(request: Request, method: str) -> Found:
 
 
 def bounded(request: Request) -> Bound:
-    """Return the best lower bound, in the usual game or in another one."""
+    """Return the best lower bound, in the usual game or in another one; what takes no memory where that runs out."""
     if request.is_usual:
-        return lower_bound(request)
+        try:
+            return lower_bound(request)
+        except Exception as error:
+            if not is_of_memory(error):
+                raise
+        return algorithmic_bound(request.cdag)
     inner = request if request.terms.in_order else renumbered(request)[0]
     return (partial_bound if request.terms.partial else priced_bound)(inner)
 
