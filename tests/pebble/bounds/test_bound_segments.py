@@ -29,6 +29,8 @@ from shorthaul.pebble.bounds import segments
 from shorthaul.pebble.bounds.best import best_bound
 from shorthaul.pebble.bounds.networks import known_networks
 from shorthaul.pebble.bounds.sums_of_products import Contraction, contractions
+from shorthaul.pebble.check.certificates.part import Game, WrongError
+from shorthaul.pebble.check.certificates.product import proven
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.states.layered_search import layered
@@ -282,6 +284,25 @@ def test_computed_operands_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "_STORED", ())
     before = segments.excess(cdag, 20, recompute=False, search=Search())
     assert before.excess + 20 < found.excess < cost
+
+
+def test_long_sums_and_operands_share_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    cdag = case("matmul:m=6,n=6,k=60,word=1").workload
+    cost = belady.plan(cdag, 12).traffic(cdag.weights) - cdag.algorithmic_bound()
+    found = segments.excess(cdag, 12, recompute=False, search=Search())
+    [part] = found.pieces[0].shown(cdag)
+    assert part["late"]
+    assert min(part["begun"], part["short"]) > 1
+    monkeypatch.setattr(segments, "_FOUND", (0.0, 0.5, 1.0))
+    alone = segments.excess(cdag, 12, recompute=False, search=Search()).excess
+    monkeypatch.setattr(segments, "_late", lambda _: (np.empty(0), np.empty(0)))
+    early = segments.excess(cdag, 12, recompute=False, search=Search()).excess
+    assert early * 1.1 < alone < found.excess < cost
+    game = Game(cdag, 12)
+    assert proven(game, part).moved == found.excess
+    for change in ({"begun": 2.5}, {"left": 1.0}, {"short": 10**6}, {"stored": 0.5, "readers": 2}):
+        with pytest.raises(WrongError):
+            proven(game, {**part, **change})
 
 
 def products_of_several_values(seed: int, sides: tuple[int, int]) -> tuple[Cdag, int]:

@@ -7,7 +7,7 @@ terms: what is of use in fast memory is known there.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,9 +23,10 @@ from shorthaul.pebble.model import Cdag, IntArray
 
 FloatArray = npt.NDArray[np.float64]
 
-#: How many lengths of stretches are tried; prices of sums that a stretch begins with, or leaves, in weights of a value.
+#: How many lengths of stretches are tried, and which short ones; prices of sums found and left, in weights of a value.
 _STRETCHES = 60
-_PRICES = (0.0, 0.25, 0.5, 0.75, 1.0)
+_SHORT = (1, 3, 5, 7, 10)
+_FOUND, _LEFT = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0)
 #: Prices of storing a computed operand, in its weight, and from which of the numbers of terms that read such it counts.
 _STORED, _QUANTILES = (0.5, 1.0), (0.0, 0.3, 0.6)
 #: Amounts of sums are grouped into this many classes, each taken at its better end.
@@ -49,7 +50,7 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
     >>> excess(matmul(m=16, n=16, k=16, word=1), 16, recompute=False, search=Search()).excess
-    1332
+    1471
     """
     for graph, nodes in known_networks.with_and_without_walls(cdag):
         if search.remaining_s() <= 0:
@@ -83,15 +84,19 @@ class Cut:
     left: float = 0.0
     stored: float = 0.0
     readers: int = 1
+    is_late: bool = False
+    short: int = 1
 
     def shown(self, found: Contraction, cdag: Cdag) -> list[dict[str, Any]]:
         """Return the certificate."""
         terms = names(cdag, np.column_stack([found.terms, found.pairs]))
         nodes = names(cdag, found.accumulators)
         after = [None if node < 0 else cdag.id_of(node) for node in found.after.tolist()]
-        prices = {"stretch": self.stretch, "begun": self.begun, "left": self.left}
+        prices = {"stretch": self.stretch, "begun": self.begun, "left": self.left, "short": self.short}
         if self.stored:
             prices |= {"stored": self.stored, "readers": self.readers}
+        if self.is_late:
+            prices |= {"late": True}
         parts = {
             "terms": [terms[at : at + 3] for at in range(0, len(terms), 3)],
             "coordinates": found.places.tolist(),
@@ -124,8 +129,21 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
         (ceil(N / Q) - 1) (g(Q) - max R) + g(o) - Z (begun + left),
 
     where g counts with c sums of their terms only, and in whole units of weight if stored is 0 or 1. The mean over all
-    ways to cut after every Q-th term is N / Q times g(Q) less the mean of R, and the same prices. First loads of inputs
-    are no excess, nor is it that a computed operand is there once: the weight of all operands is subtracted.
+    ways to cut after every Q-th term is N / Q times g(Q) less the mean of R, and the same prices: a stretch that begins
+    before the first term and one that ends after the last make up one of Q terms.
+
+    **What sums and operands share.** Let o and v be the weights of operands and partial values that the memory holds at
+    a cut, o + v <= R(t). In the mean a cut ends one stretch and begins another: a value there is one found, and one
+    left. So ``begun`` may be up to 2 s, less left: up to s of it is the price of sums found, the rest one of sums left,
+    and a cut is worth o + v begun / s at most, which is F R - (F - 1) o with F = max(1, begun / s). Stretches of E
+    terms, cut in all ways too, load h(E) - o at least, h(E) = E r(E). With F - 1 times as many of these, o is gone: the
+    sum of all this is the traffic Q + (F - 1) E times. Cuts from the end have F R for R.
+
+    **Late terms.** Where an addition reads a term that no sum goes on to, say that this term is done as the addition is
+    made; of two such terms the first is done as it is computed, as before. Then at the cut the values that were added
+    are over, and R(t) has no room for them. A term that was computed before its stretch is found there as a value of
+    weight s, or loaded, like an operand: e of them take e s for e r(c), so r(c) becomes min(r(c), s). All nodes of a
+    sum but its late terms still hang together, so they join its stretches.
 
     **Stores of operands.** A computed operand that terms of two stretches read is stored, or in fast memory at the cut
     after the first of them; stores of operands are no outputs. Call one closed if all its terms are in one stretch. Let
@@ -133,7 +151,8 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     read. Then stored W is added, if a stretch is charged only 1 - stored of a closed one, which has D terms in it: q
     r(c) becomes less where that can be (:func:`_rates`). Operands and last values of sums at the end of a stretch weigh
     R(t) at most together, and the latter are H values at most: with stored, they spare stored R(t) + max(0, left -
-    stored s) min(c, H), in place of left min(c, H).
+    stored s) min(c, H), in place of left min(c, H); F becomes F + stored. Terms are not late then, as operands are of
+    the stretch that computes the terms, and short stretches have no stores.
 
     Where values may be computed again, take for every sum one computation of its result, and go back from each value
     to the computation that this copy of it is from. These computations of its nodes are what is said above of the
@@ -146,37 +165,49 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
         return Cut(0)  # all operands fit at once, with a sum, a term and the sum after it
     if recompute and not bool(given[found.operands].all()):
         return Cut(0)
-    stretches, best = _Stretches(cdag, found, budget, stores=not recompute), (0.0, 1, 0.0, 0.0, 0.0, 1)
+    stretches, best, most = _Stretches(cdag, found, budget, stores=not recompute), Cut(0), 0.0
     for stretch in np.unique(np.geomspace(1, len(found.terms), _STRETCHES).astype(np.int64)).tolist():
         if search.expired():
             break
         search.spend(stretches.size / tuning.SEGMENT_RATE + tuning.SEGMENT_EFFORT)
-        best = max(best, stretches.moved(stretch))
-    beyond = best[0] * (1 - _ROUNDING) - int(cdag.weights[found.operands].sum())
-    return Cut(max(0, math.ceil(beyond)), *best[1:])
+        moved, cut = stretches.moved(stretch)
+        if moved > most:
+            best, most = cut, moved
+    beyond = most * (1 - _ROUNDING) - int(cdag.weights[found.operands].sum())
+    return replace(best, excess=max(0, math.ceil(beyond)))
 
 
 class _Stretches:
     """What stretches between two terms move, by the number of sums that they meet.
 
-    Arrays have the shape (prices of stores, prices of sums, numbers of sums), or what begins it.
+    Arrays have the shape (ways to cut, prices of sums, numbers of sums or short lengths), or what begins it.
     """
 
     def __init__(self, cdag: Cdag, found: Contraction, budget: int, *, stores: bool) -> None:
         self._unit = int(np.gcd.reduce(cdag.weights))
         self._terms, self._sums, value = len(found.terms), int(found.sums.max()) + 1, found.sum_weight
-        rooms, held = _rooms(cdag, found, budget // self._unit * self._unit)
         fewest, most = (ends[1:].astype(np.float64) for ends in _classes(self._sums))
-        self._stores = _stores(cdag, found) if stores else [(0.0, 1, 0)]
-        stored, _, weight = np.array(self._stores).T[:, :, None]
+        self._ways = _ways(cdag, found, stores=stores)
+        ways = [_rooms(cdag, found, budget // self._unit * self._unit, is_late=way[3]) for way in self._ways]
+        largest, together, held = np.array(ways, dtype=np.float64).T[:, :, None]
+        stored, _, weight, is_late = np.array(self._ways, dtype=np.float64).T[:, :, None]
         self._is_whole = (stored == np.rint(stored))[:, :, None]
-        self._rate = np.array([_rates(found, most, price, readers) for price, readers, _ in self._stores])[:, None]
+        computed = np.where(is_late > 0, float(value), np.inf)
+        rates = np.array([_rates(found, most, price, readers) for price, readers, *_ in self._ways])
+        self._rate = np.minimum(rates, computed)[:, None]
         self._limit = int(np.bincount(found.sums).max()) * most
-        self._begun, self._left = (prices.ravel() * value for prices in np.meshgrid(_PRICES, _PRICES))
+        begun, left = (prices.ravel() for prices in np.meshgrid(_FOUND, _LEFT))
+        self._begun, self._left = (prices[begun + left <= 2] * value for prices in (begun, left))
         self._known = self._sums * (self._begun + self._left) - stored * weight
-        self._room, self._rooms = ((1 + stored) * held for held in (int(rooms.max()), int(rooms.sum())))
-        spared = np.maximum(0.0, self._left - stored * value)[:, :, None] * np.minimum(fewest, held // value)
+        factor = np.maximum(1.0, self._begun / value)
+        self._room, self._rooms = ((factor + stored) * room for room in (largest, together))
+        spared = np.maximum(0.0, self._left - stored * value)[:, :, None] * np.minimum(fewest, (held // value)[:, None])
         self._priced = (self._begun + self._left)[:, None] * fewest - spared
+        self._short = np.array([1, *(length for length in _SHORT[1:] if length <= self._terms)])
+        few = np.minimum(_rates(found, np.minimum(self._short, self._sums).astype(np.float64)), computed)
+        operands = np.ceil(self._short * few / self._unit - _UNIT_ROUNDING) * self._unit
+        self._shares = (factor - 1)[None, :, None] * np.ones((len(ways), 1, 1))
+        self._gained = self._terms * self._shares * operands[:, None]
         self.size = self._priced.size
 
     def _least(self, terms: int) -> FloatArray:
@@ -186,16 +217,26 @@ class _Stretches:
         found: FloatArray = (self._unit * weight + self._priced).min(axis=2)
         return found
 
-    def moved(self, stretch: int) -> tuple[float, int, float, float, float, int]:
-        """Return the most that is proven with stretches of so many terms, and with which prices."""
-        cuts = -(-self._terms // stretch) - 1
-        from_end = cuts * (self._least(stretch) - self._room) + self._least(self._terms - cuts * stretch)
-        alike = (stretch * self._rate + self._priced).min(axis=2)
-        in_the_mean = (self._terms * alike - self._rooms) / stretch
-        moved = np.maximum(from_end, in_the_mean) - self._known
-        store, best = np.unravel_index(int(moved.argmax()), moved.shape)
-        prices = float(self._begun[best]), float(self._left[best]), *self._stores[store][:2]
-        return float(moved[store, best]), stretch, *prices
+    def moved(self, stretch: int) -> tuple[float, Cut]:
+        """Return the most that is proven with stretches of so many terms, and how."""
+        cuts, least = -(-self._terms // stretch) - 1, self._least(stretch)
+        from_end = cuts * (least - self._room) + self._least(self._terms - cuts * stretch) - self._known
+        long = (self._terms * least - self._rooms - stretch * self._known)[:, :, None]
+        in_the_mean = (long + self._gained) / (stretch + self._shares * self._short)
+        moved = np.maximum(from_end[:, :, None], in_the_mean)
+        way, best, short = np.unravel_index(int(moved.argmax()), moved.shape)
+        stored, readers, _, is_late = self._ways[way]
+        begun, left = float(self._begun[best]), float(self._left[best])
+        cut = Cut(0, stretch, begun, left, stored, readers, is_late, int(self._short[short]))
+        return float(moved[way, best, short]), cut
+
+
+def _ways(cdag: Cdag, found: Contraction, *, stores: bool) -> list[tuple[float, int, int, bool]]:
+    """Return the ways to cut: without stores, after terms or late, and with stores if they are counted."""
+    ways = [(0.0, 1, 0, False)]
+    if len(_late(found)[0]):
+        ways.append((0.0, 1, 0, True))
+    return ways + ([(*one, False) for one in _stores(cdag, found)] if stores else [])
 
 
 def _stores(cdag: Cdag, found: Contraction) -> list[tuple[float, int, int]]:
@@ -204,7 +245,7 @@ def _stores(cdag: Cdag, found: Contraction) -> list[tuple[float, int, int]]:
     weights = cdag.weights * made
     weights += np.bincount(found.beside[:, 0], weights[found.beside[:, 1]], cdag.n).astype(np.int64)
     counted = np.flatnonzero((terms > 1) & (weights > 0))
-    tried = [(0.0, 1, 0)]
+    tried = []
     if len(counted):
         for readers in np.unique(np.quantile(terms[counted], _QUANTILES, method="lower")).tolist():
             weight = int(weights[counted[terms[counted] >= readers]].sum())
@@ -212,18 +253,42 @@ def _stores(cdag: Cdag, found: Contraction) -> list[tuple[float, int, int]]:
     return tried
 
 
-def _rooms(cdag: Cdag, found: Contraction, budget: int) -> tuple[IntArray, int]:
-    """Return how much of the memory is of use after each term, and the most that is left beside all that one reads."""
+def _late(found: Contraction) -> tuple[IntArray, IntArray]:
+    """Return the places of terms that no sum goes on to and that an addition reads, and these additions."""
+    nodes = found.accumulators
+    sequence = np.argsort(nodes, kind="stable")
+    after = found.after[sequence[np.searchsorted(nodes, found.terms, sorter=sequence)]]
+    is_late = (after >= 0) & ~np.isin(after, found.terms) & ~np.isin(found.terms, found.after)
+    late = np.flatnonzero(is_late)
+    return late, after[late]
+
+
+def _rooms(cdag: Cdag, found: Contraction, budget: int, *, is_late: bool) -> tuple[int, int, int]:
+    """Return how much of the memory is of use after a term at most, and in all, and the most beside all that one reads.
+
+    Of two late terms of one addition the first one computed is not late: the one with more room counts as that.
+    """
     is_operand, goes_on_to = np.zeros(cdag.n, dtype=np.bool_), np.full(cdag.n, -1, dtype=np.int64)
     is_operand[found.operands] = True
     goes_on_to[found.accumulators] = found.after
     sources, targets = cdag.edge_arrays()
     is_over = (goes_on_to[sources] < 0) | (goes_on_to[sources] == targets)
     read, idle = (
-        np.bincount(targets, np.where(chosen, cdag.weights[sources], 0), cdag.n)[found.terms].astype(np.int64)
+        np.bincount(targets, np.where(chosen, cdag.weights[sources], 0), cdag.n).astype(np.int64)
         for chosen in (is_over, is_over & ~is_operand[sources])
     )
-    return budget - idle, budget - int(read.min())
+    events = found.terms
+    if is_late:
+        places, additions = _late(found)
+        sequence = np.argsort(idle[events[places]], kind="stable")[::-1]  # of two, the one with less room is late
+        _, first = np.unique(additions[sequence], return_index=True)
+        events = events.copy()
+        events[places[sequence[first]]] = additions[sequence[first]]
+    return (
+        budget - int(idle[events].min()),
+        budget * len(events) - int(idle[events].sum()),
+        budget - int(read[events].min()),
+    )
 
 
 def _rates(found: Contraction, met: FloatArray, stored: float = 0.0, readers: int = 1) -> FloatArray:

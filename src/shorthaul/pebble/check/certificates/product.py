@@ -13,9 +13,12 @@ stretch reads, only operands are of use then. Each of the c sums that it meets i
 in fast memory, beside what the term there reads, or stored. Values that stretches hand on join all stretches that meet
 a sum, so these are at most one more than such values. With ``begun`` as the price of a sum met beyond those found, and
 ``left`` of one left beyond what the memory holds, what a stretch comes to is minimised over c; all prices together are
-known. With ``stored``, each computed operand that ``readers`` terms or more read is stored, at this price per weight,
-unless it is there at a cut, or all its terms are in one stretch: then only the rest of its weight is charged there. The
-proof stands in ``bounds/segments.py``.
+known. In the mean over all ways to cut, ``begun`` may be as much again: what the memory holds of sums at a cut is found
+by one stretch and left by another, then at a higher price than operands. Where these take its place, all stretches of
+``short`` terms count, as often as the prices differ. With ``late``, a term that no sum goes on to counts where the
+addition that reads it is made, the later one of two. With ``stored``, each computed operand that ``readers`` terms or
+more read is stored, at this price per weight, unless it is there at a cut, or all its terms are in one stretch: then
+only the rest of its weight is charged there. The proof stands in ``bounds/segments.py``.
 """
 
 from __future__ import annotations
@@ -67,9 +70,12 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     if stores.price and game.recompute:
         raise WrongError("stored: where values are computed again, none has to be stored")
     rates = _Rates(weights, left, right, duplicates, is_symmetric, stores)
-    rooms, known = _rooms(game, terms, operands, after), int(cdag.weights[operands].sum())
+    is_late = part.get("late", False) is True
+    if stores.price and is_late:
+        raise WrongError("stored: terms that are late have read their operands in other stretches")
+    rooms, known = _rooms(game, terms, operands, after, is_late), int(cdag.weights[operands].sum())
     stored = stores.price * _weight_of_stores(game, left, right, beside, stores.readers)
-    return Proven(_Stretches(game, part, rates, root[terms], rooms).excess(known - stored), nodes)
+    return Proven(_Stretches(game, part, rates, root[terms], rooms).excess(known, stored), nodes)
 
 
 class _Stores(NamedTuple):
@@ -174,14 +180,29 @@ def _largest(values: IntArray) -> int:
     return int(np.unique(values, return_counts=True)[1].max())
 
 
-def _rooms(game: Game, terms: IntArray, operands: IntArray, after: IntArray) -> tuple[list[int], int]:
-    """Return how much of the memory is of use after each term, and what is left beside all that one reads at most."""
+def _rooms(game: Game, terms: IntArray, operands: IntArray, after: IntArray, is_late: bool) -> tuple[list[int], int]:
+    """Return how much of the memory is of use after each term, and what is left beside all that one reads at most.
+
+    Late terms are there with their addition; of two that one addition reads, that with less room.
+    """
     served, weights = set(operands.tolist()), game.cdag.weights.tolist()
+
+    def idle(node: int) -> int:
+        over = [one for one in game.operands()[node] if after[one] < 0 or after[one] == node]
+        return sum(weights[one] for one in over if one not in served)
+
+    additions: dict[int, int] = {}
+    going_on, products = set(after[after >= 0].tolist()), set(terms.tolist())
+    for term in terms.tolist() if is_late else ():
+        addition = int(after[term])
+        if addition >= 0 and addition not in products and term not in going_on:
+            additions[addition] = max(term, additions.get(addition, term), key=idle)
+    late = {term: addition for addition, term in additions.items()}
     rooms, beside = [], 0
-    for term in terms.tolist():
-        over = [node for node in game.operands()[term] if after[node] < 0 or after[node] == term]
-        beside = max(beside, game.budget - sum(weights[node] for node in over))
-        rooms.append(game.budget - sum(weights[node] for node in over if node not in served))
+    for node in (late.get(term, term) for term in terms.tolist()):
+        over = [one for one in game.operands()[node] if after[one] < 0 or after[one] == node]
+        beside = max(beside, game.budget - sum(weights[one] for one in over))
+        rooms.append(game.budget - idle(node))
     return rooms, beside
 
 
@@ -283,35 +304,47 @@ class _Stretches:
         self._unit = math.gcd(*weights.tolist())
         self._terms, self._sums = len(sums), len(np.unique(sums))
         self._stretch = whole(part, "stretch", 1)
-        begun, left = _price(part, "begun", value), _price(part, "left", value)
+        begun, left = _price(part, "begun", 2 * value), _price(part, "left", value)
+        if begun + left > 2 * value:
+            raise WrongError("begun: with left it is more than twice what a value weighs")
         self._known = self._sums * (begun + left)
+        self._short = whole(part, "short", 1) if "short" in part else 1
+        if self._short > self._terms:
+            raise WrongError("short: there are not so many terms")
         spare = game.budget % self._unit  # no words fit there
         self._rooms = [room - spare for room in rooms[0]]
         met = np.arange(1, self._sums + 1)
         price = rates.stores.price
         spared = np.minimum(met, (rooms[1] - spare) // value)
         self._priced = (begun + left) * met - max(0.0, left - price * value) * spared
-        self._in_memory = 1 + price  # what a word that is there at a cut is worth
-        self._rates, self._limits = rates.of(self._sums), met * _largest(sums)
+        self._extra = max(0.0, begun / value - 1)  # what a sum there is worth beyond an operand
+        self._in_memory = 1 + price + self._extra  # what a word that is there at a cut is worth
+        most = value if part.get("late") is True else math.inf  # for a value there that was a term before
+        self._rates, self._limits = np.minimum(rates.of(self._sums), most), met * _largest(sums)
+        self._is_whole = price in (0, 1)
+        rates.stores = _Stores(0, 1)  # short stretches know of none
+        self._few = min(float(rates.of(min(self._short, self._sums))[-1]), most)
 
     def _least(self, terms: int) -> float:
         """Return what so many terms come to at least, their operands in units of weight if each counts whole or not."""
         fits = self._limits >= terms
         units = terms * self._rates[fits] / self._unit
-        if self._in_memory in (1, 2):
+        if self._is_whole:
             units = np.ceil(units - 5e-8)
         return float((units * self._unit + self._priced[fits]).min())
 
-    def excess(self, known: float) -> int:
+    def excess(self, operands: int, stored: float) -> int:
         """Return what is moved beyond inputs and outputs, cut from the end, or in the mean over all ways to cut.
 
-        So much is ``known`` to be there once: all operands.
+        All ``operands`` are there once, which is no excess; so much is known to be ``stored``.
         """
         cuts = max(0, math.ceil(self._terms / self._stretch) - 1)
-        first = self._terms - cuts * self._stretch
+        first, known = self._terms - cuts * self._stretch, self._known - stored
         room = self._in_memory * max(self._rooms)
-        from_end = self._least(first) + (cuts * (self._least(self._stretch) - room) if cuts else 0.0)
-        each = float((self._stretch * self._rates + self._priced).min())
-        in_the_mean = (self._terms * each - self._in_memory * sum(self._rooms)) / self._stretch
-        moved = max(from_end, in_the_mean)
-        return max(0, math.ceil(moved * (1 - _ROUNDING) - self._known - known))
+        each = self._least(self._stretch) if cuts else self._least(self._terms)
+        from_end = self._least(first) + cuts * (each - room) - known
+        few = math.ceil(self._short * self._few / self._unit - 5e-8) * self._unit
+        together = self._terms * (each + self._extra * few) - self._in_memory * sum(self._rooms)
+        in_the_mean = (together - self._stretch * known) / (self._stretch + self._extra * self._short)
+        moved = max(from_end, in_the_mean) if self._stretch <= self._terms else from_end
+        return max(0, math.ceil(moved * (1 - _ROUNDING) - operands))
