@@ -17,9 +17,11 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.edges import beginning_s, ending_s, single_s, tiles_of
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.bounds.latency import bound
+from shorthaul.tensor.networks.ends import spared_s
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
+from shorthaul.tensor.networks.tiling import priced
 from shorthaul.tensor.verbs.network_costs import replay_on
 from shorthaul.tensor.verbs.network_search import planned
 from shorthaul.tensor.verbs.networks import report_on
@@ -207,3 +209,18 @@ def test_a_memory_of_its_own_may_be_smaller_than_its_level() -> None:
     assert not replayed.violations
     assert 1000 < replayed.groups[0].peak_bytes <= 2000
     assert plan.groups[0].inner
+
+
+def test_a_first_step_needs_nothing_of_what_comes_later_in_a_concatenation() -> None:
+    net = Net("pieces")
+    x = net.input(64, 32)
+    pieces = [net.op("MatMul", x, net.weight(32, 32)) for _ in range(2)]
+    network = read(net.model(net.op("Relu", net.op("Concat", *pieces, axis=0))))
+    weights = {"name": "w", "serves": ["weights"]}
+    near = level("b", 6_000, weights, {"name": "o", "serves": ["inputs", "outputs"]})
+    on = machine([{**near, "double_buffered": True}, level("c", 500)])
+    plan = NetworkPlan((Group(tuple(range(len(network.operators))), (Loop(len(network.operators) - 1, 0, 4),)),))
+    item = priced(network, plan.groups[0], on, frozenset(), frozenset())
+    inner = tuple(Inner(number, 2, (Loop(number, 0, 1),)) for number in item.group.operators)
+    item = replace(item, group=replace(item.group, inner=inner))
+    assert spared_s(network, on, item, frozenset(), frozenset()) >= 0

@@ -82,7 +82,7 @@ def _places(
     """Return where the tiles of a region are along the loops that tell them apart."""
     trips: list[int] = []
     for loop in loops:
-        trips.append(-(-region[loop.dim] // loop.tile))
+        trips.append(max(1, -(-region[loop.dim] // loop.tile)))  # nothing of it, where the first step needs none
         if math.prod(trips) > _MOST_TILES:
             trips.pop()
             break

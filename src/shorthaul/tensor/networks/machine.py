@@ -41,8 +41,11 @@ class Machine:
         return min(ends) / (2 if level.double_buffered else 1)
 
     def inside(self, outer: int) -> Machine:
-        """Return the machine whose outermost memory is the level ``outer``."""
-        return Machine(self.name, self.levels[outer:], self.clock_hz, self.units, self.array, is_inside=True)
+        """Return the machine whose outermost memory is the level ``outer``.
+
+        It has no array: steps fill that, or do not, and tiles inside of a step change nothing about it.
+        """
+        return Machine(self.name, self.levels[outer:], self.clock_hz, self.units, is_inside=True)
 
     def capacities(self, level: int) -> tuple[float, ...]:
         """Return the bytes of every memory of a level."""

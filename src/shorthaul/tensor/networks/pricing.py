@@ -366,8 +366,6 @@ class GroupPricer:
         kept[self.machine.served(1)[OUTPUTS] or 0] += self._scale_anew(regions, order, chosen, count)
         seconds, inner_s = self._work(regions, touched, count)
         work = np.maximum(seconds["matrix"], seconds["vector"])
-        if self.machine.is_inside:  # tiles that fill the array are preferred there, but its passes are those of steps
-            work = np.full_like(work, sum(self._whole_s(number) for number in self.operators))
         if len(self.machine.levels) > 2 and self.machine.levels[2].double_buffered:
             work = np.maximum(work, inner_s)
         byte_s = 1 / self.machine.levels[0].bandwidth_bytes_per_s
@@ -376,11 +374,6 @@ class GroupPricer:
         found = (seconds["matrix"].sum(0), seconds["vector"].sum(0), self._peak(kept, live), ends)
         amounts = (loads, stores, *found, math.prod(trips, start=np.ones(count)), inner_s.sum(0), steps_s, begins)
         return Prices(*amounts, *self._passing_first(operand_loads, stores))
-
-    def _whole_s(self, number: int) -> float:
-        """Return the seconds of all of an operator, if the array is always full."""
-        item = self.network.operators[number]
-        return item.operations * self.machine.seconds_per_operation(item.unit, self.network.bits(number))
 
     def _peak(self, kept: Floats, live: Floats) -> Floats:
         """Return the bytes held, by memory and, of what lives in a step, by operator, as a part of the whole level."""
