@@ -173,7 +173,7 @@ def lower_bound(
     argued: list[Argued] = []
     for at, graph in enumerate(known):
         before = _added(parts, sums)
-        made, added = _argued(graph, options, small, finding.part(1 / (len(known) - at)), before, len(parts))
+        made, added = _argued(graph, options, small, finding.part(_share(known[at:])), before, len(parts))
         sums += [tuple(len(parts) + number for number in item) for item in added]
         argued.append(made)
         parts += [made.in_program(item) for item in made.parts]
@@ -199,7 +199,7 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
         parts, tuned, instead = tuned_parts(found.proof.parts, sums, sizes)
         others = [chosen_at(argued, instead, parts, [*sums, *tuned], sizes) for argued in found.argued]
     for at, argued in enumerate(found.argued):
-        own = search.part(1 / (len(found.argued) - at))
+        own = search.part(_share([item.graph for item in found.argued[at:]]))
         with charged_to(own.part(MADE_SHARE)):
             made = until_out_of_effort(made_for(argued, sizes))
         with charged_to(own):
@@ -211,6 +211,11 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     formula = found.inputs + _largest(_added(parts, [*sums, *tuned]))
     proof = replace(found.proof, parts=tuple(parts), sums=(*sums, *tuned), formula=formula)
     return replace(found, formula=formula, proof=proof, general=found.formula)
+
+
+def _share(left: Sequence[Graph]) -> float:
+    """Return the share of the effort for the first of the graphs that are left."""
+    return 1 / max(1, sum(not item.is_last for item in left))
 
 
 def _added(parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]]) -> list[sympy.Expr]:

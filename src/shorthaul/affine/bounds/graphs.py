@@ -38,7 +38,7 @@ class Graph:
     """A data flow that stands for that of a program: its bound counts ``times``; ``notes`` and ``lemmas`` say why.
 
     ``only_events``: only arguments on what waits at one event hold for it. ``derived`` says how it is made, step by
-    step, as a certificate holds it.
+    step, as a certificate holds it. ``is_last``: it takes the effort that the others leave.
     """
 
     flow: DataFlow
@@ -47,6 +47,7 @@ class Graph:
     lemmas: tuple[Lemma, ...] = ()
     only_events: bool = False
     derived: tuple[Step, ...] = ()
+    is_last: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -87,7 +88,8 @@ def graphs(first: Graph) -> Iterator[Graph]:
                 *last.derived,
                 placed(last.flow, {name: isl.UnionMap.from_map(item) for name, item in places.items()}),
             )
-            yield replace(last, flow=made, notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
+            notes, is_last = (*last.notes, note), make is by_remainders
+            yield replace(last, flow=made, notes=notes, derived=derived, lemmas=_with_places(last), is_last=is_last)
 
 
 def _with_places(graph: Graph) -> tuple[Lemma, ...]:
