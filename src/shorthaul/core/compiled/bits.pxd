@@ -30,10 +30,6 @@ cdef inline bint has(const unsigned long long[::1] words, long long first, long 
     return (words[first + (item >> 6)] >> (item & 63)) & 1
 
 
-cdef inline void flip(unsigned long long[::1] words, long long first, long long item) noexcept nogil:
-    words[first + (item >> 6)] ^= <unsigned long long> 1 << (item & 63)
-
-
 cdef inline void add(unsigned long long[::1] words, long long first, long long item) noexcept nogil:
     words[first + (item >> 6)] |= <unsigned long long> 1 << (item & 63)
 

@@ -47,11 +47,6 @@ def has(words: Sequence[int], first: int, item: int) -> bool:
     return bool((words[first + (item >> 6)] >> (item & 63)) & 1)
 
 
-def flip(words: MutableSequence[int], first: int, item: int) -> None:
-    """Add ``item`` to the set that begins at ``words[first]``, or take it out."""
-    words[first + (item >> 6)] ^= 1 << (item & 63)
-
-
 def add(words: MutableSequence[int], first: int, item: int) -> None:
     """Add ``item`` to the set that begins at ``words[first]``."""
     words[first + (item >> 6)] |= 1 << (item & 63)

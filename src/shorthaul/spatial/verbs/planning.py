@@ -216,7 +216,7 @@ def _annealed(stored: StoredTree, options: LayoutOptions, search: Search, bound:
         return refine(stored, options.refine, search, None if bound is None else int(bound.value))
     effort = None if options.refine is None else options.refine / count
     tasks = [(stored, effort, number) for number in range(count)]
-    found = dict(run_tasks(_refined_again, tasks, search=search, kept=lambda told: told))
+    found: dict[int, StoredTree] = dict(run_tasks(_refined_again, tasks, search=search, kept=lambda told: told))
     return min((found[number] for number in sorted(found)), key=lambda one: edge_energy(one.parent, one.x, one.y)[0])
 
 
