@@ -76,7 +76,7 @@ def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
     >>> found = plan(kernel("matvec"), size="M=2,N=2,S=8").plan
     >>> save_plan("nowhere/plan.json", found, kernel("matvec"))
     Traceback (most recent call last):
-    shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
+    shorthaul.core.errors.UnwritableError: nowhere/plan.json: its folder does not exist
       do:      make nowhere first
     """
     path = Path(path)

@@ -263,7 +263,7 @@ def save_plan(path: Path, plan: Plan) -> None:
     --------
     >>> save_plan(Path("nowhere/plan.json"), Plan())
     Traceback (most recent call last):
-    shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
+    shorthaul.core.errors.UnwritableError: nowhere/plan.json: its folder does not exist
       do:      make nowhere first
     """
     save_json(path, plan_document(plan), indent=None)

@@ -293,7 +293,7 @@ def save_plan(path: str | Path, plan: Plan, cdag: Cdag) -> None:
     >>> from shorthaul.pebble.plan import plan_of
     >>> save_plan("nowhere/plan.json", plan_of([]), load_cdag("fir.dot", b"digraph { a -> c; b -> c }"))
     Traceback (most recent call last):
-    shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
+    shorthaul.core.errors.UnwritableError: nowhere/plan.json: its folder does not exist
       do:      make nowhere first
     """
     path = Path(path)

@@ -393,7 +393,7 @@ def save_problem(path: str | Path, problem: Problem) -> None:
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> save_problem("nowhere/problem.json", example_3())
     Traceback (most recent call last):
-    shorthaul.core.errors.InputError: nowhere/problem.json: its folder does not exist
+    shorthaul.core.errors.UnwritableError: nowhere/problem.json: its folder does not exist
       do:      make nowhere first
     """
     save_json(path, problem_document(problem), indent=None)
@@ -421,7 +421,7 @@ def save_plan(path: str | Path, plan: Plan) -> None:
     --------
     >>> save_plan("nowhere/plan.json", Plan(()))
     Traceback (most recent call last):
-    shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
+    shorthaul.core.errors.UnwritableError: nowhere/plan.json: its folder does not exist
       do:      make nowhere first
     """
     path = Path(path)
