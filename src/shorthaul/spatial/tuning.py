@@ -90,8 +90,9 @@ BYTES_AT_ONCE, LINES_AT_ONCE = 2**20, 2**14
 MOST_NAMES_COMPARED = 100_000
 
 #: Bytes per vertex of other orders than the light-first one, of what is stored with all that follows but the bound,
-#: and of bound, virtual tree and figures: 27, 54 and 45 measured on a Yule tree of 3 million vertices.
-ORDERS_BYTES, STORED_BYTES, FURTHER_BYTES = 35, 55, 50
+#: of the search for places, and of bound, virtual tree and figures: 27, 54, 108 to 112 and 45 measured on trees of 3
+#: million vertices.
+ORDERS_BYTES, STORED_BYTES, BOARD_BYTES, FURTHER_BYTES = 35, 55, 115, 50
 
 # Rake and compress (algorithms/rake_compress.py).
 

@@ -14,7 +14,7 @@ from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.formats.files import tree_from_file
-from shorthaul.spatial.layout.annealing import refine
+from shorthaul.spatial.layout.annealing import refine, shorten
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.model import Grid
@@ -66,6 +66,18 @@ def test_refinement_that_is_late_keeps_the_layout() -> None:
     layout = place(tree, PlacingOptions(), Search())[0]
     stored = store(tree, layout, positions(tree, "light-first"))
     assert (refine(stored, 1.0, late()).x == stored.x).all()
+
+
+def test_places_stay_without_room_to_search_for_better_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first layout is the answer where a search would pass the memory limit; with room enough it is improved."""
+    tree = generators.yule(300, seed=2)
+    stored = store(tree, place(tree, PlacingOptions(), Search())[0], positions(tree, "light-first"))
+    needed = tuning.BOARD_BYTES * tree.n
+    monkeypatch.setattr("shorthaul.spatial.layout.annealing.room", lambda: needed - 1)
+    assert refine(stored, 0.1, Search()) is stored
+    assert shorten(stored, 0.1, Search()) is stored
+    monkeypatch.setattr("shorthaul.spatial.layout.annealing.room", lambda: needed)
+    assert refine(stored, 0.1, Search()) is not stored
 
 
 def test_a_late_plan_is_of_one_order_with_what_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import LEAST_PART, Search
+from shorthaul.core.searching.memory import room
 from shorthaul.core.searching.threads import Threads
 from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
@@ -46,12 +47,12 @@ def refine(stored: StoredTree, effort: float | None, search: Search, least: int 
     The temperature falls geometrically, stage by stage; in each, all tiles of the grid are annealed, on all cores, as
     if the others stood still; the tiles of the next stage lie elsewhere. A grid of one tile is heated again after that,
     window by window. Tree, effort and seed decide the answer, unless the time limit is too short for them: then every
-    stage ends at its share of the time.
+    stage ends at its share of the time. Without room for it within the memory limit the places stay.
     """
     n, edges = stored.n, int((stored.parent >= 0).sum())
     effort = effort_that_pays(n, search) if effort is None else effort
     least = edges if least is None else least
-    if edges == 0 or effort <= 0 or search.expired():
+    if edges == 0 or effort <= 0 or search.expired() or room() < tuning.BOARD_BYTES * n:
         return stored
     if search.effort is not None:
         effort = min(effort, search.left())
@@ -139,7 +140,7 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
     effort = further(stored.n, effort, search)
     best = edge_energy(stored.parent, stored.x, stored.y)[::-1]
     low, longer, spent, stage, found = 1, 1, 0.0, 0, stored
-    if best[0] <= 1:
+    if best[0] <= 1 or room() < tuning.BOARD_BYTES * stored.n:
         return stored
     board, _ = _board(stored)
     with Threads(search.workers) as pool:
