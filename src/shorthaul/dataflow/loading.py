@@ -13,7 +13,9 @@ from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import convert, decode_text, load_json, parse_json, read_bytes
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.files.columns import beside
+from shorthaul.core.machines.files import bundled
 from shorthaul.core.search import Search
 from shorthaul.dataflow.formats.documents import (
     APPLICATION_KIND,
@@ -102,15 +104,10 @@ def load_problem(path: Path, data: bytes, *, is_member: bool = False) -> Problem
             return several_from(document, path)
     if not isinstance(document, dict) or "application" not in document:
         return Problem(load_application(path, data))
-    names = {name: document[name] for name in ("application", "platform") if name in document}
-    for name, value in names.items():
-        if not isinstance(value, str):
-            raise InputError("is not a file name", file=path, place=name, value=value)
-    application_path = path.parent / names["application"]
-    platform_path = path.parent / names["platform"] if "platform" in names else None
+    named = beside(path, document["application"], "application")
     return dataclasses.replace(
-        load_problem(application_path, read_bytes(application_path)),
-        platform=None if platform_path is None else load_platform(platform_path),
+        load_problem(named, read_bytes(named)),
+        platform=load_platform(beside(path, document["platform"], "platform")) if "platform" in document else None,
         mapping=mapping_from(document, file=path),
     )
 
@@ -118,7 +115,7 @@ def load_problem(path: Path, data: bytes, *, is_member: bool = False) -> Problem
 def several_from(document: Any, path: Path) -> Problem:
     """Return the applications that a document names as one problem; their own platforms and mappings are left out.
 
-    Files are looked for beside ``path``.
+    Files have to lie beside ``path``.
     """
     document = of_kind(document, SEVERAL_KIND, None)
     known_keys(document, ("applications", "platform"), "", path)
@@ -131,7 +128,7 @@ def several_from(document: Any, path: Path) -> Problem:
         if "application" not in item:
             raise InputError("is missing", place=f"{place}.application", allowed="a file, or a built-in case")
         named = convert(item["application"], str, place=f"{place}.application")
-        problem = _member(_beside(path, named), f"{place}.application").workload
+        problem = _member(path, named, f"{place}.application").workload
         name = convert(item.get("name", problem.application.name), str, place=f"{place}.name")
         if not name or name in problems:
             raise InputError("is no name of its own", place=f"{place}.name", value=name, cure="give each another name")
@@ -145,24 +142,25 @@ def several_from(document: Any, path: Path) -> Problem:
     ]
     platform = document.get("platform")
     if platform is not None:
-        platform = load_platform(Path(_beside(path, convert(platform, str, place="platform"))))
+        file = beside(path, platform, "platform")
+        platform = load_platform(Path(platform) if platform in bundled() and not file.is_file() else file)
     return Problem(application, platform, deadline=min(deadlines, default=None))
 
 
-def _member(named: str, place: str) -> Source[Problem]:
+def _member(path: Path, named: str, place: str) -> Source[Problem]:
     """Return one of several applications; an error for a file that is not there says where it is named."""
+    file, cases = beside(path, named, place), [case.name for case in CASES]
+    is_there = file.is_file()
     try:
-        return resolve(named, CASES, functools.partial(load_problem, is_member=True))
+        if is_there or named.partition(":")[0] in cases:
+            return resolve(str(file) if is_there else named, CASES, functools.partial(load_problem, is_member=True))
+        if "." in named:
+            read_bytes(file)  # raises with the nearest file
+        raise unknown_name("file or built-in case", named, cases)
     except InputError as error:
-        if error.file in (None, named) and not Path(named).exists():
+        if not is_there:
             error.file, error.place, error.value = None, place, named
         raise
-
-
-def _beside(path: Path, name: str) -> str:
-    """Return the file of this name in the folder of ``path``, or the name itself if there is none."""
-    found = path.parent / name
-    return str(found) if found.is_file() else name
 
 
 def load_graph(path: Path, data: bytes) -> SdfGraph:

@@ -113,6 +113,26 @@ def test_a_member_that_is_not_there_is_named_where_it_is_listed(tmp_path: Path) 
         dataflow.plan(document(tmp_path, {"application": "fig7"}, {"application": "lost.xml"}))
 
 
+@pytest.mark.parametrize("way", ["../outside.xml", "{folder}/outside.xml", "link.xml", "a\0b", ""])
+def test_what_a_document_names_lies_beside_it(tmp_path: Path, way: str) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "outside.xml").write_text(FILE)
+    (inside / "link.xml").symlink_to("../outside.xml")
+    name = way.format(folder=tmp_path)
+    mapping = {"binding": {}, "channel_decision": {}}
+    for text in (
+        {"application": name, **mapping},
+        {"application": "converter.xml", "platform": name, **mapping},
+    ):
+        document(inside, {"application": "fig7"}).write_text(json.dumps(text))
+        with pytest.raises(InputError, match=r"document's folder|is no file name"):
+            dataflow.schedule(inside / "several.json")
+    for member, rest in (({"application": name}, {}), ({"application": "fig7"}, {"platform": name})):
+        with pytest.raises(InputError, match=r"document's folder|is no file name"):
+            dataflow.plan(document(inside, member, **rest), **QUICK)
+
+
 def test_wrong_numbers_of_iterations() -> None:
     with pytest.raises(InputError, match="unknown application"):
         dataflow.together({"x": figure7().application}, {"y": 2})

@@ -64,19 +64,27 @@ def companion(path: Path, document: Mapping[str, Any]) -> tuple[Path, bytes] | N
     A relative path starts where the document lies and stays in its folder; any other, and a file that cannot be read,
     is an :class:`InputError`.
     """
-    name = document.get("file")
-    if name is None:
+    if document.get("file") is None:
         return None
-    if not isinstance(name, str) or not name:
-        raise InputError("is no file name", file=path, place="file", value=name)
-    columns = path.parent / name
-    if Path(name).is_absolute() or not Path(os.path.realpath(columns)).is_relative_to(os.path.realpath(path.parent)):
-        allowed = "the name of a file beside the document, or in a folder beside it"
-        raise InputError(
-            "leads out of the document's folder", file=path, place="file", value=name, allowed=allowed,
-            cure="name that file itself instead of this document",
-        )  # fmt: skip
+    columns = beside(path, document["file"], "file")
     return columns, read_bytes(columns)
+
+
+def beside(path: Path, name: object, place: str) -> Path:
+    """Return the file ``name`` that the document in the file ``path`` names: one in its folder, or below that.
+
+    Any other is an :class:`InputError`, wherever links lead.
+    """
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InputError("is no file name", file=path, place=place, value=name)
+    found = path.parent / name
+    if Path(name).is_absolute() or not Path(os.path.realpath(found)).is_relative_to(os.path.realpath(path.parent)):
+        raise InputError(
+            "leads out of the document's folder", file=path, place=place, value=name,
+            allowed="the name of a file beside the document, or in a folder beside it",
+            cure="name that file itself instead of this document" if place == "file" else "copy the file there",
+        )  # fmt: skip
+    return found
 
 
 def expect_digest(document: Mapping[str, Any], found: str, columns: Path) -> None:
