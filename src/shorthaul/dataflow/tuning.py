@@ -128,10 +128,9 @@ ISLANDS, LEAST_ISLAND_EFFORT = 2, 1.0
 #: How often they tell one another what they know, at least, and the most effort of all in between:
 #: a journal is told then.
 MEETINGS, MOST_MEETING_EFFORT = 4, 20.0
-#: Moves per price in the first two turns of annealing on loads; twice as many in the next two, and so on.
-FIRST_LOAD_MOVES = 2000
-#: The same in large networks, over fifty tasks (50 and 80 random actors: 2 and 5 % shorter periods).
-OPEN_LOAD_MOVES = 6000
+#: Moves of annealing on loads, per price: many short ones find more mappings that have a schedule close to their load
+#: than few long ones. In large networks after first turns they are longer, as many times as there are fifty tasks.
+LOAD_MOVES = 6_000
 #: First and last temperatures, as shares of the load, of turns; the first two where trees are small (sobel4, geometric
 #: means of seven periods, three seeds: 8,367 with the third alone, 8,272 with all, 8,239 with the second, which in
 #: another seed got stuck).
@@ -147,9 +146,6 @@ ENOUGH_TO_GAIN = (1e-9, 0.03)
 #: with 2.0 6.0 %) or as good (four drawn stage graphs).
 LOAD_WEIGHTS_OF_FEW, LOAD_WEIGHTS, FEW_TASKS = (0.1, 0.0), (2.0, 2.0), 50
 DECIDED_WEIGHTS = (0.5, 0.5)
-#: Where trees are small: moves of every annealing, half of which start at the best point within the price. Many short
-#: ones find more mappings that have a schedule close to their load than few long ones.
-SOON_MOVES = 6_000
 #: Most prices for which mappings are looked for (40 of the 48 of multicamera left periods 10 to 20 % longer at some),
 #: and most sums of prices that these are chosen from.
 MOST_BUDGETS, MOST_SUMS_OF_PRICES = 64, 10_000
@@ -176,9 +172,9 @@ EXCHANGED = 0.5
 #: the mean square of the loads (80 random actors: loads of 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4 without).
 TILED, TILED_COOLING = 0.8, (0.01, 0.0003)
 FILLED, TILING_MOVES, TILING = 0.8, 0.3, (0.1, 0.001, 0.1)
-#: Moves of the first local search in large networks, four times as many in every other; the most of what is left that
-#: one takes, and by what share the schedule must be above what bounds its mapping.
-FRUGAL_MOVES, FRUGAL_PART, FRUGAL_GAIN = 1000, 0.3, 0.01
+#: Moves of the first local search in large networks, four times as many in every other, and by what share the schedule
+#: must be above what bounds its mapping.
+FRUGAL_MOVES, FRUGAL_GAIN = 1000, 0.01
 #: Share of the effort for such schedules of the points in the end, less where these are closer than that to what
 #: bounds their mappings (50 random actors, 0.5 above it: periods 18 % shorter; 80 and 100, 0.1: no gain).
 IMPROVING_SHARE, MUCH_TO_GAIN = 0.25, 0.3

@@ -183,11 +183,17 @@ def test_filled_buffers_fit_their_memories_and_no_token_more_does() -> None:
     problem = Problem(generators.random_graph(12, seed=3), generators.platform24())
     point = min(plan(problem, generations=1, population=10, polish_effort=0.0).plan.front, key=lambda p: p.core_cost)
     net, limits = mapped_point(problem.application, problem.platform, point), problem.platform.memories
-    tokens = filled(net, limits, point.capacities)
+    tokens = filled(net, limits, point.capacities, 1 << 60)
     assert fits(net, limits, tokens)
     grown = [buffer.id for buffer in net.network.buffers if tokens[buffer.id] < point.capacities[buffer.id] + 2]
     assert 0 < len(grown) < len(tokens)
     assert not any(fits(net, limits, {**tokens, name: tokens[name] + 1}) for name in grown)
+    size = {buffer.id: buffer.token_bytes for buffer in net.network.buffers}
+    most = point.footprint_bytes + max(size.values())
+    few = filled(net, limits, point.capacities, most)
+    held = sum(few[name] * size[name] for name in size)
+    assert point.footprint_bytes < held <= most
+    assert fits(net, limits, few)
 
 
 @pytest.mark.slow

@@ -46,8 +46,14 @@ class Constraints:
 
     def allow(self, point: Point) -> bool:
         """True if the point keeps within all limits."""
-        return all(
-            limit is None or value <= limit for value, (_, limit) in zip(point.objectives, self.limits, strict=True)
+        return self.excess(point) == 0
+
+    def excess(self, point: Point) -> float:
+        """Return by what shares of the limits the point is above them, in sum."""
+        return sum(
+            max(0.0, value / limit - 1 if limit else value)
+            for value, (_, limit) in zip(point.objectives, self.limits, strict=True)
+            if limit is not None
         )
 
     def allowed(self, points: Sequence[Point]) -> list[Point]:
@@ -59,15 +65,7 @@ class Constraints:
 
     def _nearest(self, points: Sequence[Point]) -> str:
         """Say that no point was found within the limits, and which came nearest."""
-
-        def excess(point: Point) -> float:
-            return sum(
-                max(0.0, value / limit - 1 if limit else value)
-                for value, (_, limit) in zip(point.objectives, self.limits, strict=True)
-                if limit is not None
-            )
-
-        point = min(points, key=excess)
+        point = min(points, key=self.excess)
         asked = ", ".join(f"{flag} {limit:.15g}" for flag, limit in self.limits if limit is not None)
         return (
             f"no point was found within {asked}; the nearest has a period of {point.period}, "

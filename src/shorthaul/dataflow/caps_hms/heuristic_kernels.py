@@ -24,9 +24,8 @@ from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import (
 INF = cython.declare(cython.double, float("inf"))
 #: Rounds of Algorithm 4: buffers that grow may move channels to other memories.
 ROUNDS = cython.declare(cython.longlong, 12)
-#: The first step up from the bound is this part of it, and to this tolerance periods are sought while buffers grow.
+#: The first step up from the bound is this part of it.
 FIRST_STEP = cython.declare(cython.longlong, 16)
-COARSE = cython.declare(cython.double, 1 / 64)
 NO_MEMORY = cython.declare(cython.longlong, -1)
 NO_SCHEDULE = cython.declare(cython.longlong, -2)
 
@@ -114,7 +113,7 @@ def _decode(problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule
             return NO_SCHEDULE
         _fill_needs(problem, rules, mapping, schedule, period)
         if _fits(problem, mapping, schedule):
-            period = _bisected(problem, rules, mapping, schedule, period, rules.tolerance)
+            period = _bisected(problem, rules, mapping, schedule, period)
             _fill_needs(problem, rules, mapping, schedule, period)
             if _fits(problem, mapping, schedule):
                 return period
@@ -241,15 +240,10 @@ def _tries(
 @cython.nogil
 @cython.exceptval(check=False)
 def _bisected(
-    problem: Problem,
-    rules: Rules,
-    mapping: Mapping,
-    schedule: Schedule,
-    found: cython.longlong,
-    tolerance: cython.double,
+    problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule, found: cython.longlong
 ) -> cython.longlong:
     """Return a period that was seen to be schedulable between the one that failed and ``found``, which is."""
-    while found - schedule.failed > max(1, cython.cast(cython.longlong, tolerance * schedule.failed)):
+    while found - schedule.failed > max(1, cython.cast(cython.longlong, rules.tolerance * schedule.failed)):
         tried = schedule.failed + (found - schedule.failed) // 2
         if _tries(problem, rules, mapping, schedule, tried):
             found = tried

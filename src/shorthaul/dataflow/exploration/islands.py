@@ -120,9 +120,8 @@ def improve(instance: Instance, known: Knowledge, search: Search, *, atomic: boo
             return
         net = mapped_point(application, platform, point)
         search.spend(len(point.starts) / tuning.LISTED_TASKS)
-        part = search.within(tuning.FRUGAL_PART * search.left())
         moves = tuning.FRUGAL_MOVES << 2 * tries
-        schedule = annealed_within(net, least, part, point, point.capacities, moves, atomic=atomic)
+        schedule = annealed_within(net, least, search, point, point.capacities, moves, atomic=atomic)
         if schedule.period < point.period:
             mapping = Decisions(point.binding, point.xi, point.channel_decision)
             held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=atomic)

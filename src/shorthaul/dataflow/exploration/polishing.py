@@ -102,17 +102,17 @@ class _Polishing:
         self.atomic = options.capacity_rule == "atomic-firing"
         dives = sorted(map(self._dive, knowledge.points[:: len(knowledge.points) // tuning.DIVES_LOOKED_AT + 1]))
         is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
-        #: Whether trees are small beside an exact solve, and decide much: many mappings are then tried once.
+        #: Whether trees are small beside an exact solve, and decide much: many mappings are then tried once. Else they
+        #: get schedules by CAPS-HMS and by lists with few tokens, and local search from there.
         self.is_soon = is_cheap and is_decided
-        #: Else they get schedules by CAPS-HMS and by lists with few tokens, and local search from there.
-        self.is_large = not self.is_soon
-        knowledge.is_large = self.is_large
+        knowledge.is_large = not self.is_soon
         self.few = replace(instance, delay=tokens if constraints.max_footprint is None else instance.delay)
         self.loads = Loads(Problem(self.few), able, counts, fixed, flips, common, exchanges)
         #: Whether mappings are looked for tile by tile too: buffers of actors that move find no room then.
         self.is_tiled = exchanges and not constraints.binding
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
+        self.most_period = math.inf if constraints.deadline is None else constraints.deadline
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         most = math.inf if constraints.max_cost is None else constraints.max_cost
         sums = budgets_of(instance, np.asarray(self.loads.price), tuning.MOST_BUDGETS)
@@ -120,9 +120,8 @@ class _Polishing:
         self.budgets = [sum_ for sum_ in sums if sum_ <= self.most_price]
         if is_decided and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
-        moves = tuning.OPEN_LOAD_MOVES if self.is_large else tuning.FIRST_LOAD_MOVES
-        self.first_moves = moves * (max(1, tasks // tuning.FEW_TASKS) if self.is_large else 1)
-        for point in () if knowledge.turns and self.is_large else knowledge.points:
+        self.longer = max(1, tasks // tuning.FEW_TASKS)
+        for point in () if knowledge.turns and not self.is_soon else knowledge.points:
             self._start_from(point)
 
     def _start_from(self, point: Point) -> None:
@@ -146,24 +145,28 @@ class _Polishing:
     def _anneal(self, number: int) -> None:
         """Look for mappings of less load within the prices, from the best ones within them or within the next lower.
 
-        Where small trees decide, of all prices of the same least load one is taken. In large networks they are taken
-        in any order, with few moves in first turns, and all only if a share of what is left allows.
+        Of n prices of the same least load the root of n are taken, in large networks in any order, and all only if a
+        share of what is left allows; after first turns, with more moves. While no point keeps to the limits, only the
+        highest price allowed is of interest.
         """
         turn = number // len(tuning.LOAD_COOLINGS)
-        longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
-        moves = tuning.SOON_MOVES if self.is_soon else self.first_moves << longer
         coolings = tuning.LOAD_COOLINGS[: 2 if self.is_soon else None]
         hot, cold = coolings[number % len(coolings)]
         loads = self.loads
         least_bytes = min((candidate.bytes for candidate in self.known.best[0].values()), default=self.most_bytes)
-        budgets, end = self.budgets, math.inf
-        if self.is_soon:
-            budgets = [int(self.draw.choice(alike)) for alike in self.known.alike(budgets)]
-        if self.is_large:
-            is_first = number < len(coolings)
-            moves = tuning.OPEN_LOAD_MOVES if is_first else moves
+        is_allowed = any(map(self.constraints.allow, self.known.points))
+        budgets = [
+            int(budget)
+            for alike in self.known.alike(self.budgets if is_allowed else self.budgets[-1:])
+            for budget in self.draw.choice(alike, math.isqrt(len(alike)), replace=False)
+        ]
+        moves, end = tuning.LOAD_MOVES, math.inf
+        if not self.is_soon:
             budgets = self.draw.permutation(budgets).tolist()
-            end = self.search.spent() + tuning.ANNEAL_SHARE[is_first] * self.search.left()
+            end = self.search.spent() + tuning.ANNEAL_SHARE[turn == 0] * self.search.left()
+            if turn:
+                twice = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 1 0 2 0 1 0 3 ...
+                moves *= self.longer << twice
         for budget in budgets:
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             small = most_bytes == least_bytes
@@ -208,7 +211,7 @@ class _Polishing:
         found = Candidate(copy, at.best_load, at.best_bytes, at.best_price)
         for one in (found, replace(found, small=True)) if small else (found,):
             self.known.note(one)
-            if one.price <= self.most_price and one.load < self._rival(one):
+            if one.price <= self.most_price and one.load <= self.most_period and one.load < self._rival(one):
                 key = self.symmetry.key(one.genotype), int(one.small)
                 if key not in self.known.seen:
                     self.known.waiting[key] = one
@@ -226,7 +229,7 @@ class _Polishing:
 
     def _step(self, candidate: Candidate) -> int:
         """Return 1 for what is next for the least footprint: where trees are small, after a first schedule."""
-        return int(candidate.small and (candidate.tries > 0 or self.is_large))
+        return int(candidate.small and (candidate.tries > 0 or not self.is_soon))
 
     def _rank(self, candidate: Candidate) -> tuple[float, float]:
         """Return the least for the mapping to solve next: much to gain, few tries of it and at its price.
@@ -236,7 +239,7 @@ class _Polishing:
         """
         tries, step = candidate.tries + self.known.solves[candidate.price, candidate.small] / 2, self._step(candidate)
         period: float = candidate.load
-        if self.is_large:
+        if not self.is_soon:
             above = tuning.LISTED_ABOVE * period if candidate.point is None else candidate.point.period - period
             period += tuning.LEFT_ABOVE * above
         worth = period / self._rival(candidate) * tuning.TRY_AGAIN**tries
@@ -265,7 +268,7 @@ class _Polishing:
             if solved is None:
                 continue
             self._add(solved.point)
-            least = solved.least * (1 + tuning.FRUGAL_GAIN * self.is_large)
+            least = solved.least * (1 + tuning.FRUGAL_GAIN * (not self.is_soon))
             if least < self._rival(candidate) and (solved.point is None or solved.point.period > least):
                 self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
@@ -280,7 +283,7 @@ class _Polishing:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
-        if self.is_large:
+        if not self.is_soon:
             if candidate.point is not None:
                 return self._solved_again(candidate, candidate.point)
             points = [self._listed(mapping, tasks)]
@@ -361,11 +364,12 @@ class _Polishing:
         self.search.spend(len(point.starts) / tuning.LISTED_TASKS)
         platform = self.instance.platform
         net = mapped_point(self.instance.application, platform, point)
-        part = self.search.within(tuning.FRUGAL_PART * self.search.left())
         moves = tuning.FRUGAL_MOVES << 2 * (candidate.tries - 1)
-        is_tight = candidate.small or self.constraints.max_footprint is not None
-        tokens = point.capacities if is_tight else filled(net, platform.memories, point.capacities)
-        schedule = annealed_within(net, int(period_bound(net).value), part, point, tokens, moves, atomic=self.atomic)
+        tokens = point.capacities
+        if not candidate.small:
+            tokens = filled(net, platform.memories, tokens, self.most_bytes)
+        least = int(period_bound(net).value)
+        schedule = annealed_within(net, least, self.search, point, tokens, moves, atomic=self.atomic)
         mapping = Decisions(point.binding, point.xi, point.channel_decision)
         held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
         return Solved(make_point(self.instance, mapping, net, schedule, held), schedule.least, schedule.method)

@@ -57,13 +57,18 @@ def room(
     return high
 
 
-def filled(net: MappedNetwork, limits: Mapping[str, int | None], low: Mapping[str, int]) -> dict[str, int]:
-    """Return capacities from ``low`` up to two tokens more, small tokens first, that fit the memories together."""
+def filled(
+    net: MappedNetwork, limits: Mapping[str, int | None], low: Mapping[str, int], most_bytes: int
+) -> dict[str, int]:
+    """Return capacities from ``low`` up to two tokens more, small tokens first, that fit the memories and in all."""
     used, tokens = _used(net, low), dict(low)
+    left = most_bytes - sum(used.values())
     for buffer in 2 * sorted(net.network.buffers, key=lambda buffer: buffer.token_bytes):
         limit = limits[net.memory[buffer.id]]
-        if limit is None or used[net.memory[buffer.id]] + buffer.token_bytes <= limit:
+        is_room = limit is None or used[net.memory[buffer.id]] + buffer.token_bytes <= limit
+        if is_room and buffer.token_bytes <= left:
             used[net.memory[buffer.id]] += buffer.token_bytes
+            left -= buffer.token_bytes
             tokens[buffer.id] += 1
     return tokens
 
