@@ -173,9 +173,6 @@ MOST_CHAIN_PAIRS = 20
 LAYER_COMPOSITIONS = 5
 #: Flows and chains on a route from one event back to another.
 LONGEST_ROUTE = 6
-#: Statements whose layers are taken in turn, and cycles of them that are tried.
-MOST_STAGES = 4
-MOST_STAGE_CYCLES = 40
 #: Vertices of a path from layer to layer.
 LONGEST_LAYER_PATH = 4
 #: Sweeps of one time step whose layers are taken in turn.

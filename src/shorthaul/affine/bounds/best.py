@@ -236,7 +236,7 @@ _HOURGLASSES = Family(hourglass.hourglasses, hourglass.sub_bound, has_value=Fals
 _CONES = Family(cones.cones, cones.sub_bound, has_value=False)
 _LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SINGLE, _SUCCESSIVE)
 _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SINGLE, _SUCCESSIVE)
-_PUBLISHED = (Family(layers.layers_of_one, layers.sub_bound), _WAVEFRONTS)
+_PUBLISHED = (_LAYERS, _WAVEFRONTS)
 
 
 def _argued(

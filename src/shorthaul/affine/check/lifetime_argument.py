@@ -131,32 +131,26 @@ def _wrong_intervals(item: Waiting, reads: Reads) -> Iterator[str]:
 
 def _wrong_layers(item: Waiting, reads: Reads) -> Iterator[str]:
     """Yield where a layer does not come wholly after the one before, or paths between them meet."""
-    (one,), layers, last = item.sums, item.relation("layers"), len(item.names) - 1
-    following = isl.UnionMap(
-        f"{{ layer[q, j] -> layer[q, j + 1] : 0 <= j < {last}; layer[q, {last}] -> layer[q + 1, 0] }}"
-    )
-    back = layers.apply_range(following.reverse()).apply_range(layers.reverse())
+    (one,), (name,), layers = item.sums, item.names, item.relation("layers")
+    back = layers.apply_range(isl.UnionMap("{ layer[x] -> layer[x - 1] }")).apply_range(layers.reverse())
     ancestors, ends = item.relation("ancestors"), one.alive.range()
     if not follows(ancestors, reads.all) or not back.is_subset(ancestors):
         yield "a vertex of a layer is no descendant of the whole layer before"
-    if not layers.is_single_valued() or not layers.domain().is_subset(reads.instances):
-        yield "a vertex is in two layers, or is an input"
+    if not layers.is_single_valued() or not layers.domain().is_subset(isl.UnionSet.from_set(reads.domains[name])):
+        yield "a vertex is in two layers, or is of another statement"
     if not one.alive.is_subset(layers.reverse()) or one.times > 1 or one.less:
         yield "the ends of paths are not those of their layer"
-    vertices, together, known = isl.UnionSet("{ }"), empty_map(), isl.UnionSet("{ }")
-    for name, way in zip(item.names, item.given["ways"], strict=True):
-        mine = ends.intersect(isl.UnionSet.from_set(reads.domains[name]))
-        before, known = mine.identity(), known.union(mine)
-        for text in way:
-            level = isl.UnionMap(str(text))
-            if not level.is_single_valued() or not level.is_injective() or not level.domain().is_equal(mine):
-                yield "a level of the paths is no function that is one-to-one"
-            if not before.reverse().apply_range(level).is_subset(reads.all):
-                yield "a path does not follow reads"
-            before, vertices, together = level, vertices.union(level.range()), together.union(level.reverse())
-        if not before.is_subset(back):
-            yield "a path does not begin in the layer before"
-    if not together.is_single_valued() or len({*item.names}) <= last or not known.is_equal(ends):
+    before, vertices, together = ends.identity(), isl.UnionSet("{ }"), empty_map()
+    for text in item.given["way"]:
+        level = isl.UnionMap(str(text))
+        if not level.is_single_valued() or not level.is_injective() or not level.domain().is_equal(ends):
+            yield "a level of the paths is no function that is one-to-one"
+        if not before.reverse().apply_range(level).is_subset(reads.all):
+            yield "a path does not follow reads"
+        before, vertices, together = level, vertices.union(level.range()), together.union(level.reverse())
+    if not before.is_subset(back):
+        yield "a path does not begin in the layer before"
+    if not together.is_single_valued():
         yield "a vertex is on two paths"
     if not item.spill.is_equal(vertices):
         yield "the may-spill set is not that of the vertices of the paths"

@@ -83,17 +83,13 @@ def _wrong_readers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> 
 
 
 def _wrong_layers_in(item: Waiting, graph: Graph, sizes: Mapping[str, int]) -> Iterator[str]:
-    ways = {
-        name: [dict(pairs_at(isl.UnionMap(str(text)), sizes)) for text in levels]
-        for name, levels in zip(item.names, item.given["ways"], strict=True)
-    }
+    levels = [dict(pairs_at(isl.UnionMap(str(text)), sizes)) for text in item.given["way"]]
     by_layer: dict[tuple[int, ...], list[Vertex]] = defaultdict(list)
-    for vertex, (_, layer) in pairs_at(item.relation("layers"), sizes):
-        by_layer[layer].append(vertex)
-    for (_, (turn, place)), end in pairs_at(item.sums[0].alive, sizes):
-        levels = ways[end[0]]
+    for vertex, (_, at) in pairs_at(item.relation("layers"), sizes):
+        by_layer[at].append(vertex)
+    for (_, (layer,)), end in pairs_at(item.sums[0].alive, sizes):
         path = [end, *(level[end] for level in levels if end in level)]
-        before = by_layer[(turn, place - 1) if place else (turn - 1, len(item.names) - 1)]
+        before = by_layer[layer - 1,]
         if len(path) <= len(levels) or not all(after in graph.operands[one] for one, after in itertools.pairwise(path)):
             yield f"the path that ends in {end} does not follow reads"
         if path[-1] not in before or not all(graph.is_before(one, end) for one in before):
