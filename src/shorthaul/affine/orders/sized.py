@@ -19,12 +19,12 @@ from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
 from shorthaul.affine.orders.boxes.skewed import aligned, skewed, undirected
-from shorthaul.affine.orders.boxes.stays import Known, Staying, Turn, staying
+from shorthaul.affine.orders.boxes.stays import Known, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.joining.lockstep import two_steps
 from shorthaul.affine.orders.joining.panels import with_first_panels
-from shorthaul.affine.orders.joining.phases import better_of, in_runs, joined, settled
+from shorthaul.affine.orders.joining.phases import in_runs, joined
 from shorthaul.affine.orders.joining.ranges import with_ranges
 from shorthaul.affine.orders.joining.stages import with_stages
 from shorthaul.affine.orders.joining.turns import SizedGroups, read_from_elsewhere, read_in_every_step
@@ -92,12 +92,9 @@ def at_sizes(
             found = boxes.clustered(boxes.passing(boxes.better(start, partial(refined, slack=slack))))
             found = min(item, found, key=boxes.cost)
             best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
-        best = settled(boxes, best)
-        panels = with_first_panels(boxes, best.steps)
-        if len(panels) < len(best.steps):
-            best = better_of(boxes, best, panels)
+        best = replace(best, steps=tuple(with_first_panels(boxes, best.steps)))
         for steps in chain(with_stages(boxes, best.steps), with_ranges(boxes, best.steps, distances=True)):
-            best = better_of(boxes, best, steps)
+            best = min(best, replace(best, steps=tuple(steps)), key=lambda item: item.value(sizes))
     return best
 
 
@@ -106,8 +103,9 @@ def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[Any
     yield from in_runs(flow, boxes)
     starts = [[boxes.bordered(item) for item in upper.steps]]
     yield starts[0]
-    if any(len(item.names) > 1 for item in upper.steps):
-        starts.append([boxes.plain(names) for names in components(flow)])
+    parts = components(flow)
+    if len(parts) > len(upper.steps):
+        starts.append([boxes.plain(names) for names in parts])
     for steps in starts:
         for at, item in enumerate(steps):
             steps[at] = boxes.better(item)
@@ -248,17 +246,6 @@ class Boxes:
         result = PassedStep(plain, (refined(found, self.slack),), parts, step)
         return result if self.cost(result) < self.cost(step) else None
 
-    def staying(self, steps: Sequence[AnyStep]) -> Staying:
-        """Return what stays from phase to phase; nothing in emitted C (with slack): a cache chooses itself."""
-        if self.slack != NO_SLACK or len(self.weights) > 1 or len(steps) < 2:
-            return Staying({}, self.sizes)
-        program = self.flow.program
-        turns = []
-        for step in steps:
-            rows = {name: (Row((0,) * len(program.by_name[name].iterators), (), 0),) for name in step.names}
-            turns.append(Turn(self._room(step), self._times(rows), tuple(rows.items())))
-        return staying(self.flow, turns, self.sizes)
-
     def with_staying(self, step: TurnsStep) -> TurnsStep:
         """Return groups with what stays from turn to turn."""
         if len(self.weights) > 1 or any(group.phase is None for group in step.groups):
@@ -283,10 +270,8 @@ class Boxes:
             result[name] = at_parameters(times.intersect_domain(statement.domain), self.sizes)
         return result
 
-    def _room(self, step: AnyStep) -> int:
-        """Return how many words a phase holds at most; all of S where that is not known."""
-        if isinstance(step, PassedStep):
-            return step.kept + max(map(self._room, step.boxes))
+    def _room(self, step: Step | BoxStep) -> int:
+        """Return how many words a group holds at most; all of S where that is not known."""
         if isinstance(step, BoxStep):
             return step.room
         if isinstance(step, Step) and step.policy is None:

@@ -25,7 +25,6 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
-from shorthaul.affine.orders.boxes.stays import Staying
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
@@ -51,15 +50,11 @@ AnyStep = Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | Bord
 
 @dataclass(frozen=True)
 class UpperBound:
-    """Loads that suffice for ``program``: those of a tiled order, phase by phase.
-
-    What is ``staying`` from phase to phase is not loaded.
-    """
+    """Loads that suffice for ``program``: those of a tiled order, phase by phase."""
 
     program: Program
     steps: tuple[AnyStep, ...]
     small: tuple[str, ...] = ()
-    staying: Staying = Staying({}, {"S": 0})
 
     @cached_property
     def edges(self) -> dict[sympy.Symbol, Edge]:
@@ -76,7 +71,7 @@ class UpperBound:
     def formula(self) -> sympy.Expr:
         """The loads in the parameters and the edges of the tiles."""
         names = {edge: name for name, edge in self.edges.items()}
-        return sympy.Add(*(item.formula(names) for item in self.steps), -sum(self.staying.loads.values()))
+        return sympy.Add(*(item.formula(names) for item in self.steps))
 
     @cached_property
     def least_capacity(self) -> sympy.Expr:
@@ -96,14 +91,11 @@ class UpperBound:
     def value(self, sizes: Mapping[str, int]) -> float:
         """Return loads that suffice at ``sizes`` (every parameter, and ``S``)."""
         parameters = {name: sizes[name] for name in self.program.parameters}
-        total = sum(item.loads(parameters, sizes["S"]) for item in self.steps)
-        return total - self.staying.words(parameters, sizes["S"])
+        return sum(item.loads(parameters, sizes["S"]) for item in self.steps)
 
     def instead(self, steps: Mapping[str, AnyStep]) -> UpperBound:
-        """Return the order with other orders of some phases, by their first statements; nothing stays in between."""
-        return replace(
-            self, steps=tuple(steps.get(item.names[0], item) for item in self.steps), staying=Staying({}, {"S": 0})
-        )
+        """Return the order with other orders of some phases, by their first statements."""
+        return replace(self, steps=tuple(steps.get(item.names[0], item) for item in self.steps))
 
     def without_cache(self, sizes: Mapping[str, int]) -> float:
         """Return the loads at ``sizes`` if nothing is ever kept: every operand of every instance."""
@@ -114,8 +106,7 @@ class UpperBound:
         """Return bytes that suffice at ``sizes``, S being words, each element as wide as its array says."""
         parameters = {name: sizes[name] for name in self.program.parameters}
         widths = {name: item.element_bytes for name, item in self.program.arrays.items()}
-        total = sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
-        return total - self.staying.bytes(parameters, sizes["S"], widths)
+        return sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
 
 
 @public

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-import islpy as isl
-
-from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.orders.boxes.stays import Staying
 from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import nests_of
-from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed
-from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_BOX_FUSIONS, PLACEMENT_OPERATIONS, WORTH_JOINING
+from shorthaul.affine.orders.upper_bound import AnyStep, closed
+from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_BOX_FUSIONS, WORTH_JOINING
 
 if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
@@ -88,20 +82,6 @@ def joined(flow: DataFlow, steps: list[AnyStep], search: Boxes) -> Iterator[list
             return
         most = max(saved for saved, _, _ in found)
         steps = max((item for item in found if item[0] >= ABOUT_THE_SAME * most), key=lambda item: item[1])[2]
-
-
-def better_of(search: Boxes, upper: UpperBound, steps: Sequence[AnyStep]) -> UpperBound:
-    """Return an order, or that of other phases where it loads less."""
-    other = settled(search, replace(upper, steps=tuple(steps)))
-    return min(upper, other, key=lambda item: item.value(search.sizes))
-
-
-def settled(search: Boxes, upper: UpperBound) -> UpperBound:
-    """Return an order with what stays from phase to phase."""
-    result = replace(upper, staying=Staying({}, search.sizes))
-    with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-        result = replace(result, staying=search.staying(upper.steps))
-    return result
 
 
 def _with_feeders(flow: DataFlow, steps: list[AnyStep], large: Sequence[AnyStep], search: Boxes) -> list[AnyStep]:

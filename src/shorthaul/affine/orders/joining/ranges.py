@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
@@ -139,10 +139,13 @@ class Ranges:
         return None
 
     def of_distances(self) -> Iterator[Ranges]:
-        """Yield ranges of how far two loops are apart, where that never falls along dependences."""
+        """Yield ranges of how far loops are apart that bound one another, where that never falls along dependences."""
         assert self.step.phase is not None
-        placement = self.step.phase.placement
-        for a, b in combinations(range(len(self.step.extents)), 2):
+        placement, bound = self.step.phase.placement, [frozenset([at]) for at in range(len(self.step.extents))]
+        for line in {line for item in self.step.cells for part in item.where for line in part.coupled().constraints}:
+            met = [item for item in bound if any(line[at] for at in item)]
+            bound = [*(item for item in bound if item not in met), frozenset(chain(*met))]
+        for a, b in sorted(pair for item in bound for pair in combinations(sorted(item), 2)):
             rows = {name: _distance(own[a], own[b]) for name, own in placement.items()}
             if not any(any(row.factors) for row in rows.values()):
                 continue

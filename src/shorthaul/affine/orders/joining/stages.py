@@ -94,7 +94,6 @@ def _cut(boxes: Boxes, first: Ranges, second: Ranges, apart: int, count: int) ->
         return None
     parts = in_own_names(in_pieces(boxes.flow, first.pieces(ends[1:-1]) | second.pieces(others[1:-1])))
     steps: list[BoxStep] = []
-    most = 0
     allowed = boxes.cost(first.step) + boxes.cost(second.step)
     for own, other in zip(pairwise(ends), pairwise(others), strict=True):
         effort.step()
@@ -109,14 +108,13 @@ def _cut(boxes: Boxes, first: Ranges, second: Ranges, apart: int, count: int) ->
             for number, item in enumerate(user.cells)
         )
         steps += [maker, replace(user, cells=cells)]
-        most = max(most, words)
         if sum(map(boxes.cost, steps)) > allowed:
             return None
     if _leads_back(parts, steps):
         return None
     names = {*first.step.names, *second.step.names}
     plain = boxes.plain(item.name for item in boxes.flow.program.statements if item.name in names)
-    return PassedStep(plain, tuple(steps), parts, plain, ranges=True, kept=most)
+    return PassedStep(plain, tuple(steps), parts, plain, ranges=True)
 
 
 def _kept(user: BoxStep, names: Sequence[str]) -> list[int]:

@@ -49,7 +49,6 @@ class PassedStep(AtSizes):
     parts: Split
     instead: Step | PanelStep | TurnsStep | BoxStep | WholeStep | BorderedStep
     ranges: bool = False
-    kept: int = 0  #: the most words that wait from one set of boxes to the next
 
     @property
     def rate(self) -> float:
