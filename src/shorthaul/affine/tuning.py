@@ -302,6 +302,8 @@ MOST_BOX_VISITS = 200_000
 MOST_COUNTS_KEPT = 4096
 #: Pieces in which a run of boxes that share no cell is counted: one is as wide as all of its boxes need.
 PIECES_OF_A_RUN = 16
+#: The part of what a subscript runs through by which parameters may shift accesses of one group; not varied.
+MOST_SHIFT = 0.1
 #: The part of the cells of a group that has to be computed in it, before writes count as visits; not varied.
 LEAST_FRESH = 0.5
 #: Placements that are compared by how many loops may be cut into boxes, those in which boxes are searched, and pairs

@@ -17,11 +17,11 @@ from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.alive import Alive, Line
 from shorthaul.affine.orders.boxes.bands import band_of, sheared, ties_of
 from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
-from shorthaul.affine.orders.boxes.regions import Region, regions, union
+from shorthaul.affine.orders.boxes.regions import Region, box_of, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import Placement, Row, function_rows, placement_map, signs_of
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.tuning import LEAST_FRESH, STRIP
+from shorthaul.affine.tuning import LEAST_FRESH, MOST_SHIFT, STRIP
 
 _SET = isl.dim_type.set
 #: Factors of the coordinates by subscript, on a lattice, and multiples of parameters beside them: elements that are a
@@ -132,7 +132,7 @@ class Grouping:
 
     def cells(self) -> tuple[Cells, ...] | None:
         """Return the groups; None instead where a read has no affine form in the coordinates."""
-        box = _box(self.first, self.extents)
+        box = box_of(self.first, self.extents)
         names = set(self.step.names)
         depth = {name: len(self.flow.program.by_name[name].iterators) for name in names}
         own = [item for item in self.flow.flows if item.sink in names and (item.source is None or item.source in names)]
@@ -332,7 +332,7 @@ class Grouping:
         for row, factors, (step, rest), apart in zip(rows, *key[2], strict=True):
             left = row.plus(Row(factors).after(self.placement[name]), -step)
             constant = left.constant + sum(factor * self.sizes[name] for name, factor in left.parameters) - rest
-            if any(left.factors) or left.parameters != apart or constant % step:
+            if any(left.factors) or self._far(left, [step * factor for factor in factors]) != apart or constant % step:
                 return None
             constants.append(constant // step)
         return tuple(constants)
@@ -429,6 +429,12 @@ class Grouping:
         others = at_sizes(relation.intersect_domain(values.subtract(written[source])).range(), self.sizes)
         return elements.intersect(others)
 
+    def _far(self, left: Row, weights: Sequence[int]) -> tuple[tuple[str, int], ...]:
+        """Return the parameters in what is ``left`` of a subscript, none where they are little against its loops."""
+        most = sum(abs(factor) * extent for factor, extent in zip(weights, self.extents, strict=True))
+        shift = left.at((0,) * len(left.factors), self.sizes) - left.constant
+        return left.parameters if abs(shift) > MOST_SHIFT * most else ()
+
     def _in_coordinates(self, name: str, own: Sequence[Row]) -> tuple[_Lines, tuple[int, ...]] | None:
         """Return functions of the iterators as (factors, constants) of the coordinates, parameters as numbers."""
         rows, factors, constants, lattice, apart = self.placement[name], [], [], [], []
@@ -438,7 +444,7 @@ class Grouping:
                 return None
             left = row.plus(Row(weights).after(rows), -1) if rows else row
             constant = left.constant + sum(factor * self.sizes[key] for key, factor in left.parameters)
-            apart.append(left.parameters)
+            apart.append(self._far(left, weights))
             # a coordinate with one value is a constant, and of every second element only half are held
             constant += sum(weights[at] * self.first[at] for at, extent in enumerate(self.extents) if extent == 1)
             weights = tuple(weight if extent > 1 else 0 for weight, extent in zip(weights, self.extents, strict=True))
@@ -489,11 +495,3 @@ def _ends(places: isl.Set) -> list[tuple[int, int]]:
     """Return the least and the largest value of every coordinate."""
     count = 0 if places.is_empty() else places.dim(_SET)
     return [(places.dim_min_val(at).to_python(), places.dim_max_val(at).to_python()) for at in range(count)]
-
-
-def _box(first: Sequence[int], extents: Sequence[int]) -> isl.Set:
-    names = [f"y{at}" for at in range(len(first))]
-    text = " and ".join(
-        f"{low} <= {name} < {low + extent}" for name, low, extent in zip(names, first, extents, strict=True)
-    )
-    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {text or 'true'} }}")

@@ -49,6 +49,15 @@ def union(parts: Iterable[isl.Set]) -> isl.Set:
     return reduce(isl.Set.union, others, first).coalesce()
 
 
+def box_of(first: Sequence[int], extents: Sequence[int]) -> isl.Set:
+    """Return the box that begins at ``first`` and has these ``extents``."""
+    names = [f"y{at}" for at in range(len(first))]
+    text = " and ".join(
+        f"{low} <= {name} < {low + extent}" for name, low, extent in zip(names, first, extents, strict=True)
+    )
+    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {text or 'true'} }}")
+
+
 def regions(places: isl.Set) -> tuple[Region, ...]:
     """Return convex regions that hold ``places``, a set without parameters."""
     found = []
