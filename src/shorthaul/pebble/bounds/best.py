@@ -194,15 +194,16 @@ def best_bound(
     proofs = dict(_PROOFS)
     if known is not None:
         values[known.method], proofs[known.method] = known.value, known.proof
-    grids, tables = histories.Found(0, ()), table_cuts.Found(0, ())
-    if not recompute:  # first: where there are any, they say most
+    next_to, grids, tables = successors.Found(0), histories.Found(0, ()), table_cuts.Found(0, ())
+    if not recompute:  # first: they need little, or where there are any say most
+        next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
         values["grids"] = least + grids.excess
         tables = table_cuts.excess(cdag, budget, search=search.part(tuning.TABLES_BOUND_SHARE))
         values["tables"] = least + tables.excess
     argued = _tried_beside(replace(cdag, origin=None), budget, recompute, search)
     segments, between, sums = argued.segments, argued.between, argued.sums
-    next_to, crossed, cuts = argued.next_to, argued.crossed, argued.cuts
+    crossed, cuts = argued.crossed, argued.cuts
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
     if not recompute:
         values |= {"gathers": least + sums.excess, "successors": least + next_to.excess}
@@ -238,7 +239,6 @@ class _Argued:
     segments: bound_segments.Found = field(default_factory=lambda: bound_segments.Found(0, ()))
     between: moments.Found = field(default_factory=lambda: moments.Found(0, np.empty(0, dtype=np.int64)))
     sums: gathers.Found = field(default_factory=lambda: gathers.Found(0, np.empty(0, dtype=np.int64)))
-    next_to: successors.Found = field(default_factory=lambda: successors.Found(0))
     crossed: crossing.Found = field(default_factory=lambda: crossing.Found(0))
     cuts: wavefront.Found = field(default_factory=lambda: wavefront.Found(0, ()))
 
@@ -264,8 +264,6 @@ def _tried(task: _Arguments, search: Search) -> _Argued:
         found.between = moments.excess(cdag, budget, recompute=recompute, search=part)
     if task.others and not recompute:
         found.sums = gathers.excess(cdag, budget, search=search.part(tuning.MOMENTS_SHARE))
-        part = search.part(tuning.SUCCESSORS_SHARE if task.crossings else tuning.SUCCESSORS_BESIDE)
-        found.next_to = successors.excess(cdag, budget, search=part)
     if task.crossings:
         part = search.part(tuning.CROSSINGS_SHARE if task.others else 1.0)
         found.crossed = crossing.excess(cdag, budget, search=part)

@@ -303,10 +303,13 @@ class Pool:
         edges = inside[self._sources] & inside[self._targets]
         sources, targets = self._sources[edges], self._targets[edges]
         label = component_of(self._cdag.n, sources, targets)
-        order = np.argsort(label, kind="stable")
         most = self._largest if self._recompute else tuning.LARGEST_CUT_PART
-        groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
-        return [frozenset(group.tolist()) for group in groups if tuning.SMALLEST_PART <= len(group) <= most]
+        sizes = np.bincount(label)
+        fits = (sizes >= tuning.SMALLEST_PART) & (sizes <= most)
+        nodes = np.flatnonzero(fits[label])
+        nodes = nodes[np.argsort(label[nodes], kind="stable")]
+        groups = np.split(nodes, np.cumsum(sizes[fits])[:-1])
+        return [frozenset(group.tolist()) for group in groups if len(group)]
 
     def _grow_batch(self, packing: Packing, size: int) -> None:
         """Try parts that the prices make promising, and keep the ones that cost least for what they prove."""

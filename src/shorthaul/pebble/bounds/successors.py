@@ -58,16 +58,23 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     steps = _steps(cdag, budget, search)
     if steps is None:
         return Found(0)
-    price, best, prices = np.zeros(len(steps.kind)), 0, np.zeros(len(steps.kind), dtype=np.int64)
-    for number in range(tuning.SUCCESSORS_ROUNDS):
+    price = kept = np.zeros(len(steps.kind))
+    best, prices = steps.first_loads, kept.astype(np.int64)
+    stride, found, last, halved = float(steps.after.max(initial=0)) / 2, 0, 0, 0
+    for number in range(tuning.SUCCESSORS_ROUNDS if int(steps.after.max(axis=1).sum()) > best else 0):
         search.spend(steps.size / tuning.SUCCESSORS_RATE)
         if search.expired():
             break
         whole = np.floor(price).astype(np.int64)
         least, times = steps.least(whole)
-        if int(least.sum()) - int(whole.sum()) > best:
-            best, prices = int(least.sum()) - int(whole.sum()), whole
-        stride = steps.stride * tuning.STRIDE_DECAY**number
+        proven = int(least.sum()) - int(whole.sum())
+        if proven > found:
+            found, kept, last = proven, price, number
+        elif number - last > tuning.SUCCESSORS_PATIENCE:
+            stride, last, halved = stride / 2, number, halved + 1
+            price = kept if halved > tuning.STRIDES_ONWARD else price
+        if proven > best:
+            best, prices = proven, whole
         price = np.maximum(0, price + stride * np.clip(times - 1, -1, 3))
     unit = _PARTS * int(np.gcd.reduce(cdag.weights))
     return Found(max(0, -(-(best - steps.first_loads) // unit) * (unit // _PARTS)), prices)
@@ -93,11 +100,6 @@ class _Steps:
     def size(self) -> int:
         """The number of charges."""
         return self.after.size + self.charge.size
-
-    @property
-    def stride(self) -> float:
-        """How far prices go at first."""
-        return float(self.after.max(initial=0)) / 2
 
     def least(self, price: IntArray) -> tuple[IntArray, FloatArray]:
         """Return each node's least charge and price of the node before it, and how often each is that one."""
@@ -138,9 +140,9 @@ def _steps(cdag: Cdag, budget: int, search: Search) -> _Steps | None:
     kept = is_counted[sources]
     sources, targets = sources[kept], number[targets[kept]]
     pairs = int((readers[sources] + 1).sum())
-    if pairs > min(tuning.MOST_SUCCESSORS, tuning.SUCCESSORS_RATE * search.left()):
+    if pairs > min(tuning.MOST_SUCCESSORS, tuning.SUCCESSOR_PAIRS_RATE * search.left()):
         return None
-    search.spend(pairs / tuning.SUCCESSORS_RATE)
+    search.spend(pairs / tuning.SUCCESSOR_PAIRS_RATE)
     reads = csr_array(((weights * per_unit)[sources], (targets, sources)), shape=(m, cdag.n))
     ones = np.ones(len(sources) + m, dtype=np.int64)
     leaves = csr_array((ones, (np.append(targets, np.arange(m)), np.append(sources, computed))), shape=(m, cdag.n))
