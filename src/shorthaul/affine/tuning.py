@@ -113,6 +113,8 @@ PHASE_OPERATIONS = 1_500_000
 CHAIN_PAIR_OPERATIONS = 1_000_000
 #: The first attempt at what has to be known, 0.4 s; each further one has twice as many.
 FIRST_OPERATIONS = 2_000_000
+#: Counting the inputs of one array, or some of them, 1 s.
+INPUT_OPERATIONS = 5_000_000
 #: Taking the pieces of one count apart, or joining them.
 COUNT_OPERATIONS = 1_000_000
 #: The routes between the events of one argument, for its proof.

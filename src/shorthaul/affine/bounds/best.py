@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations as combinations_of
@@ -31,7 +30,7 @@ from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, ca
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.bounds.reassociated import reassociated
-from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
+from shorthaul.affine.effort import OutOfEffortError, charged_to, limited, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import Cardinality, LongFormulaError, card, count_formula, total
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
@@ -44,11 +43,14 @@ from shorthaul.affine.proofs.proof import BOTH_BRANCHES, MODEL, ONE_BRANCH, REAS
 from shorthaul.affine.tuning import (
     FAMILY_SHARE,
     FITTED_SHARE,
+    INPUT_OPERATIONS,
     INPUTS_EFFORT,
     LEAST_GAIN,
     LEAST_LARGE,
     MADE_SHARE,
     MOST_CONTRIBUTIONS,
+    MOST_COUNT_PIECES,
+    MOST_PRINTED_PIECES,
     POOL_SHARE,
 )
 from shorthaul.core.errors import InputError
@@ -338,22 +340,36 @@ def _inputs(flow: DataFlow, array: str) -> sympy.Expr:
 
     These are the ones where some loops are in their first iteration, as few as make it short.
     """
-    context, most = flow.program.context, MOST_CONTRIBUTIONS
-    try:
-        return count_formula(card(flow.inputs[array], context, most=most))
-    except LongFormulaError:
-        pass
+    context = flow.program.context
+    every = _short_count(flow.inputs[array], context, MOST_PRINTED_PIECES)
+    if every is not None:
+        return every
     at = dict.fromkeys(flow.program.parameters, LEAST_LARGE)
     reads = [item.relation.reverse() for item in flow.flows if item.source is None and item.reference.array == array]
     for fixed in range(1, 1 + max(item.dim(isl.dim_type.in_) for item in reads)):
-        found = []
-        for relation in reads:
-            for loops in combinations_of(range(relation.dim(isl.dim_type.in_)), fixed):
-                with suppress(LongFormulaError):
-                    found.append(count_formula(card(_first(relation, loops).range(), context, most=most)))
-        if found:
+        choices = (
+            (item, loops) for item in reads for loops in combinations_of(range(item.dim(isl.dim_type.in_)), fixed)
+        )
+        counts = [
+            _short_count(_first(relation, loops).range(), context, MOST_COUNT_PIECES) for relation, loops in choices
+        ]
+        if found := [item for item in counts if item is not None]:
             return max(found, key=lambda item: number_at(item, at))
     return sympy.Integer(0)
+
+
+def _short_count(points: isl.Set, context: isl.Set, pieces: int) -> sympy.Expr | None:
+    """Return a formula for the number of points, None where it or the set has more pieces or isl takes too long."""
+    if points.n_basic_set() > pieces:
+        return None
+    try:
+        with limited(INPUT_OPERATIONS):
+            count = card(points, context, most=MOST_CONTRIBUTIONS).positive()
+            return count.expression() if len(count.pieces) <= pieces else None
+    except OutOfEffortError:
+        raise
+    except isl.Error:
+        return None
 
 
 def _first(relation: isl.Map, loops: Sequence[int]) -> isl.Map:

@@ -224,13 +224,14 @@ def counts_along(relation: isl.Map, first: int, count: int) -> list[int]:
 
 def _without_fixed(points: isl.Set) -> isl.Set:
     """Return the set without the dimensions that are affine functions of the parameters: they count once."""
+    equal = points.affine_hull().detect_equalities()
     for at in range(points.dim(_SET) - 1, -1, -1):
-        for constraint in points.affine_hull().get_constraints():
+        for constraint in equal.get_constraints():
             if not constraint.is_equality() or constraint.get_aff().dim(_DIV):
                 continue
-            factors = [constraint.get_coefficient_val(_SET, k).to_python() for k in range(points.dim(_SET))]
+            factors = [constraint.get_coefficient_val(_SET, k).to_python() for k in range(equal.dim(_SET))]
             if abs(factors[at]) == 1 and sum(map(abs, factors)) == 1:
-                points = points.project_out(_SET, at, 1)
+                points, equal = points.project_out(_SET, at, 1), equal.project_out(_SET, at, 1)
                 break
     return points
 
