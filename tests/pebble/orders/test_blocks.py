@@ -48,7 +48,7 @@ def test_any_shape_of_any_graph_is_an_order_of_it(seed: int) -> None:
         for when, _ in product(block_orders.WHEN, range(3)):
             axes = tuple(rng.permutation(blocks.axes).tolist())
             sides = tuple(rng.integers(1, 5, blocks.axes).tolist())
-            order = blocks.order(block_orders.Shape(axes, sides, when), Search())
+            order = blocks.order((block_orders.Shape(axes, sides, when),) * len(found), Search())
             place = np.empty(cdag.n, np.int64)
             place[order] = np.arange(cdag.n)
             sources, targets = cdag.edge_arrays()

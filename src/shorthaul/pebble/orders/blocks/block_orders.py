@@ -4,7 +4,7 @@ Nodes are at places, and what a node reads is nowhere after it along any axis. P
 axes but one, along which each block is computed from end to end: what goes on along that axis stays in fast memory, and
 what crosses the sides of a block is stored and loaded once. What is at no place is computed right before it is needed,
 or as soon as it can be, or so where its reader is the next place along the axis that blocks go: then it takes the room
-of what it reads. Shapes are raced.
+of what it reads. Shapes are raced: of all tables and products alike, or of one of them.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ class Shape:
     when: str
 
 
+#: A shape for each piece. When nodes at no place are computed is as the first one tells.
+Shapes = tuple[Shape, ...]
+
+
 class Blocks:
     """Orders of one graph by blocks of its pieces."""
 
@@ -52,31 +56,43 @@ class Blocks:
         self._cdag = cdag
         self._pieces = sorted(found, key=lambda piece: int(position[piece[0]].min()))
         self._backwards = cdag.order[::-1].copy()
+        self.pieces = len(found)
         self.axes = max(places.shape[1] for _, places in found)
 
-    def order(self, shape: Shape, search: Search) -> IntArray:
-        """Return the nodes of the graph in the order of a shape, shape (n,)."""
+    def order(self, shapes: Shapes, search: Search) -> IntArray:
+        """Return the nodes of the graph in the order of the shapes, shape (n,)."""
         cdag, count = self._cdag, self._cdag.n
         search.spend((cdag.n + cdag.edges) / tuning.PASS_RATE)
         rank, rows = np.full(count, -1), []
-        placed = 0
-        for number, (nodes, places) in enumerate(self._pieces):
-            order = _by_blocks(places, shape)
+        placed, when = 0, shapes[0].when
+        for number, ((nodes, places), shape) in enumerate(zip(self._pieces, shapes, strict=True)):
+            axes = [axis for axis in shape.axes if axis < places.shape[1]]
+            order = _by_blocks(places, axes, shape.sides)
             rank[nodes[order]] = placed + np.arange(len(order))
             placed += len(order)
             rows.append(np.full((len(order), _MOST_AXES + 1), number))
             rows[-1][:, : places.shape[1]] = places[order]
+            rows[-1][:, axes[-1]] = 0
         late = np.where(rank < 0, count, rank)
         tile_kernels.lower_to_children(cdag.order, cdag.parents.starts, cdag.parents.targets, late)
         early = self._raised(rank)
-        key = np.where((late == count) | ((rank < 0) & (early >= 0) & (shape.when == "early")), early, late)
-        if shape.when == "early along":
+        key = np.where((late == count) | ((rank < 0) & (early >= 0) & (when == "early")), early, late)
+        if when == "early along":
             free = np.flatnonzero((rank < 0) & (early >= 0) & (late < count))
-            row = np.delete(np.concatenate(rows), shape.axes[-1], axis=1)
+            row = np.concatenate(rows)
             along = free[(row[early[free]] == row[late[free]]).all(axis=1)]
             key[along] = early[along]
         key = self._raised(key)[cdag.order]
         return cdag.order[np.argsort(key, kind="stable")]
+
+    def are_sums(self) -> bool:
+        """Return whether the largest piece's places read others along one axis at most, as terms of sums do."""
+        nodes, places = max(self._pieces, key=lambda piece: len(piece[0]))
+        number = np.full(self._cdag.n, -1)
+        number[nodes] = np.arange(len(nodes))
+        ends = np.stack([number[nodes] for nodes in self._cdag.edge_arrays()])
+        before, after = ends[:, (ends >= 0).all(axis=0)]
+        return int(np.count_nonzero((places[before] != places[after]).any(axis=0))) < 2
 
     def _raised(self, keys: IntArray) -> IntArray:
         """Return for each node the largest key of what it is computed from and its own; -1 is none."""
@@ -86,23 +102,23 @@ class Blocks:
         return count - turned
 
 
-def _by_blocks(places: IntArray, shape: Shape) -> IntArray:
+def _by_blocks(places: IntArray, axes: list[int], sides: tuple[int, ...]) -> IntArray:
     """Return the numbers of places, block by block."""
-    axes = [axis for axis in shape.axes if axis < places.shape[1]]
     columns = [places[:, axis] for axis in axes]
-    blocks = [column // shape.sides[axis] for column, axis in zip(columns[:-1], axes[:-1], strict=True)]
+    blocks = [column // sides[axis] for column, axis in zip(columns[:-1], axes[:-1], strict=True)]
     return np.lexsort([*columns[-2::-1], columns[-1], *blocks[::-1]])
 
 
-def first_shapes(axes: int, room: float) -> list[Shape]:
+def first_shapes(axes: int, room: float, *, is_sums: bool) -> list[Shape]:
     """Return the shapes tried first in a memory for so many values.
 
-    A square of sums, a column of operands, an operand and the next sum fit in, or twice as much along some sides. Small
-    blocks follow.
+    A square of sums, a column of operands, an operand and the next sum fit in, or rows of as many sums as then fit.
+    Where places read one another along several axes, small blocks are tried, and some twice as long as such squares.
     """
-    side = max(2, int((math.sqrt(max(0.0, 4 * room - 7)) - 1) / 2))
+    side = max(1, int((math.sqrt(max(0.0, 4 * room - 7)) - 1) / 2))
+    of_cells = ((max(2, side), 2 * max(2, side)), tuning.BLOCK_SIDES)
     found = []
-    for both in dict.fromkeys([(side, 2 * side), tuning.BLOCK_SIDES]):
+    for both in [(side, max(side + 1, int((room - 2) / side) - 1))] if is_sums else dict.fromkeys(of_cells):
         for blocked in product(both, repeat=axes - 1):
             for along in range(axes):
                 sides = (*blocked[:along], 1, *blocked[along:])
@@ -110,7 +126,16 @@ def first_shapes(axes: int, room: float) -> list[Shape]:
     return found
 
 
-def drawn(best: Shape, random: np.random.Generator) -> Shape:
+def drawn(best: Shapes, random: np.random.Generator) -> Shapes:
+    """Return shapes where one piece has another one than in ``best``, or all have that one, as often."""
+    number = int(random.integers(len(best)))
+    other = _drawn(best[number], random)
+    if random.random() < 0.5:
+        return (other,) * len(best)
+    return (*best[:number], other, *best[number + 1 :])
+
+
+def _drawn(best: Shape, random: np.random.Generator) -> Shape:
     """Return a shape near ``best``, or one from anywhere as often as ``tuning.BLOCKS_ANYWHERE`` tells."""
     count = len(best.axes)
     if random.random() < tuning.BLOCKS_ANYWHERE:
@@ -138,7 +163,9 @@ def plan(cdag: Cdag, budget: int, found: list[Piece], *, search: Search, goal: i
     True
     """
     blocks, search = Blocks(cdag, found), search.part(1.0, unlimited=tuning.AUTO_EFFORT)
-    shapes = first_shapes(blocks.axes, budget / float(np.median(cdag.weights)))
+    room = budget / float(np.median(cdag.weights))
+    first = first_shapes(blocks.axes, room, is_sums=blocks.are_sums())
+    shapes = [(shape,) * blocks.pieces for shape in first]
     return raced(
         cdag, budget, shapes, drawn, blocks.order, search=search, goal=goal,
         patience=tuning.BLOCKS_PATIENCE, what="blocks",
