@@ -258,3 +258,19 @@ def test_a_plan_for_another_network_breaks_rules() -> None:
         report = report_on(network, plan, four_levels(rng, int(rng.integers(100, 10**6))))
         seen.update(item.rule for item in report.violations)
     assert {"operator-unknown", "loop-unknown"} <= seen
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pieces_of_a_concatenation_are_one_operand_inside(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parts = [int(size) for size in rng.integers(1, 7, int(rng.integers(2, 5)))]
+    net = Net("pieces")
+    kept = [net.input(4, size) for size in parts]
+    x = net.op("Concat", *kept, axis=1)
+    back = net.op("Concat", *kept[::-1], axis=1)
+    y = net.op("MatMul", x, net.weight(sum(parts), 3)) if seed % 2 else net.op("Add", x, back)
+    network = read(net.model(y))
+    assert network.reads_apart[0] == (0, len(parts))
+    inside = region_network(network, 0, network.operators[0].dims).tensors
+    assert [tensor.elements for tensor in inside[:2]] == [4 * sum(parts), (3 if seed % 2 else 4) * sum(parts)]
+    assert hunt_in(network, rng, 20, 160) > 0

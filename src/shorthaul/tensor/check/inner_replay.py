@@ -132,16 +132,18 @@ class _Regions:
             return [0.0] * (MADE + 2), []
         form = (at, tuple(loops), *self._form(operator, extents))
         if form not in self.known:
-            homes = replace(self.homes[at], operands=[self.homes[at].operands[operator]])
+            homes = replace(self.homes[at], operands=[self._operands(operator)])
             self.known[form] = _tiled(self.network, operator, extents, loops, self.levels[at], homes)
         return self.known[form]
 
     def _by_position(self, operator: int, extents: tuple[int, ...]) -> _Moved:
         form = self._form(operator, extents)
         if form not in self.known:
-            item, operands = self.network.operators[operator], self.homes[0].operands[operator]
-            self.known[form] = _by_position(self.network, item, extents, operands), []
+            self.known[form] = _by_position(self.network, operator, extents, self._operands(operator)), []
         return self.known[form][0]
+
+    def _operands(self, operator: int) -> list[int]:
+        return [self.homes[0].operands[operator][place] for place in self.network.reads_apart[operator]]
 
 
 def _tiled(
@@ -153,8 +155,7 @@ def _tiled(
     homes: Homes,
 ) -> tuple[_Moved, list[Violation]]:
     """Return what a region moves by tiles for a level, and what is wrong with them."""
-    item, where = network.operators[operator], ""
-    alone = _alone(network, item, extents)
+    where, alone = "", _alone(network, operator, extents)
     local = Group((0,), tuple(type(loop)(0, loop.dim, loop.tile) for loop in loops))
     faults = list(loop_faults(alone, local, where))
     if faults:
@@ -169,20 +170,21 @@ def _tiled(
     return [*run.loads_of[0], run.stores_bytes], faults
 
 
-def _by_position(network: Network, item: Operator, extents: Sequence[int], operands: Sequence[int]) -> _Moved:
+def _by_position(network: Network, operator: int, extents: Sequence[int], operands: Sequence[int]) -> _Moved:
     """Return what a region loads and stores if nothing stays from one position to the next, sums neither.
 
     Tiles of single positions move no more, and less where neighbours have something in common: leaving tiles out never
     pays where those fit. It does where an operator looks a few elements up along dimensions that cannot be cut: an
     operation takes one of an operand, so a position takes no more of such a dimension than it has operations.
     """
+    item = network.operators[operator]
     rows = item.whole | item.running
     single = tuple(size if dim in rows else 1 for dim, size in enumerate(extents))
     most = max(1, math.ceil(round(math.prod(single) * item.work, 9)))
     taken = tuple(min(size, most) for size in single)
     homes = Homes((math.inf,), (0,) * (MADE + 1), [operands])
     all_at_once, one = (
-        GroupRun(_alone(network, item, sizes), Group((0,)), set(), double_buffered=False, homes=homes).run()
+        GroupRun(_alone(network, operator, sizes), Group((0,)), set(), double_buffered=False, homes=homes).run()
         for sizes in (extents, taken)
     )
     count = math.prod(extents) / max(1, math.prod(single))
@@ -192,18 +194,23 @@ def _by_position(network: Network, item: Operator, extents: Sequence[int], opera
     return [*loads, stores]
 
 
-def _alone(network: Network, item: Operator, extents: Sequence[int]) -> Network:
-    """Return an operator on a region, with tensors just as large as what it sees there, borders not counted."""
+def _alone(network: Network, operator: int, extents: Sequence[int]) -> Network:
+    """Return an operator on a region, with tensors just as large as what it sees there, borders not counted.
+
+    Pieces of a concatenation are one tensor: of each position they have one element.
+    """
+    item = network.operators[operator]
+    read = [item.reads[place] for place in network.reads_apart[operator]]
     sizes: dict[int, int] = dict(enumerate(extents))
     tensors, accesses = [], []
-    for place, access in enumerate((*item.reads, *item.writes)):
-        is_made = place >= len(item.reads)
+    for place, access in enumerate((*read, *item.writes)):
+        is_made = place >= len(read)
         moved = [_moved(index, sizes) for axis in access.axes for index in _split(axis, extents)]
         shape = tuple(size for _, size in moved)
         bits = network.tensors[access.tensor].bits
         tensors.append(Tensor(str(place), shape, bits, "made" if is_made else "input", is_output=is_made))
         accesses.append(Access(place, tuple(index for index, _ in moved), shape))
-    count = len(item.reads)
+    count = len(read)
     parts = (tuple(accesses[:count]), tuple(accesses[count:]), item.work, item.unit, item.whole | item.running)
     return Network(item.name, tuple(tensors), (Operator(item.name, item.kind, tuple(extents), item.dim_names, *parts),))
 

@@ -25,7 +25,8 @@ _AT_ONCE = 2**16
 class Pace:
     """How fast a machine is: seconds of an operation of each operator, and of a byte of each level but the innermost.
 
-    ``ports`` are those of memories that have one of their own: the level, the operands that pass, seconds of a byte.
+    ``ports`` further inside are those of every level, for all operands, and of memories that have one of their own: the
+    level, the operands that pass, seconds of a byte.
     ``buffered`` says of every level but the outermost whether it is double buffered; ``widths`` how many positions of
     each dimension of an operator are computed at once.
     """
@@ -34,11 +35,11 @@ class Pace:
     byte_s: Sequence[float]
     buffered: Sequence[bool]
     widths: Sequence[Sequence[int]]
-    ports: Sequence[tuple[int, frozenset[int], float]] = ()
+    ports: Sequence[tuple[int, frozenset[int], float]]
 
     def inner_s(self, moved: Sequence[Sequence[float]]) -> list[float]:
         """Return the seconds of what passes by level inside and operand (:class:`GroupReplay`): of the busiest port."""
-        found = [sum(amounts) * self.byte_s[at + 1] for at, amounts in enumerate(moved)]
+        found = [0.0] * len(moved)
         for level, operands, byte_s in self.ports if moved else ():
             amounts = moved[level - 1]
             passing = sum(amount for end, amount in enumerate(amounts) if min(end, MADE) in operands)

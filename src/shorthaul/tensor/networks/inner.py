@@ -18,13 +18,15 @@ def region_network(
 ) -> Network:
     """Return an operator alone on a region of its dimensions, on tensors that hold just what it touches there.
 
-    Views are left out: an access has the axes of what the operator sees. The dimensions ``single``, of which tiles have
-    one position each, have axes of their own: what such tiles have in common is left out.
+    Views are left out: an access has the axes of what the operator sees, and pieces of a concatenation are one. The
+    dimensions ``single``, of which tiles have one position each, have axes of their own: what such tiles have in common
+    is left out.
     """
     operator = network.operators[number]
+    read = [operator.reads[place] for place in network.reads_apart[number]]
     tensors: list[Tensor] = []
     accesses: list[Access] = []
-    for access in (*operator.reads, *operator.writes):
+    for access in (*read, *operator.writes):
         axes, shape = [], []
         for index in _apart(access.axes, extents, single):
             ends = [factor * (extents[dim] - 1) for dim, factor in index.terms]
@@ -37,7 +39,7 @@ def region_network(
         tensors.append(Tensor(source.name, tuple(shape), source.bits, "input"))
         accesses.append(Access(len(tensors) - 1, tuple(axes), tuple(shape)))
     tensors[-1] = Tensor(tensors[-1].name, tensors[-1].shape, tensors[-1].bits, "made", is_output=True)
-    reads, writes = tuple(accesses[: len(operator.reads)]), tuple(accesses[len(operator.reads) :])
+    reads, writes = tuple(accesses[: len(read)]), tuple(accesses[len(read) :])
     names = (operator.name, operator.kind, tuple(extents), operator.dim_names)
     alone = Operator(*names, reads, writes, operator.work, operator.unit, operator.rows)
     return Network(operator.name, tuple(tensors), (alone,))

@@ -47,6 +47,18 @@ class Machine:
         """
         return Machine(self.name, self.levels[outer:], self.clock_hz, self.units, is_inside=True)
 
+    def ports(self) -> tuple[tuple[int, frozenset[int], float], ...]:
+        """Return what passes further inside, first all of every level: the level, operands, and seconds of a byte."""
+        inside = list(enumerate(self.levels))[1:-1]
+        whole = [(at, frozenset(range(len(OPERANDS))), 1 / level.bandwidth_bytes_per_s) for at, level in inside]
+        own = [
+            (at, frozenset(OPERANDS.index(name) for name in memory.serves), 1 / memory.bandwidth_bytes_per_s)
+            for at, level in inside
+            for memory in level.memories
+            if memory.bandwidth_bytes_per_s is not None
+        ]
+        return (*whole, *own)
+
     def capacities(self, level: int) -> tuple[float, ...]:
         """Return the bytes of every memory of a level."""
         section = self.levels[level]

@@ -67,6 +67,14 @@ class Stride:
     step: tuple[int, ...]
     source: tuple[int, ...]
 
+    def within(self) -> list[tuple[float, float]]:
+        """Return, by axis, from where to where positions are within the source."""
+        found = []
+        for start, by, size in zip(self.start, self.step, self.source, strict=True):
+            ends = sorted((place - start) / by for place in (0, size - 1)) if by else [-math.inf, math.inf]
+            found.append((ends[0], ends[1]))
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Expand:
@@ -86,6 +94,17 @@ class Access:
     axes: tuple[Index, ...]
     shape: tuple[int, ...]
     steps: tuple[Step, ...] = ()
+
+    def is_beside(self, other: Access) -> bool:
+        """Return whether both are pieces of one view, as of a concatenation: no position has an element of each."""
+        if (self.axes, self.shape) != (other.axes, other.shape):
+            return False
+        one, two = next(
+            (both for both in zip(self.steps, other.steps, strict=False) if both[0] != both[1]), (None,) * 2
+        )
+        if not (isinstance(one, Stride) and isinstance(two, Stride)):
+            return False
+        return any(max(a[0], b[0]) > min(a[1], b[1]) for a, b in zip(one.within(), two.within(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +196,25 @@ class Network:
             for access in item.reads:
                 found[access.tensor][number] = None
         return tuple(tuple(readers) for readers in found)
+
+    @cached_property
+    def reads_apart(self) -> tuple[tuple[int, ...], ...]:
+        """Which reads of each operator are apart: of pieces of a concatenation the first, as no position has two."""
+        found = []
+        for item in self.operators:
+            rows: list[list[int]] = []
+            for number, access in enumerate(item.reads):
+                beside = (row for row in rows if all(self._are_beside(access, item.reads[other]) for other in row))
+                row = next(beside, None)
+                if row is None:
+                    rows.append([number])
+                else:
+                    row.append(number)
+            found.append(tuple(row[0] for row in rows))
+        return tuple(found)
+
+    def _are_beside(self, one: Access, other: Access) -> bool:
+        return one.is_beside(other) and self.tensors[one.tensor].bits == self.tensors[other.tensor].bits
 
     @cached_property
     def parts(self) -> dict[int, tuple[tuple[int, int], ...]]:

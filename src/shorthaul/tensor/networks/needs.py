@@ -30,7 +30,8 @@ _LARGEST_BLOCK = 10**7
 class Demand:
     """What the outputs need of one operator: operations, an array filled by each, bytes of the tensors it reads.
 
-    ``inner_bytes`` pass to every level inside of the first near one; of a barrier, whose tensors may be near, none.
+    ``inner_bytes`` pass the ports to levels inside of the first near one (:meth:`Machine.ports`); of a barrier, whose
+    tensors may be near, none.
     """
 
     operations: float
@@ -50,10 +51,11 @@ def demands(network: Network, machine: Machine) -> dict[int, Demand]:
         max(float(inner.capacity_bytes or 0) for inner in machine.levels[at:]) for at in range(2, len(machine.levels))
     ]
     served = [machine.served(at) for at in range(2, len(machine.levels))]
+    ports = machine.ports()
     for number, dims in _needed(network).items():
         operator = network.operators[number]
         read: dict[int, float] = {}
-        inner: list[dict[int, float]] = [{} for _ in served]
+        inner: list[dict[int, float]] = [{} for _ in ports]
         operations = math.prod(int(mask.sum()) for mask in dims) * operator.work
         looked_up = operations if operator.looks_up else math.inf
         for access, operand in zip(operator.reads, operands_of(operator), strict=True):
@@ -64,14 +66,14 @@ def demands(network: Network, machine: Machine) -> dict[int, Demand]:
             # Of what is looked up an operation takes one element.
             if not operator.barrier and all(index.divisor == 1 for index in access.axes):
                 taken = looked_up * network.tensors[access.tensor].bits / 8
-                for passing, memories in zip(inner, served, strict=True):
-                    if memories[operand] is not None:
+                for passing, (at, through, _) in zip(inner, ports, strict=True):
+                    if operand in through and served[at - 1][operand] is not None:
                         passing[access.tensor] = max(passing.get(access.tensor, 0.0), min(amount, taken))
         if not operator.barrier:
             target = operator.writes[0]
             made = math.prod(int(dims[dim].sum()) for index in target.axes for dim, _ in index.terms)
-            for passing, memories in zip(inner, served, strict=True):
-                if memories[OUTPUTS] is not None:
+            for passing, (at, through, _) in zip(inner, ports, strict=True):
+                if OUTPUTS in through and served[at - 1][OUTPUTS] is not None:
                     passing[target.tensor] = made * network.tensors[target.tensor].bits / 8
         filled = 1
         for mask, width in zip(dims, spread(operator, machine.array), strict=True):
@@ -79,26 +81,28 @@ def demands(network: Network, machine: Machine) -> dict[int, Demand]:
             filled *= -(-count // width) * width if count == len(mask) else count
         # Of an operand without a memory somewhere inside, tiles may change there for nothing.
         tiled = [
-            0.0 if None in itertools.chain(*served[at:]) else _least_by_tiles(network, operator, dims, capacity)
+            0.0 if None in itertools.chain(*served[at:]) else _least_by_tiles(network, number, dims, capacity)
             for at, capacity in enumerate(inside)
         ]
+        tiled += [0.0] * (len(ports) - len(tiled))
         passed = (max(sum(passing.values()), amount) for passing, amount in zip(inner, tiled, strict=True))
         found[number] = Demand(filled * operator.work, read, tuple(passed))
     return found
 
 
-def _least_by_tiles(network: Network, operator: Operator, dims: Positions, capacity: float) -> float:
+def _least_by_tiles(network: Network, number: int, dims: Positions, capacity: float) -> float:
     """Return the bytes that pass to an inner memory where a product is cut into tiles for it; 0 for no product.
 
     Of the tiles of two factors and the output, with m k, k n and m n words, at least two are others than in the step
     before. If the third one has m n words, m n k operations move k (m + n), at least 2 / sqrt(m n) words each. All
     three fit: m n + m + n is at most the memory of S words, so sqrt(m n) is at most sqrt(S + 1) - 1. Of the others
     likewise, and with batches. Without tiles three words pass for each position. A convolution of patches that do not
-    overlap is such a product.
+    overlap is such a product. Pieces of a concatenation are one factor.
     """
-    if operator.barrier or operator.rows or (len(operator.reads), len(operator.writes)) != (2, 1):
+    operator, apart = network.operators[number], network.reads_apart[number]
+    if operator.barrier or operator.rows or (len(apart), len(operator.writes)) != (2, 1):
         return 0.0
-    accesses = (*operator.reads, *operator.writes)
+    accesses = (*(operator.reads[place] for place in apart), *operator.writes)
     terms = [[term for index in access.axes for term in index.terms] for access in accesses]
     plain = all(is_one_to_one(index, operator.dims) for access in accesses for index in access.axes)
     used = [[dim for dim, _ in each] for each in terms]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from shorthaul.core.amounts import Cost
-from shorthaul.core.machines.schema import OPERANDS, LevelSection
+from shorthaul.core.machines.schema import LevelSection
 from shorthaul.tensor.check.inner_replay import InnerLevel, replay_inner
 from shorthaul.tensor.check.network_replay import GroupReplay, Homes, NetworkReplay, replay_network
 from shorthaul.tensor.check.step_times import Pace, time_steps
@@ -54,18 +54,12 @@ def homes_of(network: Network, machine: Machine) -> list[Homes]:
 
 def pace_of(network: Network, machine: Machine) -> Pace:
     """Return how fast the operators of a network, and what they move, pass on a machine."""
-    ports = [
-        (at, frozenset(OPERANDS.index(name) for name in memory.serves), 1 / memory.bandwidth_bytes_per_s)
-        for at, level in enumerate(machine.levels[1:-1], 1)
-        for memory in level.memories
-        if memory.bandwidth_bytes_per_s is not None
-    ]
     return Pace(
         [machine.seconds_per_operation(item.unit, network.bits(n)) for n, item in enumerate(network.operators)],
         [1 / outer.bandwidth_bytes_per_s for outer in machine.levels[:-1]],
         [inside.double_buffered for inside in machine.levels[1:]],
         [spread(operator, machine.array) for operator in network.operators],
-        ports,
+        machine.ports(),
     )
 
 

@@ -87,7 +87,7 @@ class Holding:
                     extents[dim] = min(length, operator.dims[dim])
             for dim in self._sums_of(number) if not is_sink and number not in cut else ():
                 extents[dim] = operator.dims[dim]
-            for dim in operator.rows if is_sink else operator.whole:
+            for dim in operator.whole:
                 extents[dim] = operator.dims[dim]
             made = math.prod(extents[dim] for index in target.axes for dim, _ in index.terms)
             beside = {target.tensor: made * tensors[target.tensor].bits / 8}

@@ -37,8 +37,8 @@ def least(network: Network, machine: Machine, needed: Mapping[int, Demand] | Non
         elif tensor.is_output:
             traffic += tensor.elements * tensor.bits / 8
     products = sum(_product(network, number, capacity, read) for number in needed)
-    links = range(len(machine.levels) - 2)
-    inner = tuple(sum(demand.inner_bytes[at] for demand in needed.values()) for at in links)
+    ports = range(len(machine.ports()))
+    inner = tuple(sum(demand.inner_bytes[at] for demand in needed.values()) for at in ports)
     return Least(seconds["matrix"], seconds["vector"], traffic, products, inner)
 
 
@@ -58,7 +58,8 @@ def bound(network: Network, machine: Machine, *, brief: bool = False) -> Bound:
         inside = (
             f"To every level further inside passes what each operator touches, once at least, whether tiles stay there "
             f"or not, and of a product of m n k multiplications 2 m n k / (sqrt(S + 1) - 1) words, as all its tiles "
-            f"fit into S: {', '.join(f'{amount:.6g}' for amount in found.inner_bytes)} bytes. "
+            f"fit into S: {', '.join(f'{amount:.6g}' for amount in found.inner_bytes)} bytes, of all "
+            f"together and of memories with ports of their own. "
         )
     apart = sum(apart_by.values())
     if apart_by:

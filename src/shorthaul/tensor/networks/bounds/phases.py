@@ -35,7 +35,7 @@ _MOST_OPERATORS = 5000
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Seconds of the units, bytes that pass the outermost memory, and bytes that pass to each further inside."""
+    """Seconds of the units, bytes that pass the outermost memory, and those that pass the ports further inside."""
 
     matrix_s: float
     vector_s: float
@@ -46,9 +46,11 @@ class Amounts:
         """Return what goes on at the same time, and what comes on top of it, by name, in seconds."""
         together = {"matrix": self.matrix_s, "vector": self.vector_s}
         apart: dict[str, float] = {}
+        ports = list(zip(machine.ports(), self.inner_bytes, strict=True))
         for at, (outer, inner) in enumerate(itertools.pairwise(machine.levels)):
             name = "inner traffic" if at else "traffic"
-            seconds = (self.inner_bytes[at - 1] if at else self.moved) / outer.bandwidth_bytes_per_s
+            passing = (amount * byte_s for (level, _, byte_s), amount in ports if level == at)
+            seconds = max(passing, default=self.moved / outer.bandwidth_bytes_per_s)
             if inner.double_buffered:
                 together[name] = max(together.get(name, 0.0), seconds)
             else:
@@ -120,7 +122,7 @@ class _Loads:
         count = len(network.operators)
         self.machine = machine
         self.units = {"matrix": np.zeros(count), "vector": np.zeros(count)}
-        self.moved, self.inner = np.zeros(count), np.zeros((count, len(machine.levels) - 2))
+        self.moved, self.inner = np.zeros(count), np.zeros((count, len(machine.ports())))
         readers: dict[int, dict[int, float]] = {}
         for number, demand in needed.items():
             unit = network.operators[number].unit

@@ -96,7 +96,7 @@ def _too_long(made: Translation) -> dict[str, tuple[float, Literal["matrix", "ve
     for number, (item, node) in enumerate(zip(network.operators, made.nodes, strict=True)):
         accesses = tuple(dict.fromkeys((*item.reads, *item.writes)))
         at_once = sum(network.tensors[access.tensor].bytes for access in accesses) <= 2 * most
-        by_element = not (item.reduced or item.barrier or at_once)
+        by_element = not (item.reduced or item.running or item.barrier or at_once)
         if (item.whole or by_element) and _least_bits(network, number, accesses) > 8 * most:
             found[node.outputs[0]] = item.operations, item.unit
     return found
