@@ -72,3 +72,20 @@ def test_a_window_of_a_window_is_one_pass(second: str) -> None:
     flow, sizes = flow_dependences(program), {"n": 400, "m": 400, "S": 3000}
     here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=3)), flow, sizes, Search(effort=3))
     assert here.value(sizes) < 1.1 * 400**2
+
+
+@pytest.mark.parametrize("radius", [1, 2])
+def test_a_window_as_wide_as_a_parameter_is_one_pass(radius: int) -> None:
+    """Sums over squares from sums of all before them: four corners, two rows and columns apart."""
+    program = program_from_text("""void f(int n, int m, int R, double A[n][m], double B[n][m], double C[n][m]) {
+#pragma scop
+      for (int i = 0; i < n; i++) for (int j = 1; j < m; j++) B[i][j] = B[i][j - 1] + A[i][j];
+      for (int i = 1; i < n; i++) for (int j = 1; j < m; j++) B[i][j] += B[i - 1][j];
+      for (int i = R; i < n - R; i++) for (int j = R; j < m - R; j++)
+        C[i][j] = B[i + R][j + R] - B[i - R][j + R] - B[i + R][j - R] + B[i - R][j - R];
+#pragma endscop
+    }""")
+    flow, sizes = flow_dependences(program), {"n": 60, "m": 45, "R": radius, "S": 400}
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes, Search(effort=2))
+    loads, _ = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes) < 1.2 * 60 * 45

@@ -97,7 +97,9 @@ class Tie:
 def band_of(
     places: isl.Set, factors: Sequence[Sequence[int]], ends: Sequence[tuple[int, int]], extents: Sequence[int]
 ) -> Band | None:
-    """Return the narrowest band around the cells of a group, None if it is not a tenth narrower than their box is long.
+    """Return the narrowest band around the cells of a group.
+
+    None if it is no narrower than half of their box, nor a tenth narrower than that is long.
 
     The cells have the subscripts ``factors`` times ``places`` and constants within ``ends``; every loop is in one
     subscript.
@@ -116,7 +118,8 @@ def band_of(
                 more = [ends[x][at] + sign * ends[y][at if sign > 0 else 1 - at] for at in (0, 1)]
                 low, high = values.dim_min_val(0).to_python() + more[0], values.dim_max_val(0).to_python() + more[1]
                 band = Band((x, y), sign, low, high)
-                if 10 * band.width < 9 * max(longest[x], longest[y]):
+                both = longest[x], longest[y]
+                if 2 * band.width < sum(both) - 1 or 10 * band.width < 9 * max(both):
                     found.append((band.width / (longest[x] + longest[y]), band))
     return min(found, key=lambda item: item[0])[1] if found else None
 

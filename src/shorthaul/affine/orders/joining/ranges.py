@@ -161,10 +161,11 @@ class Ranges:
         conflicts = Conflicts(self.boxes.flow.program, self.storage.accesses(), self.boxes.conflicts.known)
         return all_signs(signs_by_array(conflicts, placement))
 
-    def halves(self) -> list[_Range]:
-        """Return halves of halves of all values while that saves; none where the first two load about as much."""
-        whole = _Range(self.first, self.end, self.step, (1 - LEAST_RANGES_SAVE) * self.boxes.cost(self.step))
-        return self._halved([], [whole])
+    def halves(self, best: float) -> list[_Range]:
+        """Return halves of halves of all values while that saves; none where the first two load ``best`` or more."""
+        whole = _Range(self.first, self.end, self.step, best)
+        found = self._cut(whole, (self.first + self.end) // 2)
+        return [] if found is None or sum(item.loads for item in found) >= best else self._halved([], found)
 
     @cached_property
     def inside(self) -> list[tuple[int, ...]]:
@@ -408,7 +409,7 @@ def in_ranges(boxes: Boxes, step: BoxStep, than: AnyStep | None = None) -> Passe
     best: AnyStep = than or step
     with suppress(effort.OutOfEffortError):
         for one in [ranges] if than is None else ranges.of_distances():
-            found = one.best() if than is None else one.halves()
+            found = one.best() if than is None else one.halves(boxes.cost(best))
             if len(found) > 1:
                 parts = one.parts([item.first for item in found[1:]])
                 made = PassedStep(step.plain, tuple(item.step for item in found), parts, step, ranges=True)
