@@ -61,7 +61,15 @@ def chances(kernels: ModuleType, rng: np.random.Generator) -> Any:
     profile, machine = some_profile(rng)
     made = beside(kernels, "cost_kernels").Costs(*kernel_arguments(profile, machine))
     ordered = beside(kernels, "order_kernels").Orders(made, *profile.mixed_axes)
-    return [kernels.floor(ordered, *map(int, rng.integers(1, 7, 3))) for _ in samples(24)]
+    found = []
+    for _ in samples(24):
+        w, h, k = map(int, rng.integers(1, 7, 3))
+        rows, columns = -(-profile.height // h), -(-profile.width // w)
+        found.append(kernels.floor(ordered, w, h, k))
+        kernels.take(ordered, w, h, k)
+        found += [kernels.later(ordered), kernels.entered(ordered, -1, -1, rows - 1, 0)]
+        found.append(kernels.entered(ordered, rows - 1, columns - 1, 0, 0))
+    return found
 
 
 def granularity(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -82,12 +90,12 @@ def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
     fitting = cost_kernels.Costs(*kernel_arguments(surely_held(profile), machine)) if profile.is_mixed else made
     ordered = beside(kernels, "order_kernels").Orders(made, *profile.mixed_axes)
     limits = np.array([4, 5, max(1, min(4, profile.k_limit)), int(rng.integers(8)), int(rng.integers(8))])
-    work = kernels.Exhaustion(made, fitting, ordered, limits)
+    work = kernels.Exhaustion(made, fitting, ordered, limits, float(rng.choice((60.0, np.inf))))
     values = np.empty((4, 5))
     kernels.outlines(work, float(rng.choice((0.0, 40.0, np.inf))), values)
     pairs = np.argsort(values, axis=None, kind="stable")
     place = kernels.exhaust(work, pairs[: int(np.isfinite(values).sum())], values.ravel(), 0, 1000)
-    return values, place, work.floor, work.price, work.w, work.h, work.k
+    return values, place, work.floor, np.array(kernels.kept(work))
 
 
 def moves(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -174,7 +174,7 @@ def test_no_execution_is_below_the_floor():
             item = column(problem, inside, list(found.outputs), found.resident, found.retained)
             size = subgraph.granularity
             steps = Steps(problem, item, *(np.array([value]) for value in (size.w, size.h, size.k)))
-            assert steps.floor()[0][0] <= found.latency * (1 + 1e-9)
+            assert steps.floor()[0] <= found.latency * (1 + 1e-9)
             assert steps.outline()[0] <= found.latency * (1 + 1e-9)
             seen += 1
     assert seen > 45

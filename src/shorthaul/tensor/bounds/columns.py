@@ -134,7 +134,6 @@ class _Latency:
             self._floor = self._make()
         done = self._floor.raise_it()
         self.proven = max(self.proven, self._floor.value)
-        self.met = min(self.met, self._floor.price)
         self.is_final = self._floor.is_final
         return done
 

@@ -54,11 +54,10 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
         k = np.tile(depth, len(w[part]))
         chosen = k >= every[2]
         steps = Steps(problem, item, every[0][chosen], every[1][chosen], k[chosen])
-        floor, may_coincide = steps.floor()
-        floor = np.maximum(floor, np.repeat(outline[part], deepest)[chosen])
+        floor = np.maximum(steps.floor(), np.repeat(outline[part], deepest)[chosen])
         for place in np.flatnonzero(floor < worth):
             size = int(steps.w[place]), int(steps.h[place]), int(steps.k[place])
-            if not may_coincide[place] or least_in_any_order(machine, item, *size, worth) < worth:
+            if least_in_any_order(machine, item, *size, worth) < worth:
                 return size
     return None
 
@@ -258,10 +257,10 @@ class Steps:
         held: Floats = (most + self.tall * self.wide * self.item.stored).max(axis=(0, 1)) + float(self.item.held)
         return held
 
-    def floor(self) -> tuple[Floats, Mask]:
+    def floor(self) -> Floats:
         """Return for every granularity what no order takes less than, infinite where it does not fit.
 
-        The second array says where slices may coincide by chance; without the tensors of these, it is a weak bound.
+        Where slices may coincide by chance it is weak: without their tensors, or without the most that may save.
         """
         capacity = self.machine.capacity
         times = self.times(list(self.item.loads), list(self.item.works))
@@ -269,14 +268,15 @@ class Steps:
         plain = np.where(self.held(only_sure=False) <= capacity, floor, np.inf)
         later, first = self.chances()
         if not first.any():
-            return plain, first > 0
+            return plain
         sure = self.times(*self.sure())
         less = first * np.max([self._most(one - other) for one, other in zip(times[:3], sure[:3], strict=True)], axis=0)
         steps = zip(times.later, sure.later, strict=True)
         most = np.max([np.where(count > 0, one - other, 0) for (count, one), (_, other) in steps], axis=0, initial=0)
         less = less + (self.count * later * most).sum(axis=(0, 1))
         floor = np.maximum(self.any_order(sure), floor - less)
-        return np.where(first > 0, np.where(self.held(only_sure=True) <= capacity, floor, np.inf), plain), first > 0
+        weak: Floats = np.where(self.held(only_sure=True) <= capacity, floor, np.inf)
+        return np.where(first > 0, weak, plain)
 
     def _most(self, times: Floats) -> Floats:
         """Return the most by class of tile, of those that there are."""
@@ -309,14 +309,17 @@ class Steps:
         start, row, column_, later = times
         rest = sum((count * time for count, time in later), np.zeros_like(self.count))
         is_there = self.count > 0
-        total = (self.count * (rest + np.minimum(row, column_))).sum(axis=(0, 1))
-        by_row = np.where(is_there, np.maximum(column_ - row, 0), np.inf).min(axis=1)
-        by_column = np.where(is_there, np.maximum(row - column_, 0), np.inf).min(axis=0)
-        down = np.stack([self.rows - 1, np.ones_like(self.rows)])
-        across = np.stack([self.columns - 1, np.ones_like(self.rows)])
-        turns = np.maximum(_product(by_row, down), _product(by_column, across))
-        first = np.where(is_there, start - np.maximum(row, column_), np.inf).min(axis=(0, 1))
-        floor: Floats = total + turns + np.maximum(first, 0)
+        entered = np.minimum(row, column_)
+        total: Floats = (self.count * (rest + entered)).sum(axis=(0, 1))
+        most = np.zeros_like(total)
+        for axis, (along, across, number) in enumerate(((row, column_, self.rows), (column_, row, self.columns))):
+            # Of each line one tile at least is not entered along it; where all begin, that is the first one.
+            turn = np.where(is_there, np.maximum(across - along, 0), np.inf).min(axis=1 - axis, keepdims=True)
+            turn = np.where(np.isinf(turn), 0, turn)
+            lines = np.expand_dims(np.stack([number - 1, np.ones_like(number)]), 1 - axis)
+            begun = np.where(is_there, start - entered - turn, np.inf).min(axis=(0, 1))
+            most = np.maximum(most, (lines * turn).sum(axis=(0, 1)) + begun)
+        floor: Floats = total + most
         return floor
 
     def kept(self, groups: list[tuple[Slice, ...]], before: Integers, move: str) -> list[Mask]:
@@ -388,11 +391,6 @@ class Steps:
         time: Floats = slice_.cost * down * across
         is_again = slice_.part != Extent.STEP.value and STEP not in {slice_.rows, slice_.columns}
         return time * self.steps_of(slice_) if is_again else time
-
-
-def _product(times: Floats, count: Integers) -> Floats:
-    total: Floats = np.where(count > 0, np.where(np.isinf(times), 0, times) * count, 0).sum(axis=0)
-    return total
 
 
 def apart(group: tuple[Slice, ...]) -> list[tuple[Slice, ...]]:

@@ -1,7 +1,9 @@
 """The least a subgraph takes in any order of its tiles, at a granularity where slices of one tensor meet by chance.
 
 Plain code for the checker of certificates, apart from the kernels of the search: extents are compared as they are, in
-every step in which something may change. All steps of a tile but its first one are the same in every order.
+every step in which something may change. All steps of a tile but its first one are the same in every order; what that
+takes is known by what the tile before has left. Prices of leaving tiles, and of entering them along a row or a column,
+bound the sum: any prices do, the best ones come from a linear program.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from itertools import pairwise, product
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from shorthaul.tensor.check.slices import TILE, WHOLE, Column, Slice, meets
 from shorthaul.tensor.check.steps import Extent, Marking
@@ -23,45 +25,113 @@ def least_in_any_order(machine: Machine, item: Column, w: int, h: int, k: int, w
     """Return a bound on the latency of every order at a granularity; infinite if it does not fit.
 
     A tile is entered from its row, from its column, from elsewhere, or first of all. What a tile before has left
-    depends on whether its row is the same, and whether it is the first one, as the first part of a reduction begins
-    where the first row does; so it does along the columns. The tile takes the least of these entries. In each row one
-    tile is not entered from the row, and in the row of the very first tile that one is not, and finds nothing; the same
-    holds for columns. Returns early once tiles take ``worth``.
+    depends on whether its row is the same, on whether it is the first one, as the first part of a reduction begins
+    where the first row does, and on whether the tile's own row is where the last part begins; so it does along the
+    columns. Returns early once tiles take ``worth``, each after the best one.
     """
     tiles = _Tiles(machine, item, w, h, k)
+    rows, columns = tiles.places("rows"), tiles.places("columns")
+    alone = {place: tiles.first_step(*place, None) for place in product(rows, columns)}
+    ways = [way for place in alone for way in _ways(tiles, place, rows, columns)]
+    least = dict(alone)
+    for way in ways:
+        least[way.place] = min(least[way.place], way.time)
     total = 0.0
-    gained: dict[tuple[str, int], float] = {}
-    begun = {"row": math.inf, "column": math.inf}
     for i, j in product(tiles.rows, tiles.columns):
-        times: dict[tuple[bool, bool], float] = {}
-        for old_i, old_j in product(_places_before(i, tiles.down), _places_before(j, tiles.across)):
-            if (old_i, old_j) != (i, j):
-                key = old_i == i, old_j == j
-                times[key] = min(times.get(key, math.inf), tiles.first_step(i, j, (old_i, old_j)))
-        start = tiles.first_step(i, j, None)
-        least = min([start, *times.values()])
-        total += tiles.rows[i] * tiles.columns[j] * (least + tiles.later_steps(i, j))
+        entered = least[_like(i, rows), _like(j, columns)]
+        total += tiles.rows[i] * tiles.columns[j] * (entered + tiles.later_steps(i, j))
         if tiles.largest > machine.capacity:
             return math.inf
         if total >= worth:
             return total
-        for axis, (name, line) in enumerate((("row", i), ("column", j))):
-            other = min([start, *(time for key, time in times.items() if not key[axis])])
-            gained[name, line] = min(gained.get((name, line), math.inf), other - least)
-            begun[name] = min(begun[name], start - other)
-    by_row = sum(number * gained["row", i] for i, number in tiles.rows.items())
-    by_column = sum(number * gained["column", j] for j, number in tiles.columns.items())
-    return total + max(by_row + begun["row"], by_column + begun["column"])
+    entering = math.fsum(rows[i] * columns[j] * time for (i, j), time in least.items())
+    return total - entering + max(entering, _by_prices(alone, ways, rows, columns))
 
 
-def _places_before(place: int, number: int) -> Iterator[int]:
-    """Yield the same place along an axis, the first one, and one that is neither, as far as there are any."""
-    yield place
-    if place:
-        yield 0
-    another = 2 if place == 1 else 1
-    if another < number:
-        yield another
+class _Way(NamedTuple):
+    """A tile after another one, each standing for those like it: where both are, their line if any, and the time."""
+
+    before: tuple[int, int]
+    place: tuple[int, int]
+    line: tuple[str, int] | None
+    time: float
+
+
+def _like(place: int, known: dict[int, int]) -> int:
+    """Return the place along an axis that stands for this one: itself, or the one that stands for several."""
+    return place if place in known else max(known, key=known.__getitem__)
+
+
+def _ways(tiles: _Tiles, place: tuple[int, int], rows: dict[int, int], columns: dict[int, int]) -> Iterator[_Way]:
+    """Yield in which ways a tile may come right after others."""
+    for before in product(rows, columns):
+        i, j = (
+            old if old != mine else _second(old, known, number)
+            for old, mine, known, number in zip(before, place, (rows, columns), (tiles.down, tiles.across), strict=True)
+        )
+        ways: list[tuple[int | None, int | None, tuple[str, int] | None]] = [(i, j, None)]
+        if before[0] == place[0]:
+            ways.append((place[0], j, ("row", place[0])))
+        if before[1] == place[1]:
+            ways.append((i, place[1], ("column", place[1])))
+        for old_i, old_j, line in ways:
+            if old_i is not None and old_j is not None:
+                yield _Way(before, place, line, tiles.first_step(*place, (old_i, old_j)))
+
+
+def _second(place: int, known: dict[int, int], number: int) -> int | None:
+    """Return another place that this one stands for, None without one."""
+    return None if known[place] == 1 else next(other for other in range(number) if other not in known)
+
+
+def _by_prices(
+    alone: dict[tuple[int, int], float],
+    ways: list[_Way],
+    rows: dict[int, int],
+    columns: dict[int, int],
+) -> float:
+    """Return what entering all tiles takes at least: one of them is ``alone``, the first.
+
+    Prices of leaving a tile, as each is left once at most, and of entering along a line, as one tile of each is not.
+    """
+    from ortools.linear_solver import pywraplp
+
+    down, across = sum(rows.values()), sum(columns.values())
+    number = {(i, j): rows[i] * columns[j] for i, j in alone}
+    most: dict[tuple[str | int, int], int] = {(i, j): count for (i, j), count in number.items()}
+    most |= {("row", i): count * (across - 1) for i, count in rows.items()}
+    most |= {("column", j): count * (down - 1) for j, count in columns.items()}
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    infinity = solver.infinity()
+    objective = solver.Objective()
+    objective.SetMaximization()
+    price = {key: solver.NumVar(0, infinity, "") for key in most}
+    time = {place: solver.NumVar(-infinity, infinity, "") for place in number}
+    begun = solver.NumVar(-infinity, infinity, "")
+    objective.SetCoefficient(begun, 1)
+    for key, count in most.items():
+        objective.SetCoefficient(price[key], -count)
+    for place, start in alone.items():
+        objective.SetCoefficient(time[place], number[place])
+        row = solver.Constraint(-infinity, start)
+        row.SetCoefficient(time[place], 1)
+        row.SetCoefficient(begun, 1)
+    for way in ways:
+        row = solver.Constraint(-infinity, way.time)
+        row.SetCoefficient(time[way.place], 1)
+        row.SetCoefficient(price[way.before], -1)
+        if way.line:
+            row.SetCoefficient(price[way.line], -1)
+    if not ways or solver.Solve() != pywraplp.Solver.OPTIMAL:
+        return 0.0
+    paid = {key: max(0.0, variable.solution_value()) for key, variable in price.items()}
+    least = dict.fromkeys(number, math.inf)
+    for way in ways:
+        priced = way.time + paid[way.before] + (paid[way.line] if way.line else 0.0)
+        least[way.place] = min(least[way.place], priced)
+    entered = math.fsum(count * least[place] for place, count in number.items())
+    started = min(start - least[place] for place, start in alone.items())
+    return entered + started - math.fsum(count * paid[key] for key, count in most.items())
 
 
 def _kinds(number: int, *, is_each: bool) -> dict[int, int]:
@@ -83,6 +153,17 @@ class _Tiles:
         self.columns = _kinds(self.across, is_each=w == k and self._meets("columns"))
         self.steps = -(-max(item.longest, 1) // k)
         self.largest = 0.0
+        self.computed: dict[tuple[int, int, int], float] = {}  # by tile and step
+
+    def places(self, axis: str) -> dict[int, int]:
+        """Return places along an axis that are unlike each other before or after a tile, and how many are like each."""
+        number = self.down if axis == "rows" else self.across
+        tile = self.h if axis == "rows" else self.w
+        alone = {number - 1}
+        if self._meets(axis):
+            alone |= {0, *({self.steps - 1} & set(range(number)) if tile == self.k else ())}
+        others = [place for place in range(number) if place not in alone]
+        return dict.fromkeys(alone, 1) | ({others[0]: len(others)} if others else {})
 
     def _meets(self, axis: str) -> bool:
         return any(meets(group, axis) for group in self.item.loads + self.item.works)
@@ -139,7 +220,9 @@ class _Tiles:
             held += _size(slices)
             traffic += 0 if is_whole else _size(slices - there)
         self.largest = max(self.largest, held)
-        return max(self._compute(i, j, step), traffic / self.machine.bandwidth)
+        if (i, j, step) not in self.computed:
+            self.computed[i, j, step] = self._compute(i, j, step)
+        return max(self.computed[i, j, step], traffic / self.machine.bandwidth)
 
     def _compute(self, i: int, j: int, step: int) -> float:
         total = 0.0

@@ -3,3 +3,4 @@ from shorthaul.tensor.cost_model.order_kernels cimport Orders
 
 cdef double chance_floor(Orders orders, Costs costs, long long w, long long h, long long k,
                          double limit) noexcept nogil
+cdef bint may_coincide(Costs costs) noexcept nogil

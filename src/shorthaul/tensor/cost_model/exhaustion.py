@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels, order_kernels
 from shorthaul.tensor.cost_model.cost import kernel_arguments
+from shorthaul.tensor.cost_model.entering import least_of_orders
 from shorthaul.tensor.cost_model.profile import STEP, Load, Profile
 from shorthaul.tensor.model import Machine, Rules
 
@@ -19,6 +21,11 @@ Floats = NDArray[np.float64]
 #: Granularities evaluated at once, the first time and later on.
 _FEWEST: Final = 2_000
 _MOST: Final = 64_000
+#: Bounds of granularities that are made better at once, and granularities evaluated in the time of one (4 ms).
+_SHARPENED: Final = 8
+_OF_A_PROGRAM: Final = 8_000
+#: A bound that is below the limit by this part is not below it.
+_ROUNDING: Final = 1e-12
 #: Pairs of width and height above which no table of them is made.
 LARGEST_TILES: Final = 1 << 20
 
@@ -31,7 +38,8 @@ def is_exhaustible(machine: Machine, rules: Rules) -> bool:
 class Floor:
     """A lower bound on the latency of a profile that grows with :meth:`raise_it`, up to the least there is.
 
-    It holds for slices that coincide by chance (:attr:`Profile.is_mixed`) too. ``limit`` is a latency that is met.
+    It holds for slices that coincide by chance (:attr:`Profile.is_mixed`) too. ``limit`` is a latency that is met: the
+    bound grows no further. When all granularities are looked at, those with the least bounds get better ones.
     """
 
     def __init__(self, profile: Profile, machine: Machine, rules: Rules, limit: float = np.inf) -> None:
@@ -42,22 +50,21 @@ class Floor:
         h = min(profile.height, machine.native_height)
         k = min(max(1, profile.k_limit), machine.native_width)
         prologues = (profile.left_prologue, profile.right_prologue) if rules.prologues_are_whole else (0, 0)
+        self._profile = profile
         self._shape = (w, h)
-        self._limit = limit
+        self._limit = limit * (1 - _ROUNDING)
         limits = np.array([w, h, k, *prologues], dtype=np.int64)
-        orders = order_kernels.Orders(costs, *profile.mixed_axes)
-        self._work = exhaustion_kernels.Exhaustion(costs, fitting, orders, limits)
+        self._orders = order_kernels.Orders(costs, *profile.mixed_axes)
+        self._work = exhaustion_kernels.Exhaustion(costs, fitting, self._orders, limits, self._limit)
         #: The bound so far, infinite if no granularity fits.
         self.value = 0.0
         self.is_final = False
         self._ranked: tuple[Integers, Floats] | None = None  # pairs of width and height, and their bounds
         self._place = 0
         self._chunk = _FEWEST
-
-    @property
-    def price(self) -> float:
-        """The least latency met so far, infinite before any."""
-        return float(self._work.price)
+        self._low: list[
+            tuple[float, bool, tuple[int, int, int], float]
+        ] = []  # a heap: bounds, and whether they are best
 
     def raise_it(self) -> int:
         """Look at some more granularities, each time at more of them; return how many, tiles outlined included."""
@@ -71,15 +78,30 @@ class Floor:
             order = np.argsort(outline, kind="stable")
             self._ranked = order[: np.searchsorted(outline[order], np.inf)], outline
         pairs, outline = self._ranked
-        chunk = self._chunk
-        self._place = exhaustion_kernels.exhaust(self._work, pairs, outline, self._place, chunk)
-        self._chunk = min(2 * chunk, _MOST)
-        self.is_final = self._place >= len(pairs)
-        ahead = np.inf if self.is_final else outline[pairs[self._place]]
-        self.value = float(min(self._work.floor, self._work.price, ahead))
-        if self.is_final:
-            self._ranked = None
-        return int(self._work.done - before)
+        if self._place < len(pairs):
+            self._place = exhaustion_kernels.exhaust(self._work, pairs, outline, self._place, self._chunk)
+            for w, h, k, floor, less in np.asarray(exhaustion_kernels.kept(self._work)).tolist():
+                heappush(self._low, (floor, False, (int(w), int(h), int(k)), less))
+            self._chunk = min(2 * self._chunk, _MOST)
+            done = int(self._work.done - before)
+        else:
+            done = self._sharpen()
+        is_whole = self._place >= len(pairs)
+        least = self._low[0][0] if self._low else np.inf
+        self.value = float(min(least, self._limit, np.inf if is_whole else outline[pairs[self._place]]))
+        self.is_final = is_whole and (not self._low or self._low[0][1])
+        return done
+
+    def _sharpen(self) -> int:
+        """Replace the least bounds by better ones, of what comes before what; return what that takes."""
+        for done in range(_SHARPENED):
+            if not self._low or self._low[0][1]:
+                return done * _OF_A_PROGRAM
+            floor, _, size, less = heappop(self._low)
+            better = max(floor, least_of_orders(self._orders, self._profile, size) - less)
+            if better < self._limit:
+                heappush(self._low, (better, True, size, less))
+        return _SHARPENED * _OF_A_PROGRAM
 
 
 def surely_held(profile: Profile) -> Profile:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import cython
+import numpy as np
 from cython.cimports.libc.math import ceil
-from cython.cimports.shorthaul.tensor.cost_model.chance_kernels import chance_floor
+from cython.cimports.shorthaul.tensor.cost_model.chance_kernels import chance_floor, may_coincide
 from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     BEGIN,
     COLUMNS,
@@ -27,58 +28,11 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
 )
 from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate, later_step, peak_of, settle
 from cython.cimports.shorthaul.tensor.cost_model.order_kernels import Orders
-from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order, serpentine
+from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order
 
 INF = cython.declare(cython.double, float("inf"))
 #: Widths, and heights, that are bounded together first.
 BLOCK = cython.declare(cython.longlong, 8)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _same_parts(costs: Costs, group: cython.longlong, tile: cython.longlong, tiles: cython.longlong) -> cython.bint:
-    """True if a part of a reduction and the extent of a tile can be the same: equal lengths, or equal last ones."""
-    if tile == costs.k:
-        return True
-    return (tiles - 1) * tile == (costs.steps_of[group] - 1) * costs.k
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _may_be_same(
-    costs: Costs,
-    one: cython.const_longlong[:, ::1],
-    tile: cython.Py_ssize_t,
-    step: cython.Py_ssize_t,
-) -> cython.bint:
-    """True if a slice that follows the tile along an axis may be one that follows the step there, in some step."""
-    group: cython.longlong = one[GROUP, step]
-    if one[COLUMNS, tile] == TILE and one[COLUMNS, step] == STEP:
-        if _same_parts(costs, group, costs.wide[0], costs.columns):
-            return True
-    if one[ROWS, tile] == TILE and one[ROWS, step] == STEP:
-        return _same_parts(costs, group, costs.tall[0], costs.rows)
-    return False
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _may_coincide(costs: Costs) -> cython.bint:
-    """True if slices of one tensor, or of what one operator computes, may coincide by chance in some step."""
-    s: cython.Py_ssize_t
-    other: cython.Py_ssize_t
-    for s in range(costs.loads.shape[1]):
-        for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
-            if _may_be_same(costs, costs.loads, s, other):
-                return True
-    for s in range(costs.base.shape[0]):
-        for other in range(costs.charges[BEGIN, s], costs.base.shape[0]):
-            if costs.charges[BEGIN, other] == costs.charges[BEGIN, s] and _may_be_same(costs, costs.charges, s, other):
-                return True
-    return False
 
 
 @cython.cfunc
@@ -101,8 +55,8 @@ def _covers_steps(costs: Costs) -> cython.bint:
 class Exhaustion:
     """The least latency of a profile over all granularities up to the limits, and all orders.
 
-    ``floor`` is the least bound on all orders among the granularities evaluated, ``price`` the least latency of a plain
-    serpentine among them, at ``w``, ``h`` and ``k``.
+    ``floor`` is the least bound on all orders among the granularities evaluated; those of which it is below ``limit``
+    are ``kept``: width, height, step, bound, and how much less that is than the bound at this granularity.
     """
 
     costs: Costs
@@ -115,14 +69,20 @@ class Exhaustion:
     left_prologue: cython.longlong  # reductions whose operand is made inside, 0 where no rule says so
     right_prologue: cython.longlong
     even: cython.longlong  # the longest step that cuts all reductions evenly, 0 where that says nothing of shorter ones
-    floor = cython.declare(cython.double, visibility="public")
-    price = cython.declare(cython.double, visibility="public")
+    limit: cython.double
+    floor = cython.declare(cython.double, visibility="readonly")
+    number = cython.declare(cython.longlong, visibility="readonly")  # of those kept by the last call
+    kept: cython.double[:, ::1]
     done = cython.declare(cython.longlong, visibility="public")  # granularities, tiles, and steps looked at so far
-    w = cython.declare(cython.longlong, visibility="readonly")
-    h = cython.declare(cython.longlong, visibility="readonly")
-    k = cython.declare(cython.longlong, visibility="readonly")
 
-    def __init__(self, costs: Costs, fitting: Costs, orders: Orders, limits: cython.const_longlong[::1]) -> None:
+    def __init__(
+        self,
+        costs: Costs,
+        fitting: Costs,
+        orders: Orders,
+        limits: cython.const_longlong[::1],
+        limit: cython.double,
+    ) -> None:
         """``limits``: the largest w, h and k, the longest left and right prologue."""
         self.costs = costs
         self.fitting = fitting
@@ -135,8 +95,10 @@ class Exhaustion:
             common = math.gcd(*(int(length) for length in costs.reductions))
             most = min(self.k_most, int(costs.native_width), int(costs.native_height))
             self.even = max(k for k in range(1, most + 1) if common % k == 0)
-        self.floor = self.price = float("inf")
-        self.w = self.h = self.k = self.done = 0
+        self.limit = limit
+        self.floor = float("inf")
+        self.kept = np.empty((0, 5))
+        self.number = self.done = 0
 
 
 @cython.cfunc
@@ -438,6 +400,28 @@ def even_floor(work: Exhaustion, w: cython.longlong, h: cython.longlong) -> tupl
     return int(work.even), float(any_order(work.costs) - _straddled(work.costs))
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _keep(
+    work: Exhaustion,
+    w: cython.longlong,
+    h: cython.longlong,
+    k: cython.longlong,
+    floor: cython.double,
+    less: cython.double,
+) -> cython.void:
+    """Take note of a bound on all orders at a granularity, or at no longer steps."""
+    work.floor = min(work.floor, floor)
+    if floor < work.limit:
+        work.kept[work.number, 0] = cython.cast(cython.double, w)
+        work.kept[work.number, 1] = cython.cast(cython.double, h)
+        work.kept[work.number, 2] = cython.cast(cython.double, k)
+        work.kept[work.number, 3] = floor
+        work.kept[work.number, 4] = less
+        work.number += 1
+
+
 def exhaust(
     work: Exhaustion,
     pairs: cython.const_longlong[::1],
@@ -445,7 +429,7 @@ def exhaust(
     first: cython.longlong,
     most: cython.longlong,
 ) -> int:
-    """Evaluate granularities, pairs of width and height by ascending bound, until none can be better.
+    """Evaluate granularities, pairs of width and height by ascending bound, until none can be below the limit.
 
     A pair is its place in ``values``, as :func:`outlines` writes them. Returns the number of pairs looked at once
     ``most`` granularities are evaluated, all of them when nothing is left.
@@ -454,10 +438,12 @@ def exhaust(
     done: cython.longlong = 0
     is_fitting: cython.bint
     costs: Costs = work.costs
+    work.kept = np.empty((most + work.k_most, 5))
+    work.number = 0
     with cython.nogil:
         place = first
         while place < pairs.shape[0] and done < most:
-            if values[pairs[place]] >= work.price:
+            if values[pairs[place]] >= work.limit:
                 place = pairs.shape[0]
                 break
             w = pairs[place] // work.h_most + 1
@@ -467,30 +453,29 @@ def exhaust(
             while k >= least:
                 settle(costs, w, h, k)
                 done += 1
-                is_chance = work.is_mixed and _may_coincide(costs)
-                if is_chance:
+                if work.is_mixed and may_coincide(costs):
                     followed = work.orders.followed
-                    floor = chance_floor(work.orders, costs, w, h, k, work.price)
-                    work.floor = min(work.floor, max(values[pairs[place]], floor))
+                    floor = chance_floor(work.orders, costs, w, h, k, work.limit)
+                    _keep(work, w, h, k, max(values[pairs[place]], floor), 0.0)
                     done += work.orders.followed - followed
-                is_fitting = peak_of(costs) <= costs.capacity
-                if is_fitting or k == work.even:
-                    evaluate(costs)
-                if is_fitting:
-                    if not is_chance:
-                        work.floor = min(work.floor, any_order(costs))
-                    price = min(serpentine(costs, False), serpentine(costs, True))
-                    if price < work.price:
-                        work.price = price
-                        work.w = w
-                        work.h = h
-                        work.k = k
-                if k == work.even:
-                    shorter = any_order(costs) - _straddled(costs)
-                    if shorter >= work.price or (is_fitting and costs.reductions.shape[0] == 1):
-                        work.floor = min(work.floor, shorter)
-                        break
+                else:
+                    is_fitting = peak_of(costs) <= costs.capacity
+                    if is_fitting or k == work.even:
+                        evaluate(costs)
+                        floor = any_order(costs)
+                        if k == work.even:
+                            less = _straddled(costs)
+                            if floor - less >= work.limit or (is_fitting and costs.reductions.shape[0] == 1):
+                                _keep(work, w, h, k, floor - less, less)
+                                break
+                        if is_fitting:
+                            _keep(work, w, h, k, floor, 0.0)
                 k -= 1
             place += 1
         work.done += done
     return int(place)
+
+
+def kept(work: Exhaustion) -> cython.double[:, ::1]:
+    """Return what the last call of :func:`exhaust` kept."""
+    return work.kept[: work.number]

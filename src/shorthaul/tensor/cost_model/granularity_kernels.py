@@ -22,7 +22,7 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     WIDTH,
 )
 from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate_within, peak_of, settle
-from cython.cimports.shorthaul.tensor.cost_model.price_kernels import serpentine
+from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order
 
 INF = cython.declare(cython.double, float("inf"))
 #: Lengths up to this are tried one by one; of longer ones a selection.
@@ -167,7 +167,7 @@ def _consider(choices: Choices, w: cython.longlong, h: cython.longlong, k: cytho
     if peak_of(choices.costs) > choices.costs.capacity:
         return
     if evaluate_within(choices.costs, choices.latency[last] + 1e-6):
-        _insert(choices, w, h, k, min(serpentine(choices.costs, False), serpentine(choices.costs, True)))
+        _insert(choices, w, h, k, any_order(choices.costs))
 
 
 @cython.cfunc
