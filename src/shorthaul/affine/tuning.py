@@ -133,13 +133,12 @@ REDUNDANT_LOOP_OPERATIONS = 500_000
 #: By what factor an argument with its events chosen for given sizes is larger at least.
 LEAST_GAIN = 1.001
 #: Rows read whole: how many steps of a column may be under way, events of a segment over S, least widths and weights
-#: over the widest row, ranges of steps, widths told apart, the share of a statement's instances from which on.
+#: over the widest row, ranges of steps, widths told apart.
 MOST_ROW_DELAY = 2
 ROW_EVENTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 ROW_WIDTHS = (0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 ROW_RANGES = 8
 MOST_WIDTHS = 100
-LEAST_PASSING = 0.3
 #: Of so many arguments those are chosen that are worth most together, in so many steps at most.
 MOST_CHOSEN_FROM = 20
 MOST_CHOICES = 2_000
@@ -272,7 +271,8 @@ MOST_ALIVE_POINTS = 200_000
 #: Steps of work for one subscript of one of these instances (7 ns; seidel-2d at N = 300, S = 2,000).
 ALIVE_STEPS = 1.5e-5
 #: Times the memory that a box may touch, if what is alive at a time fits; rounds to find the largest such box; the
-#: share of the memory that comes and goes along a run, from which on that is tried.
+#: share of the memory that comes and goes along a run, from which on that is tried, as rows read whole are for a
+#: statement with this share of their instances.
 MOST_TOUCHED = 2
 MOST_ALIVE_ROUNDS = 4
 LEAST_PASSING = 0.25

@@ -18,6 +18,7 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.orders.boxes.boxed import refined
 from shorthaul.affine.orders.boxes.steps import BoxStep
+from shorthaul.affine.orders.joining.stages import leads_back
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Placement, Row
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
@@ -121,7 +122,7 @@ def _widest(boxes: Boxes, maker: BoxStep, user: BoxStep, rows: Placement, at: in
         return None
     inner, parts, first = best
     rest = inner.of(name for name in parts.pieces if name.endswith("_rest"))
-    if rest is None or _leads_back(parts, first, rest):
+    if rest is None or leads_back(parts, [first, rest]):
         return None
     second = inner.clustered(refined(rest))
     assert isinstance(second, BoxStep)
@@ -139,8 +140,3 @@ def _in_panels(boxes: Boxes, user: BoxStep, at: int, width: int) -> Split:
         pieces[f"{name}_first"] = Piece(name, ((less, "<"),))
         pieces[f"{name}_rest"] = Piece(name, ((replace(less, constant=less.constant + 1), ">"),))
     return in_own_names(in_pieces(boxes.flow, pieces))
-
-
-def _leads_back(parts: Split, first: BoxStep, rest: BoxStep) -> bool:
-    """True if the first phase needs values of the rest."""
-    return any(item.source in rest.names and item.sink in first.names for item in parts.flow.flows)

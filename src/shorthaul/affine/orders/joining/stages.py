@@ -110,7 +110,7 @@ def _cut(boxes: Boxes, first: Ranges, second: Ranges, apart: int, count: int) ->
         steps += [maker, replace(user, cells=cells)]
         if sum(map(boxes.cost, steps)) > allowed:
             return None
-    if _leads_back(parts, steps):
+    if leads_back(parts, steps):
         return None
     names = {*first.step.names, *second.step.names}
     plain = boxes.plain(item.name for item in boxes.flow.program.statements if item.name in names)
@@ -125,7 +125,7 @@ def _kept(user: BoxStep, names: Sequence[str]) -> list[int]:
     return [number for number, item in enumerate(user.cells) if item.source in names and item.loops.isdisjoint(held)]
 
 
-def _leads_back(parts: Split, steps: Sequence[BoxStep]) -> bool:
+def leads_back(parts: Split, steps: Sequence[BoxStep]) -> bool:
     """True if a phase needs values of a later one."""
     home = {name: number for number, item in enumerate(steps) for name in item.names}
     return any(
