@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -102,9 +101,6 @@ class Granularities:
 
     def _ordered(self, profile: Profile, costs: Costs, sizes: list[Granularity]) -> Execution:
         """Return the execution with the best order, at any of these granularities, which fit."""
-        w, h, _ = self._limits(profile)
-        longest = replace(sizes[0], w=w), replace(sizes[0], h=h)
-        sizes += [size for size in longest if profile.width % size.w or profile.height % size.h]
         best: Execution | None = None
         for size in dict.fromkeys(sizes):
             costs.at(size)

@@ -1,4 +1,4 @@
-"""The best granularities of a subgraph, by the latency of the better plain serpentine."""
+"""The best granularities of a subgraph, by what every order of their tiles takes at least."""
 
 from __future__ import annotations
 
