@@ -54,9 +54,9 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
         rng.integers(0, cores, (1, actors)),
     )
     able, fixed = np.tile(np.arange(cores), (actors, 1)), (rng.random(actors) < 0.1).astype(np.uint8)
-    flips, common, exchanges, extra = (int(bit) for bit in rng.integers(0, 2, 4))
+    flips, common, exchanges = (int(bit) for bit in rng.integers(0, 2, 3))
     loads = held.Loads(mappings.Problem(instance), able, np.full(actors, cores), fixed, flips, common, exchanges)
-    begun = annealing.begin(loads, start, 0, extra)
+    begun = annealing.begin(loads, start)
     found = annealing.anneal(loads, draws.Random(int(rng.integers(99))), 300, 2_000_000, 1 << 40, 0.2, 0.01, 0.1, 1.0)
     best = loads.best
     kept = (best.xi, best.decision, best.binding, loads.best_bytes, loads.best_price)

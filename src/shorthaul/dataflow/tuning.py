@@ -131,14 +131,8 @@ MEETINGS, MOST_MEETING_EFFORT = 4, 20.0
 #: Moves of annealing on loads, per price: many short ones find more mappings that have a schedule close to their load
 #: than few long ones. In large networks after first turns they are longer, as many times as there are fifty tasks.
 LOAD_MOVES = 6_000
-#: First and last temperatures, as shares of the load, of turns; the first two where trees are small (sobel4, geometric
-#: means of seven periods, three seeds: 8,367 with the third alone, 8,272 with all, 8,239 with the second, which in
-#: another seed got stuck).
-LOAD_COOLINGS = ((0.1, 0.001), (0.03, 0.0003), (0.3, 0.003))
-#: How often a price is left out at which the least load known leaves no room for a better point.
-SKIP = 0.7
-#: What there must be to gain, as a share of the period, for a price never to be left out; more where trees are small.
-ENOUGH_TO_GAIN = (1e-9, 0.03)
+#: First and last temperatures, as shares of the load, of turns (sobel4: the second alone got stuck in one seed).
+LOAD_COOLINGS = ((0.1, 0.001), (0.03, 0.0003))
 #: How much the mean square of the loads counts beside the largest: in annealing, and in what is kept of it.
 #: In networks of few tasks the least load is often met by a schedule (sobel: 21 tasks); in larger ones a mapping
 #: whose other resources have room leads to a shorter period (18 drawn graphs: benchmarks/dataflow_weights.py). Where
@@ -159,10 +153,6 @@ TRY_AGAIN = 1.02
 
 #: Shares of the effort of scheduling mappings: any, and those of the least footprint.
 STEP_SHARES = (0.65, 0.35)
-#: By how much, as a share of the load, first schedules in large networks are expected above it, and how much of that
-#: the next try is expected to leave (multicamera: 15 % by CAPS-HMS, 6.5 % after 1,000 moves, 3.2 % after 4,000 more;
-#: ranked by loads alone, excess over the best known periods 4.0 in place of 2.6 %).
-LISTED_ABOVE, LEFT_ABOVE = 0.15, 0.5
 #: Buffers exchange places where the least tokens take this share of all memories of cores and tiles, which are full
 #: then, so that an actor that moves finds no room for its buffers (least loads of 100,000 moves: 50 random actors
 #: 26,600 to 21,200, 80 actors 71,000 to 50,200, 40 actors 13,650 to 13,180; sobel4 and multicamera alike).

@@ -43,7 +43,7 @@ def test_mappings_keep_to_the_cores_in_use_and_fit() -> None:
         problem = small_problem(seed, most_actors=8)
         instance, at = made(problem, flips=False)
         start = genes(instance, problem.mapping)
-        if not begin(at, start, 0, 0):
+        if not begin(at, start):
             continue
         replaced = {name for name, xi in problem.mapping.xi.items() if xi}
         found = tiled(instance, at.best, Random(seed), 400, Search())
@@ -53,7 +53,7 @@ def test_mappings_keep_to_the_cores_in_use_and_fit() -> None:
         assert (found is None) == (len(tiles) == 1)
         if found is None:
             continue
-        assert begin(at, found, 0, 0)
+        assert begin(at, found)
         compared += 1
         decisions = decisions_of(instance, found, 0)
         used = {core for name, core in problem.mapping.binding.items() if name not in replaced}
@@ -69,13 +69,13 @@ def test_tiles_first_makes_shorter_periods_where_memories_are_full() -> None:
     away = {channel.id: "GLOBAL" for channel in problem.application.channels}
     xi = dict.fromkeys(problem.application.multicasts, 1)
     instance, at = made(problem, exchanges=True)
-    assert begin(at, genes(instance, Decisions(binding, xi, away)), 0, 0)
+    assert begin(at, genes(instance, Decisions(binding, xi, away)))
     start, search = at.best, Search(effort=1.0)
     found = tiled(instance, start, Random(1), 20_000, search)
     assert 0 < search.spent() < 0.1
     assert found is not None
-    assert begin(at, found, 0, 0)
+    assert begin(at, found)
     load = at.best_load
     assert load == max(loads_of(instance, decisions_of(instance, found, 0)).values())
-    assert begin(at, genes(instance, Decisions(binding, xi, away)), 0, 0)
+    assert begin(at, genes(instance, Decisions(binding, xi, away)))
     assert load < 0.9 * anneal(at, Random(1), 40_000, 10**9, 1 << 60, 0.1, 0.0005, 2.0, 0.0)

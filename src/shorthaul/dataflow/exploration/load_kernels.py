@@ -27,26 +27,25 @@ FREE = cython.declare(cython.double, 0.8)
 NEIGHBOUR = cython.declare(cython.double, 0.8)
 
 
-def begin(at: Loads, genotypes: Genotypes, number: cython.Py_ssize_t, extra: cython.longlong) -> bool:
-    """Start from an individual with ``extra`` tokens in every buffer; False if its buffers fit no memories."""
+def begin(at: Loads, genotypes: Genotypes) -> bool:
+    """Start from the first individual; False if its buffers fit no memories."""
     fits: cython.bint
     with cython.nogil:
-        at.extra = extra
-        fits = _begin(at, genotypes, number)
+        fits = _begin(at, genotypes)
     return bool(fits)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _begin(at: Loads, genotypes: Genotypes, number: cython.Py_ssize_t) -> cython.bint:
+def _begin(at: Loads, genotypes: Genotypes) -> cython.bint:
     fits: cython.bint
     for i in range(at.one.xi.shape[1]):
-        at.one.xi[0, i] = genotypes.xi[number, i]
+        at.one.xi[0, i] = genotypes.xi[0, i]
     for i in range(at.one.decision.shape[1]):
-        at.one.decision[0, i] = genotypes.decision[number, i]
+        at.one.decision[0, i] = genotypes.decision[0, i]
     for i in range(at.one.binding.shape[1]):
-        at.one.binding[0, i] = genotypes.binding[number, i]
+        at.one.binding[0, i] = genotypes.binding[0, i]
     at.best_load = -1
     fits = rebuild(at)
     if fits:
@@ -163,7 +162,7 @@ def _displace(at: Loads, random: Random) -> cython.void:
     take_out(at, b)
     decision = random.below(4)
     memory = near_memory(at, b, decision)
-    need = (max(1, at.problem.delay[b]) + at.extra) * at.problem.token_bytes[b]
+    need = max(1, at.problem.delay[b]) * at.problem.token_bytes[b]
     if need > at.problem.limits[memory]:
         return
     at.one.decision[0, b] = decision

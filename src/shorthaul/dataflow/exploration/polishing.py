@@ -125,7 +125,7 @@ class _Polishing:
             self._start_from(point)
 
     def _start_from(self, point: Point) -> None:
-        if begin(self.loads, _genotype(self.instance, point), 0, 0):
+        if begin(self.loads, _genotype(self.instance, point)):
             self._take()
 
     def _dive(self, point: Point) -> float:
@@ -150,8 +150,7 @@ class _Polishing:
         highest price allowed is of interest.
         """
         turn = number // len(tuning.LOAD_COOLINGS)
-        coolings = tuning.LOAD_COOLINGS[: 2 if self.is_soon else None]
-        hot, cold = coolings[number % len(coolings)]
+        hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
         loads = self.loads
         least_bytes = min((candidate.bytes for candidate in self.known.best[0].values()), default=self.most_bytes)
         is_allowed = any(map(self.constraints.allow, self.known.points))
@@ -171,13 +170,7 @@ class _Polishing:
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             small = most_bytes == least_bytes
             start = (self.known.within(budget, 1) if small else None) or self.known.within(budget, 0)
-            if start is None:
-                continue
-            aim = replace(start, small=True, bytes=least_bytes) if small else start
-            gain, enough = 1 - aim.load / self._rival(aim), tuning.ENOUGH_TO_GAIN[self.is_soon]
-            if gain < enough and self.draw.random() < tuning.SKIP * (1 - max(0.0, gain) / enough):
-                continue
-            is_roomy = not (self.is_soon or self.is_tiled) and bool(self.draw.integers(2))
+            assert start is not None, "prices alike have one"
             genotype = start.genotype
             if self.is_soon and self.draw.integers(2):
                 genotype = self._genotype_of_best(budget) or genotype
@@ -185,7 +178,7 @@ class _Polishing:
             if self.is_tiled and self.draw.random() < tuning.TILED:
                 moved = tiled(self.few, genotype, self.random, moves, self.search)
                 genotype, cooling = (genotype, cooling) if moved is None else (moved, tuning.TILED_COOLING)
-            if not begin(loads, genotype, 0, int(is_roomy)):
+            if not begin(loads, genotype):
                 continue
             done = loads.steps
             anneal(loads, self.random, moves, budget, most_bytes, *cooling, *self.weights)
@@ -238,11 +231,7 @@ class _Polishing:
         last while they have more than their share.
         """
         tries, step = candidate.tries + self.known.solves[candidate.price, candidate.small] / 2, self._step(candidate)
-        period: float = candidate.load
-        if not self.is_soon:
-            above = tuning.LISTED_ABOVE * period if candidate.point is None else candidate.point.period - period
-            period += tuning.LEFT_ABOVE * above
-        worth = period / self._rival(candidate) * tuning.TRY_AGAIN**tries
+        worth = candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries
         if self.is_soon:
             is_late = step == 1 and self.efforts[1] > tuning.SMALL_SHARE * sum(self.efforts)
             return 0.0, worth + is_late

@@ -1,7 +1,6 @@
 """One mapping with the loads that it puts on cores and interconnects, kept up to date move by move.
 
-Numbers are those of ``mapping_kernels``. Buffers take as many tokens as they hold at first, at least one, and ``extra``
-more.
+Numbers are those of ``mapping_kernels``. Buffers take as many tokens as they hold at first, at least one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ class Loads:
     problem: Problem
     mapping: Mapping  # whose multicasts are replaced, and so which channels are one buffer
     common_tile: cython.bint
-    extra: cython.longlong
     price: cython.longlong[::1]  # per core, in millionths
     able: cython.const_longlong[:, ::1]  # the cores that can run each actor
     able_count: cython.const_longlong[::1]
@@ -42,7 +40,7 @@ class Loads:
     load: cython.longlong[::1]
     count: cython.longlong[::1]  # actors per core
     paid: cython.longlong
-    bytes: cython.longlong  # of all buffers, without the extra tokens
+    bytes: cython.longlong  # of all buffers
     steps: cython.longlong
     out: cython.longlong[::1]  # the buffers taken out of the loads by the move under way
     out_count: cython.longlong
@@ -62,7 +60,6 @@ class Loads:
         self.problem = problem
         self.mapping = Mapping(problem)
         self.common_tile = common_tile
-        self.extra = 0
         self.price = np.rint(np.asarray(problem.core_cost) * 1e6).astype(np.int64)
         self.able = able
         self.able_count = able_count
@@ -129,7 +126,7 @@ def _access(
 def _add_buffer(at: Loads, b: cython.Py_ssize_t, sign: cython.longlong) -> cython.void:
     """Add or take away all accesses to a buffer, and the bytes that it takes of its memory."""
     k: cython.Py_ssize_t
-    tokens: cython.longlong = max(1, at.problem.delay[b]) + at.extra
+    tokens: cython.longlong = max(1, at.problem.delay[b])
     at.used[at.place[b]] += sign * tokens * at.problem.token_bytes[b]
     _access(at, b, at.one.binding[0, at.problem.src[b]], at.place[b], sign)
     for k in range(at.mapping.readers.starts[b], at.mapping.readers.starts[b + 1]):
@@ -171,7 +168,7 @@ def _choose_memory(at: Loads, b: cython.Py_ssize_t) -> cython.bint:
     """Put a buffer where its decision says, or falls through to where there is no room; False if nowhere."""
     cores: cython.longlong = at.problem.core_tile.shape[0]
     last: cython.longlong = at.problem.limits.shape[0] - 1
-    need: cython.longlong = (max(1, at.problem.delay[b]) + at.extra) * at.problem.token_bytes[b]
+    need: cython.longlong = max(1, at.problem.delay[b]) * at.problem.token_bytes[b]
     decision: cython.longlong = at.one.decision[0, b]
     at.place[b] = last
     if decision != GLOBAL:
@@ -202,7 +199,7 @@ def _find_room(at: Loads, random: Random, b: cython.Py_ssize_t) -> cython.bint:
     One whose ends are in two tiles, and which saves half as much there, may be put into the global one at once.
     """
     last: cython.longlong = at.problem.limits.shape[0] - 1
-    need: cython.longlong = (max(1, at.problem.delay[b]) + at.extra) * at.problem.token_bytes[b]
+    need: cython.longlong = max(1, at.problem.delay[b]) * at.problem.token_bytes[b]
     first: cython.longlong = random.below(4)
     is_away: cython.bint = near_memory(at, b, 1) != near_memory(at, b, 3) and random.real() < AWAY
     for turn in range(0 if is_away else 4):
