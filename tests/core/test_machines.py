@@ -12,7 +12,7 @@ from shorthaul.core.machines.files import bundled, load_machine_file, machine_fi
 from shorthaul.core.machines.memories import levels_of
 from shorthaul.core.machines.schema import LevelSection, MachineFile
 from shorthaul.core.machines.yaml_text import decode_yaml
-from shorthaul.core.machines.zigzag import machine_of_zigzag
+from shorthaul.core.machines.zigzag import is_zigzag, machine_of_zigzag
 
 
 def test_the_bundled_machines_have_sources_and_what_an_engine_needs() -> None:
@@ -124,3 +124,5 @@ def test_a_key_given_twice_is_refused() -> None:
     for text in ("name: one\nname: two\n", "levels: [{name: DRAM, name: SRAM}]"):
         with pytest.raises(InputError, match="the key 'name' is given twice"):
             decode_yaml(text)
+    zigzag = "memories: {dram: {size: 1, size: 2}}\noperational_array: {}\n"
+    assert decode_yaml(zigzag, is_zigzag)["memories"] == {"dram": {"size": 2}}

@@ -94,7 +94,7 @@ def machine_file(text: str, *needed: str) -> MachineFile:
       do:      see docs/machines.md for every field
     """
     try:
-        value = _with_numbers(decode_yaml(text))
+        value = _with_numbers(decode_yaml(text, _is_foreign))
     except RecursionError:
         raise InputError("is nested too deeply", allowed="a machine file, see docs/machines.md") from None
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
@@ -103,9 +103,14 @@ def machine_file(text: str, *needed: str) -> MachineFile:
     return section_from(value, MachineFile, needed, cure="see docs/machines.md for every field")
 
 
+def _is_foreign(value: Any) -> bool:
+    """Whether another tool reads the document: zigzag's own files have keys twice, of which it takes the last one."""
+    return isinstance(value, dict) and any(told(value) for told, _ in FOREIGN)
+
+
 def foreign_machine_text(text: str) -> str:
     """Return what another tool says of a machine as a machine file; raises :class:`InputError`."""
-    value = _with_numbers(decode_yaml(text))
+    value = _with_numbers(decode_yaml(text, _is_foreign))
     made = next((made for told, made in FOREIGN if isinstance(value, dict) and told(value)), None)
     if made is None:
         allowed = "a file with memories and operational_array (zigzag), or with arch and its nodes (accelforge)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -13,8 +14,10 @@ from shorthaul.core.errors import InputError
 _MOST_REPEATED: Final = 1_000_000
 
 
-def decode_yaml(text: str) -> Any:
+def decode_yaml(text: str, may_repeat: Callable[[Any], bool] = lambda _: False) -> Any:
     """Return what YAML text says; raises :class:`InputError`.
+
+    A key that is given twice is a fault, unless the document ``may_repeat`` keys: then the last one counts.
 
     >>> decode_yaml("{a: &a [1, 2], b: *a}")
     {'a': [1, 2], 'b': [1, 2]}
@@ -25,8 +28,11 @@ def decode_yaml(text: str) -> Any:
                 _expect_few_repeated(text)
         loader = _Loader(text)
         node = loader.get_single_node()
-        _expect_keys_once(node)
-        return None if node is None else loader.construct_document(node)
+        fault = _key_given_twice(node)
+        value = None if node is None else loader.construct_document(node)
+        if fault is not None and not may_repeat(value):
+            raise fault
+        return value
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         problem = " ".join(str(error).split())
         is_template = "{%" in text or "{{" in text
@@ -47,8 +53,8 @@ def _tagged(loader: Any, tag: str, node: Any) -> dict[Any, Any]:
 _Loader.add_multi_constructor("!", _tagged)
 
 
-def _expect_keys_once(top: Any) -> None:
-    """Raise an error at a key that its mapping already has: the loader would take the last one."""
+def _key_given_twice(top: Any) -> yaml.YAMLError | None:
+    """Return an error at a key that its mapping already has: the loader takes the last one."""
     ahead, seen = [top], set()
     while ahead:
         node = ahead.pop()
@@ -62,10 +68,10 @@ def _expect_keys_once(top: Any) -> None:
         for key, value in node.value:
             ahead += [key, value]
             if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} is given twice", key.start_mark
-                )
+                text = f"the key {key.value!r} is given twice"
+                return yaml.constructor.ConstructorError(None, None, text, key.start_mark)
             keys.add((key.tag, key.value) if isinstance(key, yaml.ScalarNode) else id(key))
+    return None
 
 
 def _expect_few_repeated(text: str) -> None:
