@@ -95,11 +95,11 @@ def test_a_path_with_fewer_initial_tokens_arrives_first() -> None:
         assert latency_of(net, point.starts, point.period) == point.latency
 
 
-def test_rings_have_no_latency() -> None:
-    ring = Application(
-        "ring",
-        (Actor("a", {"t1": 1}), Actor("b", {"t1": 1})),
-        (Channel("c", "a", "b", 1), Channel("d", "b", "a", 1, 1)),
-    )
-    with pytest.raises(InputError, match="latencies are not defined: all actors have inputs"):
-        dataflow.plan(ring, max_latency=5)
+@pytest.mark.parametrize("ends", ["", "sa", "bt", "sa dt"])
+def test_rings_have_no_latency(ends: str) -> None:
+    """Also where one ring follows from a source and another leads to a sink: "sa dt" has both, and no way between."""
+    pairs = ["ab", "ba", "cd", "dc", *ends.split()]
+    channels = [Channel(pair, *pair, 1, int(pair in {"ba", "dc"})) for pair in pairs]
+    actors = [Actor(name, {"t1": 1}) for name in sorted(set("".join(pairs)))]
+    with pytest.raises(InputError, match="latencies are not defined: no actor without inputs leads to one"):
+        dataflow.plan(Application("rings", tuple(actors), tuple(channels)), max_latency=5)

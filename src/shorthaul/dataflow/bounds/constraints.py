@@ -13,7 +13,7 @@ from shorthaul.dataflow.bounds.latency import latency_bound
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, exact_cost
-from shorthaul.dataflow.mapping.latency import ends_of
+from shorthaul.dataflow.mapping.latency import arrivals
 from shorthaul.dataflow.model import Application, Decisions, Platform, check_mapping
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
@@ -182,7 +182,7 @@ def _single_limits(
     for found in filter(None, reasons.values()):
         yield max(found, key=lambda error: error.demand)
     most = options.max_latency
-    if most is not None and all(ends_of(substitute_mrbs(application, {}))):
+    if most is not None and arrivals(substitute_mrbs(application, {})):
         least = latency_bound(application, platform, options.strategy)
         if least.value > most:
             yield _exceeded(f"the latency of every mapping ({least.proof})", least.value, most, "--max-latency")

@@ -19,7 +19,7 @@ from shorthaul.dataflow.mapping.binding import (
     mapped_point,
     needed_capacities,
 )
-from shorthaul.dataflow.mapping.latency import ends_of, latency_of, soonest_schedule
+from shorthaul.dataflow.mapping.latency import arrivals, latency_of, soonest_schedule
 from shorthaul.dataflow.mapping.start_times import add_periods
 from shorthaul.dataflow.model import DECISIONS, Decisions, Problem
 from shorthaul.dataflow.modulo.memory_limits import fits
@@ -41,10 +41,9 @@ def explored(
     if not options.is_timed:
         found = explore_fronts(problem, instance, options, search, bounds, constraints)
         return replace(found, points=constraints.allowed(found.points))
-    ends = ends_of(substitute_mrbs(instance.application, {}))
-    if not all(ends):
+    if not arrivals(substitute_mrbs(instance.application, {})):
         raise InputError(
-            "latencies are not defined: all actors " + ("have inputs" if not ends[0] else "are read from"),
+            "latencies are not defined: no actor without inputs leads to one that none reads from",
             place="--max-latency" if most is not None else "--latency" if options.latency else "--pick",
             cure="leave the flag out",
         )  # fmt: skip

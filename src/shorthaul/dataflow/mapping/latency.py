@@ -51,7 +51,7 @@ def latency_of(net: MappedNetwork, starts: Mapping[str, int], period: int) -> in
     The longest of all first firings and all actors at an end; None if there are none, as in a ring.
     """
     waits: dict[tuple[str, str], int] = {}
-    for name, end, delay in _arrivals(net.network):
+    for name, end, delay in arrivals(net.network):
         begin = min([starts[name], *(starts[task.name] for task in net.reads[name])])
         done = max([starts[end] + net.execution[end], *(starts[t.name] + t.duration for t in net.writes[end])])
         pair = name, actor_of(end)
@@ -60,7 +60,7 @@ def latency_of(net: MappedNetwork, starts: Mapping[str, int], period: int) -> in
 
 
 @lru_cache(maxsize=16)  # mappings differ more often than what multicasts they replace
-def _arrivals(network: Network) -> list[tuple[str, str, int]]:
+def arrivals(network: Network) -> list[tuple[str, str, int]]:
     """Return all pairs of a first firing and one at an end that follows, after how many iterations at first."""
     first, last = ends_of(network)
     delays = {name: least_delays(network, [name]) for name in first}
