@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from shorthaul.tensor.cost_model.exhaustion import Floor
 from shorthaul.tensor.cost_model.granularity import Granularities
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import CONTEST, SPEC, Machine
@@ -33,3 +34,19 @@ def test_a_clipped_tile_first_makes_the_longest_the_best():
     problem = replace(graph.problem(capacity=22, bandwidth=2), machine=Machine(22, 2, 4, 1))
     found = Granularities(problem.machine, CONTEST).best(profile_of(problem, {0, 1, 2}, outputs, (), ()))
     assert (found.latency, found.granularity) == (10.75, Granularity(4, 1, 1))
+
+
+def test_steps_are_as_long_as_whole_tiles_leave_room_for():
+    """Whole native tiles take steps of at most 109, which cut 512 into five: 96 rows in steps of 128 took 15 % more."""
+    graph = GraphBuilder()
+    tensor = graph.tensor(1024, 256)
+    for width, reduction in ((512, 256), (512, 512), (128, 512)):
+        tensor = graph.matmul(tensor, graph.tensor(reduction, width), 1000)
+    problem = graph.problem(250_000, 25)
+    profile = profile_of(problem, {0, 1, 2}, [tensor], (), ())
+    found = Granularities(problem.machine, CONTEST).best(profile)
+    assert found.granularity == Granularity(128, 128, 103)
+    floor = Floor(profile, problem.machine, CONTEST, found.latency)
+    while not floor.is_final:
+        floor.raise_it()
+    assert floor.value == pytest.approx(found.latency, rel=1e-9)

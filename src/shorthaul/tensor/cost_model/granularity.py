@@ -134,8 +134,8 @@ class Granularities:
         by_rows, by_columns = profile.mixed_axes
         others = [(w, h, h), (w, k, k)] * by_rows + [(w, h, w), (k, h, k)] * by_columns
         fits = granularity_kernels.largest
-        others += [(min(w, fits(choices, side, side, False)), side, side) for side in (h, k) if by_rows]
-        others += [(side, min(h, fits(choices, side, side, True)), side) for side in (w, k) if by_columns]
+        others += [(min(w, fits(choices, w, side, side, 0)), side, side) for side in (h, k) if by_rows]
+        others += [(side, min(h, fits(choices, side, h, side, 1)), side) for side in (w, k) if by_columns]
         found = [*sizes]
         found += [
             Granularity(*other)

@@ -154,7 +154,7 @@ def _outline(costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.lon
 @cython.exceptval(check=False)
 def _consider(choices: Choices, w: cython.longlong, h: cython.longlong, k: cython.longlong) -> cython.void:
     last: cython.Py_ssize_t = choices.latency.shape[0] - 1
-    if w < 1 or h < 1 or not is_allowed(choices, w, h, k):
+    if w < 1 or h < 1 or k < 1 or not is_allowed(choices, w, h, k):
         return
     if _outline(choices.costs, w, h, k) > choices.latency[last] + 1e-6:
         return
@@ -174,28 +174,34 @@ def _consider(choices: Choices, w: cython.longlong, h: cython.longlong, k: cytho
 @cython.nogil
 @cython.exceptval(check=False)
 def _peak(
-    costs: Costs, across: cython.longlong, along: cython.longlong, k: cython.longlong, is_height: cython.bint
+    costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong, axis: cython.int, length: cython.longlong
 ) -> cython.double:
-    if is_height:
-        settle(costs, across, along, k)
-    else:
-        settle(costs, along, across, k)
+    settle(costs, length if axis == 0 else w, length if axis == 1 else h, length if axis == 2 else k)
     return peak_of(costs)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _largest(choices: Choices, across: cython.longlong, k: cython.longlong, is_height: cython.bint) -> cython.longlong:
-    """Return the largest length that fits, 0 if none does.
+def _most(choices: Choices, axis: cython.int) -> cython.longlong:
+    return choices.w_most if axis == 0 else (choices.h_most if axis == 1 else choices.k_most)
 
-    The working set grows convexly with the length of a tile: where the chord meets the capacity, the tile fits.
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _largest(
+    choices: Choices, w: cython.longlong, h: cython.longlong, k: cython.longlong, axis: cython.int
+) -> cython.longlong:
+    """Return the largest length along an axis that fits in place of the one given, 0 if none does.
+
+    The working set grows convexly with the length: where the chord meets the capacity, it fits.
     """
-    most: cython.longlong = choices.h_most if is_height else choices.w_most
-    low: cython.double = _peak(choices.costs, across, 1, k, is_height)
+    most: cython.longlong = _most(choices, axis)
+    low: cython.double = _peak(choices.costs, w, h, k, axis, 1)
     if low > choices.costs.capacity:
         return 0
-    high: cython.double = _peak(choices.costs, across, most, k, is_height)
+    high: cython.double = _peak(choices.costs, w, h, k, axis, most)
     if high <= choices.costs.capacity:
         return most
     return 1 + cython.cast(
@@ -219,47 +225,54 @@ def _even(lengths: cython.const_longlong[::1], most: cython.longlong) -> cython.
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _consider_along(
+    choices: Choices,
+    w: cython.longlong,
+    h: cython.longlong,
+    k: cython.longlong,
+    axis: cython.int,
+    length: cython.longlong,
+) -> cython.void:
+    _consider(choices, length if axis == 0 else w, length if axis == 1 else h, length if axis == 2 else k)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _border(
     choices: Choices,
-    widths: cython.const_longlong[::1],
-    heights: cython.const_longlong[::1],
-    depths: cython.const_longlong[::1],
+    first: cython.const_longlong[::1],
+    second: cython.const_longlong[::1],
+    along: cython.const_longlong[::1],
+    axis: cython.int,
 ) -> cython.void:
-    """Consider tiles as long as they may be; as long as cuts the axis evenly; and as many whole native tiles."""
-    at: cython.Py_ssize_t
-    d: cython.Py_ssize_t = depths.shape[0] - 1
+    """Consider lengths along an axis as long as they may be; as long as cuts it evenly; and as many whole native ones.
+
+    ``first`` and ``second`` are lengths along the other axes: of steps (of tiles where the steps' are sought), and of
+    the other sides of tiles.
+    """
     last: cython.Py_ssize_t = choices.latency.shape[0] - 1
-    while d >= 0:  # deep steps and large tiles first: they leave the others less to beat
-        k = depths[d]
-        at = widths.shape[0] - 1
-        while at >= 0:
-            if _outline(choices.costs, widths[at], choices.h_most, k) > choices.latency[last]:
-                at -= 1
+    native: cython.longlong = cython.cast(
+        cython.longlong, choices.costs.native_height if axis == 1 else choices.costs.native_width
+    )
+    most: cython.longlong = _most(choices, axis)
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    for a in range(first.shape[0] - 1, -1, -1):  # large ones first: they leave the others less to beat
+        for b in range(second.shape[0] - 1, -1, -1):
+            w = most if axis == 0 else (second[b] if axis == 1 else first[a])
+            h = most if axis == 1 else second[b]
+            k = most if axis == 2 else first[a]
+            if _outline(choices.costs, w, h, k) > choices.latency[last]:
                 continue
-            length = _largest(choices, widths[at], k, True)
-            _consider(choices, widths[at], length, k)
-            even = _even(heights, length)
+            length = _largest(choices, w, h, k, axis)
+            _consider_along(choices, w, h, k, axis, length)
+            even = _even(along, length)
             if even < length:
-                _consider(choices, widths[at], even, k)
-            whole = length - length % cython.cast(cython.longlong, choices.costs.native_height)
+                _consider_along(choices, w, h, k, axis, even)
+            whole = length - length % native
             if whole != even and whole < length:
-                _consider(choices, widths[at], whole, k)
-            at -= 1
-        at = heights.shape[0] - 1
-        while at >= 0:
-            if _outline(choices.costs, choices.w_most, heights[at], k) > choices.latency[last]:
-                at -= 1
-                continue
-            length = _largest(choices, heights[at], k, False)
-            _consider(choices, length, heights[at], k)
-            even = _even(widths, length)
-            if even < length:
-                _consider(choices, even, heights[at], k)
-            whole = length - length % cython.cast(cython.longlong, choices.costs.native_width)
-            if whole != even and whole < length:
-                _consider(choices, whole, heights[at], k)
-            at -= 1
-        d -= 1
+                _consider_along(choices, w, h, k, axis, whole)
 
 
 @cython.cfunc
@@ -280,7 +293,7 @@ def _refine(
         h = line.h[0]
         k = line.k[0]
         value = w if axis == 0 else (h if axis == 1 else k)
-        most = line.w_most if axis == 0 else (line.h_most if axis == 1 else line.k_most)
+        most = _most(line, axis)
         if most == 1 or (axis == 2 and line.costs.reductions.shape[0] == 0):
             continue
         if turn == 3 and w == choices.w[start] and h == choices.h[start]:
@@ -294,17 +307,12 @@ def _refine(
             else:
                 length = value - NEARBY + (number - factors.shape[0])
             length = max(1, min(length, most))
-            if axis == 0:
-                _consider(line, length, h, k)
-            elif axis == 1:
-                _consider(line, w, length, k)
-            else:
-                _consider(line, w, h, length)
+            _consider_along(line, w, h, k, axis, length)
 
 
-def largest(choices: Choices, across: int, k: int, is_height: bool) -> int:
-    """Return the largest height, or width, that fits with this length across and this step; 0 if none does."""
-    return int(_largest(choices, across, k, is_height))
+def largest(choices: Choices, w: int, h: int, k: int, axis: int) -> int:
+    """Return the largest length along an axis that fits in place of the one given; 0 if none does."""
+    return int(_largest(choices, w, h, k, axis))
 
 
 def search(
@@ -320,7 +328,9 @@ def search(
     ``line`` has the limits of ``choices`` and keeps one granularity. ``factors`` are those of lengths worth a try.
     """
     with cython.nogil:
-        _border(choices, widths, heights, depths)
+        _border(choices, depths, widths, heights, 1)
+        _border(choices, depths, heights, widths, 0)
+        _border(choices, widths, heights, depths, 2)
         found = choices.count
         for start in range(found):
             _refine(choices, line, start, factors)
