@@ -228,6 +228,24 @@ def test_windows_are_cut_where_registers_hold_a_part(registers: int) -> None:
     assert passed == 2 * 7 * 5 * 4 * math.prod(-(-24 // loop.tile) for loop in plan.groups[0].loops if loop.dim)
 
 
+@pytest.mark.parametrize("stride", [2, 3, 5])
+@pytest.mark.parametrize("registers", [48, 80, 96])
+def test_windows_of_transposed_convolutions_are_cut(stride: int, registers: int) -> None:
+    """Tiles fit wherever their taps lie between the places that are read, and weights are used for many places.
+
+    By position every operation would take a weight, eight channels and twenty taps for each place.
+    """
+    net = Net("window")
+    weights = net.weight(8, 3, 20)
+    network = read(net.model(net.op("ConvTranspose", net.input(1, 8, 45), weights, strides=[stride])))
+    text = f"""{{name: m, levels: [{{name: a, bandwidth_bytes_per_s: 1e9}}, {{name: b, capacity_bytes: {LARGE},
+      bandwidth_bytes_per_s: 1e9}}, {{name: c, capacity_bytes: {registers}, bandwidth_bytes_per_s: 1e9}}],
+      compute: {{clock_hz: 1e9, matrix: {{operations_per_cycle: {{32: 1}}}}, vector: {{operations_per_cycle: {{32: 1}}}}}}}}"""
+    _, replayed = planned(network, machine_of(machine_file(text, "levels", "compute")), Search(effort=0.02))
+    assert not replayed.violations
+    assert replayed.groups[0].inner_bytes[0][0] < math.prod(network.operators[0].dims) * 4
+
+
 def broken(network: Network, groups: list[Group], rng: np.random.Generator) -> list[Group]:
     """Return the groups with one thing changed, most often into what the rules or the network do not know."""
     at, last = int(rng.integers(len(groups))), len(network.operators)

@@ -33,8 +33,8 @@ def region_network(
             low = sum(end for end in ends if end < 0)
             high = sum(end for end in ends if end > 0)
             # The lowest place is 0; what lies beyond a border counts as if it were there.
-            axes.append(Index(index.terms, -low, index.divisor))
-            shape.append((high - low) // index.divisor + 1)
+            axes.append(Index(index.terms, index.offset - low, index.divisor))
+            shape.append((index.offset + high - low) // index.divisor + 1)
         source = network.tensors[access.tensor]
         tensors.append(Tensor(source.name, tuple(shape), source.bits, "input"))
         accesses.append(Access(len(tensors) - 1, tuple(axes), tuple(shape)))
@@ -56,7 +56,8 @@ def _apart(axes: Sequence[Index], extents: Sequence[int], single: frozenset[int]
         else:
             kept = tuple(term for term in index.terms if term[0] not in single)
             yield from (Index(((dim, 1),)) for dim, _ in index.terms if dim in single)
-            yield Index(kept, 0, index.divisor) if len(kept) < len(index.terms) else index
+            # Taps move a tile across the borders that a division makes: it may touch one place more.
+            yield Index(kept, index.divisor - 1 if len(kept) < len(index.terms) else 0, index.divisor)
 
 
 def _taps(operator: Operator) -> Iterator[frozenset[int]]:
@@ -67,7 +68,7 @@ def _taps(operator: Operator) -> Iterator[frozenset[int]]:
 
 def _is_tap(operator: Operator, dim: int) -> bool:
     """Return whether a dimension moves along an axis of what is read together with another one, step by step."""
-    axes = (index for access in operator.reads for index in access.axes if len(index.terms) > 1 and index.divisor == 1)
+    axes = (index for access in operator.reads for index in access.axes if len(index.terms) > 1)
     return any(dim == other for index in axes for other, _ in index.terms)
 
 
