@@ -80,7 +80,7 @@ class Granularities:
             _cuts(profile.width, w, self.machine.native_width),
             _cuts(profile.height, h, self.machine.native_height),
         )
-        depths = _depths(profile.reductions, k, self.machine.native_width)
+        depths = _depths(profile.reductions, k)
         for most in _MOST_STEPS:
             choices = granularity_kernels.Choices(costs.kernel, limits, most, _REFINED)
             line = granularity_kernels.Choices(costs.kernel, limits, most, 1)
@@ -177,12 +177,10 @@ def _cuts(length: int, limit: int, native: int) -> Integers:
 
 
 @cache
-def _depths(lengths: tuple[int, ...], limit: int, native: int) -> Integers:
-    """Return lengths of reduction steps: evenly cut, powers of two, multiples of the native one."""
-    if not lengths:
-        return np.ones(1, dtype=np.int64)
-    values = {limit, *(1 << power for power in range(limit.bit_length())), *(native << power for power in range(12))}
+def _depths(lengths: tuple[int, ...], limit: int) -> Integers:
+    """Return lengths of reduction steps: evenly cut, and powers of two."""
+    values = {limit, *(1 << power for power in range(limit.bit_length()))}
     for length in lengths:
         fewest = -(-length // limit)
         values |= {-(-length // (fewest * cut)) for cut in _CUTS}
-    return np.array(sorted(value for value in values if 1 <= value <= limit), dtype=np.int64)
+    return np.array(sorted(values), dtype=np.int64)
