@@ -386,8 +386,9 @@ class Grouping:
         own = tuple(high - low + 1 for low, high in _ends(places)) if is_cut else ()
         result = Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind, bounds, own)
         if own and result.fill_boxes:
-            ties = tuple(ties_of(places, result.loops, self.placement.values(), self.extents))
-            result = replace(result, band=band_of(places, factors, ends, self.extents), ties=ties)
+            band = band_of(places, factors, ends, self.extents)  # has few values of a sum already
+            ties = ties_of(places, result.loops, self.placement.values(), self.extents) if band is None else ()
+            result = replace(result, band=band, ties=tuple(ties))
         if fresh:
             result = replace(result, inside=self._inside(group), elsewhere=elsewhere)
         return result
