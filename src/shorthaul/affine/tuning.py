@@ -86,6 +86,9 @@ LARGEST_LISTED = 50_000
 LISTING_WINDOWS = (8, 32, 128, 1_000)
 LISTING_WEIGHTS = (1, 2)
 LISTING_EFFORT = 0.5
+#: The share of effort and time in which a program is listed; one that takes more is planned by its formulas alone, for
+#: which there is the rest. Chosen, not measured.
+LISTED_SHARE = 0.5
 #: Bytes for each instance and each of its reads of listing a program and checking a plan: 160 measured (gemm of
 #: 216,000), 177 (seidel-2d of 192,080).
 LISTED_BYTES = 180

@@ -227,14 +227,19 @@ def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest
     assert "has 1,728 instances, too many to be listed" in made.extra["not_listed"]
 
 
-def test_what_takes_too_long_to_list_is_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "POINTS_PER_SECOND", 1e-6)
-    made = plan(kernel("matvec"), size="M=9,N=9,S=9", search=Search(time_limit=1000, workers=1))
+@pytest.mark.parametrize(
+    ("limit", "pace"), [({"time_limit": 1000}, "POINTS_PER_SECOND"), ({"effort": 2}, "POINT_STEPS")]
+)
+def test_what_takes_too_long_to_list_is_answered_by_formula(
+    limit: dict[str, float], pace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, pace, {"POINTS_PER_SECOND": 1e-6, "POINT_STEPS": 50}[pace])
+    made = plan(kernel("matvec"), size="M=9,N=9,S=9", search=Search(**limit, workers=1))
     assert made.plan is None
     assert made.cost is not None
     assert made.bound is not None
     assert made.cost["loads_words"] >= made.bound.value > 0
-    assert "longer than there is time" in made.extra["not_listed"]
+    assert "longer than there is effort or time" in made.extra["not_listed"]
 
 
 def test_what_has_no_room_is_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:

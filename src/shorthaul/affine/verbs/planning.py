@@ -113,13 +113,14 @@ def _planned(
         raise too_small
     flow = flow_dependences(program)
     try:
-        cdag = _executed(program, sizes, flow)
+        with charged_to(search.part(tuning.LISTED_SHARE)):
+            cdag = _executed(program, sizes, flow)
     except TooManyPointsError as error:
         return _unlisted(program, options, search, source, flow, error.problem)
     except OutOfEffortError:
         if search.expired():
             raise
-        why = "takes longer than there is time: its instances are too many"
+        why = "takes longer than there is effort or time: its instances are too many"
         return _unlisted(program, options, search, source, flow, why)
     checking_s = tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND
     if not search.interrupted and search.remaining_s() + tuning.GRACE_S < checking_s:  # it would be late
