@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import FILE_OR_NAME, INTEGERS, NAMES, SIZES, option, validate
+from shorthaul.core.options import FILE_OR_NAME, INTEGERS, NAMES, SIZES, Options, option, validate
 
 PROFILES = ("best", "iolb")
 FORMATS = ("text", "latex", "sympy")
@@ -100,14 +100,11 @@ class SweepOptions(MachineOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class CdagOptions:
+class CdagOptions(Options):
     """Options of ``cdag``."""
 
     function: str | None = option(None, _FUNCTION)
     size: str | None = option(None, "Values of the parameters, as in N=8,M=6.", form=SIZES)
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True, slots=True)

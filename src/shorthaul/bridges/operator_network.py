@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import FILE_OR_NAME, SIZES, option, validate
+from shorthaul.core.options import FILE_OR_NAME, SIZES, Options, option
 from shorthaul.dataflow.model import MOST_TICKS, Actor, Application, Channel
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.networks.machine import Machine
@@ -25,7 +25,7 @@ _UNITS: Final[tuple[tuple[Literal["s", "ms", "us", "ns"], float], ...]] = (("ns"
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkOptions:
+class NetworkOptions(Options):
     """How operators become actors."""
 
     network: bool = option(False, "Write a streaming network (dataflow engine) of the operators, one actor each.")
@@ -35,9 +35,6 @@ class NetworkOptions:
     element_bytes: int = option(4, "With --network: bytes of one element of a tensor.", least=1, most=64)
     machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
     dim: str | None = option(None, "With --machine: sizes of symbolic dimensions, as in batch=8.", form=SIZES)
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def factors(self) -> dict[str, float]:
         """Return the factor of every core type; raises :class:`InputError`."""

@@ -54,6 +54,15 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+class Options:
+    """The base of all option dataclasses: their fields are checked as they are made."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
 def chosen(options: OptionsT | None, kind: type[OptionsT], fields: Mapping[str, Any]) -> OptionsT:
     """Return ``options`` (the defaults of the dataclass ``kind`` for None) with ``fields`` in place of its own.
 
@@ -147,7 +156,7 @@ def _content(path: Path) -> str:
 def validate(options: Any) -> None:
     """Raise :class:`InputError` for the first field of an option dataclass that is not allowed.
 
-    Called from the dataclass's ``__post_init__``.
+    Called from the ``__post_init__`` of dataclasses that check more than their fields one by one.
     """
     for field in dataclasses.fields(options):
         given = getattr(options, field.name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import option, validate
+from shorthaul.core.options import Options, option
 from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS, is_processor_time, use_processor_time
 from shorthaul.core.searching.progress import Progress
 
@@ -408,7 +408,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchOptions:
+class SearchOptions(Options):
     """How long to search, from which seed."""
 
     effort: float | None = option(
@@ -422,9 +422,6 @@ class SearchOptions:
         None,
         "Most memory of all processes, as in 800M or 4G; then the search ends (a command: most of what is free).",
     )
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def make(self, progress: Progress | None = None, started: float | None = None) -> Search:
         """Return the search, its clock started now or when ``started`` says."""

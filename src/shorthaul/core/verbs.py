@@ -125,7 +125,7 @@ class Verb:
     def keywords(self) -> list[Keyword]:
         """Return the keywords in order: those of the verb, of reading, of the search."""
         own = [
-            Keyword(name, _annotation(field), field.default, field.metadata["help"])
+            Keyword(name, annotation(field), field.default, field.metadata["help"])
             for name, field in self.fields().items()
         ]
         kinds = {item.name: str(item.annotation) for item in self.explicit} | {
@@ -388,7 +388,8 @@ def expect(value: object, kind: type[T], name: str) -> T | None:
 _PLAN = "The plan, a result that holds one, or the path of a file with one."
 
 
-def _annotation(field: dataclasses.Field[Any]) -> str:
+def annotation(field: dataclasses.Field[Any]) -> str:
+    """Return the type of a keyword, as annotations write it."""
     types = str(field.type).split(" | ")
     choices, form = field.metadata.get("choices", ()), field.metadata.get("form")
     quoted = ", ".join(f'"{choice}"' for choice in choices)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shorthaul.core.options import SIZES, PythonForm, option, validate
+from shorthaul.core.options import SIZES, Options, PythonForm, option
 from shorthaul.core.search import ONE_PER_MACHINE, RESTARTS
 
 STRATEGIES = ("reference", "mrb-always", "mrb-explore")
@@ -27,7 +27,7 @@ def _platform(default: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoding:
+class Decoding(Options):
     """How one mapping becomes a schedule."""
 
     decoder: str = option("caps", "How one mapping is scheduled.", choices=DECODERS)
@@ -45,9 +45,6 @@ class Decoding:
         0.001, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1
     )
     solver_effort: float = option(30.0, "Most effort of one exact solve.", least=0.01, most=1e6)
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +89,6 @@ class PlanOptions(Decoding):
         400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5, free=True
     )
 
-    def __post_init__(self) -> None:
-        validate(self)
-
     @property
     def is_timed(self) -> bool:
         """True if the latency of points is an objective or has a limit."""
@@ -112,46 +106,34 @@ class ScheduleOptions(Decoding):
     tolerance: float = option(0.0, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1)
     chrome_trace: Path | None = option(None, "Write the schedule for chrome://tracing or Perfetto here.", written=True)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class BoundOptions:
+class BoundOptions(Options):
     """What the bounds assume."""
 
     platform: Path | None = _platform("the case's, else 24 cores")
     mapping: Path | None = option(None, "Bound the period of this mapping instead of any.")
     strategy: str = option("mrb-explore", "Which multicasts may become multi-reader buffers.", choices=STRATEGIES)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(Options):
     """What the plan is replayed against, and which bound is verified."""
 
     platform: Path | None = _platform("the case's, else 24 cores")
     bound: Path | None = option(None, "A result document: the proofs of its least periods are verified.")
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class CodeOptions:
+class CodeOptions(Options):
     """Which point becomes C."""
 
     platform: Path | None = _platform("the case's, else 24 cores")
     point: int = option(0, "Which point of the plan.", least=0)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class SweepOptions:
+class SweepOptions(Options):
     """Which explorations are compared."""
 
     platform: Path | None = _platform("the case's, else 24 cores")
@@ -161,12 +143,9 @@ class SweepOptions:
     seeds: int = option(1, "Seeds per strategy, from --seed on.", least=1, most=1000)
     decoder: str = option("caps", "How one mapping is scheduled.", choices=DECODERS)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Options):
     """What is executed, and on what."""
 
     platform: Path | None = _platform("the case's, else 24 cores")
@@ -181,12 +160,9 @@ class RunOptions:
     iterations: int = option(8, "How often every actor fires.", least=1, most=10**5)
     generations: int = option(20, "Generations of the exploration, without --plan.", least=0, most=10**5)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class BuffersOptions:
+class BuffersOptions(Options):
     """What the storage of a multirate graph is measured in, and for which periods."""
 
     core_type: str | None = option(None, "Core type whose execution times count (default: each actor's fastest).")
@@ -196,17 +172,11 @@ class BuffersOptions:
     deadline: int | None = option(None, "Seek the least storage of this period alone, in ticks.", least=0)
     csv: Path | None = option(None, "Write the front as a table of comma-separated values here.", written=True)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class ThroughputOptions:
+class ThroughputOptions(Options):
     """How the firings of a multirate graph are timed."""
 
     core_type: str | None = option(None, "Core type whose execution times count (default: each actor's fastest).")
     serial: bool = option(False, "Firings of one actor never overlap (default: as channels to itself allow).")
     capacities: bool = option(False, "Channels hold no more tokens than the capacities in the input.")
-
-    def __post_init__(self) -> None:
-        validate(self)

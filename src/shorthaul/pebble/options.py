@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import FILE_OR_NAME, INTEGERS, PythonForm, option, validate
+from shorthaul.core.options import FILE_OR_NAME, INTEGERS, Options, PythonForm, option, validate
 from shorthaul.core.search import ONE_PER_WORKER, RESTARTS
 
 #: The planners that can be asked for by name.
@@ -110,31 +110,28 @@ def price_of(text: str, place: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions(PricedOptions):
-    """What a plan is asked for."""
+class BudgetOptions(PricedOptions):
+    """What moves cost, and how much the fast memory holds."""
 
     budget: int | None = option(
         None, f"{_BUDGET} (default: the least in which each value can be computed).", least=1, most=LARGEST_BUDGET
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions(BudgetOptions):
+    """What a plan is asked for."""
+
     method: str = option("auto", "How to plan.", choices=METHODS, free=True)
     recompute: bool = option(False, "Allow values to be computed more than once.")
     restarts: int | None = option(None, RESTARTS + ONE_PER_WORKER, least=1, most=10_000, free=True)
 
-    def __post_init__(self) -> None:
-        PricedOptions.__post_init__(self)
-
 
 @dataclass(frozen=True, slots=True)
-class BoundOptions(PricedOptions):
+class BoundOptions(BudgetOptions):
     """What a lower bound is asked for."""
 
-    budget: int | None = option(
-        None, f"{_BUDGET} (default: the least in which each value can be computed).", least=1, most=LARGEST_BUDGET
-    )
     recompute: bool = option(False, "Bound plans that may compute values more than once.")
-
-    def __post_init__(self) -> None:
-        PricedOptions.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +144,9 @@ class CheckOptions(PricedOptions):
     recompute: bool = option(True, "Allow values to be computed more than once.")
     bound: Path | None = option(None, "A result document: the certificate of its bound is verified.")
 
-    def __post_init__(self) -> None:
-        PricedOptions.__post_init__(self)
-
 
 @dataclass(frozen=True, slots=True)
-class MemoryOptions:
+class MemoryOptions(Options):
     """How the smallest fast memory is looked for."""
 
     method: str = option("auto", "Whose smallest memory: the best known, or one planner's own.", choices=METHODS)
@@ -165,9 +159,6 @@ class MemoryOptions:
         "Capacities in bits for the SRAM table, separated by commas (default: the powers of two at hand).",
         form=INTEGERS,
     )
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,39 +174,24 @@ class SweepOptions(PricedOptions):
     method: str = option("auto", "How to plan.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
 
-    def __post_init__(self) -> None:
-        PricedOptions.__post_init__(self)
-
 
 @dataclass(frozen=True, slots=True)
-class RunOptions(PricedOptions):
+class RunOptions(BudgetOptions):
     """What is executed: a plan made here, or the given one."""
 
-    budget: int | None = option(
-        None, f"{_BUDGET} (default: the least in which each value can be computed).", least=1, most=LARGEST_BUDGET
-    )
     method: str = option("auto", "How to plan, without --plan.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
     plan: Path | None = option(None, "Execute this plan instead of making one.")
     data: Path | None = option(None, "Numbers for the inputs, one per line in node order (default: random ones).")
 
-    def __post_init__(self) -> None:
-        PricedOptions.__post_init__(self)
-
 
 @dataclass(frozen=True, slots=True)
-class CodeOptions(PricedOptions):
+class CodeOptions(BudgetOptions):
     """Which plan is written for other tools, and how."""
 
-    budget: int | None = option(
-        None, f"{_BUDGET} (default: the least in which each value can be computed).", least=1, most=LARGEST_BUDGET
-    )
     method: str = option("auto", "How to plan, without --plan.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
     plan: Path | None = option(None, "Write this plan instead of making one.")
     format: str = option(
         "c", "What to write: C, or the order with what is kept, dropped, offloaded, recomputed.", choices=FORMATS
     )
-
-    def __post_init__(self) -> None:
-        PricedOptions.__post_init__(self)

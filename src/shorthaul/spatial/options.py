@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shorthaul.core.options import EXTENT, FILE_OR_NAME, INTEGERS, NAMES, option, validate
+from shorthaul.core.options import EXTENT, FILE_OR_NAME, INTEGERS, NAMES, Options, option
 from shorthaul.core.search import ONE_PER_MACHINE, RESTARTS
 
 ORDERS = ("auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random")
@@ -28,17 +28,14 @@ _ROUTES = "With --machine: write the links, the round and the colour of every me
 
 
 @dataclass(frozen=True, slots=True)
-class TreeOptions:
+class TreeOptions(Options):
     """How the tree is read."""
 
     forest: bool = option(False, "Accept several roots: several trees on one grid.")
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class PlacingOptions:
+class PlacingOptions(Options):
     """Where the vertices go."""
 
     order: str = option(
@@ -48,9 +45,6 @@ class PlacingOptions:
     grid: str | None = option(
         None, "The grid as WIDTHxHEIGHT, as in 750x994 (default: the smallest square).", form=EXTENT
     )
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +91,7 @@ class BoundOptions(PlacingOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(Options):
     """The machine that a layout is for, what to export, and which bound is verified."""
 
     bound: Path | None = option(None, "A result document: the certificate of its bound is verified.")
@@ -108,9 +102,6 @@ class CheckOptions:
     table: Path | None = option(None, _TABLE, free=True, written=True)
     routes: Path | None = option(None, _ROUTES, free=True, written=True)
     csl: Path | None = option(None, _CSL, free=True, written=True)
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +145,7 @@ class LcaOptions(MachineOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class SweepOptions:
+class SweepOptions(Options):
     """Which trees, orders and curves to compare."""
 
     orders: str = option("light-first,dfs,bfs", "Orders, separated by commas.", form=NAMES)
@@ -167,6 +158,3 @@ class SweepOptions:
     )
     treefix: bool = option(True, "Also run treefix sums on light-first layouts.")
     methods: str = option("rake-compress", "Algorithms of the treefix sums, separated by commas.", form=NAMES)
-
-    def __post_init__(self) -> None:
-        validate(self)

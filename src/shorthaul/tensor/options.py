@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import FILE_OR_NAME, SIZES, option, validate
+from shorthaul.core.options import FILE_OR_NAME, SIZES, Options, option
 
 RULE_NAMES = ("spec", "contest", "contest-loose")
 _MACHINE = "ONNX: plan the network in seconds and bytes on this machine: a file, or a name of 'shorthaul machines'."
@@ -15,7 +15,7 @@ _RULES_HELP = "The paper as written, the contest's final rules, or those before 
 
 
 @dataclass(frozen=True, slots=True)
-class MachineOptions:
+class MachineOptions(Options):
     """The machine of an ONNX model, and the sizes of its symbolic dimensions."""
 
     machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
@@ -41,9 +41,6 @@ class RuleOptions(MachineOptions):
     """Options of ``bound``."""
 
     rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,19 @@ from typing import Literal, TypedDict
 
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, CodeOptions, PlanOptions, SweepOptions
 from shorthaul.core.search import Search
+from shorthaul.core.searching.keywords import SearchKeywords, TaskPlanSearchKeywords, TaskSearchKeywords
 
 
-class BoundKeywords(TypedDict, total=False):
-    """The keywords of ``bound``."""
+class MachineKeywords(TypedDict, total=False):
+    """What verbs with ``MachineOptions`` take."""
 
     machine: str | PathLike[str] | None
     machine_level: str | None
+
+
+class BoundKeywords(MachineKeywords, TaskSearchKeywords, total=False):
+    """The keywords of ``bound``."""
+
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
@@ -25,12 +31,6 @@ class BoundKeywords(TypedDict, total=False):
     upper: bool
     reassociate: bool
     one_branch: bool
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     search: Search | None
     options: BoundOptions | None
 
@@ -44,68 +44,44 @@ class CdagKeywords(TypedDict, total=False):
     options: CdagOptions | None
 
 
-class CheckKeywords(TypedDict, total=False):
+class CheckKeywords(MachineKeywords, SearchKeywords, total=False):
     """The keywords of ``check``."""
 
-    machine: str | PathLike[str] | None
-    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
     bound: str | PathLike[str] | None
     reassociate: bool
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
     search: Search | None
     options: CheckOptions | None
 
 
-class CodeKeywords(TypedDict, total=False):
+class CodeKeywords(MachineKeywords, SearchKeywords, total=False):
     """The keywords of ``code``."""
 
-    machine: str | PathLike[str] | None
-    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
     level: str | Sequence[int] | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
     search: Search | None
     options: CodeOptions | None
 
 
-class PlanKeywords(TypedDict, total=False):
+class PlanKeywords(MachineKeywords, TaskPlanSearchKeywords, total=False):
     """The keywords of ``plan``."""
 
-    machine: str | PathLike[str] | None
-    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
     level: str | Sequence[int] | None
     evaluations: int | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
-    journal: str | PathLike[str] | None
-    resume: str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
 
-class SweepKeywords(TypedDict, total=False):
+class SweepKeywords(MachineKeywords, TaskSearchKeywords, total=False):
     """The keywords of ``sweep``."""
 
-    machine: str | PathLike[str] | None
-    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
@@ -114,12 +90,6 @@ class SweepKeywords(TypedDict, total=False):
     points: int
     balance: float | None
     unit: Literal["words", "bytes"]
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
     search: Search | None

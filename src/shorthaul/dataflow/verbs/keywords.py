@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
+from shorthaul.core.searching.keywords import SearchKeywords, TaskPlanSearchKeywords, TaskSearchKeywords
 from shorthaul.dataflow.model import Platform
 from shorthaul.dataflow.options import (
     BoundOptions,
@@ -21,22 +22,28 @@ from shorthaul.dataflow.options import (
 )
 
 
-class BoundKeywords(TypedDict, total=False):
+class DecodingKeywords(TypedDict, total=False):
+    """What verbs with ``Decoding`` take."""
+
+    decoder: Literal["caps", "multistart", "modulo", "window"]
+    order: Literal["inverse", "topological"]
+    start: Literal["compact", "earliest"]
+    capacity_rule: Literal["access", "atomic-firing"]
+    mrb_consumer: Literal["first", "common-tile"]
+    tolerance: float
+    solver_effort: float
+
+
+class BoundKeywords(TaskSearchKeywords, total=False):
     """The keywords of ``bound``."""
 
     strategy: Literal["reference", "mrb-always", "mrb-explore"]
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: BoundOptions | None
 
 
-class BuffersKeywords(TypedDict, total=False):
+class BuffersKeywords(TaskSearchKeywords, total=False):
     """The keywords of ``buffers``."""
 
     core_type: str | None
@@ -45,12 +52,6 @@ class BuffersKeywords(TypedDict, total=False):
     unit: Literal["tokens", "bytes"]
     deadline: int | None
     csv: str | PathLike[str] | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     search: Search | None
     options: BuffersOptions | None
 
@@ -73,7 +74,7 @@ class CodeKeywords(TypedDict, total=False):
     options: CodeOptions | None
 
 
-class PlanKeywords(TypedDict, total=False):
+class PlanKeywords(TaskPlanSearchKeywords, total=False):
     """The keywords of ``plan``."""
 
     decoder: Literal["caps", "multistart", "modulo", "window"]
@@ -99,59 +100,34 @@ class PlanKeywords(TypedDict, total=False):
     pick: Literal["period", "footprint", "cost", "latency"] | None
     csv: str | PathLike[str] | None
     front: int
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
-    journal: str | PathLike[str] | None
-    resume: str | PathLike[str] | None
     machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
 
-class RunKeywords(TypedDict, total=False):
+class RunKeywords(TaskSearchKeywords, total=False):
     """The keywords of ``run``."""
 
     point: int | None
     images: str | PathLike[str] | None
     iterations: int
     generations: int
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: RunOptions | None
 
 
-class ScheduleKeywords(TypedDict, total=False):
+class ScheduleKeywords(DecodingKeywords, SearchKeywords, total=False):
     """The keywords of ``schedule``."""
 
-    decoder: Literal["caps", "multistart", "modulo", "window"]
-    order: Literal["inverse", "topological"]
-    start: Literal["compact", "earliest"]
-    capacity_rule: Literal["access", "atomic-firing"]
-    mrb_consumer: Literal["first", "common-tile"]
-    tolerance: float
-    solver_effort: float
     point: int
     chrome_trace: str | PathLike[str] | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
     machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: ScheduleOptions | None
 
 
-class SweepKeywords(TypedDict, total=False):
+class SweepKeywords(TaskSearchKeywords, total=False):
     """The keywords of ``sweep``."""
 
     generations: int
@@ -159,12 +135,6 @@ class SweepKeywords(TypedDict, total=False):
     offspring: int
     seeds: int
     decoder: Literal["caps", "multistart", "modulo", "window"]
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
     machine: Platform | str | PathLike[str] | None

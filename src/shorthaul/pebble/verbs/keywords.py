@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
+from shorthaul.core.searching.keywords import SearchKeywords, TaskPlanSearchKeywords, TaskSearchKeywords
 from shorthaul.pebble.options import (
     BoundOptions,
     CheckOptions,
@@ -17,9 +18,27 @@ from shorthaul.pebble.options import (
     SweepOptions,
 )
 
+Method = Literal[
+    "auto",
+    "dwt",
+    "tree",
+    "tree-cuts",
+    "memory-states",
+    "mvm-tiling",
+    "layer-by-layer",
+    "layer-by-layer-freeing",
+    "belady",
+    "liu",
+    "list-scheduling",
+    "tiles",
+    "beam",
+    "local-search",
+    "exact",
+]
 
-class BoundKeywords(TypedDict, total=False):
-    """The keywords of ``bound``."""
+
+class PricedKeywords(TypedDict, total=False):
+    """What verbs with ``PricedOptions`` take."""
 
     load_price: str | float
     store_price: str | float
@@ -29,232 +48,81 @@ class BoundKeywords(TypedDict, total=False):
     machine: str | PathLike[str] | None
     machine_level: str | None
     weight_bytes: float | None
+
+
+class BudgetKeywords(PricedKeywords, total=False):
+    """What verbs with ``BudgetOptions`` take."""
+
     budget: int | None
+
+
+class BoundKeywords(BudgetKeywords, TaskSearchKeywords, total=False):
+    """The keywords of ``bound``."""
+
     recompute: bool
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     search: Search | None
     options: BoundOptions | None
 
 
-class CheckKeywords(TypedDict, total=False):
+class CheckKeywords(PricedKeywords, SearchKeywords, total=False):
     """The keywords of ``check``."""
 
-    load_price: str | float
-    store_price: str | float
-    order: Literal["free", "given"]
-    partial: bool
-    in_place: bool
-    machine: str | PathLike[str] | None
-    machine_level: str | None
-    weight_bytes: float | None
     budget: int | None
     recompute: bool
     bound: str | PathLike[str] | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
     search: Search | None
     options: CheckOptions | None
 
 
-class CodeKeywords(TypedDict, total=False):
+class CodeKeywords(BudgetKeywords, SearchKeywords, total=False):
     """The keywords of ``code``."""
 
-    load_price: str | float
-    store_price: str | float
-    order: Literal["free", "given"]
-    partial: bool
-    in_place: bool
-    machine: str | PathLike[str] | None
-    machine_level: str | None
-    weight_bytes: float | None
-    budget: int | None
-    method: Literal[
-        "auto",
-        "dwt",
-        "tree",
-        "tree-cuts",
-        "memory-states",
-        "mvm-tiling",
-        "layer-by-layer",
-        "layer-by-layer-freeing",
-        "belady",
-        "liu",
-        "list-scheduling",
-        "tiles",
-        "beam",
-        "local-search",
-        "exact",
-    ]
+    method: Method
     recompute: bool
     format: Literal["c", "json", "csv", "dot"]
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
     search: Search | None
     options: CodeOptions | None
 
 
-class MemoryKeywords(TypedDict, total=False):
+class MemoryKeywords(TaskSearchKeywords, total=False):
     """The keywords of ``memory``."""
 
-    method: Literal[
-        "auto",
-        "dwt",
-        "tree",
-        "tree-cuts",
-        "memory-states",
-        "mvm-tiling",
-        "layer-by-layer",
-        "layer-by-layer-freeing",
-        "belady",
-        "liu",
-        "list-scheduling",
-        "tiles",
-        "beam",
-        "local-search",
-        "exact",
-    ]
+    method: Method
     recompute: bool
     order: Literal["free", "given"]
     partial: bool
     in_place: bool
     capacities: str | Sequence[int] | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     search: Search | None
     options: MemoryOptions | None
 
 
-class PlanKeywords(TypedDict, total=False):
+class PlanKeywords(BudgetKeywords, TaskPlanSearchKeywords, total=False):
     """The keywords of ``plan``."""
 
-    load_price: str | float
-    store_price: str | float
-    order: Literal["free", "given"]
-    partial: bool
-    in_place: bool
-    machine: str | PathLike[str] | None
-    machine_level: str | None
-    weight_bytes: float | None
-    budget: int | None
-    method: Literal[
-        "auto",
-        "dwt",
-        "tree",
-        "tree-cuts",
-        "memory-states",
-        "mvm-tiling",
-        "layer-by-layer",
-        "layer-by-layer-freeing",
-        "belady",
-        "liu",
-        "list-scheduling",
-        "tiles",
-        "beam",
-        "local-search",
-        "exact",
-    ]
+    method: Method
     recompute: bool
     restarts: int | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
-    journal: str | PathLike[str] | None
-    resume: str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
 
-class RunKeywords(TypedDict, total=False):
+class RunKeywords(BudgetKeywords, SearchKeywords, total=False):
     """The keywords of ``run``."""
 
-    load_price: str | float
-    store_price: str | float
-    order: Literal["free", "given"]
-    partial: bool
-    in_place: bool
-    machine: str | PathLike[str] | None
-    machine_level: str | None
-    weight_bytes: float | None
-    budget: int | None
-    method: Literal[
-        "auto",
-        "dwt",
-        "tree",
-        "tree-cuts",
-        "memory-states",
-        "mvm-tiling",
-        "layer-by-layer",
-        "layer-by-layer-freeing",
-        "belady",
-        "liu",
-        "list-scheduling",
-        "tiles",
-        "beam",
-        "local-search",
-        "exact",
-    ]
+    method: Method
     recompute: bool
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
     search: Search | None
     options: RunOptions | None
 
 
-class SweepKeywords(TypedDict, total=False):
+class SweepKeywords(PricedKeywords, TaskSearchKeywords, total=False):
     """The keywords of ``sweep``."""
 
-    load_price: str | float
-    store_price: str | float
-    order: Literal["free", "given"]
-    partial: bool
-    in_place: bool
-    machine: str | PathLike[str] | None
-    machine_level: str | None
-    weight_bytes: float | None
     budgets: str | Sequence[int] | None
     points: int
-    method: Literal[
-        "auto",
-        "dwt",
-        "tree",
-        "tree-cuts",
-        "memory-states",
-        "mvm-tiling",
-        "layer-by-layer",
-        "layer-by-layer-freeing",
-        "belady",
-        "liu",
-        "list-scheduling",
-        "tiles",
-        "beam",
-        "local-search",
-        "exact",
-    ]
+    method: Method
     recompute: bool
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
     search: Search | None

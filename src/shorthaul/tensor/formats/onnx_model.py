@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import option, validate
+from shorthaul.core.options import Options, option
 from shorthaul.tensor.model import Machine, Operator, OperatorType, Problem, Tensor
 
 # fmt: off
@@ -33,15 +33,12 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AcceleratorOptions:
+class AcceleratorOptions(Options):
     """The machine of a problem made from an ONNX model, which names none."""
 
     capacity: float = option(2.0**20, "ONNX: elements of fast memory.", least=1)
     bandwidth: float = option(16.0, "ONNX: elements from or to slow memory per unit of time.", least=1e-9)
     native: str = option("128x128", "ONNX: the native tile, WIDTHxHEIGHT elements.")
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def machine(self) -> Machine:
         """Return the machine; raises :class:`InputError`."""

@@ -7,86 +7,61 @@ from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
+from shorthaul.core.searching.keywords import SearchKeywords, TaskPlanSearchKeywords, TaskSearchKeywords
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
 
 
-class BoundKeywords(TypedDict, total=False):
-    """The keywords of ``bound``."""
+class MachineKeywords(TypedDict, total=False):
+    """What verbs with ``MachineOptions`` take."""
 
     machine: str | PathLike[str] | None
     dim: str | Mapping[str, int] | None
+
+
+class RuleKeywords(MachineKeywords, total=False):
+    """What verbs with ``RuleOptions`` take."""
+
     rules: Literal["spec", "contest", "contest-loose"]
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
+
+
+class BoundKeywords(RuleKeywords, TaskSearchKeywords, total=False):
+    """The keywords of ``bound``."""
+
     search: Search | None
     options: RuleOptions | None
 
 
-class CheckKeywords(TypedDict, total=False):
+class CheckKeywords(RuleKeywords, total=False):
     """The keywords of ``check``."""
 
-    machine: str | PathLike[str] | None
-    dim: str | Mapping[str, int] | None
-    rules: Literal["spec", "contest", "contest-loose"]
     bound: str | PathLike[str] | None
     search: Search | None
     options: CheckOptions | None
 
 
-class PlanKeywords(TypedDict, total=False):
+class PlanKeywords(RuleKeywords, TaskPlanSearchKeywords, total=False):
     """The keywords of ``plan``."""
 
-    machine: str | PathLike[str] | None
-    dim: str | Mapping[str, int] | None
-    rules: Literal["spec", "contest", "contest-loose"]
     restarts: int
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
-    journal: str | PathLike[str] | None
-    resume: str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
 
-class RunKeywords(TypedDict, total=False):
+class RunKeywords(RuleKeywords, SearchKeywords, total=False):
     """The keywords of ``run``."""
 
-    machine: str | PathLike[str] | None
-    dim: str | Mapping[str, int] | None
-    rules: Literal["spec", "contest", "contest-loose"]
     inputs: str | PathLike[str] | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
     search: Search | None
     options: RunOptions | None
 
 
-class SweepKeywords(TypedDict, total=False):
+class SweepKeywords(RuleKeywords, TaskSearchKeywords, total=False):
     """The keywords of ``sweep``."""
 
-    machine: str | PathLike[str] | None
-    dim: str | Mapping[str, int] | None
-    rules: Literal["spec", "contest", "contest-loose"]
     over: Literal["capacity", "bandwidth"]
     least: float | None
     most: float | None
     points: int
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
-    workers: int | None
-    cluster: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
     search: Search | None
