@@ -318,7 +318,7 @@ CROSSINGS_SHARE: Final = 0.6
 ARGUMENTS_SHARE: Final = 0.9
 #: What looking for grids and tables may take, and what each of the two ways to cut one grid of what is left of that.
 GRIDS_SHARE: Final = 0.8
-GRID_CUTS_SHARE: Final = 0.25
+GRID_CUTS_SHARE: Final = 0.3
 TABLES_BOUND_SHARE: Final = 0.4
 
 # orders and structured graphs

@@ -195,16 +195,18 @@ def best_bound(
     if known is not None:
         values[known.method], proofs[known.method] = known.value, known.proof
     next_to, grids, tables = successors.Found(0), histories.Found(0, ()), table_cuts.Found(0, ())
-    if not recompute:  # first: they need little, or where there are any say most
+    # First: these need little, or where there are any say most.
+    segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
+    values["S-partition"] = least + segments.excess
+    if not recompute:
         next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
         values["grids"] = least + grids.excess
         tables = table_cuts.excess(cdag, budget, search=search.part(tuning.TABLES_BOUND_SHARE))
         values["tables"] = least + tables.excess
     argued = _tried_beside(replace(cdag, origin=None), budget, recompute, search)
-    segments, between, sums = argued.segments, argued.between, argued.sums
-    crossed, cuts = argued.crossed, argued.cuts
-    values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
+    between, sums, crossed, cuts = argued.between, argued.sums, argued.crossed, argued.cuts
+    values["moments"] = least + between.excess
     if not recompute:
         values |= {"gathers": least + sums.excess, "successors": least + next_to.excess}
         values |= {"crossings": least + crossed.excess, "wavefront": least + cuts.excess}
@@ -236,7 +238,6 @@ def best_bound(
 class _Argued:
     """What arguments about the whole graph prove; nothing those that are not tried."""
 
-    segments: bound_segments.Found = field(default_factory=lambda: bound_segments.Found(0, ()))
     between: moments.Found = field(default_factory=lambda: moments.Found(0, np.empty(0, dtype=np.int64)))
     sums: gathers.Found = field(default_factory=lambda: gathers.Found(0, np.empty(0, dtype=np.int64)))
     crossed: crossing.Found = field(default_factory=lambda: crossing.Found(0))
@@ -258,8 +259,6 @@ def _tried(task: _Arguments, search: Search) -> _Argued:
     """Return what arguments prove; each has its share of what those before it have left."""
     cdag, budget, recompute, found = task.cdag, task.budget, task.recompute, _Argued()
     if task.others:
-        part = search.part(tuning.SEGMENTS_SHARE)
-        found.segments = bound_segments.excess(cdag, budget, recompute=recompute, search=part)
         part = search.part(tuning.MOMENTS_SHARE)
         found.between = moments.excess(cdag, budget, recompute=recompute, search=part)
     if task.others and not recompute:

@@ -23,9 +23,10 @@ from shorthaul.pebble.model import Cdag, IntArray
 
 FloatArray = npt.NDArray[np.float64]
 
-#: How many lengths of stretches are tried, and which short ones; prices of sums found and left, in weights of a value.
+#: How many lengths of stretches are tried, and which short ones, with the term before; prices of sums found and left,
+#: in weights of a value.
 _STRETCHES = 60
-_SHORT = (1, 3, 5, 7, 10)
+_SHORT = (1, 2, 4)
 _FOUND, _LEFT = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0)
 #: Prices of storing a computed operand, in its weight, and from which of the numbers of terms that read such it counts.
 _STORED, _QUANTILES = (0.5, 1.0), (0.0, 0.3, 0.6)
@@ -110,11 +111,11 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     """Return a lower bound on what the nodes of a contraction move beyond inputs and outputs.
 
     **Theorem.** Terms are numbered as they are computed; N of them, in Z sums. Cut a schedule after some of them. A
-    stretch with q terms, of c sums, reads operands of a weight of q r(c) at least, see :func:`_rates`; values that are
-    read wherever an operand is count with it. They are in fast
-    memory at its start, or loaded in it, or computed in it, once each. So are the p partial values of sums, of weight s
-    at least, that were computed before and go on in it. At the cut before, after a term t, the memory holds what t
-    reads: of that the partial sum is of no use any more, nor is what is no operand of any term. Let R(t) be the rest of
+    stretch and the term t before it, q terms of c sums, read operands of a weight of q r(c) at least, see
+    :func:`_rates`; values that are read wherever an operand is count with it. They are in fast memory at the cut, as
+    all that t reads is, or loaded in the stretch, or computed in it, once each. So are the p values of sums, of weight
+    s at least, that were computed before: what t computes, and partial ones that go on in the stretch. Of what t reads,
+    the partial sum is of no use any more, nor is what is no operand of any term. Let R(t) be the rest of
     the memory. So the stretch loads q r(c) + p s - R(t) at least. Each of its c sums is complete at its end, or the
     last value computed for it is in fast memory, beside all that the term there reads, H values at most, or is stored
     in the stretch; it is no output then. Partial values found join all stretches that meet a sum: these are one more
@@ -123,27 +124,29 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
 
         g(q) - R(t), where g(q) is the least of q r(c) + begun c + left max(0, c - H) over all c,
 
-    as p = 0 is the worst; the prices come to Z (begun + left) at most in all. The first stretch begins with an empty
-    memory. With stretches of Q terms from the end, and a first one of the remaining o, this is
+    as p = 0 is the worst; the prices come to Z (begun + left) at most in all, and left for each cut after a sum's last
+    term. The first stretch begins with an empty memory. With stretches of Q terms from the end, and a first one of the
+    remaining o, this is
 
-        (ceil(N / Q) - 1) (g(Q) - max R) + g(o) - Z (begun + left),
+        (ceil(N / Q) - 1) (g(Q + 1) - max R - left) + g(o) - Z (begun + left),
 
     where g counts with c sums of their terms only, and in whole units of weight if stored is 0 or 1. The mean over all
-    ways to cut after every Q-th term is N / Q times g(Q) less the mean of R, and the same prices: a stretch that begins
-    before the first term and one that ends after the last make up one of Q terms.
+    ways to cut after every Q-th term is N / Q times g(Q + 1) less the mean of R, less Z left / Q, and the same prices:
+    a stretch that ends after the last term and one that begins before the first make up one of Q terms.
 
     **What sums and operands share.** Let o and v be the weights of operands and partial values that the memory holds at
     a cut, o + v <= R(t). In the mean a cut ends one stretch and begins another: a value there is one found, and one
     left. So ``begun`` may be up to 2 s, less left: up to s of it is the price of sums found, the rest one of sums left,
-    and a cut is worth o + v begun / s at most, which is F R - (F - 1) o with F = max(1, begun / s). Stretches of E
+    and a cut is worth o + v begun / s at most, which is F R - (F - 1) o with F = max(1, begun / s). Stretches of E - 1
     terms, cut in all ways too, load h(E) - o at least, h(E) = E r(E). With F - 1 times as many of these, o is gone: the
-    sum of all this is the traffic Q + (F - 1) E times. Cuts from the end have F R for R.
+    sum of all this is the traffic Q + (F - 1) (E - 1) times. Cuts from the end have F R for R.
 
     **Late terms.** Where an addition reads a term that no sum goes on to, say that this term is done as the addition is
     made; of two such terms the first is done as it is computed, as before. Then at the cut the values that were added
     are over, and R(t) has no room for them. A term that was computed before its stretch is found there as a value of
     weight s, or loaded, like an operand: e of them take e s for e r(c), so r(c) becomes min(r(c), s). All nodes of a
-    sum but its late terms still hang together, so they join its stretches.
+    sum but its late terms still hang together, so they join its stretches. What t reads need not be there: stretches
+    count without the term before, Q terms for Q + 1, and so do short ones.
 
     **Stores of operands.** A computed operand that terms of two stretches read is stored, or in fast memory at the cut
     after the first of them; stores of operands are no outputs. Call one closed if all its terms are in one stretch. Let
@@ -191,6 +194,7 @@ class _Stretches:
         ways = [_rooms(cdag, found, budget // self._unit * self._unit, is_late=way[3]) for way in self._ways]
         largest, together, held = np.array(ways, dtype=np.float64).T[:, :, None]
         stored, _, weight, is_late = np.array(self._ways, dtype=np.float64).T[:, :, None]
+        self._before = 1 - is_late
         self._is_whole = (stored == np.rint(stored))[:, :, None]
         computed = np.where(is_late > 0, float(value), np.inf)
         rates = np.array([_rates(found, most, price, readers) for price, readers, *_ in self._ways])
@@ -208,10 +212,12 @@ class _Stretches:
         operands = np.ceil(self._short * few / self._unit - _UNIT_ROUNDING) * self._unit
         self._shares = (factor - 1)[None, :, None] * np.ones((len(ways), 1, 1))
         self._gained = self._terms * self._shares * operands[:, None]
+        self._steps = self._shares * (self._short - self._before[:, None])
         self.size = self._priced.size
 
-    def _least(self, terms: int) -> FloatArray:
-        """Return what so many terms come to at least by prices; operands that count whole are in units of weight."""
+    def _least(self, stretch: int, before: FloatArray | float = 0.0) -> FloatArray:
+        """Return what a stretch and the term before come to by prices; operands that count whole are in units."""
+        terms = np.minimum(stretch + before, self._terms)
         weight = np.where(self._limit >= terms, terms * self._rate / self._unit, np.inf)
         weight = np.where(self._is_whole, np.ceil(weight - _UNIT_ROUNDING), weight)
         found: FloatArray = (self._unit * weight + self._priced).min(axis=2)
@@ -219,10 +225,11 @@ class _Stretches:
 
     def moved(self, stretch: int) -> tuple[float, Cut]:
         """Return the most that is proven with stretches of so many terms, and how."""
-        cuts, least = -(-self._terms // stretch) - 1, self._least(stretch)
-        from_end = cuts * (least - self._room) + self._least(self._terms - cuts * stretch) - self._known
-        long = (self._terms * least - self._rooms - stretch * self._known)[:, :, None]
-        in_the_mean = (long + self._gained) / (stretch + self._shares * self._short)
+        cuts, least = -(-self._terms // stretch) - 1, self._least(stretch, self._before[:, None])
+        again = self._before * self._left
+        from_end = cuts * (least - self._room - again) + self._least(self._terms - cuts * stretch) - self._known
+        long = (self._terms * least - self._rooms - stretch * self._known - self._sums * again)[:, :, None]
+        in_the_mean = (long + self._gained) / (stretch + self._steps)
         moved = np.maximum(from_end[:, :, None], in_the_mean)
         way, best, short = np.unravel_index(int(moved.argmax()), moved.shape)
         stored, readers, _, is_late = self._ways[way]

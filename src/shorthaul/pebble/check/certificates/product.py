@@ -7,18 +7,19 @@ any: an operand, and a value that every term reads that reads the operand; both 
 operand stands for d pairs (i, k) at most: of a left operands, b right ones and c sums, at most sqrt(d a b c) terms can
 be made (Loomis and Whitney).
 
-A schedule is cut after every ``stretch``-th term. What a stretch reads, operands and the p values of sums that it goes
-on with, is there at its start, or loaded; an operand counts as loaded where it is computed. Of what the term before the
-stretch reads, only operands are of use then. Each of the c sums that it meets is complete at the end, or leaves a value
-in fast memory, beside what the term there reads, or stored. Values that stretches hand on join all stretches that meet
-a sum, so these are at most one more than such values. With ``begun`` as the price of a sum met beyond those found, and
-``left`` of one left beyond what the memory holds, what a stretch comes to is minimised over c; all prices together are
-known. In the mean over all ways to cut, ``begun`` may be as much again: what the memory holds of sums at a cut is found
-by one stretch and left by another, then at a higher price than operands. Where these take its place, all stretches of
-``short`` terms count, as often as the prices differ. With ``late``, a term that no sum goes on to counts where the
-addition that reads it is made, the later one of two. With ``stored``, each computed operand that ``readers`` terms or
-more read is stored, at this price per weight, unless it is there at a cut, or all its terms are in one stretch: then
-only the rest of its weight is charged there. The proof stands in ``bounds/segments.py``.
+A schedule is cut after every ``stretch``-th term. What a stretch and the term before it read, operands and the values
+of sums that are found or gone on with, is there at its start, or loaded; an operand counts as loaded where it is
+computed. Of what the term before reads, only operands are of use then. Each of the c sums that they meet is complete at
+the end, or leaves a value in fast memory, beside what the term there reads, or stored. Values that stretches hand on
+join all stretches that meet a sum, so these are at most one more than such values. With ``begun`` as the price of a sum
+met beyond those found, and ``left`` of one left beyond what the memory holds, what a stretch comes to is minimised over
+c; all prices together are known, with ``left`` again for the sums that a term before completes. In the mean over all
+ways to cut, ``begun`` may be as much again: what the memory holds of sums at a cut is found by one stretch and left by
+another, then at a higher price than operands. Where these take its place, all runs of ``short`` terms, the one before
+among them, count, as often as the prices differ. With ``late``, no term before counts, and a term that no sum goes on
+to counts where the addition that reads it is made, the later one of two. With ``stored``, each computed operand that
+``readers`` terms or more read is stored, at this price per weight, unless it is there at a cut, or all its terms are in
+one stretch: then only the rest of its weight is charged there. The proof stands in ``bounds/segments.py``.
 """
 
 from __future__ import annotations
@@ -319,7 +320,9 @@ class _Stretches:
         self._priced = (begun + left) * met - max(0.0, left - price * value) * spared
         self._extra = max(0.0, begun / value - 1)  # what a sum there is worth beyond an operand
         self._in_memory = 1 + price + self._extra  # what a word that is there at a cut is worth
-        most = value if part.get("late") is True else math.inf  # for a value there that was a term before
+        is_late = part.get("late") is True
+        most = value if is_late else math.inf  # for a value there that was a term before
+        self._before, self._again = (0, 0.0) if is_late else (1, left)
         self._rates, self._limits = np.minimum(rates.of(self._sums), most), met * _largest(sums)
         self._is_whole = price in (0, 1)
         rates.stores = _Stores(0, 1)  # short stretches know of none
@@ -341,10 +344,11 @@ class _Stretches:
         cuts = max(0, math.ceil(self._terms / self._stretch) - 1)
         first, known = self._terms - cuts * self._stretch, self._known - stored
         room = self._in_memory * max(self._rooms)
-        each = self._least(self._stretch) if cuts else self._least(self._terms)
-        from_end = self._least(first) + cuts * (each - room) - known
+        each = self._least(min(self._terms, self._stretch + self._before))
+        from_end = self._least(first) + cuts * (each - room - self._again) - known
         few = math.ceil(self._short * self._few / self._unit - 5e-8) * self._unit
         together = self._terms * (each + self._extra * few) - self._in_memory * sum(self._rooms)
-        in_the_mean = (together - self._stretch * known) / (self._stretch + self._extra * self._short)
+        together -= self._stretch * known + self._sums * self._again
+        in_the_mean = together / (self._stretch + self._extra * (self._short - self._before))
         moved = max(from_end, in_the_mean) if self._stretch <= self._terms else from_end
         return max(0, math.ceil(moved * (1 - _ROUNDING) - operands))
