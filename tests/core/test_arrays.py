@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 
@@ -95,6 +96,27 @@ def test_an_archive_that_unpacks_to_too_much_is_not_unpacked(monkeypatch: pytest
         member.write(bytes(1 << 21))
     with pytest.raises(InputError, match="unpacks to too much"):
         read_archive(stream.getvalue(), {"a": Column()})
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_members_packed_as_numpy_packs_none_are_refused(method: int) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        archive.writestr("a.npy", npy(np.arange(5)))
+    with pytest.raises(InputError, match="packed in another way"):
+        read_archive(stream.getvalue(), {"a": Column()})
+
+
+@pytest.mark.parametrize("dtype", ["<i8", ">i8", "<U2", "|u1"])
+def test_an_array_is_in_memory_once(dtype: str) -> None:
+    data, column = npz(a=np.zeros((8 << 20) // np.dtype(dtype).itemsize, dtype)), Column("iuU")
+    tracemalloc.start()
+    try:
+        assert read_archive(data, {"a": column})["a"].nbytes == 8 << 20
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 15 << 20  # of text its characters are compared, too
 
 
 @given(st.data())

@@ -92,6 +92,11 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
         write_text(tmp_path, "x")
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no such file system")
+def test_files_without_an_end_are_as_long_as_they_say() -> None:
+    assert read_bytes("/proc/self/status") == b""  # as /proc/kmsg, which waits for what comes
+
+
 def test_links_in_a_circle_and_pipes_without_a_reader(tmp_path: Path) -> None:
     circle, pipe = tmp_path / "circle", tmp_path / "pipe"
     circle.symlink_to("circle")

@@ -70,7 +70,8 @@ def read_bytes(path: str | Path) -> bytes:
             raise InputError("is not a regular file", file=path, cure="name a file, or '-' and pipe it in")
         if size > LARGEST_FILE:
             raise InputError("is too large", file=path, value=f"{size} bytes", allowed=f"up to {LARGEST_FILE} bytes")
-        return _unpacked(path.read_bytes(), path)
+        with path.open("rb") as file:  # what is there: files of a kernel that say they are empty may have no end
+            return _unpacked(file.read(size), path)
     except FileNotFoundError:
         nearest = _nearest_file(path)
         cure = "" if nearest else "name a file that is there, or '-' and pipe it in"

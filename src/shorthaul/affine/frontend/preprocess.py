@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shorthaul.affine.frontend.constants import constant_value
+from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 
 _TOKEN = re.compile(
@@ -214,11 +215,11 @@ class _State:
     def _include(self, path: Path) -> None:
         """Read a header that is there for its macros; one that is missing is skipped."""
         try:
-            if path in self.seen or not path.is_file() or path.stat().st_size > 2**20:
+            if path in self.seen or path.stat().st_size > 2**20:
                 return
             self.seen.add(path)
-            text = path.read_text(encoding="utf-8", errors="replace").replace("\r", "")
-        except (OSError, ValueError):
+            text = read_bytes(path).decode(errors="replace").replace("\r", "")
+        except (OSError, ValueError, InputError):
             return
         built_in = {name: macro for name, macro in self.macros.items() if name.startswith(("POLYBENCH_", "SCALAR_"))}
         self.read(text, keep=False, folder=path.parent)

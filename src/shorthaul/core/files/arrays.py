@@ -12,7 +12,7 @@ import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,12 @@ from shorthaul.core.errors import InputError
 MOST_UNPACKED: Final = 1 << 30
 #: The axes of one array; those of every version of NumPy, newer ones have room for twice as many.
 MOST_AXES: Final = 32
-#: An archive has at most this many arrays.
+#: An archive has at most this many arrays, packed in one of NumPy's ways.
 _MOST_MEMBERS: Final = 1000
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+#: The header of an array ends within so many bytes; the rest is read in pieces of this size.
+_MOST_HEADER: Final = 1 << 16
+_PIECE: Final = 1 << 20
 _KINDS: Final = {"i": "integers", "u": "integers", "f": "real numbers", "b": "booleans", "U": "text"}
 
 
@@ -74,8 +78,8 @@ class Column:
 
 def _is_text(array: npt.NDArray[np.str_]) -> bool:
     """True if all characters are of Unicode: Python ends in an error of its own where it looks at others."""
-    codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
-    return not ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any()
+    codes = np.frombuffer(np.ascontiguousarray(array), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    return codes.max(initial=0) <= sys.maxunicode and not ((codes >= 0xD800) & (codes < 0xE000)).any()
 
 
 def as_array(value: object, place: str) -> npt.NDArray[Any]:
@@ -93,7 +97,7 @@ def is_archive(data: bytes) -> bool:
 
 def read_array(data: bytes, column: Column, *, place: str = "") -> npt.NDArray[Any]:
     """Return the array of a ``.npy`` file; raises :class:`InputError` for anything but what ``column`` says."""
-    return column.checked(_array(data, place), place)
+    return column.checked(_array(io.BytesIO(data), len(data), place), place)
 
 
 def read_archive(
@@ -113,7 +117,11 @@ def read_archive(
                 raise InputError("unpacks to too much", value=f"{total} bytes", allowed=f"up to {MOST_UNPACKED} bytes")
             for name, column in wanted.items():
                 if name in members:
-                    found[name] = column.checked(_array(archive.read(members[name]), name), name)
+                    item = members[name]
+                    if item.compress_type not in _METHODS:  # others may unpack to all there is in one step
+                        raise InputError("is packed in another way", place=name, allowed="stored or deflated members")
+                    with archive.open(item) as member:
+                        found[name] = column.checked(_array(member, item.file_size, name), name)
     except InputError:
         raise
     except Exception as error:
@@ -125,8 +133,9 @@ def read_archive(
     return found
 
 
-def _array(data: bytes, place: str) -> npt.NDArray[Any]:
-    stream = io.BytesIO(data)
+def _array(file: IO[bytes], size: int, place: str) -> npt.NDArray[Any]:
+    """Return the array of a file of so many bytes, which are never in memory twice."""
+    stream = io.BytesIO(file.read(_MOST_HEADER))
     try:
         version = np.lib.format.read_magic(stream)
         readers = {
@@ -141,10 +150,16 @@ def _array(data: bytes, place: str) -> npt.NDArray[Any]:
     count = math.prod(shape)
     if dtype.hasobject or dtype.kind not in _KINDS or (count and dtype.itemsize == 0):
         raise InputError("is an array of another type", place=place, value=str(dtype), allowed="numbers or text")
-    if min(shape, default=0) < 0 or count * dtype.itemsize != len(data) - stream.tell():
+    if min(shape, default=0) < 0 or count * dtype.itemsize != size - stream.tell():
         raise InputError("is cut, or longer than its header says", place=place, value=f"{dtype}, shape {shape}")
-    array = np.frombuffer(data, dtype, count, stream.tell()) if count else np.empty(0, dtype)
-    native = array.astype(dtype.newbyteorder("="), copy=True)
+    array = np.empty(count, dtype)
+    if count:
+        room, begun = memoryview(array.view(np.uint8)), stream.read()
+        room[: len(begun)] = begun
+        for at in range(len(begun), len(room), _PIECE):
+            piece = room[at : at + _PIECE]
+            piece[:] = file.read(len(piece))
+    native = array if dtype.isnative else array.byteswap(inplace=True).view(dtype.newbyteorder("="))
     return native.reshape(shape, order="F" if is_fortran else "C")
 
 
