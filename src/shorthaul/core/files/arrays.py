@@ -154,7 +154,7 @@ def _array(file: IO[bytes], size: int, place: str) -> npt.NDArray[Any]:
         raise InputError("is cut, or longer than its header says", place=place, value=f"{dtype}, shape {shape}")
     array = np.empty(count, dtype)
     if count:
-        room, begun = memoryview(array.view(np.uint8)), stream.read()
+        room, begun = array.view(np.uint8).data, stream.read()
         room[: len(begun)] = begun
         for at in range(len(begun), len(room), _PIECE):
             piece = room[at : at + _PIECE]
