@@ -39,9 +39,9 @@ TWIN_NAMES = {
 }
 
 
-def compare(seed, rules, operators):
+def compare(seed, rules, operators, sizes=None):
     rng = np.random.default_rng(seed)
-    problem = random_problem(rng, operators=operators)
+    problem = random_problem(rng, operators=operators, sizes=sizes)
     plan = random_plan(rng, problem, rules)
     mine = replay(problem, plan, rules)
     twin = tensor_replay.replay(
@@ -71,6 +71,39 @@ def test_a_pointwise_that_feeds_a_matmul_part_by_part():
         assert [item.rule for item in broken] == ["partial-prologue"] * len(sides.get((w, h, k), []))
         assert all(side in item.message for side, item in zip(sides.get((w, h, k), []), broken, strict=True))
         assert not replay(problem, plan, CONTEST_LOOSE).violations
+
+
+def test_what_a_shorter_reduction_had_whole_serves_one_more_step():
+    graph = GraphBuilder()
+    whole = graph.tensor(20, 6)
+    deep = graph.matmul(whole, graph.tensor(6, 5), 1)
+    short = graph.matmul(graph.matmul(graph.tensor(4, 20), deep, 1), graph.tensor(5, 6), 1)
+    graph.pointwise((short, graph.matmul(graph.tensor(4, 20), whole, 1)), 1)
+    problem = replace(graph.problem(1000, 1), machine=Machine(1000, 0.01, 8, 8))
+    plan = Plan((Subgraph(tuple(range(5)), Granularity(6, 4, 2)),))
+    found = replay(problem, plan, SPEC)
+    twin = tensor_replay.replay(problem_document(problem), plan_document(plan), contest=False, whole_prologues=False)
+    assert not found.violations
+    assert found.subgraphs[0].latency == pytest.approx(twin.latencies[0], rel=1e-12)
+
+
+def test_steps_that_meet_their_tile_stand_out_of_equal_ones():
+    """In tile (r, r) of a square both slices of step r are the same; the sum finds its slice where the last step had it."""
+    graph = GraphBuilder()
+    square, factor = graph.tensor(40, 40), graph.tensor(4, 40)
+    graph.matmul(square, square, 1)
+    graph.pointwise((graph.matmul(factor, graph.tensor(40, 40), 1), factor), 1)
+    problem = replace(graph.problem(1000, 1), machine=Machine(1000, 1, 8, 8))
+    size = Granularity(4, 4, 4)
+    product, sum_ = replay(problem, Plan((Subgraph((0,), size), Subgraph((1, 2), size))), SPEC).subgraphs
+    assert product.trace.loads.reshape(10, 10, 10)[np.diag_indices(10, 3)].tolist() == [16] * 10
+    assert sum_.trace.loads.reshape(10, 10)[:, -1].tolist() == [48] * 8 + [32, 32]
+
+
+@given(seed=st.integers(0, 2**32), rules=st.sampled_from([SPEC, CONTEST, CONTEST_LOOSE]))
+@settings(max_examples=len(samples(60)))
+def test_checker_and_twin_agree_where_many_steps_are_equal(seed, rules):
+    compare(seed, rules, operators=3, sizes=(16, 24, 36, 60))
 
 
 @given(seed=st.integers(0, 2**32), rules=st.sampled_from([SPEC, CONTEST, CONTEST_LOOSE]))

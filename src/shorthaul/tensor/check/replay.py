@@ -15,11 +15,20 @@ from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.check.likeness import likeness
-from shorthaul.tensor.check.steps import Grid, StepTrace, Surroundings, grid, joined, replay_steps, walk
+from shorthaul.tensor.check.steps import (
+    Grid,
+    StepTrace,
+    Surroundings,
+    differing_steps,
+    grid,
+    joined,
+    replay_steps,
+    walk,
+)
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan, Subgraph
 
-#: Steps above which a subgraph's replay is refused: it would take hours.
+#: Steps that differ above which a subgraph's replay is refused: it would take hours.
 LARGEST_REPLAY: Final = 10**9
 #: Steps up to which the trace of a subgraph is kept, not only its totals.
 LARGEST_TRACE: Final = 1 << 20
@@ -290,7 +299,7 @@ def _replay_subgraph(
         return None
     walked = walk(problem, flow.inside, flow.outputs)
     tiles = grid(problem, walked, flow.outputs, size)
-    if tiles.steps > LARGEST_REPLAY:
+    if tiles.tiles * len(differing_steps(problem, walked, tiles)) > LARGEST_REPLAY:
         raise InputError(
             "makes too many steps to replay",
             place=f"granularities[{index}]",
@@ -317,10 +326,10 @@ def _totals(flow: _Flow, tiles: Grid, traces: Iterator[StepTrace]) -> SubgraphRe
     loads = stores = peak = 0
     kept: list[StepTrace] = []
     for trace in traces:
-        compute.append(float(trace.compute.sum()))
-        latency.append(float(trace.latency.sum()))
-        loads += int(trace.loads.sum())
-        stores += int(trace.stores.sum())
+        compute.append(float(trace.compute @ trace.count))
+        latency.append(float(trace.latency @ trace.count))
+        loads += int(trace.loads @ trace.count)
+        stores += int(trace.stores @ trace.count)
         peak = max(peak, int(trace.working_set.max()))
         if tiles.steps <= LARGEST_TRACE:
             kept.append(trace)

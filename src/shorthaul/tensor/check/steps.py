@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-#: Steps replayed at once: their arrays stay in the processor's cache.
+#: Steps replayed at once, at least those of a tile: their arrays stay in the processor's cache.
 _CHUNK: Final = 1 << 15
 
 
@@ -143,13 +143,13 @@ def grid(problem: Problem, walked: Walk, outputs: Sequence[int], granularity: Gr
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """What happens in each step, in the order of execution, from step number ``first``.
+    """What happens in steps of which each stands for ``count`` equal ones in a row, in the order of execution.
 
     ``tile`` is the number of the output tile, ``loads`` and ``stores`` are elements moved, ``working_set`` is
     elements held, ``compute`` and ``latency`` are times.
     """
 
-    first: int
+    count: Integers
     tile: Integers
     compute: Floats
     loads: Integers
@@ -157,30 +157,16 @@ class StepTrace:
     working_set: Integers
     latency: Floats
 
-    def without_first(self) -> StepTrace:
-        """Return the trace without its first step, the predecessor that only the reuse of slices needed."""
-        return StepTrace(
-            self.first,
-            self.tile[1:],
-            self.compute[1:],
-            self.loads[1:],
-            self.stores[1:],
-            self.working_set[1:],
-            self.latency[1:],
-        )
-
 
 def joined(traces: Sequence[StepTrace]) -> StepTrace:
-    """Return the trace of consecutive chunks as one."""
-    return StepTrace(
-        traces[0].first,
-        np.concatenate([trace.tile for trace in traces]),
-        np.concatenate([trace.compute for trace in traces]),
-        np.concatenate([trace.loads for trace in traces]),
-        np.concatenate([trace.stores for trace in traces]),
-        np.concatenate([trace.working_set for trace in traces]),
-        np.concatenate([trace.latency for trace in traces]),
-    )
+    """Return the trace of consecutive chunks as one, every step by itself."""
+    count = np.concatenate([trace.count for trace in traces])
+
+    def each(name: str) -> NDArray[Any]:
+        return np.repeat(np.concatenate([getattr(trace, name) for trace in traces]), count)
+
+    names = ("tile", "compute", "loads", "stores", "working_set", "latency")
+    return StepTrace(np.ones(count.sum(), np.int64), *map(each, names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,23 +196,53 @@ def replay_steps(
     loaded = [demand for demand in inputs if demand.tensor not in around.resident]
     stored = [tensor for tensor in around.outputs if tensor not in around.retained]
     held = held_throughout(problem, inside, around)
-    for first in range(0, grid.steps, _CHUNK):
-        steps = _Steps(problem, grid, traversal, first, min(first + _CHUNK, grid.steps))
+    pivots = differing_steps(problem, walked, grid)
+    at_once = max(1, _CHUNK // len(pivots))
+    for first in range(0, grid.tiles, at_once):
+        tiles = first, min(first + at_once, grid.tiles)
+        steps = _Steps(problem, grid, traversal, pivots, tiles, meets=_may_meet(walked))
         compute = _compute(problem, works, steps)
         loads, input_slices = _loads(problem, loaded, steps, around)
         tile_size = steps.tile_size()
         stores = np.where(steps.is_last, tile_size * len(stored), 0)
+        working_set = held + tile_size * len(stored) + input_slices
         latency = np.maximum(compute, (loads + stores) / problem.machine.bandwidth)
-        trace = StepTrace(
-            first=first,
-            tile=steps.tile,
-            compute=compute,
-            loads=loads,
-            stores=stores,
-            working_set=held + tile_size * len(stored) + input_slices,
-            latency=latency,
+        own = slice(len(steps.tile) - len(steps.count), None)
+        yield StepTrace(
+            count=steps.count,
+            tile=steps.tile[own],
+            compute=compute[own],
+            loads=loads[own],
+            stores=stores[own],
+            working_set=working_set[own],
+            latency=latency[own],
         )
-        yield trace if steps.begin == first else trace.without_first()
+
+
+def differing_steps(problem: Problem, walked: Walk, grid: Grid) -> Integers:
+    """Return the steps of a tile that may differ from the step before them, whatever the tile.
+
+    Those are the first ones, which the tile before may have prepared, and those around the end of a reduction: its
+    last part is shorter, then it is not asked for, then nothing of it is left from the step before.
+    """
+    ends = [
+        -(-problem.reduction(work.operator) // grid.granularity.k)
+        for work in walked[0]
+        if work.reduction is Extent.STEP
+    ]
+    pivots = np.array(sorted({0, 1, *(end + after for end in ends for after in (-1, 0, 1))}), dtype=np.int64)
+    return pivots[pivots < grid.steps_per_tile]
+
+
+def _may_meet(walked: Walk) -> bool:
+    """True if one slice of a tensor may follow the tile along an axis that another one follows the step along."""
+    works, inputs = walked
+    rows: dict[int, set[Extent]] = {}
+    columns: dict[int, set[Extent]] = {}
+    for demand in [*inputs, *(work.demand for work in works)]:
+        rows.setdefault(demand.tensor, set()).add(demand.rows)
+        columns.setdefault(demand.tensor, set()).add(demand.columns)
+    return any({Extent.TILE, Extent.STEP} <= extents for extents in [*rows.values(), *columns.values()])
 
 
 def held_throughout(problem: Problem, inside: frozenset[int], around: Surroundings) -> int:
@@ -271,16 +287,40 @@ class _Slices:
 
 
 class _Steps:
-    """The steps ``first`` to ``stop`` of a subgraph, and one before them if there is one: which slice is which."""
+    """Steps of consecutive tiles, and the one before them if there is one: which slice is which.
 
-    def __init__(self, problem: Problem, grid: Grid, traversal: Integers | None, first: int, stop: int) -> None:
+    Of equal steps in a row only the first one is there: each of ``pivots``, and where a slice may be one of the tile
+    (``meets``) the step that begins where the tile does, and the next one.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        grid: Grid,
+        traversal: Integers | None,
+        pivots: Integers,
+        tiles: tuple[int, int],
+        *,
+        meets: bool,
+    ) -> None:
         self.problem = problem
         self.grid = grid
-        self.begin = max(first - 1, 0)
-        number = np.arange(self.begin, stop, dtype=np.int64)
-        position, self.k_step = np.divmod(number, grid.steps_per_tile)
+        size, many = grid.granularity, grid.steps_per_tile
+        place = np.arange(*tiles, dtype=np.int64)
+        number = np.add.outer(place * many, pivots).ravel()
+        if meets:
+            tile = place if traversal is None else traversal[place]
+            tops, lefts = (tile // grid.columns) * size.h, (tile % grid.columns) * size.w
+            met = [(start // size.k + after, start % size.k == 0) for start in (tops, lefts) for after in (0, 1)]
+            number = np.unique(
+                np.concatenate([number, *((place * many + step)[begins & (step < many)] for step, begins in met)])
+            )
+        self.count = np.diff(number, append=tiles[1] * many)
+        if tiles[0]:
+            number = np.concatenate([[tiles[0] * many - 1], number])
+        position, self.k_step = np.divmod(number, many)
         self.tile = position if traversal is None else traversal[position]
-        self.is_last: Mask = self.k_step == grid.steps_per_tile - 1
+        self.is_last: Mask = self.k_step == many - 1
         self.is_first_of_tile = self.k_step == 0
         self._tile_row, self._tile_column = np.divmod(self.tile, grid.columns)
         self._none = np.zeros_like(number)

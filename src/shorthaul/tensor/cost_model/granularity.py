@@ -20,7 +20,8 @@ Integers = NDArray[np.int64]
 
 #: Into how many parts an axis is cut, as multiples of the fewest possible.
 _CUTS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128)
-#: Steps of one subgraph that a replay still follows in seconds; more only where nothing else fits, up to the second.
+#: Steps that differ in one subgraph that a replay still follows in seconds; more, up to the second, where nothing else
+#: fits.
 _MOST_STEPS: Final = (1 << 21, 10**9)
 #: Tiles above which the order is not written out, and above which few orders are tried.
 _MOST_TILES: Final = 1 << 18
@@ -154,8 +155,8 @@ class Granularities:
 
 
 def _steps(profile: Profile, size: Granularity) -> int:
-    longest = max(profile.reductions, default=1)
-    return -(-profile.height // size.h) * -(-profile.width // size.w) * -(-longest // size.k)
+    steps = min(-(-max(profile.reductions, default=1) // size.k), 3 * len(profile.reductions) + 2)
+    return -(-profile.height // size.h) * -(-profile.width // size.w) * steps
 
 
 @cache

@@ -152,6 +152,14 @@ def _outline(costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.lon
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def steps_that_differ(costs: Costs) -> cython.double:
+    """Return how many steps of all tiles a replay looks at, those that are equal to the one before them left out."""
+    return cython.cast(cython.double, costs.rows) * costs.columns * min(costs.steps, costs.borders.shape[0] + 1)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _consider(choices: Choices, w: cython.longlong, h: cython.longlong, k: cython.longlong) -> cython.void:
     last: cython.Py_ssize_t = choices.latency.shape[0] - 1
     if w < 1 or h < 1 or k < 1 or not is_allowed(choices, w, h, k):
@@ -159,10 +167,7 @@ def _consider(choices: Choices, w: cython.longlong, h: cython.longlong, k: cytho
     if _outline(choices.costs, w, h, k) > choices.latency[last] + 1e-6:
         return
     settle(choices.costs, w, h, k)
-    if (
-        cython.cast(cython.double, choices.costs.rows) * choices.costs.columns * choices.costs.steps
-        > choices.most_steps
-    ):
+    if steps_that_differ(choices.costs) > choices.most_steps:
         return
     if peak_of(choices.costs) > choices.costs.capacity:
         return
