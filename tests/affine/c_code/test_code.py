@@ -311,6 +311,21 @@ void scan(size_t n, double *a, double x[ROWS][n], int first) {
 
 
 @needs_compiler
+def test_rows_behind_pointers(tmp_path: Path) -> None:
+    source = """void f(int n, int m, double ***u, float **w, int *rows[n], double (*z)[7], double *best, int unused) {
+      (void)unused;
+      for (int i = 1; i < n; i++)
+        for (int j = 0; j < m; j++) {
+          for (int k = 0; k < n; k++) if (w[j][k] > *best) { *best = w[j][k]; u[i][j][k] += u[i - 1][j][k]; }
+          rows[i][j] += 1;
+          z[i][3] += w[j][0];
+        }
+      for (int p = 0; p < n * m; p++) best[0] += p;
+    }"""
+    assert_agrees(run(made(source, "n=6,m=5,S=20")["code"], tmp_path, *SANITIZED, "-Wpedantic"))
+
+
+@needs_compiler
 def test_pointers_macros_and_unsigned_sizes(tmp_path: Path) -> None:
     text = made(FLAT, "n=12,first=1,S=20")["code"]
     assert_agrees(run(text, tmp_path, *SANITIZED, "-Wno-sign-compare"))
@@ -319,7 +334,7 @@ def test_pointers_macros_and_unsigned_sizes(tmp_path: Path) -> None:
 def test_large_sizes_need_no_list() -> None:
     found = made("gemm", "NI=3000,NJ=3000,NK=3000,S=32768", 0.4)
     assert found["loads_words"] is not None
-    assert len(found["code"]) < 10_000
+    assert len(found["code"]) < 11_000
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ FRAME = "void f(int n, double a[n], double b[n], double g[n][n], int idx[n], dou
 #: body of the region (its first line is line 3 of the file) -> what the message must say
 BODIES = {
     "product of iterators": ("for (int i = 0; i < n; i++) a[i * i] = 0;", "line 3 column 31", "i * i", "not affine"),
-    "product in a bound": ("for (int i = 0; i < n * n; i++) a[i] = 0;", "line 3 column 21", "n * n", "two unknowns"),
+    "product in a bound": ("for (int i = 1; i < n * n; i++) a[i] = 0;", "line 3 column 21", "n * n", "two unknowns"),
     "indirect subscript": ("for (int i = 0; i < n; i++)\n  a[idx[i]] = 0;", "line 4 column 5", "idx[i]", "reads an array"),
     "division by a parameter": ("for (int i = 0; i < 9; i++) a[i / n] = 0;", "line 3", "i / n", "positive constant"),
     "data in a bound": ("for (int i = 0; i < s; i++) a[i] = 0;", "line 3 column 21", "s is data", "declare it as int"),
@@ -33,7 +33,7 @@ BODIES = {
     "goto": ("x: a[0] = 1; goto x;", "line 3"),
     "return": ("a[0] = 1; return;", "line 3 column 11", "return", "end the region"),
     "switch": ("switch (n) { case 1: a[0] = 1; }", "line 3 column 1", "switch"),
-    "condition on data": ("for (int i = 0; i < n; i++) if (a[i] > s) a[i] = s;", "line 3 column 33", "depends on data", "ternary"),
+    "condition on data": ("for (int i = 1; i < n; i++) if (a[i] > s) { a[i] = a[i - 1]; a[i - 1] = s; }", "line 3 column 33", "depends on data", "ternaries"),
     "pointer": ("for (int i = 0; i < n; i++) *p++ = 0;", "line 3", "pointer arithmetic", "a[i]"),
     "address": ("a[0] = &b[0];", "line 3", "pointer arithmetic"),
     "structure": ("a[0] = q.x;", "line 3", "structure", "plain arrays"),

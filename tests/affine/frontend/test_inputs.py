@@ -16,7 +16,7 @@ from shorthaul.affine.model import Program
 from shorthaul.core.errors import InputError
 
 _OUT = isl.dim_type.out
-HEAD = "int n, int m, int k, int T, double A[n][n], double B[n][n], double c[n], double d[n], double *x, double *y, double U[n][m + 1][T], double V[n + 2][n + 2]"
+HEAD = "int n, int m, int k, int T, double A[n][n], double B[n][n], double c[n], double d[n], double *x, double *y, double U[n][m + 1][T], double V[n + 2][n + 2], double W[n][m * T]"
 
 
 def written(body: str, head: str = HEAD, before: str = "", *, marked: bool = True) -> Program:
@@ -52,6 +52,26 @@ EQUAL = {
     "bits": (
         "for (int t = 0; t < T; t++) A[(t + 1) & 1][t & 3] = B[t & 1 ^ 1][0];",
         "for (int t = 0; t < T; t++) A[(t + 1) % 2][t % 4] = B[1 - t % 2][0];",
+    ),
+    "branch on data": (
+        "for (int i = 0; i < n; i++) if (c[i] < d[i]) c[i] = d[i]; else x[i] += 2;",
+        "for (int i = 0; i < n; i++) { x[i] = c[i] < d[i] ? x[i] : x[i] + 2; c[i] = c[i] < d[i] ? d[i] : c[i]; }",
+    ),
+    "branches on data": (
+        "for (int i = 1; i < n; i++) if (i > 2 && c[i] < d[i]) { x[i] = y[i]; if (d[i] > 0) y[i]++; }",
+        "for (int i = 3; i < n; i++) { x[i] = c[i] < d[i] ? y[i] : x[i]; y[i] = c[i] < d[i] ? (d[i] > 0 ? y[i] + 1 : y[i]) : y[i]; }",
+    ),
+    "one place in both branches": (
+        "for (int i = 0; i < n; i++) if (c[i] > 0) c[i] = d[i]; else c[i] = x[i];",
+        "for (int i = 0; i < n; i++) c[i] = c[i] > 0 ? d[i] : x[i];",
+    ),
+    "loop over a product": (
+        "int nm = n * m; for (int i = 0; i < T; i++) for (int p = 0; p < nm; p++) x[i * nm + p] = B[i][i] * y[p];",
+        "for (int i = 0; i < T; i++) for (int a = 0; a < n; a++) for (int b = 0; b < m; b++) x[(i * n + a) * m + b] = B[i][i] * y[a * m + b];",
+    ),
+    "a flattened axis": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int k = 0; k < T; k++) W[i][j * T + k] = 0;",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int k = 0; k < T; k++) U[i][j][k] = 0;",
     ),
     "not equal": ("for (int i = 0; i != n; i++) c[i] = 0;", "for (int i = 0; i < n; i++) c[i] = 0;"),
     "not equal, down": ("for (int i = n - 1; -1 != i; --i) c[i] = 0;", "for (int i = n - 1; i >= 0; i--) c[i] = 0;"),

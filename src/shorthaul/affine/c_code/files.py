@@ -24,13 +24,22 @@ _OUT, _SET = isl.dim_type.out, isl.dim_type.set
 
 @dataclass(frozen=True)
 class _Data:
-    """One array or scalar: its declaration, the type of one element, and the extents in C ("" where unknown)."""
+    """One array or scalar: its declaration, the type of one element, and the extents in C ("" where unknown).
+
+    It is a table where elements are behind pointers to rows, as those of ``double **A`` and ``double *A[N]``.
+    """
 
     name: str
     declaration: str
     element: str
     extents: tuple[str, ...]
     is_global: bool
+    is_table: bool
+
+    def lengths(self, integers: Sequence[str]) -> list[str]:
+        """Return the extents, as far as subscripts reach where they are unknown."""
+        reached = f"({', '.join(integers)})"
+        return [text or f"reach_of_{self.name}_{at}{reached}" for at, text in enumerate(self.extents)]
 
     @property
     def is_array(self) -> bool:
@@ -216,20 +225,21 @@ class _File:
         return loops_text(nest, self.program, order, strips)
 
     def _reaches(self) -> str:
-        """Return functions that tell how many rows are accessed of arrays without a first extent."""
-        return "\n".join(self._reach(item) for item in self.data if item.is_array and not item.extents[0])
+        """Return functions that tell how far subscripts reach where arrays have no extent."""
+        unknown = [(item, at) for item in self.data for at, text in enumerate(item.extents) if not text]
+        return "\n".join(self._reach(item, at) for item, at in unknown)
 
-    def _reach(self, item: _Data) -> str:
+    def _reach(self, item: _Data, axis: int) -> str:
         given = ", ".join(self._declared(name) for name in self.code.integers) or "void"
-        lines = [f"static long reach_of_{item.name}({given}) {{"]
+        lines = [f"static long reach_of_{item.name}_{axis}({given}) {{"]
         lines += [f"  (void){name};" for name in self.code.integers]
         lines.append("  long reach = 0;")
         used = []
         for statement in self.program.statements:
-            firsts = [_first_subscript(text) for text in _accesses(statement, item.name)]
-            if firsts:
+            found = [_subscripts(text)[axis] for text in _accesses(statement, item.name)]
+            if found:
                 used.append(statement.name)
-                calls = " ".join(f"reach = max(reach, (long)({text}) + 1);" for text in firsts)
+                calls = " ".join(f"reach = max(reach, (long)({text}) + 1);" for text in found)
                 for name, values in statement.implied:
                     calls = re.sub(
                         rf"\({re.escape(name)}\)", f"({c_expressions(values, statement.iterators)[0]})", calls
@@ -246,16 +256,27 @@ class _File:
         arrays = [item for item in self.data if item.is_array]
         scalars = [item for item in self.data if not item.is_array]
         for number, item in enumerate(arrays):
-            count = _count(item, [*self.code.integers])
-            lines.append(f"  const long sh_size_{item.name} = {count};")
+            lengths = item.lengths([*self.code.integers])
+            for at, text in enumerate(lengths):
+                lines.append(f"  const long sh_length_{item.name}_{at} = {text};")
+            names = [f"sh_length_{item.name}_{at}" for at in range(len(lengths))]
+            lines.append(f"  const long sh_size_{item.name} = {' * '.join(names)};")
             for kind in ("", "sh_first_"):
                 lines.append(
                     f"  {item.element} *{kind}{item.name} = sh_room(sh_size_{item.name}, sizeof *{kind}{item.name});"
                 )
-            square = item.extents[-1] if len(item.extents) > 1 and item.extents[-1] == item.extents[-2] else "0"
+            square = "0"
+            if len(names) > 1 and item.extents[-1] == item.extents[-2]:
+                square = f"({names[-1]} == {names[-2]} ? {names[-1]} : 0)"
             drawn = (
                 f"sh_value(sh_at, {square}, {number})" if item.element in _REAL else f"(sh_mixed(sh_at, {number}) & 3)"
             )
+            for kind in ("", "first_") if item.is_table else ():
+                given = f"sh_lengths_{item.name}, {len(names)}, sizeof *{item.name}"
+                data = f"sh_{kind}{item.name}" if kind else item.name
+                if not kind:
+                    lines.append(f"  const long sh_lengths_{item.name}[] = {{{', '.join(names)}}};")
+                lines.append(f"  void **sh_{kind}rows_{item.name} = sh_rows({data}, {given});")
             each = f"for (long sh_at = 0; sh_at < sh_size_{item.name}; sh_at++)"
             lines.append(f"  {each} {item.name}[sh_at] = ({item.element}){drawn};")
             lines.append(
@@ -264,13 +285,11 @@ class _File:
         for item in scalars:
             target = item.name if item.is_global else f"{item.declaration}"
             lines.append(f"  {target} = ({item.element})0.25;")
-        given = {item.name: item for item in self.data}
 
         def call(kind: str, prefix: str) -> str:
-            values = [
-                f"(void *){prefix}{name}" if name in given and given[name].is_array else name for name in self.arguments
-            ]
-            return f"{self.name}_{kind}({', '.join(values)})"
+            passed = {item.name: f"(void *){prefix}{item.name}" for item in arrays}
+            passed |= {item.name: f"(void *){prefix or 'sh_'}rows_{item.name}" for item in arrays if item.is_table}
+            return f"{self.name}_{kind}({', '.join(passed.get(name, name) for name in self.arguments)})"
 
         lines += [
             "  double sh_start = sh_seconds();",
@@ -291,6 +310,8 @@ class _File:
         lines += [f"  COMPARE({item.name}, sh_size_{item.name});" for item in arrays]
         lines += [f"  COMPARE_SCALAR({item.name});" for item in written]
         lines += [f"  free({item.name});\n  free(sh_first_{item.name});" for item in arrays]
+        tables = [item.name for item in arrays if item.is_table]
+        lines += [f"  free(sh_rows_{name});\n  free(sh_first_rows_{name});" for name in tables]
         return "\n".join(lines)
 
 
@@ -317,17 +338,14 @@ def _size_of(name: str) -> str:
 
 
 def _data(name: str, declaration: str, *, is_global: bool) -> _Data:
-    """Take a declaration apart: "double (*A)[N]" has the extents "", "N"."""
+    """Take a declaration apart: "double (*A)[N]" has the extents "", "N", "double *A[N]" the extents "N", ""."""
     before, after = re.split(rf"\b{re.escape(name)}\b", declaration, maxsplit=1)
-    pointers = before.count("*")
+    pointers = ("",) * before.count("*")
     element = before.replace("*", "").replace("(", "").strip()
-    extents = (*("",) * pointers, *re.findall(r"\[([^\]]*)\]", after))
-    return _Data(name, declaration, element, extents, is_global and not extents)
-
-
-def _count(item: _Data, integers: Sequence[str]) -> str:
-    first = item.extents[0] or f"reach_of_{item.name}({', '.join(integers)})"
-    return " * ".join([f"(long)({first})", *(f"({text})" for text in item.extents[1:])])
+    given = tuple(re.findall(r"\[([^\]]*)\]", after))
+    is_table = "(" not in before and len(pointers) + len(given) > max(1, len(given))
+    extents = (*given, *pointers) if is_table else (*pointers, *given)
+    return _Data(name, declaration, element, extents, is_global and not extents, is_table)
 
 
 def _accesses(statement: Statement, array: str) -> list[str]:
@@ -335,12 +353,14 @@ def _accesses(statement: Statement, array: str) -> list[str]:
     return list(dict.fromkeys(item.text for item in statement.code if item.tag in tags))
 
 
-def _first_subscript(text: str) -> str:
-    """Return what stands between the first bracket and the one that closes it."""
-    start = text.index("[")
-    depth = 0
-    for at in range(start, len(text)):
-        depth += {"[": 1, "]": -1}.get(text[at], 0)
-        if depth == 0:
-            return text[start + 1 : at]
-    return text[start + 1 :]
+def _subscripts(text: str) -> list[str]:
+    """Return what stands between the outer brackets."""
+    found, depth = [""], 0
+    for sign in text[text.index("[") :]:
+        depth -= sign == "]"
+        if depth:
+            found[-1] += sign
+        elif sign == "]":
+            found.append("")
+        depth += sign == "["
+    return found[:-1]

@@ -210,3 +210,19 @@ def _extreme(name: str, value: Any) -> str:
     if name not in {left, right} or {left, right} != {first, second} or left == right:
         return ""
     return "max" if (first == left) == (value.cond.op in {">", ">="}) else "min"
+
+
+def reads_one_of(node: Any, names: frozenset[str]) -> bool:
+    """True if an expression reads an array, or a variable of ``names``."""
+    if isinstance(node, c_ast.ArrayRef) or (isinstance(node, c_ast.ID) and node.name in names):
+        return True
+    return any(reads_one_of(child, names) for _, child in node.children())
+
+
+def has_effect(node: Any) -> bool:
+    """True if an expression assigns, counts or calls."""
+    if isinstance(node, c_ast.Assignment | c_ast.FuncCall):
+        return True
+    if isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
+        return True
+    return any(has_effect(child) for _, child in node.children())

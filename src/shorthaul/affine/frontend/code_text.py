@@ -88,7 +88,9 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
         for name in arrays
         if name in declared
     }
-    free = {name for node in sized.values() for name in _names_of([node]) if name in declared and name not in arrays}
+    # integers that only extents have, or statements without effect
+    unread = mentioned & {*region.declarations} - symbols.written
+    free = ({name for node in sized.values() for name in _names_of([node])} & {*declared} | unread) - {*arrays}
     integers |= {name: _declared(name, declared, "int") for name in sorted(free - {*integers, *macros, *inside})}
     data = {name: _declared(name, {**declared, **sized}, "double") for name in arrays}
     known = {**data, **integers}

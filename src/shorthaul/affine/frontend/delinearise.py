@@ -11,6 +11,7 @@ tried as row lengths first, with the same condition.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 from typing import Any
@@ -33,12 +34,24 @@ def subscripts_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.P
 
     Raises :class:`InputError` if one is not affine and cannot be taken apart either.
     """
-    if not any(_has_product(subscript, names) for access, names in uses for subscript in access.subscripts):
+    apart = {
+        id(access): [(replace(access, subscripts=(item,)), names) for item in access.subscripts]
+        for access, names in uses
+    }
+    axes = [_of_axis(axis) for axis in zip(*apart.values(), strict=True)]
+    return {
+        key: tuple(value for found, (one, _) in zip(axes, row, strict=True) for value in found[id(one)])
+        for key, row in apart.items()
+    }
+
+
+def _of_axis(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.PwAff, ...]]:
+    """Return what the only subscript of every access stands for."""
+    if not any(_has_product(access.subscripts[0], names) for access, names in uses):
         return {id(access): _plain(access, names) for access, names in uses}
     rows: dict[str, Any] = {}
     for access, names in uses:
-        for subscript in access.subscripts:
-            _note_rows(subscript, names, rows)
+        _note_rows(access.subscripts[0], names, rows)
     noted = [len(names.assumed) for _, names in uses]
     errors = []
     for tried in (rows, {}) if rows else ({},):
@@ -58,10 +71,12 @@ def subscripts_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.P
 
 
 def _plain(access: Access, names: Names) -> tuple[isl.PwAff, ...]:
-    return tuple(affine(subscript, names) for subscript in access.subscripts)
+    return (affine(access.subscripts[0], names),)
 
 
 def _has_product(node: Any, names: Names) -> bool:
+    if isinstance(node, c_ast.ID) and node.name in names.locals and node.name not in names.iterators:
+        return _has_product(names.locals[node.name], names)
     if isinstance(node, c_ast.BinaryOp) and node.op == "*":
         unknown = [constant(side, {}) is None for side in (node.left, node.right)]
         if all(unknown):
@@ -97,8 +112,6 @@ def _taken_apart(uses: Sequence[tuple[Access, Names]], rows: Mapping[str, Any]) 
     """Return the subscripts, with the sums of parameters in ``rows`` as lengths of rows."""
     polynomials = {}
     for access, names in uses:
-        if len(access.subscripts) != 1:
-            raise not_affine(access.node, names, "two unknowns are multiplied")
         polynomials[id(access)] = _polynomial(access.subscripts[0], names, rows)
     polynomials = _with_offsets(polynomials, rows)
     monomials = sorted({m for polynomial in polynomials.values() for m in polynomial} | {()}, key=lambda m: (len(m), m))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -72,6 +73,57 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     value, done = iterator.scale_val(sign), iterator.sub(first).scale_val(sign)
     count = value if abs(step) == 1 else done.scale_down_val(isl.Val(abs(step))).floor()
     return Iterator(name, internal, value, count), result.coalesce()
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """A loop over a product ``n * m`` as ``loops`` over its factors, and the value of its iterator in them."""
+
+    loops: Any
+    name: str
+    value: Any
+
+
+def by_factors(node: Any, names: Names) -> Factors | None:
+    """Return ``for (i = 0; i < n * m; i++)`` as loops over n and m, where i is ``i_0 * m + i_1``.
+
+    None for any other loop, and where macros make the product a number of times one of them.
+    """
+    end = node.cond
+    if not (isinstance(end, c_ast.BinaryOp) and end.op == "<" and isinstance(end.left, c_ast.ID)):
+        return None
+    factors = _factors(end.right, names)
+    if len(factors) == 1 or any(isinstance(item, c_ast.Constant) and constant(item, {}) is None for item in factors):
+        return None
+    with suppress(InputError):
+        affine(end.right, names)
+        return None
+    name, start = _start(node, names)
+    if end.left.name != name or constant(start, {}) != 0 or _step(node, name, names) != 1:
+        return None
+    loops, value = node.stmt, None
+    for at, factor in reversed([*enumerate(factors)]):
+        inner = c_ast.ID(f"{name}_{at}", node.coord)
+        first = c_ast.Assignment("=", inner, c_ast.Constant("int", "0"), node.coord)
+        body = loops if at == len(factors) - 1 else c_ast.Compound([loops], node.coord)
+        test = c_ast.BinaryOp("<", inner, factor, node.coord)
+        loops = c_ast.For(first, test, c_ast.UnaryOp("p++", inner, node.coord), body, node.coord)
+    for at, factor in enumerate(factors):
+        place = c_ast.ID(f"{name}_{at}", node.coord)
+        value = place if value is None else c_ast.BinaryOp("+", c_ast.BinaryOp("*", value, factor), place, node.coord)
+    return Factors(loops, name, value)
+
+
+def _factors(node: Any, names: Names) -> list[Any]:
+    """Return the factors of a product, those of integers that have a name too."""
+    if isinstance(node, c_ast.Cast):
+        return _factors(node.expr, names)
+    if isinstance(node, c_ast.ID) and node.name in names.locals and node.name not in names.iterators:
+        inner = _factors(names.locals[node.name], names)
+        return inner if len(inner) > 1 else [node]
+    if isinstance(node, c_ast.BinaryOp) and node.op == "*":
+        return [*_factors(node.left, names), *_factors(node.right, names)]
+    return [node]
 
 
 def _tested(end: Any, name: str, first: isl.PwAff, names: Names, params: isl.Set) -> Any:

@@ -33,7 +33,7 @@ def triangles_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.Pw
     """Return row and place in it for every access to an array, by the access's ``id``; None if it is no triangle."""
     polynomials = []
     for access, names in uses:
-        found = _polynomial(access.subscripts[0], names) if len(access.subscripts) == 1 else None
+        found = _polynomial(access.subscripts[0], names)
         if found is None:
             return None
         polynomials.append(found)

@@ -11,17 +11,26 @@ from typing import Any
 import islpy as isl
 from pycparser import c_ast
 
-from shorthaul.affine.frontend.accesses import Access, accumulation, count_operations, data_reads, subscripted
+from shorthaul.affine.frontend.accesses import (
+    Access,
+    accumulation,
+    count_operations,
+    data_reads,
+    has_effect,
+    reads_one_of,
+    subscripted,
+)
 from shorthaul.affine.frontend.code_text import code_text, fragments
 from shorthaul.affine.frontend.constants import constant, numbers_in_control
 from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.einsum import einsum_loops, is_einsum
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
 from shorthaul.affine.frontend.extents import reach, refuse_outside
-from shorthaul.affine.frontend.loops import iterations, without_continue
+from shorthaul.affine.frontend.loops import by_factors, iterations, without_continue
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.phases import phases
 from shorthaul.affine.frontend.python.region import is_python, python_region
+from shorthaul.affine.frontend.rewriting.choices import choices
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.affine.integer_sets.divisions import without_divisions
 from shorthaul.affine.integer_sets.redundant_loops import independent, without
@@ -227,6 +236,10 @@ class _Builder:
 
     def loop(self, node: Any, scope: _Scope, position: int) -> int:
         """Walk one for loop; return the next free position."""
+        factors = by_factors(node, self.names(scope))
+        if factors is not None:
+            named = replace(scope, locals={**scope.locals, factors.name: factors.value})
+            return self.loop(factors.loops, named, position)
         name, values = iterations(node, self.names(scope), scope.params, scope.iterators)
         body = without_continue(node.stmt)
         apart = phases(body, name, values)
@@ -246,18 +259,22 @@ class _Builder:
         return position + 1 if counter else after
 
     def branch(self, node: Any, scope: _Scope, position: int) -> int:
-        """Walk an if with an affine condition; return the next free position."""
+        """Walk an if; return the next free position. One on data is a choice for everything that it assigns."""
         try:
             where = condition(node.cond, self.names(scope))
         except InputError as error:
-            if not _mentions(node.cond, self.symbols.data | self.symbols.written):
+            data = self.symbols.data | (self.symbols.written - self.symbols.loops)
+            if not reads_one_of(node.cond, data):
                 raise
+            made = choices(node, lambda part: not reads_one_of(part, data))
+            if made is not None:
+                return self.block(made, scope, position)
             raise InputError(
-                "the condition depends on data, which is not static control",
+                "the condition depends on data, and more than assignments depend on it",
                 place=self.place(node.cond),
                 value=c_text(node.cond),
-                allowed="conditions on iterators and parameters",
-                cure="write a choice between values as a ternary: x = c ? a : b",
+                allowed="assignments of which at most one changes the condition",
+                cure="write choices between values as ternaries: x = c ? a : b",
             ) from error
         for taken, body in ((where, node.iftrue), (where.complement(), node.iffalse)):
             if body is not None:
@@ -285,7 +302,7 @@ class _Builder:
                 allowed="assignments",
                 cure="write out what the function assigns",
             )
-        if isinstance(node, c_ast.Cast) or not _has_effect(node):
+        if isinstance(node, c_ast.Cast) or not has_effect(node):
             return position  # a statement without effect, such as (void)x;
         raise InputError(
             "is no assignment",
@@ -479,17 +496,3 @@ def _named(item: Any, names: Sequence[str], kind: isl.dim_type) -> Any:
     for position, name in enumerate(names):
         item = item.set_dim_name(kind, position, name)
     return item
-
-
-def _mentions(node: Any, names: frozenset[str]) -> bool:
-    if isinstance(node, c_ast.ArrayRef) or (isinstance(node, c_ast.ID) and node.name in names):
-        return True
-    return any(_mentions(child, names) for _, child in node.children())
-
-
-def _has_effect(node: Any) -> bool:
-    if isinstance(node, c_ast.Assignment | c_ast.FuncCall):
-        return True
-    if isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
-        return True
-    return any(_has_effect(child) for _, child in node.children())

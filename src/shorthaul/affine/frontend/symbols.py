@@ -35,6 +35,7 @@ def symbols(region: Region) -> Symbols:
     loops: set[str] = set()
     assigned: set[str] = set()
     index_names: set[str] = set()
+    asked: set[str] = set()
     mentioned: set[str] = set()
     declared = dict(region.declarations)
     for node in _nodes(region.body):
@@ -43,7 +44,7 @@ def symbols(region: Region) -> Symbols:
             loops |= set(_targets(header))
             index_names |= set(_identifiers(header))
         elif isinstance(node, c_ast.If):
-            index_names |= set(_identifiers([node.cond], arrays=False))
+            asked |= set(_identifiers([node.cond], arrays=False))
         elif isinstance(node, c_ast.ArrayRef):
             index_names |= set(_identifiers([node.subscript]))
         elif isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID):
@@ -59,7 +60,7 @@ def symbols(region: Region) -> Symbols:
     known = set(region.text.integers) | set(region.text.bounds)
     data = set()
     for name in (mentioned - NO_LITERALS) | set(declared):
-        is_index = name in known or name in index_names
+        is_index = name in known or name in index_names | asked
         if not (_is_integer(declared[name]) if name in declared else is_index):
             data.add(name)
     written = assigned | loops

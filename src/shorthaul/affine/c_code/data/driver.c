@@ -20,6 +20,13 @@
 #define PARALLEL
 #endif
 
+/* Programs may compare numbers with and without a sign; not every one needs all functions of this file. */
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+
 /* Before innermost loops without dependences. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define VECTOR _Pragma("GCC ivdep")
@@ -54,12 +61,6 @@ static inline void *sh_room(long count, size_t size) {
 }
 
 @GLOBALS@
-
-/* Programs may compare numbers with and without a sign. */
-#ifdef __GNUC__
-#pragma GCC diagnostic ignored "-Wsign-compare"
-#pragma GCC diagnostic ignored "-Wtype-limits"
-#endif
 
 #ifndef NO_DRIVER
 /* The program as written; it may have empty bodies, branches without braces, and variables that nothing reads. */
@@ -117,6 +118,21 @@ static inline double sh_value(long at, long row, unsigned long seed) {
 static inline double sh_difference(double a, double b) {
   if (a == b || (a != a && b != b)) return 0;
   return fabs(a - b) / fmax(1, fmax(fabs(a), fabs(b)));
+}
+
+/* Tables of pointers to the rows of an array, those of the first extent first. */
+static inline void **sh_rows(void *data, const long *extents, int depth, size_t size) {
+  long count = 0, number = 1, first = 0;
+  for (int at = 0; at < depth - 1; at++) count += number *= extents[at];
+  void **rows = sh_room(count, sizeof *rows);
+  number = 1;
+  for (int at = 0; at < depth - 1; at++) {
+    number *= extents[at];
+    for (long row = 0; row < number; row++)
+      rows[first + row] = at < depth - 2 ? (void *)&rows[first + number + row * extents[at + 1]] : (char *)data + (size_t)(row * extents[depth - 1]) * size;
+    first += number;
+  }
+  return rows;
 }
 
 #define COMPARE(array, size)                                                               \

@@ -1,0 +1,93 @@
+"""Branches on data, as choices between values: ``if (d < best) best = d;`` is ``best = d < best ? d : best;``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.expressions import c_text
+
+
+def choices(node: Any, is_affine: Callable[[Any], bool] = lambda _: False) -> list[Any] | None:
+    r"""Return statements that do what a branch on data does, without one; None if they would not.
+
+    What changes the condition comes last. Where there is no other branch, what has to hold first and ``is_affine``
+    stays a condition.
+
+    >>> from pycparser import c_parser
+    >>> text = "void f(void) { if (d < best) { best = d; at += i; } else n = 0; }"
+    >>> (branch,) = c_parser.CParser().parse(text).ext[0].body.block_items
+    >>> for made in choices(branch):
+    ...     print(c_text(made))
+    at = (d < best) ? (at + i) : (at)
+    n = (d < best) ? (n) : (0)
+    best = (d < best) ? (d) : (best)
+    """
+    is_both = isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == "&&" and node.iffalse is None
+    if is_both and is_affine(node.cond.left):
+        inner = c_ast.If(node.cond.right, node.iftrue, None, node.coord)
+        return [c_ast.If(node.cond.left, inner, None, node.coord)]
+    first, second = _assignments(node.iftrue), _assignments(node.iffalse)
+    if first is None or second is None:
+        return None
+    places = [c_text(item.lvalue) for item in first]
+    if places == [c_text(item.lvalue) for item in second] and len({*places}) == len(places):
+        pairs = [(one.lvalue, one.rvalue, other.rvalue) for one, other in zip(first, second, strict=True)]
+    else:
+        pairs = [(one.lvalue, one.rvalue, one.lvalue) for one in first]
+        pairs += [(one.lvalue, one.lvalue, one.rvalue) for one in second]
+    made = [
+        c_ast.Assignment("=", place, c_ast.TernaryOp(node.cond, then, other, node.coord), place.coord)
+        for place, then, other in pairs
+    ]
+    asked = _names(node.cond)
+    changing = [at for at, item in enumerate(made) if _written(item) in asked]
+    if len(changing) > 1:
+        return None
+    for at in changing:
+        moved, after = made[at], made[at + 1 :]
+        used = _names(moved)
+        if any(_written(item) in used or _written(moved) in _names(item.rvalue, besides=node.cond) for item in after):
+            return None
+        made = [*made[:at], *after, moved]
+    return made
+
+
+def _assignments(node: Any) -> list[Any] | None:
+    """Return the assignments of a branch, each of one value to one place; None if it has anything else."""
+    if node is None or isinstance(node, c_ast.EmptyStatement):
+        return []
+    if isinstance(node, c_ast.Compound | c_ast.ExprList):
+        inner = node.block_items if isinstance(node, c_ast.Compound) else node.exprs
+        parts = [_assignments(item) for item in inner or []]
+        return None if None in parts else [item for part in parts for item in part or []]
+    if isinstance(node, c_ast.If):
+        return choices(node)
+    if isinstance(node, c_ast.UnaryOp) and node.op.strip("p") in {"++", "--"}:
+        node = c_ast.Assignment(f"{node.op[-1]}=", node.expr, c_ast.Constant("int", "1", node.coord), node.coord)
+    if not isinstance(node, c_ast.Assignment):
+        return None
+    first: list[Any] | None = []
+    value = node.rvalue
+    if isinstance(value, c_ast.Assignment):
+        first, value = _assignments(value), value.lvalue
+    if node.op != "=":
+        value = c_ast.BinaryOp(node.op[:-1], node.lvalue, value, node.coord)
+    return None if first is None else [*first, c_ast.Assignment("=", node.lvalue, value, node.coord)]
+
+
+def _written(assignment: Any) -> str:
+    place = assignment.lvalue
+    while isinstance(place, c_ast.ArrayRef):
+        place = place.name
+    return str(getattr(place, "name", ""))
+
+
+def _names(node: Any, besides: Any = None) -> set[str]:
+    """Return the identifiers of an expression, but for those of a part of it."""
+    if node is besides:
+        return set()
+    found = {node.name} if isinstance(node, c_ast.ID) else set()
+    return found.union(*(_names(child, besides) for _, child in node.children()))
