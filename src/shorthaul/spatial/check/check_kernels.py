@@ -123,30 +123,22 @@ def _tally(
 
 def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:
     """Return the largest load that the marks of ``tally`` stand for."""
-    with cython.nogil:
-        most = _largest_load(loads)
-    return int(most)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _largest_load(loads: cython.const_int[:, :, :, ::1]) -> cython.int:
     way: cython.Py_ssize_t
     run: cython.int
-    most: cython.int = 0
-    for way in range(2):
-        for row in range(loads.shape[0]):
-            run = 0
-            for column in range(loads.shape[1]):
-                run += loads[row, column, 0, way]
-                most = max(most, run)
-        for column in range(loads.shape[1]):
-            run = 0
+    with cython.nogil:
+        most: cython.int = 0
+        for way in range(2):
             for row in range(loads.shape[0]):
-                run += loads[row, column, 1, way]
-                most = max(most, run)
-    return most
+                run = 0
+                for column in range(loads.shape[1]):
+                    run += loads[row, column, 0, way]
+                    most = max(most, run)
+            for column in range(loads.shape[1]):
+                run = 0
+                for row in range(loads.shape[0]):
+                    run += loads[row, column, 1, way]
+                    most = max(most, run)
+    return int(most)
 
 
 @cython.final

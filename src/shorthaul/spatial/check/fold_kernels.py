@@ -55,26 +55,13 @@ def fold_words(
 ) -> None:
     """Replace every value by the fold of its subtree, or of its path from the root; shape (n, words)."""
     with cython.nogil:
-        _fold_words(parent, parents_first, values, code, up)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fold_words(
-    parent: cython.const_int[::1],
-    parents_first: cython.const_int[::1],
-    values: cython.ulonglong[:, ::1],
-    code: cython.int,
-    up: cython.bint,
-) -> cython.void:
-    n: cython.Py_ssize_t = parent.shape[0]
-    for i in range(n):
-        v = n - 1 - i if up else i
-        if parents_first.shape[0] > 0:
-            v = parents_first[v]
-        if parent[v] >= 0:
-            _combine(values, parent[v], v, parent[v] if up else v, code)
+        n: cython.Py_ssize_t = parent.shape[0]
+        for i in range(n):
+            v = n - 1 - i if up else i
+            if parents_first.shape[0] > 0:
+                v = parents_first[v]
+            if parent[v] >= 0:
+                _combine(values, parent[v], v, parent[v] if up else v, code)
 
 
 def fold_reals(
@@ -86,32 +73,19 @@ def fold_reals(
 ) -> None:
     """Replace every number by the fold of its subtree, or of its path from the root: sum, max, min, product."""
     with cython.nogil:
-        _fold_reals(parent, parents_first, values, code, up)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fold_reals(
-    parent: cython.const_int[::1],
-    parents_first: cython.const_int[::1],
-    values: cython.double[::1],
-    code: cython.int,
-    up: cython.bint,
-) -> cython.void:
-    n: cython.Py_ssize_t = parent.shape[0]
-    for i in range(n):
-        v = n - 1 - i if up else i
-        if parents_first.shape[0] > 0:
-            v = parents_first[v]
-        if parent[v] < 0:
-            continue
-        one = values[parent[v]]
-        other = values[v]
-        if code == 0:
-            other = one + other
-        elif code == 3:
-            other = one * other
-        elif isnan(one) or (code == 1 and one > other) or (code == 2 and one < other):
-            other = one
-        values[parent[v] if up else v] = other
+        n: cython.Py_ssize_t = parent.shape[0]
+        for i in range(n):
+            v = n - 1 - i if up else i
+            if parents_first.shape[0] > 0:
+                v = parents_first[v]
+            if parent[v] < 0:
+                continue
+            one = values[parent[v]]
+            other = values[v]
+            if code == 0:
+                other = one + other
+            elif code == 3:
+                other = one * other
+            elif isnan(one) or (code == 1 and one > other) or (code == 2 and one < other):
+                other = one
+            values[parent[v] if up else v] = other

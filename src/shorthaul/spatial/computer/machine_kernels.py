@@ -308,53 +308,36 @@ def travel(traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_
         traffic.when = np.empty(messages.sender.shape[0], np.int32)
         traffic.travelled = np.empty(messages.sender.shape[0], np.int64)
         traffic.arrives = np.empty(messages.sender.shape[0], np.int64)
-    with cython.nogil:
-        following = _travel_at_once(traffic, messages, first, most_hops)
-    return int(following)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _travel_at_once(
-    traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_hops: cython.longlong
-) -> cython.Py_ssize_t:
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
-    i: cython.Py_ssize_t = first
-    until: cython.longlong = traffic.hops + most_hops
-    while i < messages.sender.shape[0] and traffic.hops < until:
-        a = messages.host[messages.sender[i]]
-        b = messages.host[messages.receiver[i]]
-        _look_ahead(traffic, messages, i)
-        if a == b:
-            traffic.when[i] = -1
-        else:
-            hops = _count(traffic, messages, i)
-            traffic.when[i] = cython.cast(cython.int, traffic.table[ROW * a + CLOCK]) + 1
-            traffic.travelled[i] = cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops
-            traffic.arrives[i] = _arrival(traffic, messages, i, hops)
-        i += 1
-    return i
+    with cython.nogil:
+        i: cython.Py_ssize_t = first
+        until: cython.longlong = traffic.hops + most_hops
+        while i < messages.sender.shape[0] and traffic.hops < until:
+            a = messages.host[messages.sender[i]]
+            b = messages.host[messages.receiver[i]]
+            _look_ahead(traffic, messages, i)
+            if a == b:
+                traffic.when[i] = -1
+            else:
+                hops = _count(traffic, messages, i)
+                traffic.when[i] = cython.cast(cython.int, traffic.table[ROW * a + CLOCK]) + 1
+                traffic.travelled[i] = cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops
+                traffic.arrives[i] = _arrival(traffic, messages, i, hops)
+            i += 1
+    return int(i)
 
 
 def arrive(traffic: Traffic, messages: Messages) -> None:
     """Let all messages arrive."""
-    with cython.nogil:
-        _arrive(traffic, messages)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _arrive(traffic: Traffic, messages: Messages) -> cython.void:
     b: cython.Py_ssize_t
-    for i in range(messages.sender.shape[0]):
-        if i + AHEAD < messages.sender.shape[0]:
-            prefetch(traffic.table, ROW * messages.host[messages.receiver[i + AHEAD]])
-        if traffic.when[i] >= 0:
-            b = messages.host[messages.receiver[i]]
-            _reach(traffic, b, traffic.when[i], traffic.travelled[i], traffic.arrives[i])
+    with cython.nogil:
+        for i in range(messages.sender.shape[0]):
+            if i + AHEAD < messages.sender.shape[0]:
+                prefetch(traffic.table, ROW * messages.host[messages.receiver[i + AHEAD]])
+            if traffic.when[i] >= 0:
+                b = messages.host[messages.receiver[i]]
+                _reach(traffic, b, traffic.when[i], traffic.travelled[i], traffic.arrives[i])
 
 
 @cython.cfunc
@@ -402,36 +385,26 @@ def _busiest_of_round(
 
 def travel_in_order(traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_hops: cython.longlong) -> int:
     """Send the messages from ``first`` on, each after those before it have arrived; return the next one."""
-    with cython.nogil:
-        following = _travel_in_order(traffic, messages, first, most_hops)
-    return int(following)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _travel_in_order(
-    traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_hops: cython.longlong
-) -> cython.Py_ssize_t:
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
-    i: cython.Py_ssize_t = first
-    until: cython.longlong = traffic.hops + most_hops
-    while i < messages.sender.shape[0] and traffic.hops < until:
-        a = messages.host[messages.sender[i]]
-        b = messages.host[messages.receiver[i]]
-        _look_ahead(traffic, messages, i)
-        if a != b:
-            hops = _count(traffic, messages, i)
-            _reach(
-                traffic,
-                b,
-                cython.cast(cython.longlong, traffic.table[ROW * a + CLOCK]) + 1,
-                cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops,
-                _arrival(traffic, messages, i, hops),
-            )
-        i += 1
-    return i
+    with cython.nogil:
+        i: cython.Py_ssize_t = first
+        until: cython.longlong = traffic.hops + most_hops
+        while i < messages.sender.shape[0] and traffic.hops < until:
+            a = messages.host[messages.sender[i]]
+            b = messages.host[messages.receiver[i]]
+            _look_ahead(traffic, messages, i)
+            if a != b:
+                hops = _count(traffic, messages, i)
+                _reach(
+                    traffic,
+                    b,
+                    cython.cast(cython.longlong, traffic.table[ROW * a + CLOCK]) + 1,
+                    cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops,
+                    _arrival(traffic, messages, i, hops),
+                )
+            i += 1
+    return int(i)
 
 
 def first_waiting(
@@ -442,22 +415,12 @@ def first_waiting(
     ``reached`` holds for every processor what the last call left there, at first 0.
     """
     with cython.nogil:
-        waiting = _first_waiting(sender, receiver, reached, begin)
-    return int(waiting)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _first_waiting(
-    sender: cython.const_int[::1], receiver: cython.const_int[::1], reached: cython.int[::1], begin: cython.Py_ssize_t
-) -> cython.Py_ssize_t:
-    mark: cython.int = cython.cast(cython.int, begin + 1)
-    i: cython.Py_ssize_t = begin
-    while i < sender.shape[0] and reached[sender[i]] != mark:
-        reached[receiver[i]] = mark
-        i += 1
-    return i
+        mark: cython.int = cython.cast(cython.int, begin + 1)
+        i: cython.Py_ssize_t = begin
+        while i < sender.shape[0] and reached[sender[i]] != mark:
+            reached[receiver[i]] = mark
+            i += 1
+    return int(i)
 
 
 def first_wrong(numbers: cython.const_longlong[::1], seen: cython.int[::1], turn: cython.int) -> int:

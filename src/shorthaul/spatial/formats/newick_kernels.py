@@ -289,7 +289,33 @@ def write(
     """Write the trees into ``out`` (large enough) and return how many bytes were written."""
     writer = Writer(starts, kids, text, out)
     with cython.nogil:
-        _write(writer, name, length)
+        n: cython.Py_ssize_t = writer.kids.shape[0]
+        r: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        v: cython.Py_ssize_t
+        top: cython.Py_ssize_t
+        for r in range(writer.starts[n], writer.starts[n + 1]):
+            writer.stack[0] = writer.kids[r]
+            top = 1
+            while top > 0:
+                v = writer.stack[top - 1]
+                if writer.cursor[v] < writer.starts[v + 1]:
+                    _put(writer, 40 if writer.cursor[v] == writer.starts[v] else 44)
+                    writer.stack[top] = writer.kids[writer.cursor[v]]
+                    writer.cursor[v] += 1
+                    top += 1
+                    continue
+                if writer.starts[v + 1] > writer.starts[v]:
+                    _put(writer, 41)
+                for i in range(name[v, 0], name[v, 1]):
+                    _put(writer, writer.text[i])
+                if length[v, 1] > length[v, 0]:
+                    _put(writer, 58)
+                    for i in range(length[v, 0], length[v, 1]):
+                        _put(writer, writer.text[i])
+                top -= 1
+            _put(writer, 59)
+            _put(writer, 10)
     return int(writer.size)
 
 
@@ -328,36 +354,3 @@ class Writer:
 def _put(writer: Writer, c: cython.uchar) -> cython.void:
     writer.out[writer.size] = c
     writer.size += 1
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _write(writer: Writer, name: cython.const_longlong[:, ::1], length: cython.const_longlong[:, ::1]) -> cython.void:
-    n: cython.Py_ssize_t = writer.kids.shape[0]
-    r: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
-    top: cython.Py_ssize_t
-    for r in range(writer.starts[n], writer.starts[n + 1]):
-        writer.stack[0] = writer.kids[r]
-        top = 1
-        while top > 0:
-            v = writer.stack[top - 1]
-            if writer.cursor[v] < writer.starts[v + 1]:
-                _put(writer, 40 if writer.cursor[v] == writer.starts[v] else 44)
-                writer.stack[top] = writer.kids[writer.cursor[v]]
-                writer.cursor[v] += 1
-                top += 1
-                continue
-            if writer.starts[v + 1] > writer.starts[v]:
-                _put(writer, 41)
-            for i in range(name[v, 0], name[v, 1]):
-                _put(writer, writer.text[i])
-            if length[v, 1] > length[v, 0]:
-                _put(writer, 58)
-                for i in range(length[v, 0], length[v, 1]):
-                    _put(writer, writer.text[i])
-            top -= 1
-        _put(writer, 59)
-        _put(writer, 10)

@@ -18,27 +18,17 @@ def edge_energy(
 ) -> tuple[int, int]:  # fmt: skip
     """Return the summed and the largest Manhattan distance over all edges (v, parent[v])."""
     with cython.nogil:
-        energy = _edge_energy(parent, x, y)
-    return int(energy[0]), int(energy[1])
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _edge_energy(
-    parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1]
-) -> tuple[cython.longlong, cython.longlong]:
-    total: cython.longlong = 0
-    longest: cython.longlong = 0
-    hops: cython.longlong
-    p: cython.Py_ssize_t
-    for v in range(parent.shape[0]):
-        p = parent[v]
-        if p >= 0:
-            hops = abs(x[v] - x[p]) + abs(y[v] - y[p])
-            total += hops
-            longest = max(longest, hops)
-    return total, longest
+        total: cython.longlong = 0
+        longest: cython.longlong = 0
+        hops: cython.longlong
+        p: cython.Py_ssize_t
+        for v in range(parent.shape[0]):
+            p = parent[v]
+            if p >= 0:
+                hops = abs(x[v] - x[p]) + abs(y[v] - y[p])
+                total += hops
+                longest = max(longest, hops)
+    return int(total), int(longest)
 
 
 def farthest(parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1]) -> int:
@@ -136,39 +126,24 @@ def _add_route(routes: Routes, s: cython.Py_ssize_t, t: cython.Py_ssize_t) -> cy
 def add_routes(routes: Routes, source: cython.const_int[::1], target: cython.const_int[::1]) -> None:
     """Add the messages source[i] -> target[i] between processors; one from or to -1 is none."""
     with cython.nogil:
-        _add_routes(routes, source, target)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_routes(routes: Routes, source: cython.const_int[::1], target: cython.const_int[::1]) -> cython.void:
-    for i in range(source.shape[0]):
-        if source[i] >= 0 and target[i] >= 0:
-            _add_route(routes, source[i], target[i])
+        for i in range(source.shape[0]):
+            if source[i] >= 0 and target[i] >= 0:
+                _add_route(routes, source[i], target[i])
 
 
 def sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cython.int[:, ::1]) -> int:
     """Turn load changes into loads, in place, and return the largest."""
     with cython.nogil:
-        largest = _sum_routes(width, height, changes)
-    return int(largest)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cython.int[:, ::1]) -> cython.int:
-    largest: cython.int = 0
-    side: cython.Py_ssize_t
-    for side in range(4):
-        for row in range(height):
-            if side < 2:
-                for cell in range(row * width + 1, (row + 1) * width):
-                    changes[side, cell] += changes[side, cell - 1]
-            elif row > 0:
+        largest: cython.int = 0
+        side: cython.Py_ssize_t
+        for side in range(4):
+            for row in range(height):
+                if side < 2:
+                    for cell in range(row * width + 1, (row + 1) * width):
+                        changes[side, cell] += changes[side, cell - 1]
+                elif row > 0:
+                    for cell in range(row * width, (row + 1) * width):
+                        changes[side, cell] += changes[side, cell - width]
                 for cell in range(row * width, (row + 1) * width):
-                    changes[side, cell] += changes[side, cell - width]
-            for cell in range(row * width, (row + 1) * width):
-                largest = max(largest, changes[side, cell])
-    return largest
+                    largest = max(largest, changes[side, cell])
+    return int(largest)

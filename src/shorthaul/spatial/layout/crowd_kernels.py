@@ -445,34 +445,27 @@ def _middle(crowd: Crowd, v: cython.Py_ssize_t) -> cython.longlong:
     return cell
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _centre(crowd: Crowd, vertices: cython.const_int[::1]) -> cython.void:
-    turn: cython.longlong
-    v: cython.Py_ssize_t
-    for i in range(vertices.shape[0]):
-        v = vertices[i]
-        middle: cython.longlong = _middle(crowd, v)
-        for turn in range(5):
-            cell: cython.longlong = middle if turn == 0 else beside(crowd, middle, (turn - 1 & 2) << 2 | (turn & 1))
-            if cell == crowd.place[v]:
-                break
-            if cell < 0 or crowd.living[cell] == 0:
-                continue
-            worse = _price(crowd, v, cell, -1)
-            if worse < 0:
-                _move(crowd, v, cell, worse)
-                break
-
-
 def centre_crowd(crowd: Crowd, vertices: cython.const_int[::1]) -> None:
     """Move these vertices, one after the other, to the middle of their neighbours.
 
     Each goes there, or beside it, if that saves hops, and changes places with somebody where the processor is full.
     """
+    turn: cython.longlong
+    v: cython.Py_ssize_t
     with cython.nogil:
-        _centre(crowd, vertices)
+        for i in range(vertices.shape[0]):
+            v = vertices[i]
+            middle: cython.longlong = _middle(crowd, v)
+            for turn in range(5):
+                cell: cython.longlong = middle if turn == 0 else beside(crowd, middle, (turn - 1 & 2) << 2 | (turn & 1))
+                if cell == crowd.place[v]:
+                    break
+                if cell < 0 or crowd.living[cell] == 0:
+                    continue
+                worse = _price(crowd, v, cell, -1)
+                if worse < 0:
+                    _move(crowd, v, cell, worse)
+                    break
 
 
 def anneal_crowd(

@@ -157,48 +157,6 @@ def _partner(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong) -> cytho
     return w
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _relieve(
-    roads: Roads,
-    crowd: Crowd,
-    random: Random,
-    accepted: cython.const_ulonglong[::1],
-    begin: cython.longlong,
-    end: cython.longlong,
-    work: cython.longlong,
-) -> cython.void:
-    v: cython.Py_ssize_t
-    w: cython.Py_ssize_t
-    bits: cython.ulonglong
-    degree: cython.longlong
-    cell: cython.longlong
-    here: cython.longlong
-    roads.reads = 0
-    while roads.reads < work:
-        roads.reads += MOVE
-        bits = random.word()
-        v = begin + ((bits >> 40) * (end - begin) >> 24)
-        degree = crowd.starts[v + 1] - crowd.starts[v]
-        if degree == 0 or degree > MOST_NEAR:
-            continue
-        here = crowd.place[v]
-        cell = crowd.place[crowd.near[crowd.starts[v] + ((bits >> 24 & 0xFFFF) * degree >> 16)]]
-        if bits & 16 or cell == here:
-            cell = beside(crowd, cell, bits)
-            if cell >= 0 and bits & 0x60 == 0:
-                cell = beside(crowd, cell, bits >> 9)
-        if cell < 0 or cell == here or crowd.living[cell] == 0:
-            continue
-        w = _partner(crowd, v, cell)
-        if w == -2:
-            continue
-        worse = _move(roads, v, w, cell)
-        if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
-            _move(roads, v, w, here)
-
-
 def relieve(
     roads: Roads,
     random: Random,
@@ -212,6 +170,34 @@ def relieve(
     A random vertex moves to the processor of one of its neighbours in the tree, or near it; where that is full, it
     changes places with one there. A move that adds d to the price is done if a random word is below ``accepted[d]``.
     """
+    crowd: Crowd = roads.crowd
+    v: cython.Py_ssize_t
+    w: cython.Py_ssize_t
+    bits: cython.ulonglong
+    degree: cython.longlong
+    cell: cython.longlong
+    here: cython.longlong
     with cython.nogil:
-        _relieve(roads, roads.crowd, random, accepted, begin, end, work)
+        roads.reads = 0
+        while roads.reads < work:
+            roads.reads += MOVE
+            bits = random.word()
+            v = begin + ((bits >> 40) * (end - begin) >> 24)
+            degree = crowd.starts[v + 1] - crowd.starts[v]
+            if degree == 0 or degree > MOST_NEAR:
+                continue
+            here = crowd.place[v]
+            cell = crowd.place[crowd.near[crowd.starts[v] + ((bits >> 24 & 0xFFFF) * degree >> 16)]]
+            if bits & 16 or cell == here:
+                cell = beside(crowd, cell, bits)
+                if cell >= 0 and bits & 0x60 == 0:
+                    cell = beside(crowd, cell, bits >> 9)
+            if cell < 0 or cell == here or crowd.living[cell] == 0:
+                continue
+            w = _partner(crowd, v, cell)
+            if w == -2:
+                continue
+            worse = _move(roads, v, w, cell)
+            if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
+                _move(roads, v, w, here)
     return int(roads.reads)

@@ -455,42 +455,35 @@ def centre(board: Board, vertices: cython.const_int[::1]) -> None:
     Each changes places with whoever is there, or beside it, if that saves hops. Tiles that are not annealed afterwards
     stay so.
     """
-    with cython.nogil:
-        _centre(board, vertices)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.void:
     turn: cython.longlong
     v: cython.Py_ssize_t
     w: cython.Py_ssize_t
-    for i in range(vertices.shape[0]):
-        v = vertices[i]
-        if board.starts[v] == board.starts[v + 1]:
-            continue
-        middle = _median(board, v, False)
-        row = _median(board, v, True)
-        here = board.y[v] * board.width + board.x[v]
-        for turn in range(5):
-            x = middle + (1 if turn == 1 else -1 if turn == 2 else 0)
-            y = row + (1 if turn == 3 else -1 if turn == 4 else 0)
-            if x < 0 or y < 0 or x >= board.width or y >= board.height:
+    with cython.nogil:
+        for i in range(vertices.shape[0]):
+            v = vertices[i]
+            if board.starts[v] == board.starts[v + 1]:
                 continue
-            there = y * board.width + x
-            if there == here:
-                break
-            w = board.holder[there]
-            gain = _length(board, v, here, w) - _length(board, v, there, w)
-            if w >= 0:
-                gain += _length(board, w, there, v) - _length(board, w, here, v)
-            if gain > 0:
-                board.holder[here] = w
-                board.holder[there] = v
+            middle = _median(board, v, False)
+            row = _median(board, v, True)
+            here = board.y[v] * board.width + board.x[v]
+            for turn in range(5):
+                x = middle + (1 if turn == 1 else -1 if turn == 2 else 0)
+                y = row + (1 if turn == 3 else -1 if turn == 4 else 0)
+                if x < 0 or y < 0 or x >= board.width or y >= board.height:
+                    continue
+                there = y * board.width + x
+                if there == here:
+                    break
+                w = board.holder[there]
+                gain = _length(board, v, here, w) - _length(board, v, there, w)
                 if w >= 0:
-                    board.x[w] = board.new_x[w] = board.x[v]
-                    board.y[w] = board.new_y[w] = board.y[v]
-                board.x[v] = board.new_x[v] = x
-                board.y[v] = board.new_y[v] = y
-                break
+                    gain += _length(board, w, there, v) - _length(board, w, here, v)
+                if gain > 0:
+                    board.holder[here] = w
+                    board.holder[there] = v
+                    if w >= 0:
+                        board.x[w] = board.new_x[w] = board.x[v]
+                        board.y[w] = board.new_y[w] = board.y[v]
+                    board.x[v] = board.new_x[v] = x
+                    board.y[v] = board.new_y[v] = y
+                    break

@@ -37,23 +37,16 @@ def transform(starts: cython.const_int[::1], kids: cython.const_int[::1]) -> tup
     """
     tree = Growing(kids)
     with cython.nogil:
-        _transform(tree, starts)
+        n: cython.Py_ssize_t = tree.kids.shape[0]
+        i: cython.Py_ssize_t
+        for i in range(starts[n], starts[n + 1]):
+            tree.parent[tree.kids[i]] = -1
+            tree.slot[tree.kids[i]] = 0
+        for v in range(n):
+            tree.host[v] = v
+            _hang(tree, starts[v], starts[v + 1], v, 0)
     n = tree.nodes
     return np.asarray(tree.parent)[:n], np.asarray(tree.host)[:n], np.asarray(tree.slot)[:n]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _transform(tree: Growing, starts: cython.const_int[::1]) -> cython.void:
-    n: cython.Py_ssize_t = tree.kids.shape[0]
-    i: cython.Py_ssize_t
-    for i in range(starts[n], starts[n + 1]):
-        tree.parent[tree.kids[i]] = -1
-        tree.slot[tree.kids[i]] = 0
-    for v in range(n):
-        tree.host[v] = v
-        _hang(tree, starts[v], starts[v + 1], v, 0)
 
 
 @cython.cfunc
