@@ -204,6 +204,17 @@ def test_rows_of_a_part_of_a_matrix() -> None:
     assert shorthaul.affine.bound(made, upper=False).bound.details["assumes"] == "n >= k and T >= m"
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["#define RED 0\n#define BLACK 1\n", "enum { RED, BLACK };\n", "static const int RED = 0, BLACK = RED + 1;\n"],
+)
+def test_names_of_small_numbers(before: str) -> None:
+    body = "for (int c = RED; c <= BLACK; c++) for (int i = 1; i < n; i++) if (i % 2 == c) c[i] += d[i - 1];"
+    left = written(body.replace("c[i]", "x[i]"), before=before)
+    right = written(body.replace("c[i]", "x[i]").replace("RED", "0").replace("BLACK", "1"))
+    assert_same(left, right)
+
+
 def test_a_function_without_pragma() -> None:
     plain = "double s = 0;\nfor (int i = 0; i < n; i++) s += c[i];\nfor (int i = 0; i < n; i++) c[i] = s;"
     assert_same(written(plain, marked=False), written(plain))

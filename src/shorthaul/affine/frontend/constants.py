@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pycparser import c_ast, c_parser
 
@@ -131,17 +131,20 @@ def _literal(text: str) -> int | None:
         return None
 
 
+_LEAST_SIZE: Final = 2
+
+
 def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int]) -> dict[str, int]:
     """Return the integer macros that have to be numbers: steps of loops, divisors, factors of iterators in headers.
 
     Such a macro, as the edge of tiles, is its number everywhere; a loop step of 32 with bounds in a parameter T would
-    be another program for every other T.
+    be another program for every other T. So is one below 2, which is no size: ``#define RED 0``.
 
     >>> tree = c_parser.CParser().parse("void f(){ for (i = 0; i < N; i += T) a[i / W] = b[i] / M; }")
     >>> numbers_in_control([tree], {"N": 9, "T": 3, "W": 2, "M": 7})
     {'T': 3, 'W': 2}
     """
-    found: dict[str, int] = {}
+    found = {name: value for name, value in macros.items() if value < _LEAST_SIZE}
     waiting: list[tuple[Any, str]] = [(node, "data") for node in nodes]
     while waiting:
         node, where = waiting.pop()

@@ -5,16 +5,17 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pycparser import c_ast, c_parser
 
+from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
 from shorthaul.affine.frontend.rewriting.counting import with_one_counter
 from shorthaul.affine.frontend.rewriting.inlining import inlined
-from shorthaul.affine.frontend.rewriting.pointers import without_pointers
+from shorthaul.affine.frontend.rewriting.pointers import nodes, without_pointers
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, structures_in
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError, unknown_name
@@ -67,12 +68,16 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     typedefs: list[str] = []
     meanings: dict[str, Any] = {}
     before = [chunk.text for chunk in chunks if not chunk.is_function and chunk.start < chosen.start]
+    integers = dict(done.integers)
+    fixed = [text for text in before if re.search(r"\b(?:const|enum)\b", text)]
+    for item in _declared(fixed, [*typedefs]):
+        integers |= _numbers(item, integers)
     for item in _declared(before, typedefs):
         structures_in([item], structures)
         _resolve([item], meanings)
         if isinstance(item, c_ast.Typedef) and item.name not in structures:
             meanings[item.name] = item.type
-        elif isinstance(item, c_ast.Decl) and item.name:
+        elif isinstance(item, c_ast.Decl) and item.name and item.name not in integers:
             declarations[item.name] = item.type
     definition = _parse_function(done, chosen, typedefs)
     _resolve([definition], meanings)
@@ -89,7 +94,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     body, constants = find(definition.body, declarations, chosen.name)
     plain = c_ast.Compound(without_pointers(with_one_counter(body)))
     body = tuple(flattened(plain, declarations, structures).block_items)
-    return Region(chosen.name, body, declarations, constants, done)
+    return Region(chosen.name, body, declarations, constants, replace(done, integers=integers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,23 @@ def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _
         names = ", ".join(chunk.name for chunk in marked)
         raise InputError(f"several functions have {what}", value=names, cure="choose one with --function")
     return marked[0]
+
+
+def _numbers(item: Any, known: Mapping[str, int]) -> dict[str, int]:
+    """Return the integers that a declaration names: enumerators, and a variable that keeps its value."""
+    found: dict[str, int] = {}
+    value: int | None = -1
+    for node in nodes([item]):
+        if isinstance(node, c_ast.Enumerator) and value is not None:
+            value = value + 1 if node.value is None else constant(node.value, {**known, **found})
+            if value is not None:
+                found[node.name] = value
+    kind = getattr(getattr(item, "type", None), "type", None)
+    if isinstance(item, c_ast.Decl) and item.init is not None and isinstance(kind, c_ast.IdentifierType):
+        value = None if {"float", "double"} & {*kind.names} else constant(item.init, known)
+        if value is not None:
+            found[item.name] = value
+    return found
 
 
 def _called(text: str, chunks: list[_Chunk]) -> Iterator[str]:
