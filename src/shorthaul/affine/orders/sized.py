@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, combinations, islice
@@ -25,7 +25,7 @@ from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.joining.lockstep import two_steps
 from shorthaul.affine.orders.joining.panels import with_first_panels
 from shorthaul.affine.orders.joining.phases import in_runs, joined
-from shorthaul.affine.orders.joining.ranges import with_ranges
+from shorthaul.affine.orders.joining.ranges import in_ranges
 from shorthaul.affine.orders.joining.stages import with_stages
 from shorthaul.affine.orders.joining.turns import SizedGroups, read_from_elsewhere, read_in_every_step
 from shorthaul.affine.orders.memories.nested import NestedStep
@@ -72,34 +72,31 @@ def at_sizes(
     Phases are executed in boxes where these load less, and joined where one in boxes loads less than several: those of
     ``upper``, and the smallest ones that there are.
     """
-    best = upper
-    with nullcontext() if search is None else effort.charged_to(search), suppress(effort.OutOfEffortError):
+    best = found = upper
+    finished: UpperBound | None = None
+    with effort.charged_to(search or Search()), suppress(effort.OutOfEffortError):
         boxes = Boxes(flow, sizes, upper.small, slack=slack)
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
         least = read_from_elsewhere(flow, boxes.reads, sizes) * sum(boxes.weights.values())
         for steps in _tried(upper, flow, boxes):
-            ordered = in_order(flow, steps)  # fewer where phases need one another
-            if len(ordered) == len(steps) and sum(map(boxes.cost, steps)) < sum(map(boxes.cost, best.steps)):
-                best = replace(upper, steps=tuple(ordered))
-            if NEAR_THE_INPUTS * sum(map(boxes.cost, best.steps)) < least:
+            ordered = in_order(flow, steps or found.steps)  # fewer where phases need one another
+            if steps and len(ordered) == len(steps) and boxes.total(steps) < boxes.total(found.steps):
+                found = replace(upper, steps=tuple(ordered))
+                best = min(best, found, key=lambda item: boxes.total(item.steps))
+            is_near = NEAR_THE_INPUTS * boxes.total(best.steps) < least
+            if (is_near or steps is None) and found is not finished and boxes.total(found.steps) > least:
+                finished = found
+                for made in _finished(boxes, found.steps):
+                    best = min(best, replace(upper, steps=tuple(made)), key=lambda item: boxes.total(item.steps))
+            if is_near:
                 break
-        if sum(map(boxes.cost, best.steps)) <= least:
-            return best
-        for at, item in enumerate(best.steps):
-            start = item.instead if isinstance(item, PassedStep) and item.ranges else item
-            found = boxes.clustered(boxes.passing(boxes.better(start, partial(refined, slack=slack))))
-            found = min(item, found, key=boxes.cost)
-            best = replace(best, steps=(*best.steps[:at], found, *best.steps[at + 1 :]))
-        best = replace(best, steps=tuple(with_first_panels(boxes, best.steps)))
-        for steps in chain(with_stages(boxes, best.steps), with_ranges(boxes, best.steps, distances=True)):
-            best = min(best, replace(best, steps=tuple(steps)), key=lambda item: item.value(sizes))
     return best
 
 
-def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[AnyStep]]:
-    """Yield the phases of all orders that are compared, so that the best is known whenever the search ends."""
+def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[AnyStep] | None]:
+    """Yield the phases of all orders that are compared; None where what comes next may take all the effort."""
     yield from in_runs(flow, boxes)
     starts = [[boxes.bordered(item) for item in upper.steps]]
     yield starts[0]
@@ -110,14 +107,29 @@ def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[Any
         for at, item in enumerate(steps):
             steps[at] = boxes.better(item)
             yield list(steps)
+    yield None
+    for steps in starts:
         yield from boxes.turned(steps)  # joining may take all the effort
         last = steps
         for last in joined(flow, steps, boxes):
             yield last
-        yield from with_ranges(boxes, last)
         yield from boxes.turned(last)
+    yield None
     if any(len(run) > 1 for run in boxes.runs):
         yield from in_runs(flow, boxes, boxes.in_turns)
+        yield None
+
+
+def _finished(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
+    """Yield phases as they are refined, in clusters, pieces and ranges, and at last in panels and stages."""
+    result = list(steps)
+    for at, item in enumerate(steps):
+        found = boxes.better(item, partial(refined, slack=boxes.slack))
+        result[at] = min(found, in_ranges(boxes, found), boxes.clustered(boxes.passing(found)), key=boxes.cost)
+        yield list(result)
+    result = with_first_panels(boxes, result)
+    yield result
+    yield from with_stages(boxes, result)
 
 
 #: A placement, its loops that may be cut, and the memory in which they may.
@@ -163,6 +175,10 @@ class Boxes:
             strips = isinstance(inner, BoxStep) and inner.has_strips
             self._costs[id(step)] = step, loads / (1 + self.slack.strips * strips)
         return self._costs[id(step)][1]
+
+    def total(self, steps: Iterable[AnyStep]) -> float:
+        """Return the loads of phases into all memories, weighted."""
+        return sum(map(self.cost, steps))
 
     def instances(self, step: AnyStep) -> int:
         """Return how many instances a phase has."""

@@ -379,42 +379,25 @@ class Ranges:
         return made
 
 
-def with_ranges(boxes: Boxes, steps: Sequence[AnyStep], *, distances: bool = False) -> Iterator[list[AnyStep]]:
-    """Yield phases with more and more of those in boxes in ranges, of ``distances`` too, where that loads less."""
-    result = list(steps)
-    for at, item in enumerate(steps):
-        start = item.instead if distances and isinstance(item, PassedStep) and item.ranges else item
-        found = None
-        if type(start) is BoxStep and start.box.loops:
-            found = in_ranges(boxes, start) if item is start else None
-            found = in_ranges(boxes, start, found or item) if distances else found
-        if found is not None:
-            result[at] = found
-            yield list(result)
+def in_ranges(boxes: Boxes, step: AnyStep) -> AnyStep:
+    """Return a phase in ranges of a loop over its boxes, or of distances, where that loads less; one memory only.
 
-
-def in_ranges(boxes: Boxes, step: BoxStep, than: AnyStep | None = None) -> PassedStep | None:
-    """Return a phase in ranges of a loop over its boxes, None where that loads as much; one memory only.
-
-    With another order ``than`` which they have to be better the ranges are those of distances.
     What a range needs of others it finds in the program's memory.
     """
-    if step.phase is None or len(step.boxes) > 1 or len(boxes.weights) > 1:
-        return None
-    if not any(item.is_cut for item in step.cells):
-        return None
+    if type(step) is not BoxStep or not step.box.loops or step.phase is None or len(step.boxes) > 1:
+        return step
+    if len(boxes.weights) > 1 or not any(item.is_cut for item in step.cells):
+        return step
     ranges = Ranges.along(boxes, step, step.box.loops[0])
-    if ranges is None:
-        return None
-    best: AnyStep = than or step
+    best: AnyStep = step
     with suppress(effort.OutOfEffortError):
-        for one in [ranges] if than is None else ranges.of_distances():
-            found = one.best() if than is None else one.halves(boxes.cost(best))
+        for one in [] if ranges is None else chain([ranges], ranges.of_distances()):
+            found = one.best() if one is ranges else one.halves(boxes.cost(best))
             if len(found) > 1:
                 parts = one.parts([item.first for item in found[1:]])
                 made = PassedStep(step.plain, tuple(item.step for item in found), parts, step, ranges=True)
                 best = min(best, made, key=boxes.cost)
-    return best if isinstance(best, PassedStep) else None
+    return best
 
 
 def _distance(one: Row, other: Row) -> Row:
