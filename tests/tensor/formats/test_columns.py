@@ -91,6 +91,9 @@ def damaged(**changes):
         ({"operators": np.array([0, 1, 9])}, "no such operator"),
         ({"granularities": np.zeros((2, 2), np.int64)}, "must be three sizes"),
         ({"granularities": np.zeros((3, 3), np.int64)}, "another length"),
+        ({"operators": np.zeros(4, np.int64), "operators_end": np.array([4, 4])}, "holds more than there are"),
+        ({"traversals": np.zeros(1 << 24, np.int8)}, "numbers"),
+        ({"has_traversal": np.zeros(3001, bool)}, "'3001 subgraphs'"),
     ],
 )
 def test_wrong_columns_are_explained(changes, says, tmp_path):

@@ -56,6 +56,10 @@ _COLUMNS: Final = {
     "traversals": Column(),
     "traversals_end": Column(least=0),
 }
+#: Numbers in all columns, at most: each is an object of Python.
+_MOST_NUMBERS: Final = 1 << 24
+#: Subgraphs for each operator, at most: as many as operators are always enough.
+_MOST_FOR_OPERATOR: Final = 1000
 #: A granularity or tile number beyond this is a mistake; it would not fit 64 bits.
 _LARGEST_NUMBER: Final = 2**62
 
@@ -269,6 +273,11 @@ def plan_from_document(document: object, problem: Problem) -> Plan:
 
 def _known(lists: list[list[int]], place: str, what: str, count: int) -> None:
     for index, numbers in enumerate(lists):
+        if len(numbers) > count:
+            place, allowed = f"{place}[{index}]", f"each {what} once"
+            raise InputError(
+                f"holds more than there are", place=place, value=f"{len(numbers)} numbers", allowed=allowed
+            )
         for position, number in enumerate(numbers):
             if not 0 <= number < count:
                 raise InputError(
@@ -337,7 +346,13 @@ def plan_columns(plan: Plan) -> dict[str, npt.NDArray[Any]]:
 def plan_from_columns(data: bytes, problem: Problem) -> Plan:
     """Return the plan for ``problem`` in the bytes of an archive; raises :class:`InputError` naming the column."""
     columns = read_columns(data, PLAN_KIND, _COLUMNS)
-    count = len(columns["has_traversal"])
+    count, total = len(columns["has_traversal"]), sum(column.size for column in columns.values())
+    for what, found, most in (
+        ("numbers", total, _MOST_NUMBERS),
+        ("subgraphs", count, _MOST_FOR_OPERATOR * len(problem.operators)),
+    ):
+        if found > most:
+            raise InputError("is too long", place="plan", value=f"{found} {what}", allowed=f"up to {most}")
     traversals = _split(columns, "traversals", count)
     document = {
         "subgraphs": _split(columns, "operators", count),
