@@ -275,9 +275,7 @@ def _known(lists: list[list[int]], place: str, what: str, count: int) -> None:
     for index, numbers in enumerate(lists):
         if len(numbers) > count:
             place, allowed = f"{place}[{index}]", f"each {what} once"
-            raise InputError(
-                f"holds more than there are", place=place, value=f"{len(numbers)} numbers", allowed=allowed
-            )
+            raise InputError("holds more than there are", place=place, value=f"{len(numbers)} numbers", allowed=allowed)
         for position, number in enumerate(numbers):
             if not 0 <= number < count:
                 raise InputError(
