@@ -97,8 +97,8 @@ def _iteration(graph: SdfGraph, schedule: PeriodicSchedule) -> tuple[Bars, ...]:
         starts, (times,) = schedule.starts[actor.id], (phases(time) for time in actor.times.values())
         firings, rounds = schedule.firings[actor.id], len(starts)
         for firing in range(firings):
-            begun = starts[firing % rounds] + Fraction(firing // rounds * rounds * schedule.period, firings)
-            start = float(begun / schedule.denominator)
+            begun = starts[firing % rounds] * firings + firing // rounds * rounds * schedule.period
+            start = begun / (firings * schedule.denominator)
             bars.append(Bar(actor.id, start, start + times[firing % len(times)], f"{actor.id} {firing}"))
     return (Bars("One iteration", "tick", tuple(bars), note="The next iteration begins a period later."),)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -81,21 +82,12 @@ def _starts(schedule: PeriodicSchedule, actor: str, firings: Integers) -> Intege
 def _late(times: Sequence[int], schedule: PeriodicSchedule, channel: SdfChannel) -> list[Violation]:
     """Return the readings of one iteration that start before what firings of so many ticks write is there."""
     writes, reads = schedule.firings[channel.source], schedule.firings[channel.target]
+    write_round = math.lcm(len(schedule.starts[channel.source]), len(times))
+    read_round = len(schedule.starts[channel.target])
     produce, consume = phases(channel.production), phases(channel.consumption)
-    write_round = math.lcm(len(schedule.starts[channel.source]), len(produce), len(times))
-    read_round = math.lcm(len(schedule.starts[channel.target]), len(consume))
-    in_rounds = write_round * read_round < writes + reads and writes % write_round == reads % read_round == 0
-    wrote, took = (
-        _sums(produce, write_round if in_rounds else writes),
-        _sums(consume, read_round if in_rounds else reads),
-    )
-    written, read = int(wrote[-1]), int(took[-1])
-    if in_rounds:
-        written, read = written * (writes // write_round), read * (reads // read_round)
-    if written != read:
-        message = f"an iteration writes {written} tokens and reads {read}"
-        return [Violation("balance", f"channel {channel.id}", message)]
-    pairs = _pairs_of_rounds(channel.tokens, wrote, took) if in_rounds else _pairs(channel.tokens, wrote, took)
+    pairs = _meetings(produce, consume, channel.tokens, writes, reads, write_round, read_round)
+    if isinstance(pairs, str):
+        return [Violation("balance", f"channel {channel.id}", pairs)]
     writers, readers = pairs
     ends = _starts(schedule, channel.source, writers)
     ends = ends + np.array(times)[(writers % len(times)).astype(np.int64)] * schedule.denominator
@@ -110,6 +102,27 @@ def _late(times: Sequence[int], schedule: PeriodicSchedule, channel: SdfChannel)
         )
         found.append(Violation("order", f"channel {channel.id}", message, int(end), int(start)))
     return found
+
+
+@lru_cache(maxsize=32)
+def _meetings(
+    produce: tuple[int, ...], consume: tuple[int, ...], tokens: int, writes: int, reads: int, write_round: int,
+    read_round: int,
+) -> tuple[Integers, Integers] | str:  # fmt: skip
+    """Return writing and reading firings that share a token, or what is wrong with their number.
+
+    Channels are often alike, and the same in all points of a front.
+    """
+    write_round, read_round = math.lcm(write_round, len(produce)), math.lcm(read_round, len(consume))
+    in_rounds = write_round * read_round < writes + reads and writes % write_round == reads % read_round == 0
+    wrote = _sums(produce, write_round if in_rounds else writes)
+    took = _sums(consume, read_round if in_rounds else reads)
+    written, read = int(wrote[-1]), int(took[-1])
+    if in_rounds:
+        written, read = written * (writes // write_round), read * (reads // read_round)
+    if written != read:
+        return f"an iteration writes {written} tokens and reads {read}"
+    return _pairs_of_rounds(tokens, wrote, took) if in_rounds else _pairs(tokens, wrote, took)
 
 
 def _sums(rates: Sequence[int], firings: int) -> Integers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from math import gcd, lcm
 
@@ -46,17 +47,26 @@ class Unfolding:
     def __init__(self, graph: SdfGraph, rounds: Mapping[str, int], repetitions: Mapping[str, int]) -> None:
         self.rounds = rounds
         self._repetitions = repetitions
+        self._channels = graph.channels
         self._times = {actor.id: next(iter(actor.times.values())) for actor in graph.actors}
         self.common = lcm(*(repetitions[actor] // rounds[actor] for actor in rounds))
         *begins, self._count = accumulate(rounds.values(), initial=0)
         self._offset = dict(zip(rounds, begins, strict=True))
         self._known: dict[tuple[str, int], IntArray] = {}
 
-    def events(self, channels: Sequence[SdfChannel]) -> Events:
-        """Return the event graph of the actors with these channels."""
-        parts = [self._arcs(channel) for channel in channels]
-        numbers = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
-        columns = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), np.int64)
+    @cached_property
+    def _arcs_of_graph(self) -> tuple[IntArray, IntArray]:
+        columns, numbers = _joined([self._arcs(channel) for channel in self._channels])
+        order = np.argsort(columns[1], kind="stable")
+        return columns[:, order], numbers[order]
+
+    def events(self, rooms: Sequence[SdfChannel]) -> Events:
+        """Return the event graph of the actors, with these channels behind those of the graph."""
+        columns, numbers = self._arcs_of_graph
+        if rooms:
+            more, more_numbers = _joined([self._arcs(channel) for channel in rooms])
+            columns = np.concatenate([columns, more], axis=1)
+            numbers = np.concatenate([numbers, more_numbers + len(self._channels)])
         order = np.argsort(columns[1], kind="stable")
         source, target, ticks, delay = (column[order] for column in columns)
         if columns.dtype == object:
@@ -76,6 +86,12 @@ class Unfolding:
             delay = shift * self.common // per_iteration
             self._known[key] = np.stack([writer + self._offset[a], reader + self._offset[b], ticks, delay])
         return self._known[key]
+
+
+def _joined(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return arcs side by side, and of which part each is."""
+    columns = np.concatenate([np.zeros((4, 0), np.int64), *parts], axis=1)
+    return columns, np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
 
 
 def _total(rate: PerPhase, firings: int) -> int:

@@ -62,41 +62,40 @@ def period_of(cycle: CriticalCycle | None) -> Fraction:
 
 
 class Analysis:
-    """The actors of a graph, with these channels or those: one evaluation leaves something to the next."""
+    """A graph, with these or those ``rooms`` beside its channels: one evaluation leaves something to the next."""
 
     def __init__(self, graph: SdfGraph) -> None:
         self._graph = graph
         self._repetitions = repetition_vector(graph)
         self._phase_counts = graph.phase_counts()
         self._unfolding = Unfolding(graph, self._phase_counts, self._repetitions)
-        self._on_cycles: dict[tuple[str, ...], npt.NDArray[np.bool_]] = {}
         self._distance = np.zeros(0)  # from the last schedule, in ticks
         self._busy: Analysis | None = None
         if not all(all(phases(time)) for actor in graph.actors for time in actor.times.values()):
             self._busy = Analysis(replace(graph, actors=tuple(SdfActor(actor.id, {"": 1}) for actor in graph.actors)))
 
     def limit(
-        self, channels: Sequence[SdfChannel], search: Search, is_enough: Callable[[CriticalCycle | None], bool]
+        self, rooms: Sequence[SdfChannel], search: Search, is_enough: Callable[[CriticalCycle | None], bool]
     ) -> CriticalCycle | None:  # fmt: skip
         """Return the cycle that limits the period (None: nothing does), or one that ``is_enough``."""
         if self._busy is not None:  # cycles that take no time may lack tokens all the same
-            cycle, _ = self._busy._found(channels, search)
+            cycle, _ = self._busy._found(rooms, search)
             if cycle is not None and cycle.is_hopeless:
                 return cycle
-        return self._found(channels, search, None, is_enough)[0]
+        return self._found(rooms, search, None, is_enough)[0]
 
     def evaluate(
-        self, channels: Sequence[SdfChannel], search: Search, known: CriticalCycle | None = None
+        self, rooms: Sequence[SdfChannel], search: Search, known: CriticalCycle | None = None
     ) -> tuple[CriticalCycle | None, PeriodicSchedule | None]:  # fmt: skip
         """Return the cycle that limits the period (None: nothing does), and a schedule of that period.
 
         ``known`` may be that cycle. There is no schedule where the cycle is hopeless: the graph deadlocks.
         """
         if self._busy is not None:
-            cycle, schedule = self._busy.evaluate(channels, search)
+            cycle, schedule = self._busy.evaluate(rooms, search)
             if schedule is None:
                 return cycle, None
-        cycle, starts = self._found(channels, search, known)
+        cycle, starts = self._found(rooms, search, known)
         if starts is None:
             return cycle, None
         period, rounds = period_of(cycle), self._unfolding.rounds
@@ -108,24 +107,24 @@ class Analysis:
         return cycle, PeriodicSchedule(period.numerator * self._unfolding.common, unit, self._repetitions, plan)
 
     def _found(
-        self, channels: Sequence[SdfChannel], search: Search, known: CriticalCycle | None = None,
+        self, rooms: Sequence[SdfChannel], search: Search, known: CriticalCycle | None = None,
         is_enough: Callable[[CriticalCycle | None], bool] | None = None,
     ) -> tuple[CriticalCycle | None, IntArray | None]:  # fmt: skip
         """Return the cycle that limits the period, and starts that keep it; without where it is hopeless or enough."""
         cycle = known
         while True:
             grown = cycle is not None and self._grow(cycle)
-            events = self._unfolding.events(channels)
+            events = self._unfolding.events(rooms)
             search.spend(_GRAPH_EFFORT + len(events.source) * _ARC_EFFORT)
             if cycle is None or grown or len(self._distance) != len(events.starts) - 1:
-                cycle, self._distance = self._likely_cycle(channels, events)
+                cycle, self._distance = self._likely_cycle(rooms, events)
             while cycle is None or not self._grow(cycle):
                 if cycle is not None and (cycle.is_hopeless or (is_enough is not None and is_enough(cycle))):
                     return cycle, None
                 settled = _longest_distances(events, period_of(cycle), self._distance)
                 if not isinstance(settled, tuple):
                     return cycle, settled
-                cycle = _cycle(channels, events, *settled)
+                cycle = self._cycle(rooms, events, *settled)
 
     def _grow(self, cycle: CriticalCycle) -> bool:
         """Let the rounds of the cycle's actors be those of its own iteration; return whether they were not yet."""
@@ -144,20 +143,37 @@ class Analysis:
         return True
 
     def _likely_cycle(
-        self, channels: Sequence[SdfChannel], events: Events
+        self, rooms: Sequence[SdfChannel], events: Events
     ) -> tuple[CriticalCycle | None, FloatArray]:  # fmt: skip
         """Return the cycle of the highest ratio, as far as floating-point numbers tell, and the distances under it."""
-        names = tuple(channel.id for channel in channels)
-        if names not in self._on_cycles:
-            self._on_cycles[names] = _on_cycles(self._graph, channels)
         n = len(events.starts) - 1
-        inner = np.flatnonzero(self._on_cycles[names][events.channel])
-        starts = np.searchsorted(events.target[inner], np.arange(n + 1))
         distance, into = np.zeros(n), np.full(n, -1, np.int64)
+        # Without rooms, channels on no cycle would have starts later than they must be.
+        inner = np.arange(len(events.source)) if rooms else np.flatnonzero(_on_cycles(self._graph)[events.channel])
+        starts = np.searchsorted(events.target[inner], np.arange(n + 1))
         delay = events.delay[inner].astype(np.float64) / events.common
         state = EventGraph(starts, events.source[inner], events.ticks[inner], delay, distance, into)
         node = critical(state, _MOST_ROUNDS)
-        return None if node < 0 else _cycle(channels, events, inner[into], node), distance
+        return None if node < 0 else self._cycle(rooms, events, inner[into], node), distance
+
+    def _cycle(self, rooms: Sequence[SdfChannel], events: Events, into: IntArray, node: int) -> CriticalCycle:
+        """Return the cycle that ``into`` leads to from ``node``, the way its tokens go."""
+        seen: dict[int, int] = {}  # the arc into each
+        while node not in seen:
+            seen[node] = int(into[node])
+            node = int(events.source[seen[node]])
+        nodes = [*seen]
+        on = np.array([seen[there] for there in nodes[nodes.index(node) :]])[::-1]
+        on = np.roll(on, -np.argmin(events.channel[on]))  # wherever it was found
+        channels = (*self._graph.channels, *rooms)
+        through = [channels[number] for number in dict.fromkeys(events.channel[on].tolist())]
+        return CriticalCycle(
+            sum(events.ticks[on].tolist()),
+            Fraction(sum(events.delay[on].tolist()), events.common),
+            len(on),
+            tuple(dict.fromkeys(channel.source for channel in through)),
+            tuple(channel.id for channel in through),
+        )
 
 
 def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None, PeriodicSchedule]:
@@ -166,19 +182,19 @@ def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None,
     ``graph`` has one execution time per actor and phase. Raises :class:`InputError` if it is inconsistent, deadlocks,
     or takes too many firings.
     """
-    cycle, schedule = Analysis(graph).evaluate(graph.channels, search)
+    cycle, schedule = Analysis(graph).evaluate((), search)
     if schedule is None:
         assert cycle is not None
         raise deadlock(cycle.actors, cycle.channels)
     return cycle, schedule
 
 
-def _on_cycles(graph: SdfGraph, channels: Sequence[SdfChannel]) -> npt.NDArray[np.bool_]:
+def _on_cycles(graph: SdfGraph) -> npt.NDArray[np.bool_]:
     """Return which channels lie on some cycle of channels."""
     number = {actor.id: i for i, actor in enumerate(graph.actors)}
     source, target = (
         np.array([number[name] for name in names], np.int64)
-        for names in ([c.source for c in channels], [c.target for c in channels])
+        for names in ([c.source for c in graph.channels], [c.target for c in graph.channels])
     )
     label = strong_components(from_arrays(len(number), source, target))
     return np.asarray(label[source] == label[target])
@@ -226,26 +242,3 @@ def _settled(events: Events, weight: Sequence[int], n: int) -> IntArray | tuple[
                 node = source[into[node]]
             return np.array(into, np.int64), node
     return np.zeros(0, np.int64)
-
-
-def _cycle(channels: Sequence[SdfChannel], events: Events, into: IntArray, node: int) -> CriticalCycle:
-    """Return the cycle that ``into`` leads to from ``node``, the way its tokens go."""
-    above, into_of = np.where(into < 0, -1, events.source[into]).tolist(), into.tolist()
-    seen: set[int] = set()
-    while node not in seen:
-        seen.add(node)
-        node = above[node]
-    arcs, here = [into_of[node]], above[node]
-    while here != node:
-        arcs.append(into_of[here])
-        here = above[here]
-    first = np.argmin(events.channel[arcs[::-1]])  # wherever it was found
-    on = np.roll(arcs[::-1], -first)
-    through = [channels[number] for number in dict.fromkeys(events.channel[on].tolist())]
-    return CriticalCycle(
-        sum(events.ticks[on].tolist()),
-        Fraction(sum(events.delay[on].tolist()), events.common),
-        len(arcs),
-        tuple(dict.fromkeys(channel.source for channel in through)),
-        tuple(channel.id for channel in through),
-    )

@@ -20,6 +20,7 @@ import numpy as np
 
 from shorthaul.core.search import Search
 from shorthaul.dataflow.graphs.periodic import Analysis, CriticalCycle, period_of
+from shorthaul.dataflow.graphs.storage_kernels import ANY, unmet
 from shorthaul.dataflow.graphs.timing import ROOM
 from shorthaul.dataflow.model import SdfChannel, SdfGraph, phases
 from shorthaul.dataflow.plan import PeriodicSchedule
@@ -27,8 +28,6 @@ from shorthaul.graphs.csr import IntArray
 
 #: Effort of one distribution that is taken up.
 _STEP_EFFORT = 4e-5
-#: The room of a buffer that a demand does not name.
-_ANY = 2**62
 #: Some buffers, by number, and their capacities.
 Part = tuple[tuple[int, int], ...]
 
@@ -154,66 +153,59 @@ class Group:
         )
         least = tuple(buffer.least for buffer in buffers.values())
         self.size = sum(buffer.weight * buffer.least for buffer in buffers.values())
-        # By bound, the largest states first; with how many demands were looked at for it, the shortest unmet one.
-        self._queue, self._seen = [(self.size, -self.size, least, -1, 0)], {least}
+        # Boxes by bound, of these the one to which most was added; with how many demands were looked at for it, the one
+        # with the fewest ways left.
+        self._queue = [(self.size, -self.size, 0, np.array([least, [ANY] * len(least)]), -1, 0)]
+        self._count = 0
         self._most = np.zeros((0, len(buffers)), np.int64)
-        self._masks: list[int] = []
+        self._scratch = self._most, np.zeros((4, 0), np.int64)
         for demand in demands:
             self.add(demand)
 
     def add(self, demand: Mapping[int, int]) -> None:
         """Add a demand on some of the buffers."""
         self.demands.append(demand)
-        row = np.full(len(self.buffers), _ANY)
-        numbers = [self._number[place] for place in demand]
-        row[numbers] = [*demand.values()]
+        row = np.full(len(self.buffers), ANY)
+        row[[self._number[place] for place in demand]] = [*demand.values()]
         self._most = np.vstack([self._most, row])
-        self._masks.append(sum(1 << number for number in numbers))
+        self._scratch = np.zeros_like(self._most), np.zeros((4, len(self._most)), np.int64)
 
     def cheapest(self, search: Search) -> dict[int, int]:
         """Return capacities of the least ``size`` that meet all demands; before that where the search expires."""
         while True:
-            self.size, less, state, known, shortest = self._queue[0]
-            if known < len(self._masks):
-                unmet, more = self._unmet(state)
-                if not len(unmet):
-                    return dict(zip(self.buffers, state, strict=True))
-                known, shortest = len(self._masks), min(unmet, key=lambda number: self._masks[number].bit_count())
-                heapq.heapreplace(self._queue, (max(self.size, more - less), less, state, known, shortest))
+            self.size, less, number, box, known, shortest = self._queue[0]
+            if known < len(self._most):
+                shortest, more = unmet(self._most, self._step, self._weight, box, *self._scratch)
+                if shortest < 0:
+                    break
+                entry = max(self.size, more - less), less, number, box, len(self._most), shortest
+                heapq.heapreplace(self._queue, entry)
             elif search.expired():
-                return dict(zip(self.buffers, state, strict=True))
+                break
             else:
                 search.spend(_STEP_EFFORT)
                 heapq.heappop(self._queue)
-                for grown, added in self._grown(state, shortest):
-                    if grown not in self._seen:
-                        self._seen.add(grown)
-                        heapq.heappush(self._queue, (max(self.size, added - less), less - added, grown, -1, 0))
+                for grown, added in self._grown(box, shortest):
+                    self._count += 1
+                    entry = max(self.size, added - less), less - added, self._count, grown, -1, 0
+                    heapq.heappush(self._queue, entry)
+        return dict(zip(self.buffers, box[0].tolist(), strict=True))
 
-    def _unmet(self, state: Sequence[int]) -> tuple[IntArray, int]:
-        """Return the demands that a state does not meet, and what must be added at least.
+    def _grown(self, box: IntArray, demand: int) -> Iterator[tuple[IntArray, int]]:
+        """Yield the boxes that just meet a demand, each by another buffer, and what that adds to the size.
 
-        It is counted over unmet demands that share no buffer, the dearest first.
+        No two share a distribution: one buffer after the other has less than that, first the one that may meet the
+        most unmet demands (30 times fewer boxes than first the one that may meet the fewest).
         """
-        held = np.array(state)
-        unmet = np.flatnonzero((self._most >= held).all(axis=1))
-        if not len(unmet):
-            return unmet, 0
-        most = self._most[unmet]
-        prices = np.where(most == _ANY, _ANY, (most + self._step - held) * self._weight).min(axis=1).tolist()
-        total = used = 0
-        masks = (self._masks[number] for number in unmet)
-        for price, _, mask in sorted((-p, m.bit_count(), m) for p, m in zip(prices, masks, strict=True)):
-            if not used & mask:
-                used |= mask
-                total -= price
-        return unmet, total
-
-    def _grown(self, state: tuple[int, ...], demand: int) -> Iterator[tuple[tuple[int, ...], int]]:
-        """Yield the states that just meet a demand, each by another buffer, and what that adds to the size."""
-        for place in np.flatnonzero(self._most[demand] != _ANY).tolist():
-            held = int(self._most[demand, place] + self._step[place])
-            yield (*state[:place], held, *state[place + 1 :]), int(self._weight[place]) * (held - state[place])
+        unmet_ones = self._most[(self._most >= box[0]).all(axis=1)]
+        most, box = self._most[demand], box.copy()
+        places = np.flatnonzero(most < box[1])
+        meets = (unmet_ones[:, places] < box[1, places]).sum(axis=0)
+        for place in places[np.argsort(-meets, kind="stable")].tolist():
+            grown = box.copy()
+            grown[0, place] = most[place] + self._step[place]
+            yield grown, int((grown[0, place] - box[0, place]) * self._weight[place])
+            box[1, place] = most[place]
 
 
 class StorageFront:
@@ -231,7 +223,7 @@ class StorageFront:
         self.demands: list[Demand] = []
         self.is_whole = False
         self.least_size = 0
-        self._graph, self._search, self._deadline = graph, search, deadline
+        self._search, self._deadline = search, deadline
         self._buffers = buffers
         self._place = {buffer.id: place for place, buffer in enumerate(buffers)}
         self._of_room = {f"{c.id}{ROOM}": place for place, b in enumerate(buffers) for c in b.channels}
@@ -262,7 +254,7 @@ class StorageFront:
             if self._search.expired():
                 break
             state = _part_of({place: held for part in parts for place, held in part.items()})
-            cycle, schedule = self._analysis.evaluate(self._channels(state), self._search, self._likely(state))
+            cycle, schedule = self._analysis.evaluate(self._room(state), self._search, self._likely(state))
             if schedule is not None and not self._is_too_long(cycle):
                 capacities = {self._buffers[place].id: held for place, held in state}
                 found = Distribution(capacities, self.least_size, cycle, schedule)
@@ -304,11 +296,11 @@ class StorageFront:
             cycle = self._limit(part)
         return len(self.demands) > count
 
-    def _channels(self, part: Part) -> tuple[SdfChannel, ...]:
+    def _room(self, part: Part) -> tuple[SdfChannel, ...]:
         for place, held in part:
             if (place, held) not in self._rooms:
                 self._rooms[place, held] = self._buffers[place].room(held)
-        return (*self._graph.channels, *(channel for pair in part for channel in self._rooms[pair]))
+        return tuple(channel for pair in part for channel in self._rooms[pair])
 
     def _through(self, part: Part, cycle: CriticalCycle | None) -> Part:
         """Return the room that a cycle goes through."""
@@ -325,7 +317,7 @@ class StorageFront:
     def _limit(self, part: Part) -> CriticalCycle | None:
         """Return what limits the period with this room."""
         if part not in self._limits:
-            self._limits[part] = self._analysis.limit(self._channels(part), self._search, self._is_too_long)
+            self._limits[part] = self._analysis.limit(self._room(part), self._search, self._is_too_long)
         return self._limits[part]
 
     def _is_too_long(self, cycle: CriticalCycle | None) -> bool:
