@@ -292,7 +292,7 @@ WINDOW_SHARE: Final = 0.4
 #: what they say at any share but for convolution and doitgen.
 MOMENTS_SHARE: Final = 0.4
 SEGMENTS_SHARE: Final = 0.6
-SUCCESSORS_SHARE: Final = 0.2
+SUCCESSORS_SHARE: Final = 0.6
 #: Computations priced as one right after the other: pairs found and priced per effort, pairs at most (120 MB), values
 #: of at most so many readers, rooms of at most so many sizes. On 14 C kernels at sizes of 8 in the least memory: values
 #: of 16 readers at most 5 % less, of 300 as much; 3 rooms 39 % less. Rounds of prices; after so many without gain they

@@ -120,7 +120,7 @@ def first_shapes(axes: int, room: float, *, is_sums: bool) -> list[Shape]:
     found = []
     for both in [(side, max(side + 1, int((room - 2) / side) - 1))] if is_sums else dict.fromkeys(of_cells):
         for blocked in product(both, repeat=axes - 1):
-            for along in range(axes):
+            for along in reversed(range(axes)):  # sums go on along the last one
                 sides = (*blocked[:along], 1, *blocked[along:])
                 found.append(Shape((*(axis for axis in range(axes) if axis != along), along), sides, WHEN[0]))
     return found
