@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import ClassVar
 
 import islpy as isl
@@ -151,6 +152,14 @@ def test_an_order_has_the_effort_that_proofs_leave() -> None:
     tasks.run()
     assert _Told.given == pytest.approx([0.75 * 9, 0.25 * 9], rel=1e-3)
     assert len(tasks.answers) == 3
+
+
+def test_what_a_task_sent_away_derives_again_takes_no_effort() -> None:
+    search, sent = Search(effort=1), pickle.loads(pickle.dumps(Derived(kernel("cholesky"), has_order=True)))
+    with charged_to(search):
+        assert sent.cdag({"N": 6}, search).n > 0
+        assert sent.known(search)[1] is not None
+    assert search.spent() == 0
 
 
 HOLES = "[n] -> { [i, j] : 0 <= i, j < n and ((i mod 5) = 1 or (j mod 7) = 2) }"

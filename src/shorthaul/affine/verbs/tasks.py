@@ -10,7 +10,7 @@ import functools
 import pickle
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -71,8 +71,7 @@ class Derived:
     def known(self, search: Search) -> tuple[DataFlow, UpperBound | None]:
         """Return flow and order; deriving them takes time, but no effort: the search that sent this has paid."""
         if self.flow is None or (self.upper is None and self.has_order):
-            remaining_s = search.remaining_s()
-            with charged_to(Search(time_limit=max(1e-3, remaining_s) if remaining_s < float("inf") else None)):
+            with _for_time_alone(search):
                 self.flow = flow_dependences(self.program)
                 self.upper = upper_bound(self.program, flow=self.flow) if self.has_order else None
         return self.flow, self.upper
@@ -85,10 +84,18 @@ class Derived:
             return None
 
     def cdag(self, sizes: Mapping[str, int], search: Search) -> ConcreteCdag:
-        """Return the CDAG at the sizes, always the same ones."""
+        """Return the CDAG at the sizes, always the same ones; deriving it takes no effort either."""
         if self._cdag is None:
-            self._cdag = concrete_cdag(self.program, sizes, self.known(search)[0])
+            flow = self.known(search)[0]
+            with _for_time_alone(search):
+                self._cdag = concrete_cdag(self.program, sizes, flow)
         return self._cdag
+
+
+def _for_time_alone(search: Search) -> AbstractContextManager[None]:
+    """Charge steps to nobody, until the time of ``search`` is up."""
+    remaining_s = search.remaining_s()
+    return charged_to(Search(time_limit=max(1e-3, remaining_s) if remaining_s < float("inf") else None))
 
 
 @functools.lru_cache(maxsize=2)
