@@ -23,8 +23,8 @@ from shorthaul.core.errors import InputError
 MOST_UNPACKED: Final = 1 << 30
 #: The axes of one array; those of every version of NumPy, newer ones have room for twice as many.
 MOST_AXES: Final = 32
-#: Elements of one array, at most: as 64-bit numbers, which readers make of them, they take no more than that.
-_MOST_ELEMENTS: Final = MOST_UNPACKED // 8
+#: What an element becomes, in bytes: integers are moves, vertices and the like, of which several arrays are made.
+_REAL_BYTES, _INTEGER_BYTES = 8, 32
 #: An archive has at most this many arrays, packed in one of NumPy's ways.
 _MOST_MEMBERS: Final = 1000
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -152,8 +152,9 @@ def _array(file: IO[bytes], size: int, place: str) -> npt.NDArray[Any]:
     count = math.prod(shape)
     if dtype.hasobject or dtype.kind not in _KINDS or (count and dtype.itemsize == 0):
         raise InputError("is an array of another type", place=place, value=str(dtype), allowed="numbers or text")
-    if count > _MOST_ELEMENTS:
-        raise InputError("is too long", place=place, value=shape, allowed=f"up to {_MOST_ELEMENTS} elements")
+    most = MOST_UNPACKED // (_REAL_BYTES if dtype.kind == "f" else _INTEGER_BYTES)
+    if count > most:
+        raise InputError("is too long", place=place, value=shape, allowed=f"up to {most} elements")
     if min(shape, default=0) < 0 or count * dtype.itemsize != size - stream.tell():
         raise InputError("is cut, or longer than its header says", place=place, value=f"{dtype}, shape {shape}")
     array = np.empty(count, dtype)
