@@ -25,7 +25,7 @@ import shorthaul.spatial as engine
 from shorthaul.core import machines
 from shorthaul.core.search import Search
 from shorthaul.report.text import print_table
-from shorthaul.spatial.algorithms.list_ranking import rank_list
+from shorthaul.spatial.algorithms.euler_tour import rank_list
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.layout import curves, orders

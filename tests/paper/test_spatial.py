@@ -10,7 +10,7 @@ import pytest
 
 import shorthaul.spatial as engine
 from shorthaul.core.search import Search
-from shorthaul.spatial.algorithms.list_ranking import rank_list
+from shorthaul.spatial.algorithms.euler_tour import rank_list
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.model import Grid
 from shorthaul.spatial.workloads import generators

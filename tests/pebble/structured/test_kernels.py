@@ -31,13 +31,6 @@ def forest_of(rng: np.random.Generator) -> tuple[Cdag, Forest, int]:
     return cdag, require_forest(cdag, "tree"), cdag.least_budget() + int(rng.integers(0, 9))
 
 
-def sorts(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    keys = rng.integers(0, 30, int(rng.integers(0, 200)))
-    places = kernels.sorted_places(keys)
-    assert list(places) == np.argsort(keys, kind="stable").tolist()
-    return places
-
-
 def step_functions(kernels: ModuleType, cdag: Cdag, forest: Forest, budget: int) -> Any:
     functions = kernels.StepFunctions(forest.parents.starts, forest.parents.targets, cdag.weights, forest.needs)
     while not kernels.advance(functions, forest.order, budget, 100):
@@ -112,7 +105,6 @@ def numbers(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.structured.numbering_kernels", numbers),
-    ("shorthaul.pebble.structured.sorting_kernels", sorts),
     ("shorthaul.pebble.structured.tree_recursion_kernels", recursions),
     ("shorthaul.pebble.structured.tree_recursion_moves_kernels", recursion_moves),
     ("shorthaul.pebble.structured.tree_cuts_kernels", cuts),

@@ -11,9 +11,8 @@ from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.graphs.tree_kernels import children
-from shorthaul.spatial.algorithms.euler_tour import Links, links, loaded, subtree_sizes_by_tour, tour_ranks
+from shorthaul.spatial.algorithms.euler_tour import Links, links, loaded, rank_list, subtree_sizes_by_tour, tour_ranks
 from shorthaul.spatial.algorithms.layout_creation import create_layout, sort_network
-from shorthaul.spatial.algorithms.list_ranking import rank_list
 from shorthaul.spatial.algorithms.local_messaging import local_broadcast
 from shorthaul.spatial.algorithms.stored import stored_nodes, to_vertices
 from shorthaul.spatial.check.replay import Replay

@@ -70,12 +70,3 @@ class Sorter:
             else:
                 self.spare[at] = self.places[j]
                 j += 1
-
-
-def sorted_places(keys: cython.const_longlong[::1]) -> list[int]:
-    """Return the places of ``keys`` by ascending key, for tests."""
-    sorter = Sorter(keys.shape[0])
-    sorter.keys[:] = keys
-    sorter.number(keys.shape[0])
-    sorter.sort(keys.shape[0])
-    return list(sorter.places)

@@ -1,4 +1,4 @@
-"""The Euler tour of a tree by list ranking, and subtree sizes from it (Baumann et al., Section IV)."""
+"""List ranking, by it the Euler tour of a tree, and subtree sizes from that (Baumann et al., Section IV)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.spatial.algorithms.list_ranking import rank_list
+from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_down, prepare
+from shorthaul.spatial.algorithms.stored import NONE, TreeNodes
 from shorthaul.spatial.computer.machine import Machine
+from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.computer.registers import Nodes, Register, Values
 
 Index = npt.NDArray[np.int32]
@@ -56,6 +58,31 @@ def loaded(machine: Machine, tree: Links, processor: Index | None = None) -> Lin
         machine.load("links: next sibling", tree.next_sibling, vertices),
         processor,
     )
+
+
+def rank_list(
+    machine: Machine,
+    elements: Nodes,
+    following: Register,
+    weight: Register,
+    *,
+    kind: str = "random-mate",
+    seed: int = 0,
+) -> Register:
+    """Return the summed weight of every element and all before it in its list, in place of ``weight``.
+
+    ``following`` names each element's successor (-1 at an end), ``weight`` what it adds (ones give the rank from 1). A
+    list is a path, so this is the top-down contraction: O(n^1.5) energy and O(log n) depth with high probability,
+    wherever the elements lie.
+    """
+    before = elements.register(NONE, np.int32, name="before")
+    inner = elements.all.where(following >= 0)
+    receivers, (number,) = machine.send(following[inner], inner.number)
+    before[receivers] = number
+    path = TreeNodes(elements, elements, before, None, loaded=(following,))
+    state = prepare(path, weight, OPERATORS["sum"], up=False)
+    contract(machine, state, coins(kind, seed), patience=0)
+    return expand_down(machine, state)
 
 
 def tour_ranks(

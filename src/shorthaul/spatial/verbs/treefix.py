@@ -21,7 +21,6 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.spatial import tuning, views
-from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
 from shorthaul.spatial.algorithms.heavy_paths import scan_down, scan_up
 from shorthaul.spatial.algorithms.middles import with_middles
 from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_down, expand_up, prepare
@@ -129,7 +128,11 @@ def run_treefix(
     held = tree.of_vertices(values, neutral(operator, values.dtype))
     match method:
         case "convergecast":
-            found = (convergecast if up else broadcast_down)(machine, tree, held, operator)
+            if up:  # each node reports once all its children have
+                machine.converge(held, tree.parent, tree.family(), operator)
+            else:
+                machine.flood(held, tree.kids, operator)
+            found = held
         case "heavy-path":
             found = (scan_up if up else scan_down)(machine, tree, held, operator)
         case _:
