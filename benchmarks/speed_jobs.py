@@ -126,7 +126,7 @@ def _list_scheduling() -> Work:
     def work() -> Done:
         orders = [
             call(scheduler.order, rules, search=search(), seed=seed)
-            for seed, rules in enumerate(scheduling.FIRST_RULES)
+            for seed, rules in enumerate(getattr(scheduling, "RULES", None) or scheduling.FIRST_RULES)
         ]
         return Done([belady().replay_order(cdag, 40, order).traffic(cdag.weights) for order in orders])
 

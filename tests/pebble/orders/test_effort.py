@@ -24,8 +24,9 @@ def planned(name: str, search: Search) -> tuple[Cdag, Plan]:
         return TREE, tree_cuts.plan(TREE, TREE.least_budget(), search=search).plan
     if name == "belady":
         return GRID, belady.plan(GRID, 20, search=search)
-    search_orders = {"list-scheduling": list_scheduling.plan, "tiles": tiles.plan}[name]
-    return GRID, search_orders(GRID, 20, search=search, incumbent=start, patience=None)
+    if name == "list-scheduling":
+        return GRID, list_scheduling.plan(GRID, 20, search=search, incumbent=start)
+    return GRID, tiles.plan(GRID, 20, search=search, incumbent=start, patience=None)
 
 
 @pytest.mark.costly

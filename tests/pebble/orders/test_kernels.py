@@ -55,7 +55,7 @@ def fused(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def scheduler(memory: ModuleType, rng: np.random.Generator) -> Any:
     """Return a scheduler's state at the start, and its capacity."""
     cdag = random_cdag(rng, int(rng.integers(5, 250)))
-    rules = memory.Rules(0.3, 2.0, 2.0, int(rng.integers(0, 4)), int(rng.integers(0, 4)), 16, int(rng.integers(4, 99)))
+    rules = memory.Rules(0.3, 2.0, 2.0, int(rng.integers(0, 4)), 16)
     capacity = cdag.least_budget() + int(rng.integers(0, 300))
     random = same_form(memory, "core.compiled.random_kernels").Random(int(rng.integers(99)))
     order = cdag.order[~cdag.is_input()[cdag.order]]

@@ -10,9 +10,7 @@ order judged by its replay with Belady's replacement.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -27,22 +25,16 @@ from shorthaul.pebble.orders import list_scheduling_memory_kernels as memory
 from shorthaul.pebble.orders.fusion import Fused, fuse
 from shorthaul.pebble.plan import Plan
 
-#: The base order that is the order of the best plan so far.
-BEST: Final = "best"
-_EVERYWHERE: Final = 2**40
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What one run of the scheduler prefers.
 
-    ``base`` names an order of :mod:`belady`, or the order of the best plan so far (``BEST``). ``fused`` lets values
-    read once go with their reader.
+    ``base`` names an order of :mod:`belady`. ``fused`` lets values read once go with their reader.
     ``capacity`` is the share of the budget to plan with, ``live`` the share of it that values not in slow memory may
     fill by themselves. ``growth`` and ``overflow`` are what memory taken, and memory missing, count beside loads;
-    ``dirty`` is how much nearer a value's next use counts that would have to be stored. ``by_score`` and ``by_recency``
-    are how many wanted values are looked at, ``longest`` how many nodes one look may ask for. Only nodes up to
-    ``window`` places behind the first one left in the base order are computed out of turn.
+    ``dirty`` is how much nearer a value's next use counts that would have to be stored. ``by_score`` is
+    how many values that most nodes wait for are looked at, ``longest`` how many nodes one look may ask for.
     """
 
     base: str = "depth-first-by-need"
@@ -53,13 +45,10 @@ class Rules:
     overflow: float = 1.0
     dirty: float = 1.0
     by_score: int = 3
-    by_recency: int = 3
     longest: int = 64
-    window: int = _EVERYWHERE
 
 
-#: The rules tried first; the others are drawn around the best.
-FIRST_RULES: Final = (
+RULES: Final = (
     Rules(base="given", growth=0.3, dirty=2.0),
     Rules(),
     Rules(fused=True, base="depth-first", growth=0.3, live=0.8),
@@ -69,8 +58,6 @@ FIRST_RULES: Final = (
     Rules(fused=True, growth=1.0, overflow=2.0, capacity=0.9),
     Rules(base="recent-first", growth=0.0, by_score=1, longest=512),
 )
-#: The rules tried first where a good plan is there.
-BEST_RULES: Final = (Rules(base=BEST, window=200), Rules(base=BEST, window=20), Rules(base=BEST, fused=True))
 
 
 class Scheduler:
@@ -81,10 +68,6 @@ class Scheduler:
         self._budget = budget
         self._fused: dict[bool, Fused] = {}
         self._orders: dict[str, IntArray] = {}
-
-    def start_from(self, plan: Plan) -> None:
-        """Let ``BEST`` be the order of ``plan``, the inputs first."""
-        self._orders[BEST] = np.concatenate([self._cdag.inputs(), belady.order_of(plan)])
 
     def order(self, rules: Rules, search: Search, seed: int) -> IntArray | None:
         """Return a topological order of the nodes that are no inputs, found by ``rules``, shape (computed nodes,).
@@ -99,9 +82,7 @@ class Scheduler:
             self._fused[rules.fused] = fuse(cdag, tuning.FUSED if rules.fused else 0)
         base, fused = self._orders[rules.base], self._fused[rules.fused]
         groups = fused.order_of_groups(base)
-        preferences = memory.Rules(
-            rules.growth, rules.overflow, rules.dirty, rules.by_score, rules.by_recency, rules.longest, rules.window
-        )
+        preferences = memory.Rules(rules.growth, rules.overflow, rules.dirty, rules.by_score, rules.longest)
         capacity = max(int(rules.capacity * self._budget), cdag.least_budget())
         state = memory.State(
             fused.parents.starts, fused.parents.targets, fused.children.starts, fused.children.targets,
@@ -118,27 +99,6 @@ class Scheduler:
         return fused.expanded(np.asarray(run.order), base[~cdag.is_input()[base]])
 
 
-def drawn(best: Rules, random: np.random.Generator) -> Rules:
-    """Return rules drawn at random: near ``best`` half of the time, each entry kept as often as not, else anywhere."""
-    anywhere = Rules(
-        base=str(random.choice([*belady.ORDERS, BEST, BEST, BEST])),
-        fused=bool(random.random() < 0.5),
-        capacity=float(random.uniform(0.6, 1.1)),
-        live=float(random.uniform(0.3, 1.1)),
-        growth=float(random.choice([0.0, 0.02, 0.1, 0.3, 1.0])),
-        overflow=float(random.choice([0.2, 0.5, 1.0, 2.0, 4.0])),
-        dirty=float(random.choice([0.5, 1.0, 2.0, 4.0])),
-        by_score=int(random.integers(0, 8)),
-        by_recency=int(random.integers(0, 8)),
-        longest=int(random.choice([8, 32, 128, 512])),
-        window=_EVERYWHERE if random.random() < 0.4 else int(2 ** random.uniform(2, 12)),
-    )
-    if random.random() < 0.5:
-        return anywhere
-    kept = {name: getattr(best, name) for name in Rules.__slots__ if random.random() < 0.7}
-    return replace(anywhere, **kept)
-
-
 def plan(
     cdag: Cdag,
     budget: int,
@@ -146,13 +106,10 @@ def plan(
     search: Search,
     incumbent: Plan,
     goal: int = 0,
-    rules: Sequence[Rules] = (*FIRST_RULES, *BEST_RULES),
-    patience: int | None = tuning.LIST_PATIENCE,
 ) -> Plan:
-    """Return the best schedule that the race finds until ``search`` expires, never worse than ``incumbent``.
+    """Return the best schedule of all rules until ``search`` expires, never worse than ``incumbent``.
 
-    First come ``rules``, then others are drawn. It ends early at a traffic of ``goal`` (a lower bound), and after
-    ``patience`` drawn rules without success (None: never). The same seed gives the same plan when it ends by itself.
+    It ends early at a traffic of ``goal`` (a lower bound). The same seed gives the same plan when it ends by itself.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import stencil
     >>> cells = stencil(n=30, t=20, word=1)
@@ -166,22 +123,17 @@ def plan(
     cost = (cdag.n + cdag.edges) / tuning.LIST_RUN_RATE
     random = search.generator()
     scheduler = Scheduler(cdag, budget)
-    scheduler.start_from(incumbent)
-    best_rules, idle = FIRST_RULES[0], 0
-    for given in itertools.chain(rules, itertools.repeat(None)):
-        idle += given is None
-        if traffic <= goal or search.left() < cost or (patience is not None and idle > patience):
+    for rules in RULES:
+        if traffic <= goal or search.left() < cost:
             break
         before = search.spent()
-        current = given or drawn(best_rules, random)
-        order = scheduler.order(current, search, int(random.integers(2**31)))
+        order = scheduler.order(rules, search, int(random.integers(2**31)))
         if order is None:
             break
         for penalty in belady.PENALTIES:
             found = belady.replay_within(cdag, budget, order, penalty=penalty, search=search)
             if found is not None and found.traffic(cdag.weights) < traffic:
-                best, traffic, best_rules, idle = found, found.traffic(cdag.weights), current, 0
-                scheduler.start_from(best)
+                best, traffic = found, found.traffic(cdag.weights)
             if search.expired():
                 break
         cost = max(cost, search.spent() - before)

@@ -10,6 +10,8 @@ from cython.cimports.shorthaul.pebble.orders.list_scheduling_memory_kernels impo
 MOST_CHILDREN = cython.declare(cython.longlong, 256)
 #: Nodes that a look ahead computes, in multiples of those it may ask for.
 MOST_AHEAD = cython.declare(cython.longlong, 8)
+#: Values wanted last that are looked at.
+RECENT = cython.declare(cython.longlong, 3)
 
 
 @cython.final
@@ -106,7 +108,6 @@ def _compute_next(run: Run, state: State) -> cython.void:
 @cython.exceptval(check=False)
 def _free_node(run: Run, state: State) -> cython.longlong:
     """Return a node that can be computed without a load, -1 if there is none, or no room for it."""
-    last: cython.longlong = run.first + state.rules.window
     while state.shrinking.size > 0:
         state.shrinking.size -= 1
         node = state.shrinking.items[state.shrinking.size]
@@ -114,7 +115,7 @@ def _free_node(run: Run, state: State) -> cython.longlong:
             return node
     while state.growing.size > 0:
         node = state.growing.items[state.growing.size - 1]
-        if not state.done[node] and state.absent[node] == 0 and state.rank[node] <= last:
+        if not state.done[node] and state.absent[node] == 0:
             if state.room < state.weights[node] or state.dirty + state.weights[node] > run.capacity:
                 return -1
             state.growing.size -= 1
@@ -129,24 +130,22 @@ def _free_node(run: Run, state: State) -> cython.longlong:
 def _next_goal(run: Run, state: State, start: cython.longlong) -> cython.longlong:
     """Return the best node to compute next of some that use what is in fast memory, and of the first in order."""
     best: tuple[cython.double, cython.longlong] = (look_ahead(state, start), start)
-    last: cython.longlong = state.rank[start] + state.rules.window
-    if state.growing.size > 0:  # those on top that are computed, or too far, have just been removed
-        best = _better(state, best, state.growing.items[state.growing.size - 1], last)
-    best = _best_by_score(run, state, best, last)
-    return _best_by_recency(state, best, last)[1]
+    if state.growing.size > 0:  # those on top that are computed have just been removed
+        best = _better(state, best, state.growing.items[state.growing.size - 1])
+    best = _best_by_score(run, state, best)
+    return _best_by_recency(state, best)[1]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _better(
-    state: State, best: tuple[cython.double, cython.longlong], goal: cython.longlong, last: cython.longlong
+    state: State, best: tuple[cython.double, cython.longlong], goal: cython.longlong
 ) -> tuple[cython.double, cython.longlong]:
-    """Return the better of ``best`` (score, node) and ``goal``, which must not come after ``last``."""
-    if state.rank[goal] <= last:
-        score = look_ahead(state, goal)
-        if score > best[0]:
-            return score, goal
+    """Return the better of ``best`` (score, node) and ``goal``."""
+    score = look_ahead(state, goal)
+    if score > best[0]:
+        return score, goal
     return best
 
 
@@ -154,7 +153,7 @@ def _better(
 @cython.nogil
 @cython.exceptval(check=False)
 def _best_by_score(
-    run: Run, state: State, best: tuple[cython.double, cython.longlong], last: cython.longlong
+    run: Run, state: State, best: tuple[cython.double, cython.longlong]
 ) -> tuple[cython.double, cython.longlong]:
     """Return the best of ``best`` and of what the values that most nodes wait for alone lead to."""
     kept: cython.Py_ssize_t = 0
@@ -174,7 +173,7 @@ def _best_by_score(
         run.keys[kept] = key
         run.items[kept] = item
         kept += 1
-        best = _better(state, best, goal, last)
+        best = _better(state, best, goal)
     while kept > 0:
         kept -= 1
         state.wanted.push(run.keys[kept], run.items[kept])
@@ -185,19 +184,19 @@ def _best_by_score(
 @cython.nogil
 @cython.exceptval(check=False)
 def _best_by_recency(
-    state: State, best: tuple[cython.double, cython.longlong], last: cython.longlong
+    state: State, best: tuple[cython.double, cython.longlong]
 ) -> tuple[cython.double, cython.longlong]:
     """Return the best of ``best`` and of what the values wanted last lead to."""
     tried: cython.longlong = 0
     place: cython.Py_ssize_t = state.recent.size - 1
-    while tried < state.rules.by_recency and place >= 0:
+    while tried < RECENT and place >= 0:
         goal = goal_of(state, state.recent.items[place])
         if goal < 0 and place == state.recent.size - 1:
             state.recent.size -= 1
         else:
             tried += 1
             if goal >= 0:
-                best = _better(state, best, goal, last)
+                best = _better(state, best, goal)
         place -= 1
     return best
 

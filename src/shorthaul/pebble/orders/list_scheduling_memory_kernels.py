@@ -24,9 +24,7 @@ class Rules:
     overflow: cython.double
     dirty: cython.double
     by_score: cython.longlong
-    by_recency: cython.longlong
     longest: cython.longlong
-    window: cython.longlong
 
     def __init__(
         self,
@@ -34,17 +32,13 @@ class Rules:
         overflow: cython.double,
         dirty: cython.double,
         by_score: cython.longlong,
-        by_recency: cython.longlong,
         longest: cython.longlong,
-        window: cython.longlong,
     ) -> None:
         self.growth = growth
         self.overflow = overflow
         self.dirty = dirty
         self.by_score = by_score
-        self.by_recency = by_recency
         self.longest = longest
-        self.window = window
 
 
 @cython.final

@@ -143,8 +143,7 @@ def _belady(request: Request) -> Found:
 def _list_scheduling(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.3))
     given = Found(start, "list-scheduling", algorithmic_bound(request.cdag))
-    best = _list_scheduled(request, given, request.search.part(0.5), first=True)
-    return best if is_met(request.cdag, best) else _list_scheduled(request, best, request.search, first=False)
+    return _list_scheduled(request, given, request.search)
 
 
 def _tiles(request: Request) -> Found:
@@ -258,22 +257,16 @@ def _share_of_orders(cdag: Cdag) -> float:
 
 
 def _ordered(request: Request, best: Found, search: Search) -> Found:
-    """Return the best of list scheduling by the first rules, blocks, tiles, and list scheduling from what is best."""
-    best = _list_scheduled(request, best, search.part(0.3), first=True)
+    """Return the best of list scheduling, blocks and tiles."""
+    best = _list_scheduled(request, best, search.part(0.3))
     if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_PROOFS:
         best = _in_blocks(request, best, search.part(tuning.BLOCKS_SHARE))
-    if not _is_done(request, best):
-        best = _tiled(request, best, search.part(0.75))
-    return best if _is_done(request, best) else _list_scheduled(request, best, search, first=False)
+    return best if _is_done(request, best) else _tiled(request, best, search)
 
 
-def _list_scheduled(request: Request, best: Found, search: Search, *, first: bool) -> Found:
+def _list_scheduled(request: Request, best: Found, search: Search) -> Found:
     cdag, goal = request.cdag, int(best.bound.value)
-    rules = list_scheduling.FIRST_RULES if first else list_scheduling.BEST_RULES
-    patience = 0 if first else _patience(request, tuning.LIST_PATIENCE)
-    found = list_scheduling.plan(
-        cdag, request.budget, search=search, incumbent=best.plan, goal=goal, rules=rules, patience=patience
-    )
+    found = list_scheduling.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal)
     return cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
 
 
