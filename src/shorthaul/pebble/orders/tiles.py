@@ -32,14 +32,13 @@ AnyShape = TypeVar("AnyShape")
 class Shape:
     """How to tile.
 
-    ``base`` names an order of :mod:`belady`. ``outputs`` puts only what nothing reads into tiles, its ancestors where
-    they are needed first. ``size`` is the weight of results in a tile. ``late`` computes everything in a tile as late
-    as possible instead of as early. ``single`` lets single groups in by what they miss, not only by whole classes.
-    ``skew`` makes classes that come late in the graph heavier (or lighter, below 0), which stretches the tiles.
+    ``base`` names an order of :mod:`belady`. ``size`` is the weight of results in a tile. ``late`` computes everything
+    in a tile as late as possible instead of as early. ``single`` lets single groups in by what they miss, not only by
+    whole classes. ``skew`` makes classes that come late in the graph heavier (or lighter, below 0), which stretches the
+    tiles.
     """
 
     base: str
-    outputs: bool
     size: int
     late: bool
     single: bool = True
@@ -103,16 +102,13 @@ class Tiler:
         """
         sums, classes = self._sums, self._classes
         computed = ~sums.given
-        waiting = np.zeros(len(computed), np.int64)
-        target, children = sums.children.degrees() == 0, Csr(np.zeros(len(computed) + 1, np.int64), waiting)
-        if not shape.outputs:
-            target, children = computed, sums.children
-            readers = np.repeat(computed, children.degrees())
-            waiting = np.bincount(children.targets[readers], minlength=len(computed)).astype(np.int64)
+        children = sums.children
+        readers = np.repeat(computed, children.degrees())
+        waiting = np.bincount(children.targets[readers], minlength=len(computed)).astype(np.int64)
         stretch = np.exp(shape.skew * np.linspace(-0.5, 0.5, len(classes.weights)))
         skewed = np.maximum(1, (classes.weights * _SCALE * stretch).astype(np.int64))
         growth = tile_kernels.Growth(
-            order, target.view(np.uint8), classes.reads(skewed), children.starts, children.targets, waiting,
+            order, computed.view(np.uint8), classes.reads(skewed), children.starts, children.targets, waiting,
             sums.weights, shape.size, shape.single,
         )  # fmt: skip
         done, work = False, 0
@@ -122,11 +118,7 @@ class Tiler:
             done = tile_kernels.advance(growth, tuning.ORDER_CALL)
             search.spend((growth.work - work) / tuning.TILES_RATE)
             work = growth.work
-        tile, turn = np.asarray(growth.tile), np.asarray(growth.turn)
-        if shape.outputs:
-            for values in (tile, turn):
-                tile_kernels.lower_to_children(order, sums.parents.starts, sums.parents.targets, values)
-        return tile, turn
+        return np.asarray(growth.tile), np.asarray(growth.turn)
 
 
 def tiler_of(cdag: Cdag, search: Search) -> Tiler | None:
@@ -169,14 +161,9 @@ def _classes(sums: Fused) -> Classes:
 def first_shapes(budget: int) -> list[Shape]:
     """Return the shapes tried first."""
     return [
-        Shape(base, outputs, max(1, int(share * budget)), late, single)
+        Shape(base, max(1, int(share * budget)), late, single)
         for share in tuning.TILES_SIZES
-        for base, outputs, late, single in (
-            ("given", False, False, True),
-            ("given", True, False, True),
-            ("depth-first", False, True, True),
-            ("given", False, False, False),
-        )
+        for base, late, single in (("given", False, True), ("depth-first", True, True), ("given", False, False))
     ]
 
 
@@ -185,13 +172,12 @@ def drawn(best: Shape, random: np.random.Generator) -> Shape:
     shape = replace(
         best, size=max(1, round(best.size * float(random.uniform(0.75, 1.25)))), skew=float(random.normal(0, 0.7))
     )
-    change = random.random(4) < 0.2
+    change = random.random(3) < 0.2
     return replace(
         shape,
         base=str(random.choice(["given", "depth-first", "recent-first"])) if change[0] else shape.base,
-        outputs=shape.outputs != bool(change[1]),
-        late=shape.late != bool(change[2]),
-        single=shape.single != bool(change[3]),
+        late=shape.late != bool(change[1]),
+        single=shape.single != bool(change[2]),
     )
 
 
