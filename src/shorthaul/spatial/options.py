@@ -18,7 +18,7 @@ WORDS = 96
 
 _OBJECTIVE = "What refinement makes small; distance: the longest edge; link-load: the most messages over a link."
 _MACHINE = "Machine file, or the name of a bundled one, as in wafer-750x994: several vertices on each processor."
-_PER_PROCESSOR = "Vertices on a processor of the machine, at most (default: the fewest that all fit with)."
+_PER_PROCESSOR = "Most vertices on a processor of the machine (default: the fewest that fit; more: less energy)."
 _VERTEX_BYTES = "Bytes of memory that a vertex takes on the machine."
 _SIZES = "Bytes of each vertex on the machine: NumPy file, or lines of text or CSV (default: --vertex-bytes for all)."
 _WEIGHTS = "Size of the message between each vertex and its parent on the machine: a file as --sizes (default: all 1)."
