@@ -59,16 +59,15 @@ class Schedule:
 
 
 def modulo_schedule(
-    net: MappedNetwork, least: int, search: Search, hint: Point | None, *, atomic: bool = False, most: int | None = None
+    net: MappedNetwork, least: int, search: Search, hint: Point | None, *, atomic: bool = False
 ) -> Schedule:
     """Return the schedule of the least period found, and the least period not excluded (equal to it when proven).
 
     ``least`` is a lower bound on the period, ``hint`` a schedule of this network to start from. Buffers are as large as
-    the schedule needs: as few bytes as its residues allow, counted from firing to firing with ``atomic``. Periods from
-    ``most`` on are of no interest: the search ends when there is none below.
+    the schedule needs: as few bytes as its residues allow, counted from firing to firing with ``atomic``.
     """
     period, starts = _serial(net) if hint is None else (hint.period, dict(hint.starts))
-    solver = _Solver(disjunctive_graph(net), net, starts, period, least, search, most)
+    solver = _Solver(disjunctive_graph(net), net, starts, period, least, search)
     solver.run()
     return solver.schedule(period, starts, {}, atomic=atomic)
 
