@@ -34,7 +34,7 @@ STRETCH_EFFORT_PER_OPERATOR: Final = 0.02
 PATIENCE: Final = 40_000
 
 #: Operators in a window of a plan that is solved over all groups in it, at least, and the effort of one.
-WINDOW_OPERATORS: Final = 20
+WINDOW_OPERATORS: Final = 12
 WINDOW_EFFORT: Final = 1.0
 #: Effort that a unit of CP-SAT's deterministic time takes (measured: 3.9 to 5.3 s of processor time).
 EFFORT_PER_SOLVER_TIME: Final = 4.5

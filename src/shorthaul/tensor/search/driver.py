@@ -37,7 +37,7 @@ _FURTHER_ROUNDS: Final = ((0.3, 0.06, 3e-5, False), (0.5, 0.24, 3e-5, True), (0.
 #: The round before all others.
 _FIRST_ROUND: Final = (0.03, 3e-5)
 #: The share of what is left that goes into annealings, where windows are solved afterwards.
-_ANNEALING: Final = 0.6
+_ANNEALING: Final = 0.3
 #: The share of the effort that is spent under the contest's rules, where others hold.
 _CAPPED: Final = 0.7
 #: What an operator alone that does not fit costs, as a multiple of what all operators take at least.

@@ -9,6 +9,7 @@ from typing import Final
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import column_program
+from shorthaul.tensor.model import Problem
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
 from shorthaul.tensor.search.stretches import Stretch, stretches
@@ -23,11 +24,12 @@ _ROUNDS: Final = 3
 def solve_windows(schedules: Schedules, best: Solution, search: Search) -> Solution:
     """Return ``best`` or a better solution: all of it is fixed but for a window, over and over.
 
-    Windows cover the sequence, round after round, cut at other places each time.
+    Windows cover the sequence, round after round, cut at other places each time. Of windows that are alike, as blocks
+    repeat, one is solved.
     """
     problem = schedules.problem
     random = Random(search.seed)
-    tried: set[Sequence] = set()
+    solved: dict[tuple[Problem, Sequence], Sequence | None] = {}
     idle = 0
     while idle < _ROUNDS and not search.expired():
         idle += 1
@@ -35,14 +37,13 @@ def solve_windows(schedules: Schedules, best: Solution, search: Search) -> Solut
         first = random.randint(1, WINDOW_OPERATORS)
         # From the end: places before a window stay what they are.
         for window in stretches(problem, best.sequence, plan, WINDOW_OPERATORS, first):
-            before = best.sequence[window.begin : window.end]
             if search.expired():
                 break
-            if before in tried:
-                continue
-            tried.add(before)
-            groups = _solved(window, plan, schedules, search.within(WINDOW_EFFORT).aside())
-            if groups is None:
+            before = window.problem, window.own(best.sequence)
+            if before not in solved:
+                solved[before] = _solved(window, plan, schedules, search.within(WINDOW_EFFORT).aside())
+            groups = solved[before]
+            if groups is None or groups == before[1]:
                 continue
             work = schedules.work
             found = schedules.solution(window.into(best.sequence, groups))
