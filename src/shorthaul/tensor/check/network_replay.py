@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from shorthaul.tensor.networks.plan import Group, NetworkPlan
 
 #: Steps replayed at once.
 _AT_ONCE = 2**16
+#: Cells between the borders of boxes, of four bytes each.
+_MOST_CELLS = 2**27
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,15 +450,25 @@ class GroupRun:
 
 
 def _covers(boxes: Ints, shape: Sequence[int]) -> bool:
-    """Return whether boxes ((low, high) by axis by step) leave out nothing, where they form a grid."""
-    number, held = np.zeros(boxes.shape[-1], np.int64), 1
+    """Return whether boxes ((low, high) by axis by step) leave out nothing.
+
+    Between all places where a box begins or ends along an axis lie cells; how many boxes have each is added up from
+    their corners. More than ``_MOST_CELLS`` are not looked at.
+    """
+    ends = boxes[:, :, (boxes[1] >= boxes[0]).all(0)] + np.array([0, 1]).reshape(2, 1, 1)
+    sides, counts = [], []
     for axis, size in enumerate(shape):
-        codes, places = np.unique(boxes[0, axis] * (size + 1) + boxes[1, axis] + 1, return_inverse=True)
-        low, high = np.divmod(codes, size + 1)
-        high -= 1
-        held *= len(codes)
-        gaps = low[0] > 0 or high.max() < size - 1 or (low[1:] > np.maximum.accumulate(high)[:-1] + 1).any()
-        if gaps or held > boxes.shape[-1]:
-            return False
-        number = number * len(codes) + places
-    return held == len(np.unique(number))
+        places, numbers = np.unique(ends[:, axis], return_inverse=True)
+        if not len(places) or places[0] > 0 or places[-1] < size:
+            return not math.prod(shape)
+        if len(places) > 2:  # not whole in all of them
+            sides.append(numbers.reshape(2, -1))
+            counts.append(len(places))
+    if math.prod(counts) > _MOST_CELLS:
+        return False
+    having = np.zeros(counts, np.int32)
+    for corner in itertools.product((0, 1), repeat=len(sides)):
+        np.add.at(having, tuple(side[end] for side, end in zip(sides, corner, strict=True)), (-1) ** sum(corner))
+    for axis in range(len(sides)):
+        np.cumsum(having, axis, out=having)
+    return not sides or bool(having[(slice(-1),) * len(sides)].all())
