@@ -31,6 +31,8 @@ Bools = npt.NDArray[np.bool_]
 _MOST_GATES = 48
 #: Operators of a network of which ways between any two are known.
 _MOST_OPERATORS = 5000
+#: Operators weighed at once.
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +77,27 @@ def phases(network: Network, machine: Machine, demands: Mapping[int, Demand]) ->
         return Phased(0.0, "")
     loads = _Loads(network, machine, needed)
     after = operators_after(network)
-    gates = _gates(network, needed, loads.seconds(np.eye(count, dtype=bool), early=False))
+    nothing, every = np.zeros(count, bool), np.ones(count, bool)
+    alone = np.array_split(np.eye(count, dtype=bool), -(-count // _AT_ONCE))
+    weights = [loads.seconds(some, nothing, np.zeros_like(some)) for some in alone]
+    gates = _gates(network, needed, np.concatenate(weights))
     capacity = float(machine.levels[1].capacity_bytes or 0)
     apart, held = _apart(network, gates, after, frozenset(needed), capacity)
     # The best sum of phases up to each gate, the gate where the phase before ended, and where a next one begins.
+    later = [after[gates[place]] if place < len(gates) else nothing for place in apart]
     best: list[tuple[float, int | None]] = [
-        (float(took), None) for took in loads.seconds(after[:, gates].T, early=False)
+        (float(took), None) for took in loads.seconds(after[:, gates].T, nothing, later)
     ]
     begun: list[tuple[int, Floats]] = []
-    whole_s = float(loads.seconds(np.ones((1, count), bool), early=False)[0])
+    whole_s = float(loads.seconds(every[None], nothing, [nothing])[0])
     end: tuple[float, int | None] = (whole_s, None)
     for at in range(len(gates)):
         for before, took in begun:
             if apart[before] <= at and best[before][0] + took[at] > best[at][0]:
                 best[at] = best[before][0] + float(took[at]), before
         if apart[at] < len(gates):
-            rest = after[gates[apart[at]]]
-            took = loads.seconds(np.vstack([after[:, gates].T & rest, rest]), early=True)
+            sets = np.vstack([after[:, gates].T & later[at], later[at]])
+            took = loads.seconds(sets, after[:, gates[at]], [*later, nothing])
             begun.append((at, took))
             if best[at][0] + took[-1] > end[0]:
                 end = best[at][0] + float(took[-1]), at
@@ -111,7 +117,7 @@ def _told(network: Network, pairs: Sequence[tuple[int, int, float]]) -> str:
     return (
         f"No group has both, as it holds too much at least: {'; '.join(names)}. What the first of a pair needs ends "
         f"before what needs the second begins, and each of these phases takes its own compute and traffic at least, "
-        f"less what fits into the memory and may be loaded before."
+        f"what phases before made and later ones read as well, less what fits into the memory in between."
     )
 
 
@@ -122,7 +128,7 @@ class _Loads:
         count = len(network.operators)
         self.machine = machine
         self.units = {"matrix": np.zeros(count), "vector": np.zeros(count)}
-        self.moved, self.inner = np.zeros(count), np.zeros((count, len(machine.ports())))
+        self.stored, self.inner = np.zeros(count), np.zeros((count, len(machine.ports())))
         readers: dict[int, dict[int, float]] = {}
         for number, demand in needed.items():
             unit = network.operators[number].unit
@@ -130,25 +136,34 @@ class _Loads:
             self.inner[number] = demand.inner_bytes
             for access in network.operators[number].writes:
                 tensor = network.tensors[access.tensor]
-                self.moved[number] += tensor.elements * tensor.bits / 8 if tensor.is_output else 0.0
+                self.stored[number] += tensor.elements * tensor.bits / 8 if tensor.is_output else 0.0
             for item, amount in demand.read.items():
-                if network.tensors[item].role != "made":
-                    readers.setdefault(item, {})[number] = amount
-        self.shared = []
-        for amounts in readers.values():
-            if len(amounts) == 1:
-                self.moved[next(iter(amounts))] += next(iter(amounts.values()))
-            else:
-                self.shared.append((np.array(list(amounts)), np.array(list(amounts.values()))))
+                readers.setdefault(item, {})[number] = amount
+        self.makers = np.array([network.producer.get(item, -1) for item in readers], np.int64)
+        self.is_output = np.array([network.tensors[item].is_output for item in readers], bool)
+        self.begins = np.cumsum([0, *(len(amounts) for amounts in readers.values())])[:-1]
+        self.readers = np.array([number for amounts in readers.values() for number in amounts], np.int64)
+        self.amounts = np.array([amount for amounts in readers.values() for amount in amounts.values()])
 
-    def seconds(self, sets: Bools, *, early: bool) -> Floats:
-        """Return the seconds that each row of ``sets`` takes at least; ``early``: other groups may come before."""
+    def _read(self, sets: Bools) -> Floats:
+        """Return the bytes that each row of ``sets`` reads of each tensor, at least."""
+        return np.asarray(np.maximum.reduceat(sets[:, self.readers] * self.amounts, self.begins, 1))
+
+    def seconds(self, sets: Bools, before: Bools, later: Sequence[Bools] | Bools) -> Floats:
+        """Return the seconds that each row of ``sets`` takes at least.
+
+        It comes after the operators ``before``, if any, and before those of its row of ``later``.
+        """
         machine, rows = self.machine, sets.astype(np.float64)
-        moved = rows @ self.moved
-        for readers, amounts in self.shared:
-            moved += (rows[:, readers] * amounts).max(1)
-        if early and machine.levels[1].double_buffered:
-            moved = np.maximum(0.0, moved - float(machine.levels[1].capacity_bytes or 0))
+        room = float(machine.levels[1].capacity_bytes or 0)
+        read, is_made = self._read(sets), self.makers >= 0
+        was_made = is_made & before[self.makers]
+        given, made = read[:, ~is_made].sum(1), read[:, was_made].sum(1)
+        mine = is_made & ~was_made & ~self.is_output
+        left = (rows[:, self.makers[mine]] * self._read(np.array(later))[:, mine]).sum(1)
+        if before.any() and machine.levels[1].double_buffered:
+            given, made = np.zeros_like(given), given + made
+        moved = given + np.maximum(0.0, made - room) + np.maximum(0.0, left - room) + rows @ self.stored
         found = []
         units = zip(rows @ self.units["matrix"], rows @ self.units["vector"], moved, strict=True)
         for (matrix_s, vector_s, outside), inner in zip(units, rows @ self.inner, strict=True):
