@@ -134,9 +134,7 @@ class InnerTilings:
                 again = goes_on * made if inside.served(1)[OUTPUTS] is not None else 0.0
                 wider = wider_sums(self.network, inside, number)
                 loads, stores = again * wider, again * (wider - 1)
-                seconds[level - 2] += (
-                    tiled.moved_s + (loads + stores) / inside.levels[0].bandwidth_bytes_per_s
-                ) * times
+                seconds[level - 2] += (tiled.moved_s + (loads + stores) * inside.byte_s(OUTPUTS)) * times
                 weights = inside.traffic_weights()
                 worth = tiled.worth + weights[OUTPUTS] * loads + weights[-1] * stores
                 joules += inside.joules_moved(tiled.loads + loads, tiled.stores + stores, worth) * times

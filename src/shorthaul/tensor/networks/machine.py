@@ -69,6 +69,12 @@ class Machine:
         """Return the memory of a level that inputs, weights and outputs have, None for no memory."""
         return tuple(self.levels[level].memory_of(name) for name in OPERANDS)
 
+    def byte_s(self, operand: int) -> float:
+        """Return the seconds of a byte of an operand that passes its outermost memory."""
+        level, number = self.levels[0], self.served(0)[operand]
+        own = level.memories[number].bandwidth_bytes_per_s if number is not None and level.memories else None
+        return 1 / (own or level.bandwidth_bytes_per_s)
+
     def traffic_weights(self) -> tuple[float, ...]:
         """Return what a byte is worth that passes the outermost memory, against the mean: loads by operand, stores.
 
