@@ -19,6 +19,9 @@ from shorthaul.tensor.networks.operands import bytes_beside
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
 from shorthaul.tensor.networks.tiling import Tiled
 
+#: The share of what is left that joining may take; tensors kept near, early loads and tiles further inside the rest.
+_SHARE = 0.6
+
 
 def fuse(
     network: Network,
@@ -103,7 +106,12 @@ def _merge(state: Forming, search: Search, keep: Callable[[], None]) -> None:
     it may save, and most are gone before their turn.
     """
     queue: list[tuple[float, int, int, tuple[int, ...], tuple[int, ...], bool]] = []
-    if search.expired() and state.is_complete():
+    most = search.spent() + _SHARE * search.left()
+
+    def is_over() -> bool:
+        return state.is_complete() and (search.spent() >= most or search.expired())
+
+    if is_over():
         return
 
     def offer(first: int, second: int, gain: float | None, *, is_exact: bool = False) -> None:
@@ -113,7 +121,7 @@ def _merge(state: Forming, search: Search, keep: Callable[[], None]) -> None:
     for second in sorted(state.members):
         for first in sorted(state.sources(second)):
             offer(first, second, _most_gain(state, first, second))
-    while queue and not (search.expired() and state.is_complete()):
+    while queue and not is_over():
         _, first, second, before, after, is_exact = heapq.heappop(queue)
         if state.members.get(first) != before or state.members.get(second) != after:
             continue  # one of them has changed since
