@@ -20,7 +20,7 @@ from functools import reduce
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, read_map, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text
 from shorthaul.affine.bounds.partition.fields import Cycle, cycles, steps_aside
 from shorthaul.affine.effort import limited, step
@@ -147,7 +147,7 @@ def _reads(flow: DataFlow) -> isl.UnionMap:
 def _moved(name: str, *conditions: str | isl.UnionSet) -> isl.UnionMap:
     """Return the pairs [t, i] -> [u, j] of instances of a statement under some conditions, inside of a set."""
     texts, inside = [item for item in conditions if isinstance(item, str)], conditions[-1]
-    found = _read(f"{{ {name}[t, i] -> {name}[u, j] : {' and '.join(texts)} }}")
+    found = read_map(f"{{ {name}[t, i] -> {name}[u, j] : {' and '.join(texts)} }}")
     return found.intersect_domain(inside).intersect_range(inside)
 
 
@@ -212,7 +212,7 @@ def _of_strips(flow: DataFlow, cone: _Cone, sides: tuple[int, int], start: tuple
         return None
     passed = tracks.passed
     fixed = readers.apply_range(reads).intersect(known).subtract_range(passed.range()).coalesce()
-    fixed = fixed.subtract(_read(_BESIDE).apply_range(fixed)).coalesce()
+    fixed = fixed.subtract(read_map(_BESIDE).apply_range(fixed)).coalesce()
     less = Polynomial.number(-1)  # the last vertex of the beginning may wait itself
     alive = fixed.union(tracks.ends).coalesce()
     pieces = tuple((where, count.without_floors().plus(less)) for where, count in alive_per_event(flow, alive))
@@ -238,7 +238,7 @@ def _ends(
     events = isl.UnionSet.from_set(whole)
     where = f"{left} + {places} * q <= i < {left + places} + {places} * q"
     begins, finishes = (
-        _read(f"{{ {_STRIP} -> {name}[t, i] : t = {time} and {where} }}")
+        read_map(f"{{ {_STRIP} -> {name}[t, i] : t = {time} and {where} }}")
         .intersect_domain(events)
         .intersect_range(instances)
         for time in times
@@ -267,21 +267,21 @@ def _of_cycle(
     flow: DataFlow, cycle: Cycle, reads: isl.UnionMap, readers: isl.UnionMap, known: isl.UnionMap
 ) -> _Tracks | None:
     """Return the paths that go back along a cycle of reads, one at a place, None if they do not reach far enough."""
-    name, back, along = cycle.names[0], _read("{ }"), _read("{ }")
+    name, back, along = cycle.names[0], read_map("{ }"), read_map("{ }")
     offsets = [*cycle.offsets, cycle.total]
     for at, (one, other) in enumerate(zip(cycle.names, [*cycle.names[1:], name], strict=True)):
         (t, i), (u, j) = offsets[at], offsets[at + 1]
-        back = back.union(_read(f"{{ {one}[t, i] -> {other}[t + {u - t}, i + {j - i}] }}"))
+        back = back.union(read_map(f"{{ {one}[t, i] -> {other}[t + {u - t}, i + {j - i}] }}"))
         domain = isl.UnionSet.from_set(flow.program.by_name[one].domain)
-        line = _read(f"{{ {name}[t, i] -> {one}[u, j] : u < t + {t + bool(at)} and j = i + {i} }}")
+        line = read_map(f"{{ {name}[t, i] -> {one}[u, j] : u < t + {t + bool(at)} and j = i + {i} }}")
         along = along.union(line.intersect_range(domain))
     back = back.intersect(reads)
     own = readers.intersect_range(isl.UnionSet.from_set(flow.program.by_name[name].domain))
-    ends = own.subtract(own.apply_range(_read(f"{{ {name}[t, i] -> {name}[u, i] : u < t }}"))).subtract(known)
+    ends = own.subtract(own.apply_range(read_map(f"{{ {name}[t, i] -> {name}[u, i] : u < t }}"))).subtract(known)
     # one that a strip before has too, at the other end of its places, is left out
     whole = along.union(along.apply_range(back)).union(own.range().identity())
     line = ends.apply_range(whole)
-    shared = line.intersect(_read(_BESIDE).apply_range(line))
+    shared = line.intersect(read_map(_BESIDE).apply_range(line))
     ends = ends.subtract(shared.apply_range(whole.reverse()))
     vertices = ends.union(ends.apply_range(along)).subtract(known).coalesce()
     passed = vertices.apply_range(back)
@@ -290,10 +290,6 @@ def _of_cycle(
     if not vertices.range().is_subset(back.domain()) or not passed.is_subset(vertices.union(known)):
         return None
     return _Tracks(back.intersect_domain(vertices.range()).coalesce(), vertices, ends.coalesce())
-
-
-def _read(text: str) -> isl.UnionMap:
-    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
 # -- as a part of a bound
@@ -318,7 +314,7 @@ def sub_bound(item: Strips, flow: DataFlow) -> SubBound:
         ),
         "Lemma (strips): n - S loads or more in every strip; those that share a vertex follow one another: all add up.",
     )
-    order = _read("{ strip[s, q] -> strip[r, q] : r < s }")
+    order = read_map("{ strip[s, q] -> strip[r, q] : r < s }")
     events = item.alive.domain()
     relations = {
         "ancestors": item.cone.ancestors,

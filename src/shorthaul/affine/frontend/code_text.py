@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import islpy as isl
@@ -10,6 +10,7 @@ from pycparser import c_ast, c_generator
 
 from shorthaul.affine.frontend.expressions import Names, c_text
 from shorthaul.affine.frontend.parser import Region
+from shorthaul.affine.frontend.rewriting.pointers import names_in, nodes
 from shorthaul.affine.frontend.symbols import Symbols
 from shorthaul.affine.model import CodeText, Fragment
 
@@ -74,8 +75,8 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
     """Return the body of ``region`` and the declarations that it needs."""
     declared = symbols.declared
     body = "\n".join(_statement(item) for item in region.body if not isinstance(item, c_ast.Pragma))
-    inside = {node.name for node in _nodes(region.body) if isinstance(node, c_ast.Decl)}
-    mentioned = {node.name for node in _nodes([*region.body, *declared.values()]) if isinstance(node, c_ast.ID)}
+    inside = {node.name for node in nodes(region.body) if isinstance(node, c_ast.Decl)}
+    mentioned = names_in([*region.body, *declared.values()])
     needed = _needed(mentioned, symbols.constants)
     # what is never executed is part of the body, too
     arrays = sorted({*arrays, *(mentioned & symbols.data & {*declared})})
@@ -90,7 +91,7 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
     }
     # integers that only extents have, or statements without effect
     unread = mentioned & {*region.declarations} - symbols.written
-    free = ({name for node in sized.values() for name in _names_of([node])} & {*declared} | unread) - {*arrays}
+    free = (names_in(sized.values()) & {*declared} | unread) - {*arrays}
     integers |= {name: _declared(name, declared, "int") for name in sorted(free - {*integers, *macros, *inside})}
     data = {name: _declared(name, {**declared, **sized}, "double") for name in arrays}
     known = {**data, **integers}
@@ -107,13 +108,9 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
 
 def _without_free_rows(node: Any, known: Collection[str]) -> Any:
     """Return the type of data as a pointer, if no loop ends at its first extent: any number of rows will do."""
-    if isinstance(node, c_ast.ArrayDecl) and node.dim is not None and not _names_of([node.dim]) <= {*known}:
+    if isinstance(node, c_ast.ArrayDecl) and node.dim is not None and not names_in([node.dim]) <= {*known}:
         return c_ast.PtrDecl([], node.type)
     return node
-
-
-def _names_of(items: Any) -> set[str]:
-    return {node.name for node in _nodes(items) if isinstance(node, c_ast.ID)}
 
 
 def _needed(mentioned: set[str], constants: Mapping[str, Any]) -> list[str]:
@@ -121,7 +118,7 @@ def _needed(mentioned: set[str], constants: Mapping[str, Any]) -> list[str]:
     wanted = set(mentioned)
     for name in reversed(list(constants)):
         if name in wanted:
-            wanted |= {node.name for node in _nodes([constants[name]]) if isinstance(node, c_ast.ID)}
+            wanted |= names_in([constants[name]])
     return [name for name in constants if name in wanted]
 
 
@@ -135,9 +132,3 @@ def _declared(name: str, declared: Mapping[str, Any], unknown: str) -> str:
 
 def _statement(node: Any) -> str:
     return str(_GENERATOR._generate_stmt(node, add_indent=True)).rstrip("\n")
-
-
-def _nodes(items: Any) -> Iterator[Any]:
-    for item in items:
-        yield item
-        yield from _nodes(child for _, child in item.children())

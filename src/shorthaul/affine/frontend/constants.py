@@ -8,63 +8,21 @@ from typing import Any, Final
 
 from pycparser import c_ast, c_parser
 
+from shorthaul.affine.frontend.rewriting.pointers import names_in
+
 _OF_REALS = (
-    *(
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "ceil",
-        "copysign",
-        "cos",
-        "cosh",
-        "erf",
-        "erfc",
-    ),
-    *(
-        "exp",
-        "exp2",
-        "expm1",
-        "fabs",
-        "fdim",
-        "floor",
-        "fma",
-        "fmax",
-        "fmin",
-        "fmod",
-        "hypot",
-        "ldexp",
-        "lgamma",
-        "log",
-    ),
-    *("log10", "log1p", "log2", "logb", "nearbyint", "pow", "remainder", "rint", "round", "sin", "sinh", "sqrt", "tan"),
-    *("tanh", "tgamma", "trunc"),
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh"),
+    *("erf", "erfc", "exp", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax", "fmin", "fmod", "hypot"),
+    *("ldexp", "lgamma", "log", "log10", "log1p", "log2", "logb", "nearbyint", "pow", "remainder", "rint"),
+    *("round", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 )
+_OF_OTHERS = ("abs", "labs", "llabs", "max", "min", "MAX", "MIN")
 #: Functions without side effects that are called by their names.
-PURE = {
-    "abs",
-    "labs",
-    "llabs",
-    "max",
-    "min",
-    "MAX",
-    "MIN",
-    *(f"{name}{kind}" for name in _OF_REALS for kind in ("", "f", "l")),
-}
+PURE = {*_OF_OTHERS, *(f"{name}{kind}" for name in _OF_REALS for kind in ("", "f", "l"))}
 #: Names of numbers that no literal of C is: they stay in the program.
 NO_LITERALS = {"INFINITY", "NAN", "HUGE_VAL", "HUGE_VALF"}
 #: Divisions that round up or down, as functions of dividend and divisor.
-ROUNDED = {
-    "floord": "floor",
-    "floor_div": "floor",
-    "floor_mod": "mod",
-    "ceild": "ceil",
-    "ceil_div": "ceil",
-}
+ROUNDED = {"floord": "floor", "floor_div": "floor", "floor_mod": "mod", "ceild": "ceil", "ceil_div": "ceil"}
 
 _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
@@ -169,11 +127,5 @@ def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int]) -> dict[
                     numbers = [one for one, other in pairs if constant(other, macros) is None]
             waiting += [(child, where) for _, child in node.children()]
         for item in numbers:
-            found |= {name: macros[name] for name in _identifiers(item) if name in macros}
+            found |= {name: macros[name] for name in names_in([] if item is None else [item]) if name in macros}
     return dict(sorted(found.items()))
-
-
-def _identifiers(node: Any) -> list[str]:
-    if isinstance(node, c_ast.ID):
-        return [node.name]
-    return [] if node is None else [name for _, child in node.children() for name in _identifiers(child)]

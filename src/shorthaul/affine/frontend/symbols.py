@@ -11,6 +11,7 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.constants import NO_LITERALS
 from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.parser import Region
+from shorthaul.affine.frontend.rewriting.pointers import nodes
 
 _INTEGER_WORDS = {"int", "long", "short", "unsigned", "signed", "char", "size_t", "ssize_t", "ptrdiff_t", "uint"}
 _BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1, "_Bool": 1}
@@ -38,7 +39,7 @@ def symbols(region: Region) -> Symbols:
     asked: set[str] = set()
     mentioned: set[str] = set()
     declared = dict(region.declarations)
-    for node in _nodes(region.body):
+    for node in nodes(region.body):
         if isinstance(node, c_ast.For):
             header = [part for part in (node.init, node.cond, node.next) if part is not None]
             loops |= set(_targets(header))
@@ -76,9 +77,9 @@ def symbols(region: Region) -> Symbols:
 def _of_data(body: Any, data: set[str], others: set[str]) -> set[str]:
     """Return the local integers whose first value is computed from data, but for ``others``, as those in subscripts."""
     found: set[str] = set()
-    for node in _nodes(body):
+    for node in nodes(body):
         if isinstance(node, c_ast.Decl) and node.init is not None and node.name not in others:
-            inner = list(_nodes([node.init]))
+            inner = list(nodes([node.init]))
             reads = any(isinstance(item, c_ast.ArrayRef | c_ast.StructRef) for item in inner)
             if reads or any(isinstance(item, c_ast.ID) and item.name in data | found for item in inner):
                 found.add(node.name)
@@ -135,12 +136,6 @@ def _is_integer(declared: Any) -> bool:
     return bool(words) and all(word in _INTEGER_WORDS or word.endswith("_t") for word in words)
 
 
-def _nodes(items: Any) -> Iterator[Any]:
-    for item in items:
-        yield item
-        yield from _nodes(child for _, child in item.children())
-
-
 def _identifiers(items: Any, *, arrays: bool = True) -> Iterator[str]:
     for item in items:
         if isinstance(item, c_ast.ID):
@@ -155,7 +150,7 @@ def _identifiers(items: Any, *, arrays: bool = True) -> Iterator[str]:
 
 
 def _targets(header: Any) -> Iterator[str]:
-    for node in _nodes(header):
+    for node in nodes(header):
         if isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID):
             yield node.lvalue.name
         elif isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:

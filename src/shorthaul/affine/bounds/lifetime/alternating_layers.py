@@ -26,7 +26,7 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, read_map, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text
 from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
@@ -178,7 +178,7 @@ def _of_cycle(flow: DataFlow, reach: Reachability, cycle: Sequence[_Sweep]) -> A
         return None
     axis, start = later
     cycle = (*cycle[start:], *cycle[:start])
-    z = numbers = vertices = ancestors = _read("{ }")
+    z = numbers = vertices = ancestors = read_map("{ }")
     for at, sweep in enumerate(cycle):
         number = _numbers(flow, sweep.statement, axis, at)
         numbers = numbers.union(number)
@@ -189,7 +189,7 @@ def _of_cycle(flow: DataFlow, reach: Reachability, cycle: Sequence[_Sweep]) -> A
         return None
     for sweep in cycle:
         ancestors = ancestors.union(reach.ancestors(sweep.statement, steps=SWEEP_COMPOSITIONS))
-    z, chosen = _read("{ }"), []
+    z, chosen = read_map("{ }"), []
     for sweep, before in zip(cycle, (cycle[-1], *cycle[:-1]), strict=True):
         found = next(
             (
@@ -268,7 +268,7 @@ def _numbers(flow: DataFlow, statement: str, axis: int, place: int) -> isl.Union
     """Return vertex -> layer[iterations of the loops up to ``axis``, place in the cycle]."""
     domain = flow.program.by_name[statement].domain
     names = [f"x{loop}" for loop in range(domain.dim(_SET))]
-    made = _read(f"{{ {statement}[{', '.join(names)}] -> layer[{', '.join(names[: axis + 1])}, {place}] }}")
+    made = read_map(f"{{ {statement}[{', '.join(names)}] -> layer[{', '.join(names[: axis + 1])}, {place}] }}")
     return made.intersect_domain(isl.UnionSet.from_set(domain))
 
 
@@ -280,7 +280,7 @@ def _in_turn(z: isl.UnionMap, vertices: isl.UnionMap, numbers: isl.UnionMap, axi
     ends, last = z.domain(), count - 1
     layer = numbers.intersect_domain(ends)
     outer = "".join(f"o{at}, " for at in range(axis))
-    following = _read(
+    following = read_map(
         f"{{ layer[{outer}x, y] -> layer[{outer}x, y + 1] : y < {last}; "
         f"layer[{outer}x, {last}] -> layer[{outer}x + 1, 0] }}"
     )
@@ -289,7 +289,7 @@ def _in_turn(z: isl.UnionMap, vertices: isl.UnionMap, numbers: isl.UnionMap, axi
     known = layer.range()
     after = known.intersect(following.intersect_domain(known).range())
     goes_on = layer.intersect_range(following.intersect_range(known).domain()).domain()
-    sequence = _read(f"{{ layer[{outer}x, y] -> sequence[{outer[:-2]}] }}")
+    sequence = read_map(f"{{ layer[{outer}x, y] -> sequence[{outer[:-2]}] }}")
     owned = layer.apply_range(sequence).reverse().apply_range(vertices)
     return bool(
         goes_on.is_subset(z.range())
@@ -297,10 +297,6 @@ def _in_turn(z: isl.UnionMap, vertices: isl.UnionMap, numbers: isl.UnionMap, axi
         and sequence.intersect_domain(known.subtract(after)).is_injective()
         and owned.reverse().is_single_valued()
     )
-
-
-def _read(text: str) -> isl.UnionMap:
-    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
 def _listed(path: Sequence[isl.UnionMap], program: Program) -> str:

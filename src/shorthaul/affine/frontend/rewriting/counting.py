@@ -11,7 +11,7 @@ from typing import Any, Final
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.expressions import c_text
-from shorthaul.affine.frontend.rewriting.pointers import is_name, nodes
+from shorthaul.affine.frontend.rewriting.pointers import is_name, names_in, nodes
 from shorthaul.affine.frontend.rewriting.structures import rewritten
 
 _STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
@@ -136,7 +136,7 @@ def _indices(items: Iterable[Any]) -> set[str]:
         inner = [node.subscript] if isinstance(node, c_ast.ArrayRef) else []
         if isinstance(node, c_ast.For):
             inner = [part for part in (node.init, node.cond, node.next) if part is not None]
-        found |= _names([node.cond] if isinstance(node, c_ast.If) else inner)
+        found |= names_in([node.cond] if isinstance(node, c_ast.If) else inner)
     return found
 
 
@@ -166,7 +166,7 @@ def _start(items: list[Any], name: str) -> Any:
             if _mentions([item], name):
                 return None
             continue
-        if _names([value]) & {*_assigned(later), name}:
+        if names_in([value]) & {*_assigned(later), name}:
             return None
         if isinstance(item, c_ast.Decl):
             items[at] = copy.copy(item)
@@ -238,9 +238,9 @@ def _write_out(node: Any, region: Sequence[Any]) -> None:
         name = item.lvalue.name if isinstance(item, c_ast.Assignment) and isinstance(item.lvalue, c_ast.ID) else ""
         if first.get(name) is None or item.op != "=" or c_text(first[name]) != c_text(item.rvalue):
             continue
-        inside = _names([item.rvalue])
+        inside = names_in([item.rvalue])
         later = {*_assigned([node.stmt, *steps[at + 1 :]])}
-        if later & {name, *inside} or name in inside | _names([node.cond]) or _is_free(region, name, node):
+        if later & {name, *inside} or name in inside | names_in([node.cond]) or _is_free(region, name, node):
             continue
         node.stmt = rewritten(node.stmt, partial(_in_place_of, name, item.rvalue))
         node.init.decls = [each for each in node.init.decls if each.name != name]
@@ -258,13 +258,13 @@ def _join_counters(node: Any, region: Sequence[Any]) -> None:
     if found is None:
         return
     others = [name for name in {**found.first, **found.steps} if name != found.main]
-    body, used = [node.stmt], {*found.steps, *_names([node.cond])}
+    body, used = [node.stmt], {*found.steps, *names_in([node.cond])}
     unused = [name for name in others if name not in used and not _is_free(body, name)]
     joined = [name for name in others if name not in unused]
     if any(_is_free(region, name, node) for name in others) or not {*joined} <= found.first.keys():
         return
     first = [found.first[name] for name in (*joined, found.main)]
-    if _assigned(body) & {*joined, found.main} or _names(first) & {*others, found.main}:
+    if _assigned(body) & {*joined, found.main} or names_in(first) & {*others, found.main}:
         return
 
     def replaced(item: Any) -> Any:
@@ -332,10 +332,6 @@ def _amount(node: Any) -> int:
 
 def _children(node: Any) -> list[Any]:
     return [child for _, child in node.children()]
-
-
-def _names(items: Iterable[Any]) -> set[str]:
-    return {node.name for node in nodes(items) if isinstance(node, c_ast.ID)}
 
 
 def _mentions(items: Iterable[Any], name: str) -> bool:

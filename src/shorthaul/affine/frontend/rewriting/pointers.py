@@ -25,7 +25,7 @@ def without_pointers(items: Sequence[Any]) -> list[Any]:
         if isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.PtrDecl) and item.init is not None:
             rest = list(items[at + 1 :])
             array, first = _place(item.init)
-            names = {item.name, *(node.name for node in nodes([item.init]) if isinstance(node, c_ast.ID))}
+            names = {item.name, *names_in([item.init])}
             if array is not None and not names & {*_changed(rest)}:
                 return [*result, *without_pointers([_written(one, item.name, array, first) for one in rest])]
         result.append(_inside(item))
@@ -108,3 +108,8 @@ def nodes(items: Iterable[Any]) -> Iterator[Any]:
     for item in items:
         yield item
         yield from nodes([child for _, child in item.children()])
+
+
+def names_in(items: Iterable[Any]) -> set[str]:
+    """Return the identifiers of syntax trees."""
+    return {node.name for node in nodes(items) if isinstance(node, c_ast.ID)}
