@@ -69,7 +69,6 @@ class Analysis:
         self._repetitions = repetition_vector(graph)
         self._phase_counts = graph.phase_counts()
         self._unfolding = Unfolding(graph, self._phase_counts, self._repetitions)
-        self._distance = np.zeros(0)  # from the last schedule, in ticks
         self._busy: Analysis | None = None
         if not all(all(phases(time)) for actor in graph.actors for time in actor.times.values()):
             self._busy = Analysis(replace(graph, actors=tuple(SdfActor(actor.id, {"": 1}) for actor in graph.actors)))
@@ -82,46 +81,42 @@ class Analysis:
             cycle, _ = self._busy._found(rooms, search)
             if cycle is not None and cycle.is_hopeless:
                 return cycle
-        return self._found(rooms, search, None, is_enough)[0]
+        return self._found(rooms, search, is_enough)[0]
 
     def evaluate(
-        self, rooms: Sequence[SdfChannel], search: Search, known: CriticalCycle | None = None
+        self, rooms: Sequence[SdfChannel], search: Search
     ) -> tuple[CriticalCycle | None, PeriodicSchedule | None]:  # fmt: skip
         """Return the cycle that limits the period (None: nothing does), and a schedule of that period.
 
-        ``known`` may be that cycle. There is no schedule where the cycle is hopeless: the graph deadlocks.
+        There is no schedule where the cycle is hopeless: the graph deadlocks.
         """
         if self._busy is not None:
             cycle, schedule = self._busy.evaluate(rooms, search)
             if schedule is None:
                 return cycle, None
-        cycle, starts = self._found(rooms, search, known)
+        cycle, starts = self._found(rooms, search)
         if starts is None:
             return cycle, None
         period, rounds = period_of(cycle), self._unfolding.rounds
         unit = period.denominator * self._unfolding.common
         starts -= starts.min(initial=0)
-        self._distance = starts.astype(np.float64) / unit
         begins = accumulate(rounds.values(), initial=0)
         plan = {a: tuple(starts[first : first + rounds[a]].tolist()) for a, first in zip(rounds, begins, strict=False)}
         return cycle, PeriodicSchedule(period.numerator * self._unfolding.common, unit, self._repetitions, plan)
 
     def _found(
-        self, rooms: Sequence[SdfChannel], search: Search, known: CriticalCycle | None = None,
+        self, rooms: Sequence[SdfChannel], search: Search,
         is_enough: Callable[[CriticalCycle | None], bool] | None = None,
     ) -> tuple[CriticalCycle | None, IntArray | None]:  # fmt: skip
         """Return the cycle that limits the period, and starts that keep it; without where it is hopeless or enough."""
-        cycle = known
         while True:
-            grown = cycle is not None and self._grow(cycle)
             events = self._unfolding.events(rooms)
             search.spend(_GRAPH_EFFORT + len(events.source) * _ARC_EFFORT)
-            if cycle is None or grown or len(self._distance) != len(events.starts) - 1:
-                cycle, self._distance = self._likely_cycle(rooms, events)
+            cycle, distance = self._likely_cycle(rooms, events)
             while cycle is None or not self._grow(cycle):
                 if cycle is not None and (cycle.is_hopeless or (is_enough is not None and is_enough(cycle))):
                     return cycle, None
-                settled = _longest_distances(events, period_of(cycle), self._distance)
+                settled = _longest_distances(events, period_of(cycle), distance)
                 if not isinstance(settled, tuple):
                     return cycle, settled
                 cycle = self._cycle(rooms, events, *settled)

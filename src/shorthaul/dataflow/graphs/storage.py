@@ -158,7 +158,7 @@ class Group:
         self._queue = [(self.size, -self.size, 0, np.array([least, [ANY] * len(least)]), -1, 0)]
         self._count = 0
         self._most = np.zeros((0, len(buffers)), np.int64)
-        self._scratch = self._most, np.zeros((4, 0), np.int64)
+        self._rows, self._used = np.zeros((2, 0), np.int64), np.zeros(len(buffers), np.uint8)
         for demand in demands:
             self.add(demand)
 
@@ -168,14 +168,14 @@ class Group:
         row = np.full(len(self.buffers), ANY)
         row[[self._number[place] for place in demand]] = [*demand.values()]
         self._most = np.vstack([self._most, row])
-        self._scratch = np.zeros_like(self._most), np.zeros((4, len(self._most)), np.int64)
+        self._rows = np.zeros((2, len(self._most)), np.int64)
 
     def cheapest(self, search: Search) -> dict[int, int]:
         """Return capacities of the least ``size`` that meet all demands; before that where the search expires."""
         while True:
             self.size, less, number, box, known, shortest = self._queue[0]
             if known < len(self._most):
-                shortest, more = unmet(self._most, self._step, self._weight, box, *self._scratch)
+                shortest, more = unmet(self._most, self._step, self._weight, box, self._rows, self._used)
                 if shortest < 0:
                     break
                 entry = max(self.size, more - less), less, number, box, len(self._most), shortest
@@ -230,7 +230,6 @@ class StorageFront:
         self._analysis = Analysis(graph)
         self._rooms: dict[tuple[int, int], tuple[SdfChannel, ...]] = {}
         self._limits: dict[Part, CriticalCycle | None] = {}
-        self._limiting: dict[tuple[int, ...], None] = {}  # buffers through whose room some critical cycle goes
         self._groups = [Group({place: buffer}, ()) for place, buffer in enumerate(buffers)]
         self._best, self._until = periods.below, periods.until  # the least period so far, and the one that is enough
         for demand in periods.demands:
@@ -254,7 +253,7 @@ class StorageFront:
             if self._search.expired():
                 break
             state = _part_of({place: held for part in parts for place, held in part.items()})
-            cycle, schedule = self._analysis.evaluate(self._room(state), self._search, self._likely(state))
+            cycle, schedule = self._analysis.evaluate(self._room(state), self._search)
             if schedule is not None and not self._is_too_long(cycle):
                 capacities = {self._buffers[place].id: held for place, held in state}
                 found = Distribution(capacities, self.least_size, cycle, schedule)
@@ -306,13 +305,7 @@ class StorageFront:
         """Return the room that a cycle goes through."""
         channels = () if cycle is None else cycle.channels
         places = {self._of_room[name] for name in channels if name in self._of_room}
-        self._limiting[tuple(sorted(places))] = None
         return tuple((place, held) for place, held in part if place in places)
-
-    def _likely(self, state: Part) -> CriticalCycle | None:
-        """Return, of the limits known of parts of a state, the one of the longest period."""
-        known = (self._limits.get(tuple(state[place] for place in places)) for places in self._limiting)
-        return max((c for c in known if c is not None and not c.is_hopeless), key=lambda c: c.ratio, default=None)
 
     def _limit(self, part: Part) -> CriticalCycle | None:
         """Return what limits the period with this room."""
