@@ -428,17 +428,9 @@ def first_wrong(numbers: cython.const_longlong[::1], seen: cython.int[::1], turn
 
     ``seen`` holds the turn in which a number was seen last.
     """
+    i: cython.Py_ssize_t = 0
     with cython.nogil:
-        wrong = _first_wrong(numbers, seen, turn)
-    return int(wrong)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _first_wrong(numbers: cython.const_longlong[::1], seen: cython.int[::1], turn: cython.int) -> cython.Py_ssize_t:
-    for i in range(numbers.shape[0]):
-        if numbers[i] < 0 or numbers[i] >= seen.shape[0] or seen[numbers[i]] == turn:
-            return i
-        seen[numbers[i]] = turn
-    return -1
+        while i < numbers.shape[0] and 0 <= numbers[i] < seen.shape[0] and seen[numbers[i]] != turn:
+            seen[numbers[i]] = turn
+            i += 1
+    return int(i) if i < numbers.shape[0] else -1

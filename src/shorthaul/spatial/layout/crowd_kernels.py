@@ -274,58 +274,6 @@ def _move(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, worse: cyth
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _anneal(
-    crowd: Crowd,
-    random: Random,
-    accepted: cython.const_ulonglong[::1],
-    begin: cython.longlong,
-    count: cython.longlong,
-    work: cython.longlong,
-) -> cython.longlong:
-    v: cython.Py_ssize_t
-    u: cython.Py_ssize_t
-    bits: cython.ulonglong
-    degree: cython.longlong
-    cell: cython.longlong
-    far: cython.bint
-    crowd.reads = 0
-    while crowd.reads < work:
-        crowd.reads += SKIP
-        bits = random.word()
-        v = begin + ((bits >> 40) * count >> 24)
-        degree = crowd.starts[v + 1] - crowd.starts[v]
-        if degree == 0:
-            continue
-        u = crowd.near[crowd.starts[v] + ((bits >> 24 & 0xFFFF) * degree >> 16)]
-        cell = crowd.place[u]
-        if cell == crowd.place[v]:
-            continue
-        if bits & WHOLE == 0:
-            crowd.reads += MOVE - SKIP
-            _exchange(crowd, random, accepted, v, u)
-            continue
-        far = _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) >= 3
-        if far and bits & 0x180:
-            cell = _step(crowd, v, u, bits)
-        elif bits & 16:
-            cell = beside(crowd, cell, bits)
-            if cell >= 0 and far and bits & 0x20:
-                cell = beside(crowd, cell, bits >> 9)
-                if cell >= 0 and bits & 0x40:
-                    cell = beside(crowd, cell, bits >> 12)
-        if cell < 0 or cell == crowd.place[v] or crowd.living[cell] == 0:
-            continue
-        crowd.reads += MOVE - SKIP
-        worse = _price(crowd, v, cell, u)
-        if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
-            continue
-        _move(crowd, v, cell, worse)
-    return crowd.reads
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _between(crowd: Crowd, here: cython.longlong, there: cython.longlong, part: cython.longlong) -> cython.longlong:
     """Return the processor that lies ``part`` / 2^16 of the way between two."""
     cell: cython.longlong = 0
@@ -484,6 +432,44 @@ def anneal_crowd(
     """
     begin: cython.longlong = window[0]
     count: cython.longlong = window[1] - window[0]
+    work: cython.longlong = cython.cast(cython.longlong, reads_per_vertex * count)
+    v: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    bits: cython.ulonglong
+    degree: cython.longlong
+    cell: cython.longlong
+    far: cython.bint
     with cython.nogil:
-        reads = _anneal(crowd, random, accepted, begin, count, cython.cast(cython.longlong, reads_per_vertex * count))
-    return int(reads)
+        crowd.reads = 0
+        while crowd.reads < work:
+            crowd.reads += SKIP
+            bits = random.word()
+            v = begin + ((bits >> 40) * count >> 24)
+            degree = crowd.starts[v + 1] - crowd.starts[v]
+            if degree == 0:
+                continue
+            u = crowd.near[crowd.starts[v] + ((bits >> 24 & 0xFFFF) * degree >> 16)]
+            cell = crowd.place[u]
+            if cell == crowd.place[v]:
+                continue
+            if bits & WHOLE == 0:
+                crowd.reads += MOVE - SKIP
+                _exchange(crowd, random, accepted, v, u)
+                continue
+            far = _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) >= 3
+            if far and bits & 0x180:
+                cell = _step(crowd, v, u, bits)
+            elif bits & 16:
+                cell = beside(crowd, cell, bits)
+                if cell >= 0 and far and bits & 0x20:
+                    cell = beside(crowd, cell, bits >> 9)
+                    if cell >= 0 and bits & 0x40:
+                        cell = beside(crowd, cell, bits >> 12)
+            if cell < 0 or cell == crowd.place[v] or crowd.living[cell] == 0:
+                continue
+            crowd.reads += MOVE - SKIP
+            worse = _price(crowd, v, cell, u)
+            if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
+                continue
+            _move(crowd, v, cell, worse)
+    return int(crowd.reads)
