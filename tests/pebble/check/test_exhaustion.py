@@ -28,7 +28,8 @@ def test_the_optimum_is_accepted_and_more_is_refused() -> None:
         cdag = random_cdag(rng, int(rng.integers(3, 9)), int(rng.choice([1, 2, 5])))
         budget = cdag.least_budget() + int(rng.integers(3))
         moved = int(least_traffic(cdag, budget, recompute=False)) - cdag.algorithmic_bound()
-        game, everything = Game(cdag, budget), np.arange(cdag.n)
+        game = Game(cdag, budget)
+        everything = exhaustion.touchers_of(game, np.arange(cdag.n))
         assert is_accepted(game, None, moved), seed
         assert not is_accepted(game, None, moved + 1), seed
         assert exhaustion.has_cheaper(game, everything, moved, from_end=True) is False

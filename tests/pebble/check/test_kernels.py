@@ -29,9 +29,8 @@ def exhausts(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag = random_cdag(rng, int(rng.integers(3, 9)), 3)
     game, limit = Game(cdag, cdag.least_budget() + int(rng.integers(3))), int(rng.integers(1, 12))
     with mock.patch.multiple(exhaustion, kernels=kernels, _FEW_BESIDE=8, _MOST_BESIDE=64):
-        return [
-            str(exhaustion.has_cheaper(game, np.arange(cdag.n), limit, from_end=from_end)) for from_end in (False, True)
-        ]
+        touchers = exhaustion.touchers_of(game, np.arange(cdag.n))
+        return [str(exhaustion.has_cheaper(game, touchers, limit, from_end=from_end)) for from_end in (False, True)]
 
 
 CASES: list[tuple[str, Case]] = [

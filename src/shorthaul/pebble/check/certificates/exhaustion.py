@@ -39,13 +39,13 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     """
     nodes = np.arange(game.cdag.n) if part.get("nodes") is None else np.sort(game.different(part, "nodes"))
     moved = whole(part, "moved", 0)
-    touchers = _touchers(game, nodes)
+    touchers = touchers_of(game, nodes)
     computed, shared = ~game.cdag.given[nodes], [len(steps) > 1 for steps in touchers.values()]
     if max(int(computed.sum()), sum(shared)) > _MOST_BITS:
         raise UnverifiedError(f"has more than {_MOST_BITS} computations, or values that two of them touch")
-    outcomes = [_has_cheaper(game, touchers, moved, from_end=False)]
+    outcomes = [has_cheaper(game, touchers, moved, from_end=False)]
     if outcomes[0] is None:
-        outcomes.append(_has_cheaper(game, touchers, moved, from_end=True))
+        outcomes.append(has_cheaper(game, touchers, moved, from_end=True))
     if outcomes[-1] is None:
         raise UnverifiedError(f"has more than {_MOST_POSITIONS:,} positions")
     if outcomes[-1]:
@@ -53,12 +53,7 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     return Proven(moved, nodes)
 
 
-def has_cheaper(game: Game, nodes: IntArray, moved: int, *, from_end: bool) -> bool | None:
-    """Return whether some schedule moves less than ``moved``; None if there are too many positions."""
-    return _has_cheaper(game, _touchers(game, nodes), moved, from_end=from_end)
-
-
-def _touchers(game: Game, nodes: IntArray) -> dict[int, list[int]]:
+def touchers_of(game: Game, nodes: IntArray) -> dict[int, list[int]]:
     """Return for every node the nodes that are computed and touch it: itself and its readers."""
     given = game.cdag.given
     touchers: dict[int, list[int]] = {node: [] for node in nodes.tolist()}
@@ -69,7 +64,8 @@ def _touchers(game: Game, nodes: IntArray) -> dict[int, list[int]]:
     return touchers
 
 
-def _has_cheaper(game: Game, touchers: dict[int, list[int]], moved: int, *, from_end: bool) -> bool | None:
+def has_cheaper(game: Game, touchers: dict[int, list[int]], moved: int, *, from_end: bool) -> bool | None:
+    """Return whether some schedule moves less than ``moved``; None if there are too many positions."""
     weights, given = game.cdag.weights, game.cdag.given
     steps = {node: number for number, node in enumerate(node for node in touchers if not given[node])}
     values = {node: number for number, node in enumerate(node for node in touchers if len(touchers[node]) > 1)}
