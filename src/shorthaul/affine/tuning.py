@@ -214,7 +214,7 @@ MOST_LINE_FAMILIES = 8
 WIDEST_PANELS = 4
 #: The most sizes of panels compared at given sizes.
 MOST_PANELS = 40
-#: Sets of skewed coordinates for one placement.
+#: Sets of skewed coordinates for one placement, of mirror images one.
 MOST_SKEWS = 3
 #: Covectors of which such sets are made.
 MOST_COVECTORS = 40
@@ -321,10 +321,9 @@ MOST_SKEWED_PLACEMENTS = 1
 #: Phases of fewer instances than this part of all loads are joined only where they lie between others.
 WORTH_JOINING = 0.01
 #: Joining two phases saves about as much as joining others with at least this part of their savings; tiles in other
-#: skewed coordinates load about as much, of which so many are compared at given sizes, where borders need room
+#: skewed coordinates load about as much, and are compared at given sizes, where borders need room
 #: (benchmarks/affine_field.py: two fields).
 ABOUT_THE_SAME = 0.95
-MOST_OTHER_TILES = 3
 #: Steps of work for an order of loops that may not be legal.
 STEPS_PER_ORDER = 0.01
 #: Steps of work for the loads of one policy where candidates are compared (0.14 to 0.19 ms; an LSTM, GRU, waves).

@@ -239,3 +239,14 @@ def test_tiles_of_given_sizes_are_chosen() -> None:
     here = at_sizes(upper_of("seidel-2d"), flow_of("seidel-2d"), sizes, Search(effort=1))
     assert isinstance(here.steps[0], BorderedStep)
     assert here.value(sizes) < upper_of("seidel-2d").value(sizes) / 1.2
+
+
+def test_coordinates_that_load_as_much_are_compared_by_their_borders() -> None:
+    sizes = {"TSTEPS": 40, "N": 130, "S": 400}  # three covectors of four lead along the border, and need no room for it
+    (step,) = upper_of("jacobi-2d").steps
+    assert isinstance(step, Step)
+    found = bordered(step, sizes)
+    assert found is not None
+    assert (
+        at_sizes(upper_of("jacobi-2d"), flow_of("jacobi-2d"), sizes, Search(effort=1)).value(sizes) < 0.8 * found.rate
+    )

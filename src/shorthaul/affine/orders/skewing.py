@@ -10,7 +10,7 @@ is read again in every step, a coefficient, counts in A_k by how far apart these
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import gcd
@@ -22,6 +22,8 @@ from shorthaul.affine.orders.placement import Placement, Read, Row
 from shorthaul.affine.orders.value_classes import chain_step
 from shorthaul.affine.tuning import MOST_COVECTORS, MOST_SKEWS
 
+#: Entries of several covectors without their signs and order.
+Kind = tuple[tuple[int, ...], ...]
 #: Entries of covectors are tried up to this size, by number of coordinates.
 _LARGEST_ENTRY = {2: 2, 3: 2, 4: 1}
 
@@ -87,7 +89,7 @@ def uniform_distances(placement: Placement, reads: Sequence[Read]) -> tuple[Dist
 def best_covectors(
     distances: Sequence[Distance], width: int, kept: Sequence[Distance] = (), again: Sequence[tuple[int, ...]] = ()
 ) -> list[tuple[Covector, ...]]:
-    """Return the sets of ``width`` independent covectors with the largest tiles, best first.
+    """Return the sets of ``width`` independent covectors with the largest tiles, best first, of mirror images one.
 
     In ``again`` is for each array that is read in every step how far apart these reads are.
 
@@ -108,8 +110,21 @@ def best_covectors(
     at = np.array(chosen)
     volume: npt.NDArray[np.float64] = np.abs(np.linalg.det(vectors[at])) / reach[at].prod(axis=1)
     simple = np.abs(vectors[at]).sum(axis=(1, 2))
-    ranked = np.lexsort((simple, -np.round(volume, 9)))
-    return [tuple(found[k] for k in chosen[place]) for place in ranked[:MOST_SKEWS].tolist() if volume[place] > 1e-9]
+    result: dict[tuple[float, Kind], tuple[Covector, ...]] = {}
+    for place in np.lexsort((simple, -np.round(volume, 9))).tolist():
+        if volume[place] > 1e-9 and len(result) < MOST_SKEWS:
+            own = tuple(found[k] for k in chosen[place])
+            result.setdefault((round(volume[place], 9), kind(item.entries for item in own)), own)
+    return [*result.values()]
+
+
+def kind(covectors: Iterable[Sequence[int]]) -> Kind:
+    """Return what mirror images of covectors have in common.
+
+    >>> kind([(2, 1, -1), (2, -1, 1)])
+    ((1, 1, 2), (1, 1, 2))
+    """
+    return tuple(sorted(tuple(sorted(map(abs, item))) for item in covectors))
 
 
 def shifted(entries: tuple[int, ...], distances: Sequence[Distance], kept: Sequence[Distance] = ()) -> Covector | None:

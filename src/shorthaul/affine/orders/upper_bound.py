@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import combinations
 
 import islpy as isl
 import numpy as np
@@ -30,13 +30,12 @@ from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
-from shorthaul.affine.orders.skewing import skewed_placements
+from shorthaul.affine.orders.skewing import Kind, kind, skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
 from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
-    MOST_OTHER_TILES,
     NEGLIGIBLE,
     PLACEMENT_OPERATIONS,
     POOR,
@@ -181,7 +180,7 @@ def untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: C
 def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> AnyStep:
     """Return the statements in the best tiled order, panels included."""
     names, counts, mine = plain.names, plain.counts, plain.reads
-    made: dict[float, Step] = {}
+    made: dict[tuple[float, Kind], Step] = {}
     for placement in placements(counts.distances, names, reads):
         first = make_phase(flow, names, placement, reads, counts)
         turned: Iterable[Placement] = skewed_placements(placement, mine) if first.only_chains else ()
@@ -193,12 +192,13 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> 
         for phase in (first, *skewed):
             found = _tried(phase)
             if found is not None:  # of mirror images, which load the same, one
-                made.setdefault(float(f"{found[1]:.9g}"), Step(names, phase, found[0], found[1], counts, mine))
+                key = float(f"{found[1]:.9g}"), kind(row.factors for row in phase.placement[names[0]])
+                made.setdefault(key, Step(names, phase, found[0], found[1], counts, mine))
     if not made:
         return plain
-    best, *others = (made[rate] for rate in sorted(made))
+    best, *others = (made[key] for key in sorted(made, key=lambda key: key[0]))
     near = (item for item in others if item.phase and item.phase.is_skewed and ABOUT_THE_SAME * item.rate < best.rate)
-    return _in_panels(replace(best, others=tuple(islice(near, MOST_OTHER_TILES))))
+    return _in_panels(replace(best, others=tuple(near)))
 
 
 def _in_panels(step: Step) -> AnyStep:
