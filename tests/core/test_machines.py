@@ -119,6 +119,12 @@ def test_aliases_of_aliases_are_refused_before_they_are_written_out(first: str, 
     assert (found.grid.width, found.grid.height, found.source) == (2, 2, "few")
 
 
+@pytest.mark.parametrize("text", ["a: !!timestamp 0", "a: !!bool x", "a: !!int ''", "? !!timestamp 0\n: 1"])
+def test_a_text_that_is_not_of_its_tag_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="what the tag before it says"):
+        decode_yaml(text)
+
+
 def test_a_key_given_twice_is_refused() -> None:
     assert decode_yaml("a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\n")["d"] == {"b": 3, "c": 2}
     for text in ("name: one\nname: two\n", "levels: [{name: DRAM, name: SRAM}]"):

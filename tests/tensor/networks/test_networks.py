@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -223,6 +224,12 @@ def test_constants_that_make_no_sense_are_named(tmp_path: Path) -> None:
         change(damaged.graph.initializer[place])
         with pytest.raises(InputError, match=said):
             network_from_onnx(damaged.SerializeToString(), file=tmp_path / "model.onnx")
+    whole = onnx.load(tmp_path / "model.onnx", load_external_data=False)
+    for tensor in whole.graph.initializer:
+        del tensor.external_data[1:]  # all of the file, which protobuf does not bear
+    os.truncate(tmp_path / "weights.bin", 3 << 30)
+    with pytest.raises(InputError, match="do not fit"):
+        network_from_onnx(whole.SerializeToString(), file=tmp_path / "model.onnx")
     deep = Net("deep")
     with pytest.raises(InputError, match="too many axes"):
         read(deep.model(deep.op("Relu", deep.input(*[1] * 80))))

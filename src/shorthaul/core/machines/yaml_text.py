@@ -29,7 +29,10 @@ def decode_yaml(text: str, may_repeat: Callable[[Any], bool] = lambda _: False) 
         loader = _Loader(text)
         node = loader.get_single_node()
         fault = _key_given_twice(node)
-        value = None if node is None else loader.construct_document(node)
+        try:
+            value = None if node is None else loader.construct_document(node)
+        except (TypeError, LookupError, AttributeError):  # PyYAML's own
+            raise ValueError("a text is not what the tag before it says, as in !!bool x") from None
         if fault is not None and not may_repeat(value):
             raise fault
         return value

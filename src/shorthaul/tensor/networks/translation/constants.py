@@ -45,10 +45,17 @@ def is_beside(location: str, folder: Path) -> bool:
 
 
 def fetch(onnx: Any, tensor: Any, folder: Path) -> bool:
-    """Read the elements of a tensor from its file; return whether there is such a file."""
+    """Read the elements of a tensor from its file; return whether there is such a file.
+
+    At most a byte more than the tensor holds is read, which tells that they do not fit: a long file ends protobuf.
+    """
     try:
+        told = {entry.key: entry.value for entry in tensor.external_data}
+        left = (folder / location_of(tensor)).stat().st_size - int(told.get("offset", 0))
+        most = math.prod(tensor.dims) * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize + 1
+        tensor.external_data.add(key="length", value=str(min(int(told.get("length", left)), most)))  # the last counts
         onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
-    except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError):
+    except (OSError, ValueError, RuntimeError, KeyError, onnx.checker.ValidationError):
         return False
     tensor.ClearField("external_data")
     tensor.ClearField("data_location")
