@@ -31,12 +31,12 @@ def test_it_arrives_at_the_order() -> None:
 def test_on_machines(monkeypatch) -> None:
     rng = np.random.default_rng(12)
     for turn in samples(20):
-        fabric = dataclasses.replace(twins.some_machine(rng), memory_bytes=4096)
+        fabric = dataclasses.replace(twins.some_machine(rng), memory_bytes=8192)
         tree = twins.random_tree(rng, 60) if turn % 3 else twins.random_forest(rng)
         monkeypatch.setattr("shorthaul.spatial.verbs.machines.load_machine", lambda _, fabric=fabric: fabric)
         most = -(-tree.n // int(usable(fabric).sum())) + turn % 2
         found = created(tree, machine="some", per_processor=most)
-        assert found["words_per_processor"] <= 4096 // 8
+        assert found["words_per_processor"] <= 8192 // 8
         assert found["energy_hops"] > 0 or tree.n <= most
 
 
