@@ -11,6 +11,7 @@ import sympy
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to, limited, patiently
+from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.verbs.bound import bound
@@ -19,7 +20,7 @@ from shorthaul.affine.verbs.planning import check, plan
 from shorthaul.affine.verbs.sweep import sweep
 from shorthaul.affine.verbs.tasks import Derived, Order, Ordered, Proof, Proven, Tasks
 from shorthaul.affine.workloads.cases import kernel
-from shorthaul.core.errors import NoPlanError
+from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.search import Search
 
 NOTHING = 1e-6
@@ -160,6 +161,12 @@ def test_what_a_task_sent_away_derives_again_takes_no_effort() -> None:
         assert sent.cdag({"N": 6}, search).n > 0
         assert sent.known(search)[1] is not None
     assert search.spent() == 0
+
+
+def test_factors_that_no_machine_word_holds_are_refused() -> None:
+    text = f"void f(int n, double A[n]) {{\n#pragma scop\nfor (int i=0; i<n; i++) A[{10**32}*i] = A[i%{10**20}];\n#pragma endscop\n}}"
+    with pytest.raises(InputError, match="periods up to"):
+        bound(program_from_text(text), effort=0.3)
 
 
 HOLES = "[n] -> { [i, j] : 0 <= i, j < n and ((i mod 5) = 1 or (j mod 7) = 2) }"

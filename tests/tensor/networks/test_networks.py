@@ -238,6 +238,19 @@ def test_constants_that_make_no_sense_are_named(tmp_path: Path) -> None:
         read(long.model(long.op("Relu", long.input(2**29))))
 
 
+def test_constants_of_functions_whose_files_have_no_name_of_a_file() -> None:
+    make = onnx.helper
+    outside = onnx.TensorProto(name="v", data_type=1, dims=[6, 4], data_location=onnx.TensorProto.EXTERNAL)
+    outside.external_data.add(key="location", value="x" * 5000)
+    inner = [make.make_node("Constant", [], ["w"], value=outside), make.make_node("MatMul", ["a", "w"], ["b"])]
+    opset, own = make.make_opsetid("", 18), make.make_opsetid("f", 1)
+    function = make.make_function("f", "F", ["a"], ["b"], inner, [opset])
+    ends = (make.make_tensor_value_info(name, 1, shape) for name, shape in (("x", [8, 6]), ("y", [8, 4])))
+    graph = make.make_graph([make.make_node("F", ["x"], ["y"], domain="f")], "g", *([end] for end in ends))
+    model = make.make_model(graph, opset_imports=[opset, own], functions=[function], ir_version=10)
+    assert read(model).operators[0].dims == (8, 4, 6)
+
+
 def test_old_files_whose_constants_are_no_inputs_have_shapes() -> None:
     net = Net("old", filled=True)
     model = net.model(net.op("MatMul", net.input(4, 6), net.weight(6, 5)))

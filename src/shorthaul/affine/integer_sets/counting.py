@@ -365,17 +365,17 @@ def _residue_class(points: isl.Set, period: int, residue: int) -> isl.Set:
 def _polynomial(value: isl.Aff) -> Polynomial:
     """Return an affine expression of the parameters, divisions included, as a polynomial."""
     denominator = value.get_denominator_val().to_python()
-    result = Polynomial.number(value.get_constant_val().mul(isl.Val(denominator)).to_python())
+    result = Polynomial.number(value.get_constant_val().mul(isl.Val(str(denominator))).to_python())
     for position in range(value.dim(_PARAM)):
-        factor = value.get_coefficient_val(_PARAM, position).mul(isl.Val(denominator)).to_python()
+        factor = value.get_coefficient_val(_PARAM, position).mul(isl.Val(str(denominator))).to_python()
         if factor:
             result = result.plus(Polynomial.variable(value.get_dim_name(_PARAM, position)).scaled(factor))
     for position in range(value.dim(_DIV)):
-        factor = value.get_coefficient_val(_DIV, position).mul(isl.Val(denominator)).to_python()
+        factor = value.get_coefficient_val(_DIV, position).mul(isl.Val(str(denominator))).to_python()
         if factor:
             div = value.get_div(position)
             width = div.get_denominator_val().to_python()
-            inner = _polynomial(div.scale_val(isl.Val(width)))
+            inner = _polynomial(div.scale_val(isl.Val(str(width))))
             result = result.plus(Polynomial.floor(inner, width).scaled(factor))
     return result.divided(denominator)
 

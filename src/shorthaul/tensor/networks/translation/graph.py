@@ -190,7 +190,7 @@ class _Reader:
         for number, node in enumerate(self.model.graph.node):
             node.name = node.name or f"{node.op_type}_{number}"  # as the file counts, whatever is taken apart
         self._infer()
-        with contextlib.suppress(IndexError, KeyError, TypeError, ValueError):  # its translation tells
+        with contextlib.suppress(LookupError, TypeError, ValueError, RuntimeError):  # its translation tells
             put_together(self.onnx, self.model.graph, (self.shapes, self.types, self.values), self._opset())
         self._rewrite()
         self._inline()
