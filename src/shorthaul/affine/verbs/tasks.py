@@ -201,6 +201,9 @@ class Order:
                 made = Replays(self.derived.program, self.derived.cdag(sizes, search), sizes, capacities, search)
                 loads = made.derive(here, self.evaluations)
                 best = made.best
+        remaining_s = search.remaining_s()  # what is shown of an order that is known takes no effort
+        shown = Search(time_limit=max(LEAST_PART, remaining_s) if remaining_s < float("inf") else None)
+        with suppress(OutOfEffortError), charged_to(shown):
             reference = reference_value(upper.leading, self.small)
             document = upper_document_in_time(upper, None, sizes if self.is_shown else None, here)
         return Ordered(document, reference, loads_of(here, sizes, capacities), best, loads)
