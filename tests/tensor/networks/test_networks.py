@@ -251,6 +251,22 @@ def test_constants_of_functions_whose_files_have_no_name_of_a_file() -> None:
     assert read(model).operators[0].dims == (8, 4, 6)
 
 
+def test_a_loop_whose_weights_lie_in_a_file_of_no_length() -> None:
+    make = onnx.helper
+    outside = onnx.TensorProto(name="w", data_type=1, dims=[6, 6], data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in (("location", "weights.bin"), ("length", "-5")):
+        outside.external_data.add(key=key, value=value)
+    told = {"i": (7, []), "c": (9, []), "p": (1, [8, 6]), "d": (9, []), "q": (1, [8, 6])}
+    ends = {name: make.make_tensor_value_info(name, *kind) for name, kind in told.items()}
+    inner = [make.make_node("MatMul", ["p", "w"], ["q"]), make.make_node("Identity", ["c"], ["d"])]
+    body = make.make_graph(inner, "body", [ends[name] for name in "icp"], [ends["d"], ends["q"]], [outside])
+    given = [onnx.numpy_helper.from_array(np.array(value), name) for name, value in (("n", 3), ("go", True))]
+    x, y = (make.make_tensor_value_info(name, 1, [8, 6]) for name in "xy")
+    graph = make.make_graph([make.make_node("Loop", ["n", "go", "x"], ["y"], body=body)], "g", [x], [y], given)
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 18)], ir_version=10)
+    assert read(model).operators
+
+
 def test_old_files_whose_constants_are_no_inputs_have_shapes() -> None:
     net = Net("old", filled=True)
     model = net.model(net.op("MatMul", net.input(4, 6), net.weight(6, 5)))

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from shorthaul.tensor.networks.translation.constants import elements, is_outside
 from shorthaul.tensor.networks.translation.writing import Known, Shape
 
 #: Nodes that the steps of a loop have in all, at most, where they are written one after the other.
@@ -76,13 +77,18 @@ def goes_on(onnx: Any, body: Any, numbers: Mapping[str, Any]) -> bool:
     """Return whether no step of a ``Loop`` ends it: its condition stays what it was, or is a constant that is true."""
     true = {body.input[1].name} | {name for name, value in numbers.items() if value.dtype == bool and value.all()}
     for tensor in body.initializer:
-        true |= {tensor.name} if onnx.numpy_helper.to_array(tensor).all() else set()
+        true |= {tensor.name} if _is_true(onnx, tensor) else set()
     for node in body.node:
         if node.op_type == "Identity" and node.input[0] in true:
             true.add(node.output[0])
         elif node.op_type == "Constant" and node.attribute[0].name == "value":
-            true |= set(node.output) if np.all(onnx.numpy_helper.to_array(node.attribute[0].t)) else set()
+            true |= set(node.output) if _is_true(onnx, node.attribute[0].t) else set()
     return body.output[0].name in true
+
+
+def _is_true(onnx: Any, tensor: Any) -> bool:
+    """Return whether a tensor holds what is true, in the model itself."""
+    return not is_outside(onnx, tensor) and bool(elements(onnx, tensor).all())
 
 
 def nodes_inside(graph: Any) -> list[Any]:
