@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.boxes import Key
 from shorthaul.tensor.networks.loops import Shape, shapes_of
 from shorthaul.tensor.networks.machine import Machine
@@ -103,6 +104,7 @@ def _tiled_along(
     count = _SIZES.get(len(keys) - len(given), 3)
     for key in keys:
         sizes_tried = grid(shape.sizes[key], -(-count * 2 // 3) if coarse else count)
+        sizes_tried = _filling(sizes_tried, spread(network.operators[key[0]], machine.array)[key[1]])
         pricer.offer(key, [given[key]] if key in given else sizes_tried)
     if not pricer.covers:
         return None
@@ -209,6 +211,11 @@ def grid(size: int, count: int) -> list[int]:
         parts = min(near, key=lambda part: abs(part - parts)) if near else parts
         found.add(-(-size // parts))
     return sorted(found | {1, size})
+
+
+def _filling(sizes: Sequence[int], width: int) -> list[int]:
+    """Return sizes of tiles, and of those above half of an array's width, but for the whole, ones that fill it."""
+    return sorted({*sizes, *(width * round(size / width) for size in sizes if width < 2 * size < 2 * sizes[-1])})
 
 
 def between(size: int, low: int, middle: int, high: int, count: int) -> list[int]:
