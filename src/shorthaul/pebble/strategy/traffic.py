@@ -261,7 +261,7 @@ def _ordered(request: Request, best: Found, search: Search) -> Found:
     best = _list_scheduled(request, best, search.part(0.3))
     if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_PROOFS:
         best = _in_blocks(request, best, search.part(tuning.BLOCKS_SHARE))
-    return best if _is_done(request, best) else _tiled(request, best, search)
+    return best if _is_done(request, best) else _tiled(request, best, search.part(0.75))
 
 
 def _list_scheduled(request: Request, best: Found, search: Search) -> Found:
