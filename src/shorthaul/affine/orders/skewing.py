@@ -22,8 +22,6 @@ from shorthaul.affine.orders.placement import Placement, Read, Row
 from shorthaul.affine.orders.value_classes import chain_step
 from shorthaul.affine.tuning import MOST_COVECTORS, MOST_SKEWS
 
-#: Entries of several covectors without their signs and order.
-Kind = tuple[tuple[int, ...], ...]
 #: Entries of covectors are tried up to this size, by number of coordinates.
 _LARGEST_ENTRY = {2: 2, 3: 2, 4: 1}
 
@@ -110,21 +108,17 @@ def best_covectors(
     at = np.array(chosen)
     volume: npt.NDArray[np.float64] = np.abs(np.linalg.det(vectors[at])) / reach[at].prod(axis=1)
     simple = np.abs(vectors[at]).sum(axis=(1, 2))
-    result: dict[tuple[float, Kind], tuple[Covector, ...]] = {}
+    result: dict[str, tuple[Covector, ...]] = {}
     for place in np.lexsort((simple, -np.round(volume, 9))).tolist():
         if volume[place] > 1e-9 and len(result) < MOST_SKEWS:
             own = tuple(found[k] for k in chosen[place])
-            result.setdefault((round(volume[place], 9), kind(item.entries for item in own)), own)
+            result.setdefault(f"{volume[place]:.9f} {kind(item.entries for item in own)}", own)
     return [*result.values()]
 
 
-def kind(covectors: Iterable[Sequence[int]]) -> Kind:
-    """Return what mirror images of covectors have in common.
-
-    >>> kind([(2, 1, -1), (2, -1, 1)])
-    ((1, 1, 2), (1, 1, 2))
-    """
-    return tuple(sorted(tuple(sorted(map(abs, item))) for item in covectors))
+def kind(covectors: Iterable[Sequence[int]]) -> str:
+    """Return what mirror images of covectors have in common."""
+    return str(sorted(sorted(map(abs, item)) for item in covectors))
 
 
 def shifted(entries: tuple[int, ...], distances: Sequence[Distance], kept: Sequence[Distance] = ()) -> Covector | None:

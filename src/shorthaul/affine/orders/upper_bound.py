@@ -30,7 +30,7 @@ from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
-from shorthaul.affine.orders.skewing import Kind, kind, skewed_placements
+from shorthaul.affine.orders.skewing import kind, skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
 from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
@@ -180,7 +180,7 @@ def untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: C
 def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> AnyStep:
     """Return the statements in the best tiled order, panels included."""
     names, counts, mine = plain.names, plain.counts, plain.reads
-    made: dict[tuple[float, Kind], Step] = {}
+    made: dict[str, Step] = {}
     for placement in placements(counts.distances, names, reads):
         first = make_phase(flow, names, placement, reads, counts)
         turned: Iterable[Placement] = skewed_placements(placement, mine) if first.only_chains else ()
@@ -192,11 +192,11 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> 
         for phase in (first, *skewed):
             found = _tried(phase)
             if found is not None:  # of mirror images, which load the same, one
-                key = float(f"{found[1]:.9g}"), kind(row.factors for row in phase.placement[names[0]])
+                key = f"{found[1]:.9g} {kind(row.factors for row in phase.placement[names[0]])}"
                 made.setdefault(key, Step(names, phase, found[0], found[1], counts, mine))
     if not made:
         return plain
-    best, *others = (made[key] for key in sorted(made, key=lambda key: key[0]))
+    best, *others = sorted(made.values(), key=lambda item: float(f"{item.rate:.9g}"))
     near = (item for item in others if item.phase and item.phase.is_skewed and ABOUT_THE_SAME * item.rate < best.rate)
     return _in_panels(replace(best, others=tuple(near)))
 
@@ -207,14 +207,11 @@ def _in_panels(step: Step) -> AnyStep:
     phase = step.phase
     if phase is None or len(next(iter(phase.placement.values()))) > WIDEST_PANELS:
         return step
-    try:
-        with effort.limited(PLACEMENT_OPERATIONS):
-            for plan in panel_plans(phase, step.reads, step.rate):
-                made = PanelStep(step, plan)
-                if made.rate < result.rate * (1 - NEGLIGIBLE):
-                    result = made
-    except isl.Error:
-        pass
+    with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+        for plan in panel_plans(phase, step.reads, step.rate):
+            made = PanelStep(step, plan)
+            if made.rate < result.rate * (1 - NEGLIGIBLE):
+                result = made
     return result
 
 
@@ -222,21 +219,17 @@ def _in_turns(step: AnyStep, turning: Turning) -> AnyStep:
     """Return the step in groups that take turns, where its loads are many and that needs fewer."""
     if not isinstance(step, Step) or step.rate <= POOR * step.counts.number(step.every_use):
         return step
-    try:
-        with effort.limited(PLACEMENT_OPERATIONS):
-            found = turning.turned(step)
-    except isl.Error:
-        return step
-    return step if found is None or found.rate >= step.rate * (1 - NEGLIGIBLE) else found
+    with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+        found = turning.turned(step)
+        return step if found is None or found.rate >= step.rate * (1 - NEGLIGIBLE) else found
+    return step
 
 
 def _tried(phase: Phase) -> tuple[Policy, float] | None:
     """Return the best policy, or None if there is none or finding it costs isl too much."""
-    try:
-        with effort.limited(PLACEMENT_OPERATIONS):
-            return best_policy(phase)
-    except isl.Error:
-        return None
+    with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+        return best_policy(phase)
+    return None
 
 
 def components(flow: DataFlow) -> list[list[str]]:

@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import islpy as isl
@@ -48,12 +49,9 @@ def boxed_cones(flow: DataFlow) -> Iterator[Cones]:
                 continue
             reads = all_reads(direct, name)
             for places, trip, kept in neighbours_by_trip(shifts_of(steps, name), line):
-                try:
-                    with limited(CONE_OPERATIONS):
-                        around = Neighbourhood(line, places, trip, kept, sympy.Integer(1), Shape("", ""))
-                        yield from _boxed(flow, reads, known, name, around)
-                except isl.Error:
-                    continue
+                with suppress(isl.Error), limited(CONE_OPERATIONS):
+                    around = Neighbourhood(line, places, trip, kept, sympy.Integer(1), Shape("", ""))
+                    yield from _boxed(flow, reads, known, name, around)
 
 
 def _boxed(

@@ -8,6 +8,7 @@ level.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import islpy as isl
 import sympy
@@ -31,11 +32,8 @@ def boxed_stencils(flow: DataFlow) -> Iterator[Stencil]:
     direct = direct_reads(flow)
     reads = own_reads(flow, direct)
     for group in groups(flow, reads):
-        try:
-            with limited(CONE_OPERATIONS):
-                yield from _boxed(flow, reads, group)
-        except isl.Error:
-            continue
+        with suppress(isl.Error), limited(CONE_OPERATIONS):
+            yield from _boxed(flow, reads, group)
 
 
 def _boxed(flow: DataFlow, every: Mapping[str, Sequence[Read]], names: Sequence[str]) -> Iterator[Stencil]:

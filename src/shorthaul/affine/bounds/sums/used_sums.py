@@ -12,6 +12,7 @@ Projections give no more than M times the pairs here, as the length of sums is n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,11 +53,8 @@ def used_sums(flow: DataFlow) -> Iterator[UsedSums]:
     for sums in all_sums(flow):
         others = [item.name for item in flow.program.statements if item.name != sums.statement]
         for name in others if len(sums.part.paths) == 2 else ():
-            try:
-                with limited(PARTITION_OPERATIONS):
-                    yield from _of_statement(flow, name, sums)
-            except isl.Error:
-                continue
+            with suppress(isl.Error), limited(PARTITION_OPERATIONS):
+                yield from _of_statement(flow, name, sums)
 
 
 def _of_statement(flow: DataFlow, name: str, sums: Any) -> Iterator[UsedSums]:

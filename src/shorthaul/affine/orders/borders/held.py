@@ -19,6 +19,7 @@ chain, each d after the one before. A tile loads an element at its first use and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
@@ -394,8 +395,6 @@ def _ends(uses: Sequence[Use], *, computed: bool) -> tuple[tuple[int, ...], tupl
 
 def limited(step: Step, sizes: Mapping[str, int]) -> BorderedStep | None:
     """Return :func:`bordered`, None where it takes too many operations on sets."""
-    try:
-        with effort.limited(PLACEMENT_OPERATIONS):
-            return bordered(step, sizes)
-    except isl.Error:
-        return None
+    with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+        return bordered(step, sizes)
+    return None
