@@ -95,7 +95,9 @@ class _File:
     def text(self) -> str:
         """Return the whole file."""
         signature = ", ".join(self._declared(name) for name in self.arguments) or "void"
-        private = [f"  {self.code.declarations[name]};" for name in self.code.private]
+        inner = [_data(name, self.code.declarations[name], is_global=False) for name in self.code.private]
+        # compilers do not see that a value is set before it is read
+        private = [f"  {item.declaration}{'' if item.is_array else ' = 0'};" for item in inner]
         template = resources.files("shorthaul.affine.c_code").joinpath("data", "driver.c").read_text(encoding="utf-8")
         parts = {
             "HEAD": self._head(),
