@@ -12,12 +12,13 @@ import sympy
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to, limited, patiently
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.verbs.bound import bound
 from shorthaul.affine.verbs.deriving import over_memory
 from shorthaul.affine.verbs.planning import check, plan
-from shorthaul.affine.verbs.sweep import sweep
+from shorthaul.affine.verbs.sweep import _found, _Task, sweep
 from shorthaul.affine.verbs.tasks import Derived, Order, Ordered, Proof, Proven, Tasks
 from shorthaul.affine.workloads.cases import kernel
 from shorthaul.core.errors import InputError, NoPlanError
@@ -104,6 +105,17 @@ def test_verbs_without_effort() -> None:
     assert "stopped early" in report.remarks[0]
     with pytest.raises(NoPlanError):
         plan(program, size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=NOTHING))
+
+
+def test_a_point_of_a_sweep_takes_no_more_than_its_effort() -> None:
+    program, sizes = kernel("gemm"), {"NI": 40, "NJ": 40, "NK": 40, "S": 300}
+    flow = flow_dependences(program)
+    derived, search = Derived(program, True, flow, upper_bound(program, flow=flow)), Search(effort=0.01)
+    found, whole = _found(_Task(derived, (sizes,)), search), _found(_Task(derived, (sizes,)), Search())
+    assert search.expired()
+    assert found.words is not None
+    assert whole.words is not None
+    assert found.words > whole.words
 
 
 def test_a_plan_of_little_effort_is_checked() -> None:

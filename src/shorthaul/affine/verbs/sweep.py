@@ -156,8 +156,7 @@ def _found(task: _Task, search: Search) -> _Found:
         if upper is None or not task.sizes:
             return _Found()
         (sizes,) = task.sizes
-        with charged_to(search):
-            best = at_sizes(upper, flow, sizes)
+        best = at_sizes(upper, flow, sizes, search)
     except OutOfEffortError:
         return _Found()
     return _Found(best.value(sizes), best.value_bytes(sizes), orders_text(best))
