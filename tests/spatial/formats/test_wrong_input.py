@@ -58,6 +58,7 @@ WRONG_TREES = {
     "open-comment.nwk": (b"(a:[x 1,b);", ("offset 3", "comment")),
     "bad-length.nwk": (b"(a:xx,b);", ("offset 3", "a branch length is missing", "xx,b")),
     "blank.nwk": (b"(a b,c);", ("offset 3", "names with blanks in quotes")),
+    "notes.md": (b"shopping\n", ("is not Newick: no parenthesis", "shopping", "(a,b)c;")),
     "bytes.nwk": (bytes(range(256)), ("bytes.nwk", "is not Newick")),
 }
 
@@ -81,6 +82,8 @@ def test_trees_that_look_odd_but_are_right(tmp_path: Path) -> None:
         ("comments.nwk", b"[c](a[x]:1,'b ''q, ('[y]:2,(,)c)[end]r;", [-1, 0, 0, 0, 3, 3]),
         ("exponents.nwk", b"(a:1e-5,b:-2.5E+3)r:0;\n\n", [-1, 0, 0]),
         ("no-end.nwk", b"(a,b)", [-1, 0, 0]),
+        ("one.nwk", b"a", [-1]),
+        ("one", b"a;", [-1]),
     ):
         (tmp_path / name).write_bytes(data)
         assert engine.case(str(tmp_path / name)).workload.parent.tolist() == parent, name

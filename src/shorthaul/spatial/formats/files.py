@@ -68,23 +68,26 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
     Raises :class:`InputError` with the place of whatever is wrong, :class:`NoPlanError` if ``search`` ends before.
     """
     try:
-        head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+        suffix, head = path.suffix.lower(), data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
         if is_numpy(data, path):
             return tree_from_parents(array_from_bytes(data, "parent", file=path), forest=forest)
-        if path.suffix.lower() in SUFFIXES:
+        if suffix in SUFFIXES:
             return tree_from_model(data, search)
         if data[:2] in UTF16:
             decode_text(data)  # says so
         if is_nexus(data):
             text, names = newick_of_nexus(data, search)
             return renamed(tree_from_newick(text, forest=forest, search=search), names)
-        newick = path.suffix.lower() in {".nwk", ".newick", ".tree", ".tre"} or _NEWICK_SIGNS & set(head)
-        if path.suffix.lower() == ".json" or (head[:1] in {b"{", b"["} and not newick):
+        newick = suffix in {".nwk", ".newick", ".tree", ".tre"} or _NEWICK_SIGNS & set(head)
+        if suffix == ".json" or (head[:1] in {b"{", b"["} and not newick):
             return tree_from_parents(_json_parents(data, search), forest=forest)
-        if path.suffix.lower() in {".txt", ".csv", ".tsv", ".parents"} and is_table(data):
+        if suffix in {".txt", ".csv", ".tsv", ".parents"} and is_table(data):
             return tree_of_table(data, forest=forest, search=search)
-        if head and path.suffix.lower() in {".txt", ".csv", ".tsv", ".parents"} and not newick:
+        if head and suffix in {".txt", ".csv", ".tsv", ".parents"} and not newick:
             return tree_from_parents(_text_parents(data, search), forest=forest)
+        if head and not newick and _NEWICK_SIGNS.isdisjoint(data):
+            value, allowed = head[:30].decode(errors="replace"), "as in (a,b)c; (one vertex: a;)"
+            raise InputError("is not Newick: no parenthesis and no ';'", value=value, allowed=allowed)
         return tree_from_newick(data, forest=forest, search=search)
     except InputError as error:
         raise error.in_file(path) from None
