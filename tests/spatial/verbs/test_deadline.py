@@ -20,6 +20,7 @@ from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.model import Grid
 from shorthaul.spatial.options import PlacingOptions
 from shorthaul.spatial.verbs.planning import place
+from shorthaul.spatial.verbs.treefix import treefix
 from shorthaul.spatial.workloads import generators
 
 
@@ -117,3 +118,15 @@ def test_commands_end_with_their_status(tmp_path: Path) -> None:
     assert ended.returncode == 4
     assert "time limit" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_sums_that_have_no_room_by_every_method_are_made_by_the_one_of_least_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parents = [-1, 0, 1, 1, 0, 4, 5]
+    monkeypatch.setattr("shorthaul.spatial.verbs.treefix.room", lambda: tuning.RUNS_BYTES * len(parents))
+    assert len(treefix(parents).extra["cycles_by_method"]) == 3
+    monkeypatch.setattr("shorthaul.spatial.verbs.treefix.room", lambda: tuning.RUNS_BYTES * len(parents) - 1)
+    found = treefix(parents)
+    assert list(found.extra["cycles_by_method"]) == ["convergecast"]
+    assert found.plan.arrays["value"].tolist() == [7, 3, 1, 1, 3, 2, 1]

@@ -101,7 +101,7 @@ def lca(
         )  # fmt: skip
         return machine, replay, answers
 
-    method, (machine, replay, found), cycles = fastest(options.method, run, search)
+    method, (machine, replay, found), cycles = fastest(options.method, run, search, tree.n)
     expect_time(search)
     answers = np.where(found >= 0, stored.vertex[found], -1).astype(np.int32)
     cost = machine.cost()

@@ -19,6 +19,7 @@ from shorthaul.core.figure import Figure
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.searching.memory import room
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.algorithms.heavy_paths import scan_down, scan_up
@@ -142,21 +143,23 @@ def run_treefix(
     return to_vertices(tree, found)
 
 
-def fastest(method: str, run: Callable[[str], Run], search: Search) -> tuple[str, Run, dict[str, int]]:
+def fastest(method: str, run: Callable[[str], Run], search: Search, n: int) -> tuple[str, Run, dict[str, int]]:
     """Return the method, its run, and the cycles of every method if ``auto`` tried several.
 
-    A method that needs more memory than a processor has is left out, and so is one for which no time is left.
+    A method that needs more memory than a processor has is left out, and so is one for which no time is left, or no
+    room for ``n`` vertices; ``convergecast`` takes the least.
     """
     if method != METHODS[0]:
         return method, run(method), {}
     found: dict[str, int] = {}
     best: tuple[str, Run] | None = None
-    for one in METHODS[1:]:
+    methods = METHODS[1:] if room() >= tuning.RUNS_BYTES * n else ("convergecast",)
+    for one in methods:
         began = time.monotonic()
         try:
             done = run(one)
         except InfeasibleError:
-            if one == METHODS[-1] and best is None:
+            if one == methods[-1] and best is None:
                 raise
             continue
         found[one] = done[0].figures()["cycles"]
@@ -227,7 +230,7 @@ def treefix(
         return machine, replay, machine.collect(sums)
 
     with np.errstate(invalid="ignore"):  # infinities that cancel give no number
-        method, (machine, replay, found), cycles = fastest(options.method, run, search)
+        method, (machine, replay, found), cycles = fastest(options.method, run, search, tree.n)
     sums = found[stored.position]
     expect_time(search)
     report = CheckReport(remarks=("the operator is not built in: only the messages were replayed",))
