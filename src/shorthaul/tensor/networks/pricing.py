@@ -334,7 +334,7 @@ class GroupPricer:
                 continue
             for number in part.reach:
                 is_maker = part.role in _MADE and self.network.producer[part.number] == number
-                passes = most * (2 - self._begun(number, order, trips)) if is_maker else most
+                passes = most * self._passes(number, order, trips) if is_maker else most
                 touched[number].append((part.homes[0 if is_maker else -1], passes, part.unit))
             if part.role == "aside":
                 continue
@@ -424,11 +424,12 @@ class GroupPricer:
             held += np.where(trips > 1, 2 * rows * part.unit, 0.0)
         return held
 
-    def _begun(self, number: int, order: Sequence[Key], trips: Sequence[Floats]) -> Floats | float:
-        """Return the part of the regions of an operator in which its sums begin: in the others they come back."""
+    def _passes(self, number: int, order: Sequence[Key], trips: Sequence[Floats]) -> Floats | float:
+        """Return how often what an operator makes in a step passes further inside, where sums come back and go on."""
         reduced = self.network.operators[number].reduced
         mine = (count for key, count in zip(order, trips, strict=True) if key[0] == number and key[1] in reduced)
-        return 1 / math.prod(mine, start=1.0)
+        wider = wider_sums(self.network, self.machine, number)
+        return 1 + (1 - 1 / math.prod(mine, start=1.0)) * (2 * wider - 1)
 
     def _is_sum(self, order: Sequence[Key]) -> list[bool]:
         """Return which loops add up parts of the output of the sink."""
