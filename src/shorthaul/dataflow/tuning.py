@@ -201,6 +201,8 @@ CAPACITIES_SHARE = 0.5
 MOST_CAPACITIES = 40
 #: Rounds of buffers that grow and move to other memories.
 MEMORY_ROUNDS = 12
+#: Rounds of trees in which buffers in memories that are too full get smaller.
+MEMORY_TURNS = 3
 #: Rounds of the local search: first and last temperature as shares of the lower bound, and whether to start afresh.
 COOLINGS = ((0.003, 0.003, True), (0.005, 0.001, False))
 #: Moves of the local search and nodes of a tree in the first round; every round has twice as many.

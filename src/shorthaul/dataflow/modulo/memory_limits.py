@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.mapping.binding import MappedNetwork, needed_capacities
 from shorthaul.dataflow.mapping.start_times import add_periods, tokens_to_itself
-from shorthaul.dataflow.modulo.periodic import Schedule, modulo_schedule_within
+from shorthaul.dataflow.modulo.periodic import Schedule, Trees, modulo_schedule_within
 from shorthaul.dataflow.plan import Point
 
 
@@ -121,6 +121,52 @@ def schedule_in_memories(
     if best is None:
         return None
     return replace(best, least=min([best.period, *proven, *(node.least for node in nodes)]), method=method)
+
+
+def schedule_by_trees(
+    trees: Trees, net: MappedNetwork, free: Schedule, limits: Mapping[str, int | None], few: Mapping[str, int],
+    most: int,
+) -> Schedule | None:  # fmt: skip
+    """Return a schedule of a period below ``most`` whose buffers fit, found by a few trees; None if none was.
+
+    ``free`` is one without limits. Buffers in memories that are too full hold ``few`` tokens then and, those that want
+    most first, as many more as there is room for.
+    """
+    found, full = free, set[str]()
+    for turn in range(tuning.MEMORY_TURNS):
+        if not found.starts:
+            return None
+        tokens = needed_capacities(net, found.starts, found.period, atomic_firing=trees.atomic)
+        if fits(net, limits, tokens):
+            return found
+        if turn + 1 == tuning.MEMORY_TURNS:
+            break
+        full |= {
+            name for name, used in _used(net, tokens).items() if (limit := limits[name]) is not None and used > limit
+        }
+        shares = _shares(net, limits, few, tokens, full)
+        found = trees.schedule(net, free.least, most, shares, from_below=True)
+    return None
+
+
+def _shares(
+    net: MappedNetwork, limits: Mapping[str, int | None], few: Mapping[str, int], wanted: Mapping[str, int],
+    full: Container[str],
+) -> dict[str, int]:  # fmt: skip
+    """Return capacities of the buffers in ``full`` memories, from ``few`` to those ``wanted``, that fit."""
+    used = _used(net, few)
+    shares = {}
+    for buffer in sorted(net.network.buffers, key=lambda buffer: few[buffer.id] - wanted[buffer.id]):
+        memory = net.memory[buffer.id]
+        limit = limits[memory]
+        if memory not in full or limit is None:
+            continue
+        more = max(0, wanted[buffer.id] - few[buffer.id])
+        if buffer.token_bytes:
+            more = min(more, (limit - used[memory]) // buffer.token_bytes)
+        shares[buffer.id] = few[buffer.id] + more
+        used[memory] += more * buffer.token_bytes
+    return shares
 
 
 @dataclass(frozen=True, slots=True)

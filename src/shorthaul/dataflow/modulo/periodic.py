@@ -149,16 +149,18 @@ class Trees:
         least: int,
         most: int,
         capacities: Mapping[str, int],
+        *,
+        from_below: bool = False,
     ) -> Schedule:
         """Return a schedule of a period below ``most`` whose buffers have these ``capacities``.
 
-        First one tick below ``most`` is asked for, then shorter ones, until what trees left open is shorter by a share
-        of ``narrowed`` at most. Where none is found the period is ``most``, and
+        First one tick below ``most`` is asked for, or ``from_below`` the bound ``least``; then shorter ones, until what
+        trees left open is shorter by a share of ``narrowed`` at most. Where none is found the period is ``most``, and
         there are no starts.
         """
         solver = _Solver(disjunctive_graph(net, capacities, atomic=self.atomic), net, {}, most, least, self.search)
         nodes = int(self.dives * _nodes_of_dive(len(solver.graph.names), len(solver.turns[2])))
-        solver.narrow(nodes, self.narrowed)
+        solver.narrow(nodes, self.narrowed, from_below=from_below)
         return solver.schedule(most, {}, capacities, atomic=self.atomic)
 
 
@@ -230,20 +232,23 @@ class _Solver:
                     self.decide(target, (tuning.FIRST_NODES << min(number, 40)) // divisor)
             number += 1
 
-    def narrow(self, nodes: int, narrowed: float) -> None:
-        """Decide by trees of so many nodes: one tick below the best, and the bound.
+    def narrow(self, nodes: int, narrowed: float, *, from_below: bool) -> None:
+        """Decide by trees of so many nodes: one tick below the best and the bound, or ``from_below`` the other way.
 
         Then halfway between what was not found and the best, until that is shorter by ``narrowed`` of the bound, and
         one tick below the best while that finds one.
         """
         most = self.period
-        self.decide(most - 1, nodes)
-        if self.period == most:
-            return
+        if not from_below:
+            self.decide(most - 1, nodes)
+            if self.period == most:
+                return
         if self.is_open():
             self.decide(self.least, nodes)
+        if from_below and self.is_open():
+            self.decide(self.goal - 1, nodes)
         low = self.least + 1
-        while self.is_open() and self.goal - low > narrowed * self.least:
+        while self.is_open() and self.period < most and self.goal - low > narrowed * self.least:
             middle = (low + self.goal - 1) // 2
             self.decide(middle, nodes)
             low = max(low if self.period <= middle else middle + 1, self.least)

@@ -13,7 +13,7 @@ from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, exact_cost, memory_shortage
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo.memory_limits import fits, schedule_in_memories
+from shorthaul.dataflow.modulo.memory_limits import fits, schedule_by_trees, schedule_in_memories
 from shorthaul.dataflow.modulo.periodic import Schedule, Trees, dive_effort, modulo_schedule
 from shorthaul.dataflow.modulo.window_model import window_schedule
 from shorthaul.dataflow.options import Decoding
@@ -92,12 +92,17 @@ def decide_mapping(
         return None
     atomic = decoding.capacity_rule == "atomic-firing"
     trees = Trees(search, tuning.DIVES * 2**tries, tuning.NARROWED / 2**tries, atomic)
-    for capacities in (few,) if small else (few, {}):
-        found = trees.schedule(net, least, most, capacities)
-        need = _needs(net, found, decoding) if found.starts else {}
-        if need and fits(net, platform.memories, need):
-            return Decided(make_point(instance, decisions, net, found, need), least if capacities else found.least)
-    return Decided(None, least if small else found.least)
+    found = trees.schedule(net, least, most, few)
+    need = _needs(net, found, decoding) if found.starts else {}
+    if need and fits(net, platform.memories, need):
+        return Decided(make_point(instance, decisions, net, found, need), least)
+    if small:
+        return Decided(None, least)
+    free = trees.schedule(net, least, most, {}, from_below=True)
+    within = schedule_by_trees(trees, net, free, platform.memories, few, most)
+    if within is None:
+        return Decided(None, free.least)
+    return Decided(make_point(instance, decisions, net, within, _needs(net, within, decoding)), free.least)
 
 
 def _in_own_memories(
