@@ -220,15 +220,22 @@ class _Polishing:
             self.rivals[at] = min((one.period for one in rivals), default=math.inf)
         return self.rivals[at]
 
+    def _step(self, candidate: Candidate) -> int:
+        """Return 1 for what is next for the least footprint: where trees are small, after a first schedule."""
+        return int(candidate.small and (candidate.tries > 0 or not self.is_soon))
+
     def _rank(self, candidate: Candidate) -> tuple[float, float]:
         """Return the least for the mapping to solve next: much to gain, few tries of it and at its price.
 
-        In large networks those for the least footprint and others have shares of the effort: first who had least of it.
+        Of all steps that are next, the one that has least of its share of the effort; where trees are small, small ones
+        last while they have more than their share.
         """
-        tries = candidate.tries + self.known.solves[candidate.price, candidate.small] / 2
+        tries, step = candidate.tries + self.known.solves[candidate.price, candidate.small] / 2, self._step(candidate)
         worth = candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries
-        step = int(candidate.small)
-        return 0.0 if self.is_soon else self.efforts[step] / tuning.STEP_SHARES[step], worth
+        if self.is_soon:
+            is_late = step == 1 and self.efforts[1] > tuning.SMALL_SHARE * sum(self.efforts)
+            return 0.0, worth + is_late
+        return self.efforts[step] / tuning.STEP_SHARES[step], worth
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
@@ -246,7 +253,7 @@ class _Polishing:
                 solved = self._solved(candidate)
             except InputError:  # these multicasts cannot be replaced together
                 solved = None
-            self.efforts[int(candidate.small)] += self.search.spent() - spent
+            self.efforts[self._step(candidate)] += self.search.spent() - spent
             if solved is None:
                 continue
             self._add(solved.point)
@@ -279,14 +286,12 @@ class _Polishing:
         return point.footprint_bytes > self.most_bytes, point.period
 
     def _decided(self, candidate: Candidate, mapping: Decisions, tasks: int) -> Decided | None:
-        """Return what trees find soon, at first with few tokens only; None if they could take all that is left.
+        """Return what trees find soon, at first with few tokens only; None if they would be too large.
 
         A mapping for the least footprint has few tokens always, and one try.
         """
         is_first = not candidate.small and candidate.tries == 0
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1)) * (1 + is_first)
-        if effort > self.search.left():
-            return None
         tries, most = max(0, candidate.tries - 1), int(self._rival(candidate))
         found = decide_mapping(
             self.instance, mapping, self.tokens, self.options, self.search, most, tries, effort,
