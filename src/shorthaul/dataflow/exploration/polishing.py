@@ -39,8 +39,8 @@ from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.memory_limits import filled, fits
 from shorthaul.dataflow.modulo.periodic import Schedule, annealed_within, dive_effort
-from shorthaul.dataflow.modulo.solver import Decided, decide_mapping, make_point
-from shorthaul.dataflow.options import PlanOptions
+from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
+from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
 
 IntArray = npt.NDArray[np.int64]
@@ -268,38 +268,56 @@ class _Polishing:
             self.rivals.clear()
             self.keep([point for point in self.known.points if self.constraints.allow(point)])
 
-    def _solved(self, candidate: Candidate) -> Decided | None:
-        """Return a point of a mapping: from a list, CAPS-HMS and local search, or where these are small from trees."""
+    def _solved(self, candidate: Candidate) -> Solved | Decided | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
-        if self.is_soon and self._rival(candidate) < math.inf:
-            return self._decided(candidate, mapping, tasks)
-        if candidate.point is not None and not self.is_soon:
-            return self._solved_again(candidate, candidate.point)
-        points = [] if self.is_soon else [self._listed(mapping, tasks)]
-        if self.is_soon or not candidate.small:
-            points.append(self._greedy(candidate))
-        best = min((point for point in points if point is not None), key=self._excess, default=None)
-        return None if best is None else Decided(best, candidate.load if self.exact else best.period)
+        effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
+        if not self.is_soon:
+            if candidate.point is not None:
+                return self._solved_again(candidate, candidate.point)
+            points = [self._listed(mapping, tasks)]
+            if not candidate.small:
+                points.append(self._greedy(candidate))
+            best = min((point for point in points if point is not None), key=self._excess, default=None)
+            return None if best is None else Solved(best, candidate.load if self.exact else best.period, "a list")
+        decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
+        warm = candidate.point
+        if not candidate.small and candidate.tries == 0 and self._rival(candidate) < math.inf:
+            return self._decided(candidate, mapping, 2 * effort, small=True)
+        warm = warm or self._greedy(candidate)
+        if warm is not None and candidate.tries == 0:
+            return Solved(warm, candidate.load, "CAPS-HMS")
+        decided = self._decided(candidate, mapping, effort, small=candidate.small)
+        if candidate.small:
+            found = None if decided is None else decided.point
+            if found is None or decided is None:
+                return None
+            return Solved(found, found.period, "trees")
+        if decided is not None:
+            is_clear = decided.point is not None or decided.least >= self._rival(candidate)
+            if is_clear or candidate.tries < 2:
+                point = decided.point or warm
+                return None if point is None else Solved(point, decided.least, "trees")
+        rival = self._rival(candidate)
+        try:
+            return solve_mapping(
+                self.instance, mapping, decoding, warm, self.search, None if rival == math.inf else int(rival)
+            )
+        except InfeasibleError:
+            return None
 
     def _excess(self, point: Point) -> tuple[bool, int]:
         return point.footprint_bytes > self.most_bytes, point.period
 
-    def _decided(self, candidate: Candidate, mapping: Decisions, tasks: int) -> Decided | None:
-        """Return what trees find soon, at first with few tokens only; None if they would be too large.
-
-        A mapping for the least footprint has few tokens always, and one try.
-        """
-        is_first = not candidate.small and candidate.tries == 0
-        effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1)) * (1 + is_first)
-        tries, most = max(0, candidate.tries - 1), int(self._rival(candidate))
-        found = decide_mapping(
-            self.instance, mapping, self.tokens, self.options, self.search, most, tries, effort,
-            small=candidate.small or is_first,
-        )  # fmt: skip
-        if candidate.small and found is not None:
-            return None if found.point is None else Decided(found.point, found.point.period)
-        return found
+    def _decided(self, candidate: Candidate, mapping: Decisions, effort: float, *, small: bool) -> Decided | None:
+        """Return what trees find soon, ``small`` with few tokens only; None if they would be too large."""
+        rival = self._rival(candidate)
+        if rival == math.inf:
+            return None
+        tries = max(0, candidate.tries - 1)
+        return decide_mapping(
+            self.instance, mapping, self.tokens, self.options, self.search, int(rival), tries, effort, small=small
+        )
 
     def _greedy(self, candidate: Candidate) -> Point | None:
         """Return the point of a mapping that CAPS-HMS finds with buffers of any size."""
@@ -327,7 +345,7 @@ class _Polishing:
             return None
         return make_point(self.instance, mapping, net, Schedule(*listed, 1), held)
 
-    def _solved_again(self, candidate: Candidate, point: Point) -> Decided:
+    def _solved_again(self, candidate: Candidate, point: Point) -> Solved:
         """Return what local search makes of a point of a mapping.
 
         Buffers may hold more then where their memories have room, unless it is for the least footprint.
@@ -343,7 +361,7 @@ class _Polishing:
         schedule = annealed_within(net, least, self.search, point, tokens, moves, atomic=self.atomic)
         mapping = Decisions(point.binding, point.xi, point.channel_decision)
         held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
-        return Decided(make_point(self.instance, mapping, net, schedule, held), schedule.least)
+        return Solved(make_point(self.instance, mapping, net, schedule, held), schedule.least, schedule.method)
 
 
 def _effort(tasks: int) -> float:

@@ -59,15 +59,16 @@ class Schedule:
 
 
 def modulo_schedule(
-    net: MappedNetwork, least: int, search: Search, hint: Point | None, *, atomic: bool = False
+    net: MappedNetwork, least: int, search: Search, hint: Point | None, *, atomic: bool = False, most: int | None = None
 ) -> Schedule:
     """Return the schedule of the least period found, and the least period not excluded (equal to it when proven).
 
     ``least`` is a lower bound on the period, ``hint`` a schedule of this network to start from. Buffers are as large as
-    the schedule needs: as few bytes as its residues allow, counted from firing to firing with ``atomic``.
+    the schedule needs: as few bytes as its residues allow, counted from firing to firing with ``atomic``. Periods from
+    ``most`` on are of no interest: the search ends when there is none below.
     """
     period, starts = _serial(net) if hint is None else (hint.period, dict(hint.starts))
-    solver = _Solver(disjunctive_graph(net), net, starts, period, least, search)
+    solver = _Solver(disjunctive_graph(net), net, starts, period, least, search, most)
     solver.run()
     return solver.schedule(period, starts, {}, atomic=atomic)
 

@@ -34,22 +34,23 @@ class Solved:
 
 def solve_mapping(
     instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, search: Search | None = None,
+    most: int | None = None,
 ) -> Solved:  # fmt: skip
     """Return the best point that the model finds for a mapping; ``warm`` is a point of it to start from, or to keep.
 
     The buffers that a schedule needs may move a channel to another memory: solved again then, with capacities that
     never shrink meanwhile (Algorithm 3). Where ``warm`` is in other memories, the exact model is solved in those too.
-    Raises :class:`InfeasibleError` if the buffers fit no memory.
+    Periods from ``most`` on are of no interest. Raises :class:`InfeasibleError` if the buffers fit no memory.
     """
     search = (search or Search()).within(decoding.solver_effort)
-    solved = _in_own_memories(instance, decisions, decoding, warm, search)
+    solved = _in_own_memories(instance, decisions, decoding, warm, search, most)
     # the printed model excludes schedules that CAPS-HMS finds: its answer stands as it is
     if warm is None or (decoding.decoder == "window" and solved is not None):
         if solved is None:
             raise memory_shortage(instance, decisions)
         return solved
     if solved is None or dict(warm.channel_binding) != dict(solved.point.channel_binding):
-        other = _in_memories_of(instance, decisions, decoding, warm, search)
+        other = _in_memories_of(instance, decisions, decoding, warm, search, most)
         if solved is None or other.point.objectives[:2] < solved.point.objectives[:2]:
             return other
     elif warm.objectives[:2] < solved.point.objectives[:2]:
@@ -106,7 +107,7 @@ def decide_mapping(
 
 
 def _in_own_memories(
-    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, search: Search
+    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, search: Search, most: int | None
 ) -> Solved | None:
     application, platform = instance.application, instance.platform
     network = substitute_mrbs(application, decisions.xi)
@@ -119,7 +120,7 @@ def _in_own_memories(
             break
         net = mapped(application, platform, network, decisions.binding, memory)
         hint = warm if warm is not None and dict(warm.channel_binding) == memory else None
-        schedule, held, need = _solved(instance, net, decoding, hint, search)
+        schedule, held, need = _solved(instance, net, decoding, hint, search, most)
         if held is not None:
             point = make_point(instance, decisions, net, schedule, held)
             if best is None or point.objectives[:2] < best.point.objectives[:2]:
@@ -132,11 +133,11 @@ def _in_own_memories(
 
 
 def _in_memories_of(
-    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point, search: Search
+    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point, search: Search, most: int | None
 ) -> Solved:
     network = substitute_mrbs(instance.application, decisions.xi)
     net = mapped(instance.application, instance.platform, network, decisions.binding, warm.channel_binding)
-    schedule, held, _ = _solved(instance, net, decoding, warm, search)
+    schedule, held, _ = _solved(instance, net, decoding, warm, search, most)
     if held is not None and schedule.period < warm.period:
         return Solved(make_point(instance, decisions, net, schedule, held), schedule.least, schedule.method)
     return Solved(warm, schedule.least, schedule.method)
@@ -148,6 +149,7 @@ def _solved(
     decoding: Decoding,
     hint: Point | None,
     search: Search,
+    most: int | None,
 ) -> tuple[Schedule, dict[str, int] | None, dict[str, int]]:
     """Return a schedule, the tokens that its buffers hold (None: too many), and those it would hold without limits.
 
@@ -160,7 +162,7 @@ def _solved(
     if decoding.decoder == "window":
         schedule = Schedule(*window_schedule(net, least, search))
     else:
-        schedule = modulo_schedule(net, least, search.part(tuning.FREE_SHARE), hint, atomic=atomic)
+        schedule = modulo_schedule(net, least, search.part(tuning.FREE_SHARE), hint, atomic=atomic, most=most)
     need = _needs(net, schedule, decoding)
     if fits(net, limits, need):
         return schedule, need, need
