@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+from itertools import product
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -18,6 +19,7 @@ from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.caps_hms.heuristic import topological_rank
 from shorthaul.dataflow.exploration import enumeration
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.graphs.storage_kernels import ANY, unmet
 from shorthaul.dataflow.mapping.arrays import build
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped
 from shorthaul.dataflow.mapping.start_times import serial_schedule
@@ -244,6 +246,36 @@ def checked_prices(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return [kernels.earns_more(found, most, 10**4, 10**4, 500) for most in (10**5, 10**6, 3 * 10**6)]
 
 
+def drawn_demands(rng: np.random.Generator) -> tuple[Any, ...]:
+    """Return demands on up to four buffers, in rooms of one step, and a box."""
+    demands, buffers = int(rng.integers(1, 6)), int(rng.integers(1, 5))
+    most = np.where(rng.random((demands, buffers)) < 0.6, rng.integers(0, 5, (demands, buffers)), ANY)
+    least = rng.integers(0, 3, buffers)
+    box = np.stack([least, least + rng.integers(0, 4, buffers)])
+    return most, np.ones(buffers, np.int64), rng.integers(1, 4, buffers), box
+
+
+def unmet_demands(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    most, steps, weights, box = drawn_demands(rng)
+    rows = np.zeros((2, len(most)), np.int64)
+    return kernels.unmet(most, steps, weights, box, rows, np.zeros(len(weights), np.uint8))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_no_room_that_meets_all_demands_costs_less_than_said(seed: int) -> None:
+    most, steps, weights, box = drawn_demands(np.random.default_rng(seed))
+    rows = np.zeros((2, len(most)), np.int64)
+    shortest, price = unmet(most, steps, weights, box, rows, np.zeros(len(weights), np.uint8))
+    rooms = np.array(list(product(*(range(low, high + 1) for low, high in box.T))))
+    met = rooms[(rooms[:, None, :] > most).any(axis=2).all(axis=1)]
+    added = (met - box[0]) @ weights
+    ways = ((most >= box[0]) & (most < box[1])).sum(axis=1)
+    lacking = [row for row in range(len(most)) if (most[row] >= box[0]).all()]
+    assert shortest == min(lacking, key=lambda row: int(ways[row]), default=-1)
+    assert price <= added.min() if len(added) else price > 0
+    assert (price == ANY) == any(ways[row] == 0 for row in lacking)
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.mapping.mapping_kernels", decoded),
     ("shorthaul.dataflow.caps_hms.placement_kernels", decoded),
@@ -259,6 +291,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.modulo.propagation_kernels", branches),
     ("shorthaul.dataflow.modulo.branching_kernels", branches),
     ("shorthaul.dataflow.graphs.ratio_kernels", ratios),
+    ("shorthaul.dataflow.graphs.storage_kernels", unmet_demands),
     ("shorthaul.dataflow.bounds.core_sets_kernels", dearest_sets),
     ("shorthaul.dataflow.bounds.tile_sets_kernels", cheapest_columns),
     ("shorthaul.dataflow.check.core_prices_kernels", checked_prices),

@@ -103,7 +103,12 @@ def numbers(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return np.array(cells.nodes), cells.work, *far
 
 
+def sorted_numbers(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    return numbers(sibling(kernels, "numbering_kernels"), rng)
+
+
 CASES: list[tuple[str, Case]] = [
+    ("shorthaul.pebble.structured.sorting_kernels", sorted_numbers),
     ("shorthaul.pebble.structured.numbering_kernels", numbers),
     ("shorthaul.pebble.structured.tree_recursion_kernels", recursions),
     ("shorthaul.pebble.structured.tree_recursion_moves_kernels", recursion_moves),
