@@ -258,14 +258,14 @@ def drawn_demands(rng: np.random.Generator) -> tuple[Any, ...]:
 def unmet_demands(kernels: ModuleType, rng: np.random.Generator) -> Any:
     most, steps, weights, box = drawn_demands(rng)
     rows = np.zeros((2, len(most)), np.int64)
-    return kernels.unmet(most, steps, weights, box, rows, np.zeros(len(weights), np.uint8))
+    return kernels.unmet(most, steps, weights, box, *rows, np.zeros(len(weights), np.uint8))
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_no_room_that_meets_all_demands_costs_less_than_said(seed: int) -> None:
     most, steps, weights, box = drawn_demands(np.random.default_rng(seed))
     rows = np.zeros((2, len(most)), np.int64)
-    shortest, price = unmet(most, steps, weights, box, rows, np.zeros(len(weights), np.uint8))
+    shortest, price = unmet(most, steps, weights, box, *rows, np.zeros(len(weights), np.uint8))
     rooms = np.array(list(product(*(range(low, high + 1) for low, high in box.T))))
     met = rooms[(rooms[:, None, :] > most).any(axis=2).all(axis=1)]
     added = (met - box[0]) @ weights

@@ -10,17 +10,16 @@ ANY = 2**62
 
 def unmet(
     most: cython.const_longlong[:, ::1], steps: cython.const_longlong[::1], weights: cython.const_longlong[::1],
-    box: cython.const_longlong[:, ::1], rows: cython.longlong[:, ::1], used: cython.uchar[::1],
+    box: cython.const_longlong[:, ::1], price: cython.longlong[::1], named: cython.longlong[::1],
+    used: cython.uchar[::1],
 ) -> tuple[int, int]:  # fmt: skip
     """Return the first of the demands with the fewest ways to meet them of those unmet (-1: none), and a price.
 
     A ``box`` has the least and the most room of every buffer. At least so much must be added to the least, over demands
     that share no buffer, the dearest first, of those as dear the one with the fewest ways; ``ANY`` where no room in the
-    box meets some demand. ``rows`` (two per demand) and ``used`` (one per buffer) are written over.
+    box meets some demand. ``price`` and ``named`` (one per demand) and ``used`` (one per buffer) are written over.
     """
     any_room: cython.longlong = ANY
-    price: cython.longlong[::1] = rows[0]
-    named: cython.longlong[::1] = rows[1]
     row: cython.Py_ssize_t
     place: cython.Py_ssize_t
     shortest: cython.Py_ssize_t = -1
@@ -28,7 +27,8 @@ def unmet(
     total: cython.longlong = 0
     is_apart: cython.bint
     with cython.nogil:
-        used[:] = 0
+        for place in range(most.shape[1]):
+            used[place] = 0
         for row in range(most.shape[0]):
             price[row] = any_room
             named[row] = 0
@@ -44,7 +44,8 @@ def unmet(
                 shortest = row
         if shortest >= 0 and named[shortest] == 0:
             total = any_room
-            price[:] = 0
+            for row in range(most.shape[0]):
+                price[row] = 0
         while True:
             best = -1
             for row in range(most.shape[0]):
