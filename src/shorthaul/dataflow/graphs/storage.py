@@ -175,7 +175,9 @@ class Group:
         while True:
             self.size, less, number, box, known, shortest = self._queue[0]
             if known < len(self._most):
-                shortest, more = unmet(self._most, self._step, self._weight, box, *self._rows, self._used)
+                shortest, more = unmet(
+                    self._most, self._step, self._weight, box, self._rows[0], self._rows[1], self._used
+                )
                 if shortest < 0:
                     break
                 entry = max(self.size, more - less), less, number, box, len(self._most), shortest
