@@ -26,7 +26,7 @@ from shorthaul.tensor.bounds.best import CERTIFIED, prove_in_tasks
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, Problem
-from shorthaul.tensor.search.driver import begin, improve
+from shorthaul.tensor.search.driver import begin, improved
 from shorthaul.tensor.search.schedules import Schedules
 
 RESULTS = Path(__file__).parent / "results" / "tensor_large.json"
@@ -41,7 +41,7 @@ def planned(problem: Problem, effort: float) -> Row:
     begun = begin(problem, CONTEST, search)
     assert begun is not None
     nothing = Bound("latency", 0.0, "none", "")
-    found = replay(problem, improve(problem, CONTEST, search, begun=begun, bound=nothing), CONTEST)
+    found = replay(problem, improved(begun, search, 4, nothing).kept(search), CONTEST)
     assert found.cost is not None
     assert not found.violations
     first, best = (latency / begun.alone.latency for latency in (begun.best.latency, found.cost["latency"]))

@@ -26,8 +26,8 @@ from shorthaul.tensor.bounds.separation import ordered_prices
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Problem, Rules
-from shorthaul.tensor.search.driver import improve
 from tests.reference.tensor_exhaustive import best_latency
+from tests.tensor.annealed import improve
 from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.search.test_exhaustive import tiny_problem

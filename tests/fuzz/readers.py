@@ -116,7 +116,7 @@ def network_xml(folder: Path) -> None:
 
 
 def platform_json(folder: Path) -> None:
-    from shorthaul.dataflow.formats.platforms import platform_document
+    from tests.dataflow.platform_documents import platform_document
 
     document = platform_document(shorthaul.dataflow.platform24(tiles=1))
     folder.joinpath("a.json").write_text(json.dumps(document))

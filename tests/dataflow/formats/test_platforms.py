@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.commands import shorthaul
+from tests.dataflow.platform_documents import platform_document
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.formats.platforms import platform_document, platform_from
+from shorthaul.dataflow.formats.platforms import platform_from
 from shorthaul.dataflow.model import Decisions
 
 TEXT = """

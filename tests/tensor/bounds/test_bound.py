@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from tests.tensor.annealed import improve
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
@@ -17,7 +18,6 @@ from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import load_problem
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, RULES, SPEC, Machine, Operator, OperatorType, Problem, Tensor
 from shorthaul.tensor.search.annealing import anneal
-from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.workloads.cases import GraphBuilder
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.reference.tensor_exhaustive import best_execution, best_latency
 from tests.reference.tensor_program import program_value
+from tests.tensor.annealed import improve
 from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.contest_family import contest_problem
@@ -21,7 +22,6 @@ from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.cost_model.granularity import Granularities
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, SPEC
-from shorthaul.tensor.search.driver import improve
 
 
 def ratio(problem, rules, best):

@@ -6,6 +6,7 @@ import json
 from random import Random
 
 import pytest
+from tests.tensor.annealed import improve
 from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.contest_family import contest_problem
@@ -21,7 +22,6 @@ from shorthaul.tensor.bounds.separation import ordered_prices, outnumbered, unsu
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST
-from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
 

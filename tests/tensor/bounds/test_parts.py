@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from tests.commands import shorthaul_json
+from tests.tensor.annealed import improve
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.contest_family import contest_problem
 from tests.tensor_hunt import accepts
@@ -26,7 +27,6 @@ from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.formats.documents import save_problem
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Machine
-from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
 

@@ -282,10 +282,14 @@ def test_no_shorter_step_takes_less_than_one_that_cuts_all_reductions_evenly():
         profile = profile_of(problem, range(5), [problem.operators[4].output], [], [])
         costs = cost_kernels.Costs(*kernel_arguments(profile, machine))
         limits = np.array([machine.native_width, machine.native_height, 4, 0, 0], dtype=np.int64)
-        work = exhaustion_kernels.Exhaustion(costs, costs, order_kernels.Orders(costs, False, False), limits, np.inf)
+        orders, even = order_kernels.Orders(costs, False, False), int(limits[2])
+        table = np.full(limits[0] * limits[1], -1.0)
         for w, h in product(range(1, limits[0] + 1), range(1, limits[1] + 1)):
-            even, least = exhaustion_kernels.even_floor(work, w, h)
-            assert even == 4
+            work = exhaustion_kernels.Exhaustion(costs, costs, orders, limits, 0.0)
+            pair = np.array([(w - 1) * limits[1] + h - 1])
+            assert exhaustion_kernels.exhaust(work, pair, table, 0, 1) == 1
+            assert work.done == 1, "the longest step that cuts all evenly, and none below it"
+            least = work.floor
             floors = [price_kernels.floor(costs, w, h, k) for k in range(1, even)]
             assert min(floors) >= least * (1 - 1e-12)
             tight += min(floors) < 1.02 * least

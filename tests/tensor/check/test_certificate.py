@@ -12,6 +12,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from tests.commands import shorthaul_json
+from tests.tensor.annealed import improve
 from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.contest_family import contest_problem
@@ -30,7 +31,6 @@ from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.formats.documents import save_problem
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
-from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from shorthaul.core.errors import InputError
+from shorthaul.tensor.check import steps
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, SPEC
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
@@ -431,6 +432,28 @@ def test_too_many_steps_are_refused():
     problem = chain("p", size=2**20, capacity=1e9)
     with pytest.raises(InputError, match="too many steps"):
         replay(problem, Plan((sub([0], (1, 1, 1)),)), SPEC)
+
+
+def test_the_limit_counts_the_steps_that_are_replayed():
+    """Slices of a square that meet its tiles are looked at step by step: four more in every tile."""
+    graph = GraphBuilder()
+    size = 16_000
+    x = graph.tensor(size, size)
+    graph.matmul(x, x, 1)
+    problem = graph.problem(1e9, BANDWIDTH)
+    with pytest.raises(InputError, match=f"{7 * size * size} steps that may differ"):
+        replay(problem, Plan((sub([0], (1, 1, 2_000)),)), SPEC)
+    for w, h, k in ((3, 2, 5), (4, 4, 2), (5, 7, 1), (40, 40, 40)):
+        small = GraphBuilder()
+        x = small.tensor(40, 40)
+        small.matmul(x, x, 1)
+        made = small.problem(1e9, BANDWIDTH)
+        walked = steps.walk(made, frozenset({0}), (1,))
+        tiles = steps.grid(made, walked, (1,), Granularity(w, h, k))
+        around = steps.Surroundings((1,), frozenset(), frozenset(), flushes=False)
+        traces = steps.replay_steps(made, frozenset({0}), walked, tiles, None, around)
+        replayed = sum(len(trace.count) for trace in traces)
+        assert replayed <= steps.steps_replayed(made, walked, tiles) <= replayed + 4 * tiles.tiles
 
 
 def test_long_replays_are_the_sum_of_their_chunks():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.reference.tensor_exhaustive import best_latency
+from tests.tensor.annealed import improve
 from tests.tensor.random_plans import random_problem
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
@@ -14,7 +15,6 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine
-from shorthaul.tensor.search.driver import improve
 
 
 def tiny_problem(seed, operators):

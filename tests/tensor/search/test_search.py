@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.reference.tensor_alone import one_operator_per_subgraph
 from tests.samples import samples
+from tests.tensor.annealed import improve
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_problem
 
@@ -18,7 +19,7 @@ from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine
 from shorthaul.tensor.plan import Plan
-from shorthaul.tensor.search.driver import begin, improve, plan_and_bound
+from shorthaul.tensor.search.driver import begin, plan_and_bound
 from shorthaul.tensor.search.move_kernels import run
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.workloads.cases import GraphBuilder
@@ -159,7 +160,7 @@ def test_nothing_fits():
     problem = random_problem(np.random.default_rng(0), operators=3)
     tiny = type(problem)(problem.tensors, problem.operators, type(problem.machine)(1.0, 1.0, 2, 2))
     with pytest.raises((InfeasibleError, NoPlanError)):
-        improve(tiny, SPEC, Search(workers=1))
+        plan_and_bound(tiny, SPEC, Search(workers=1), restarts=4)
 
 
 def test_a_group_runs_again_where_its_output_may_stay_in_fast_memory():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.tensor.annealed import improve
 from tests.tensor.bounds.test_bound import starved
 from tests.tensor.random_plans import random_problem
 
@@ -13,7 +14,6 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, SPEC
 from shorthaul.tensor.search import windows
-from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.search.stretches import stretches
 

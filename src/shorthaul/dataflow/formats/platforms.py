@@ -82,11 +82,6 @@ def platform_from(document: Any) -> Platform:
     return _platform(name, section_from(section, ManyCoreSection, cure="see docs/formats.md for every field"))
 
 
-def platform_document(platform: Platform) -> dict[str, Any]:
-    """Return the platform as JSON, as :func:`platform_from` reads it."""
-    return {"kind": PLATFORM_KIND, "version": 1, **asdict(platform)}
-
-
 def platform_machine_text(platform: Platform) -> str:
     """Return the platform as a machine file."""
     section = {name: value for name, value in asdict(platform).items() if name != "name" and value is not None}

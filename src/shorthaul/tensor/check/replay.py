@@ -19,10 +19,10 @@ from shorthaul.tensor.check.steps import (
     Grid,
     StepTrace,
     Surroundings,
-    differing_steps,
     grid,
     joined,
     replay_steps,
+    steps_replayed,
     walk,
 )
 from shorthaul.tensor.model import Problem, Rules
@@ -299,12 +299,13 @@ def _replay_subgraph(
         return None
     walked = walk(problem, flow.inside, flow.outputs)
     tiles = grid(problem, walked, flow.outputs, size)
-    if tiles.tiles * len(differing_steps(problem, walked, tiles)) > LARGEST_REPLAY:
+    replayed = steps_replayed(problem, walked, tiles)
+    if replayed > LARGEST_REPLAY:
         raise InputError(
             "makes too many steps to replay",
             place=f"granularities[{index}]",
-            value=f"{[size.w, size.h, size.k]}, {tiles.steps} steps",
-            allowed=f"up to {LARGEST_REPLAY} steps",
+            value=f"{[size.w, size.h, size.k]}, {replayed} steps that may differ",
+            allowed=f"up to {LARGEST_REPLAY}",
         )
     traversal = None
     if subgraph.traversal is not None:

@@ -24,6 +24,8 @@ Mask = NDArray[np.bool_]
 
 #: Steps replayed at once, at least those of a tile: their arrays stay in the processor's cache.
 _CHUNK: Final = 1 << 15
+#: Steps of a tile that begin where the tile does, along its rows and columns, and those behind them.
+_MEETING: Final = 4
 
 
 class Extent(StrEnum):
@@ -196,7 +198,7 @@ def replay_steps(
     loaded = [demand for demand in inputs if demand.tensor not in around.resident]
     stored = [tensor for tensor in around.outputs if tensor not in around.retained]
     held = held_throughout(problem, inside, around)
-    pivots = differing_steps(problem, walked, grid)
+    pivots = _differing_steps(problem, walked, grid)
     at_once = max(1, _CHUNK // len(pivots))
     for first in range(0, grid.tiles, at_once):
         tiles = first, min(first + at_once, grid.tiles)
@@ -219,7 +221,13 @@ def replay_steps(
         )
 
 
-def differing_steps(problem: Problem, walked: Walk, grid: Grid) -> Integers:
+def steps_replayed(problem: Problem, walked: Walk, grid: Grid) -> int:
+    """Return how many steps are replayed at most; in every tile those where a slice may meet one of it count."""
+    of_a_tile = len(_differing_steps(problem, walked, grid)) + (_MEETING if _may_meet(walked) else 0)
+    return grid.tiles * min(of_a_tile, grid.steps_per_tile)
+
+
+def _differing_steps(problem: Problem, walked: Walk, grid: Grid) -> Integers:
     """Return the steps of a tile that may differ from the step before them, whatever the tile.
 
     Those are the first ones, which the tile before may have prepared, and those around the end of a reduction: its

@@ -391,15 +391,6 @@ def _straddled(costs: Costs) -> cython.double:
     return total
 
 
-def even_floor(work: Exhaustion, w: cython.longlong, h: cython.longlong) -> tuple[int, float]:
-    """Return the longest step that cuts all reductions evenly, 0 if none counts, and a bound for no longer ones."""
-    if work.even == 0:
-        return 0, 0.0
-    settle(work.costs, w, h, work.even)
-    evaluate(work.costs)
-    return int(work.even), float(any_order(work.costs) - _straddled(work.costs))
-
-
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)

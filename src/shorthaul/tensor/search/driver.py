@@ -206,7 +206,7 @@ def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: 
     """Return the best schedule found within ``search``, and a bound on the latency of all.
 
     Each has half of the effort, and what the other leaves of its own. By the clock, where tasks may run beside each
-    other, both have all of the time. Raises as :func:`improve` does.
+    other, both have all of the time. Raises :class:`InfeasibleError` or :class:`NoPlanError` if no schedule is found.
     """
     begun = begin(problem, rules, search)
     part = search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT)
@@ -216,7 +216,7 @@ def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: 
     if search.is_by_clock and has_columns(problem, rules) and not is_cut_up and runs_beside(search):
         return _beside(begun, search, restarts)
     proof = prove(problem, rules, part, begun.schedules.plan(begun.best.sequence), begun.best.latency)
-    begun = _improved(begun.with_groups(proof.groups), search, restarts, proof.bound)
+    begun = improved(begun.with_groups(proof.groups), search, restarts, proof.bound)
     program = None if search.is_unlimited or search.expired() else proof.program
     if program is not None and not (program.is_proven() and program.is_ordered):
         known = begun.schedules.plan(begun.best.sequence)
@@ -225,32 +225,14 @@ def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: 
     return begun.kept(search), proof.bound
 
 
-def improve(
-    problem: Problem,
-    rules: Rules,
-    search: Search,
-    *,
-    restarts: int = 4,
-    begun: Begun | None = None,
-    bound: Bound | None = None,
-) -> Plan:
-    """Return the best schedule found within ``search``, by ``restarts`` annealings from seeds of their own.
+def improved(begun: Begun, search: Search, restarts: int, bound: Bound) -> Begun:
+    """Return the same with the best solution found by annealing and by windows.
 
-    Each of them has an effort of its own, so that the plan depends on the seed and the effort alone; without limits it
-    grows with the number of operators. With a time limit alone they go on until then, unless they meet the bound or
-    nothing new is left to try; then there are as many as run at once, at least. ``begun`` is what :func:`begin` made,
-    ``bound`` one on the latency, if a better one than the quick one is known. Raises
-    :class:`InfeasibleError` or :class:`NoPlanError` if no schedule was found.
+    There are ``restarts`` annealings from seeds of their own. Each of them has an effort of its own, so that the plan
+    depends on the seed and the effort alone; without limits it grows with the number of operators. With a time limit
+    alone they go on until then, unless they meet the bound or nothing new is left to try; then there are as many as run
+    at once, at least.
     """
-    begun = begin(problem, rules, search) if begun is None else begun
-    if begun is None:
-        _refuse(problem, rules)
-    bound = lower_bound(problem, rules, search) if bound is None else bound
-    return _improved(begun, search, restarts, bound).kept(search)
-
-
-def _improved(begun: Begun, search: Search, restarts: int, bound: Bound) -> Begun:
-    """Return the same with the best solution found by annealing and by windows."""
     begun.kept(search)
     schedules, _, best, _ = begun
     problem, rules = schedules.problem, schedules.rules
@@ -259,7 +241,7 @@ def _improved(begun: Begun, search: Search, restarts: int, bound: Bound) -> Begu
         return begun
     if begun.capped is not None:
         part = search.part(_CAPPED, unlimited=_default_effort(len(problem.operators))).aside()
-        begun = begun.with_groups(_improved(begun.capped, part, restarts, bound).best.sequence)
+        begun = begun.with_groups(improved(begun.capped, part, restarts, bound).best.sequence)
         schedules, _, best, _ = begun
     has_windows = _has_windows(problem, rules)
     if len(problem.operators) > tuning.MANY_OPERATORS:
