@@ -88,7 +88,12 @@ def main() -> None:
             row |= planned(problem, options.effort)
         if options.bound:
             row |= bounded(problem, options.bound)
-        print(", ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        print(
+            ", ".join(
+                f"{name} {value:,}" if type(value) is int else f"{name} {value:,.4g}" for name, value in row.items()
+            ),
+            flush=True,
+        )
         if options.write:
             write(row)
 
