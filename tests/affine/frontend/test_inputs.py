@@ -108,6 +108,10 @@ EQUAL = {
         "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) A[i][j - 1] = A[j][i] + c[j];",
     ),
     "pointer to one": ("for (int i = 0; i < n; i++) *c += A[i][0];", "for (int i = 0; i < n; i++) c[0] += A[i][0];"),
+    "subscripts of a pointer": (
+        "for (int i = 1; i < n; i++) { double (*r)[m] = A + i; (c + i)[-1] = (*r)[1] + r[-1][0]; }",
+        "for (int i = 1; i < n; i++) c[i - 1] = A[i][1] + A[i - 1][0];",
+    ),
     "pointers": ("for (int i = 0; i < n; i++) *(*(A + i) + 1) = *(c + i);", "for (int i = 0; i < n; i++) A[i][1] = c[i];"),
     "while": (
         "int i = 0, j; while (i < n) { j = i; while (j-- > 0) A[i][j] = c[j]; d[i] = 0; i += 1; }",
@@ -174,16 +178,29 @@ STRUCTURES = {
     "of arrays": ("typedef struct { double *u, *v; } P;\n", "P p", "p.u[i] += p.v[i]"),
     "behind a pointer": ("struct P { double *u; double *v; };\n", "struct P *p", "p->u[i] += p->v[i]"),
     "in an array": ("typedef struct P { double u, v; } P;\n", "P p[n]", "p[i].u += p[i].v"),
+    "by a pointer to one": ("struct P { double u, v; };\n", "struct P *p", "struct P *q = p + i; q->u += (&p[i])->v"),
 }
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_structures(name: str) -> None:
     before, argument, body = STRUCTURES[name]
-    made = written(f"for (int i = 0; i < n; i++) {body};", f"int n, {argument}", before)
+    made = written(f"for (int i = 0; i < n; i++) {{ {body}; }}", f"int n, {argument}", before)
     assert_same(made, written("for (int i = 0; i < n; i++) c[i] += d[i];", "int n, double c[n], double d[n]"))
     assert set(made.arrays) == {"p_u", "p_v"}
     assert list(made.code.arguments) == ["n", "p_u", "p_v"]
+
+
+def test_structures_as_a_whole() -> None:
+    types = "typedef struct { double re, im; } C;\n"
+    body = "for (int i = 0; i < n; i++) { C one = {1}, s = x[i], t; t = y[i]; s.re += one.re * t.im; x[i] = s; y[i].im = one.im; }"
+    plain = (
+        "for (int i = 0; i < n; i++) { double o = 1, p = 0, s = c[i], u = d[i], t, v; t = e[i]; v = g[i]; s += o * v;"
+        " c[i] = s; d[i] = u; g[i] = p; }"
+    )
+    made = written(body, "int n, C *x, C *y", types)
+    assert_same(made, written(plain, "int n, double *c, double *d, double *e, double *g"))
+    assert set(made.arrays) == {"one_re", "one_im", "s_re", "s_im", "t_re", "t_im", "x_re", "x_im", "y_re", "y_im"}
 
 
 def test_names_of_arrays_as_types() -> None:

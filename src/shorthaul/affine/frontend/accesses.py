@@ -11,6 +11,7 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import PURE
 from shorthaul.affine.frontend.expressions import Names, c_text, condition
+from shorthaul.affine.frontend.rewriting.trees import STEPS, element_of, names_in, nodes
 from shorthaul.affine.frontend.symbols import Symbols
 from shorthaul.core.errors import InputError
 
@@ -31,11 +32,7 @@ class Access:
 
 def subscripted(node: Any, params: isl.Set, names: Names) -> Access:
     """Return the access that the lvalue or operand ``node`` makes; raises :class:`InputError` if it is none."""
-    subscripts: list[Any] = []
-    inner = node
-    while isinstance(inner, c_ast.ArrayRef):
-        subscripts.insert(0, inner.subscript)
-        inner = inner.name
+    inner, subscripts = element_of(node)
     if isinstance(inner, c_ast.ID):
         return Access(inner.name, tuple(subscripts), node, params)
     place = str(names.place(node))
@@ -90,7 +87,7 @@ def data_reads(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> It
         for argument in node.args.exprs if node.args is not None else []:
             yield from data_reads(argument, params, names, symbols)
         return
-    if isinstance(node, c_ast.Assignment) or (isinstance(node, c_ast.UnaryOp) and node.op.strip("p") in {"++", "--"}):
+    if isinstance(node, c_ast.Assignment) or (isinstance(node, c_ast.UnaryOp) and node.op in STEPS):
         raise InputError(
             "an expression assigns inside itself",
             place=str(names.place(node)),
@@ -214,15 +211,10 @@ def _extreme(name: str, value: Any) -> str:
 
 def reads_one_of(node: Any, names: frozenset[str]) -> bool:
     """True if an expression reads an array, or a variable of ``names``."""
-    if isinstance(node, c_ast.ArrayRef) or (isinstance(node, c_ast.ID) and node.name in names):
-        return True
-    return any(reads_one_of(child, names) for _, child in node.children())
+    return any(isinstance(item, c_ast.ArrayRef) for item in nodes([node])) or bool(names & names_in([node]))
 
 
 def has_effect(node: Any) -> bool:
     """True if an expression assigns, counts or calls."""
-    if isinstance(node, c_ast.Assignment | c_ast.FuncCall):
-        return True
-    if isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
-        return True
-    return any(has_effect(child) for _, child in node.children())
+    kinds = c_ast.Assignment | c_ast.FuncCall
+    return any(isinstance(item, kinds) or getattr(item, "op", "") in STEPS for item in nodes([node]))

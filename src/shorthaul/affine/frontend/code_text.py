@@ -10,7 +10,7 @@ from pycparser import c_ast, c_generator
 
 from shorthaul.affine.frontend.expressions import Names, c_text
 from shorthaul.affine.frontend.parser import Region
-from shorthaul.affine.frontend.rewriting.pointers import names_in, nodes
+from shorthaul.affine.frontend.rewriting.trees import names_in, nodes
 from shorthaul.affine.frontend.symbols import Symbols
 from shorthaul.affine.model import CodeText, Fragment
 

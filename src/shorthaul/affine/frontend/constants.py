@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pycparser import c_ast, c_parser
 
-from shorthaul.affine.frontend.rewriting.pointers import names_in
+from shorthaul.affine.frontend.rewriting.trees import names_in
 
 _OF_REALS = (
     *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh"),

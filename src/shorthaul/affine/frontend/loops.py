@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.expressions import Names, affine, bound_set, c_text, condition, integer, variable
-from shorthaul.affine.frontend.rewriting.pointers import is_name
+from shorthaul.affine.frontend.rewriting.trees import STEPS, is_name, names_in, words_of
 from shorthaul.core.errors import InputError
 
 #: Levels of loops: reading so many takes half a second, eight times what half as many take.
@@ -43,7 +42,6 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
             place=str(names.place(node)),
             allowed=f"loops in up to {_MOST_NESTED} levels",
         )
-    node = _apart(node)
     name, start = _start(node, names)
     step = _step(node, name, names)
     _require_integer(node, name, step, names)
@@ -140,35 +138,6 @@ def _tested(end: Any, name: str, first: isl.PwAff, names: Names, params: isl.Set
     return end.right if params.is_subset(holds) else end
 
 
-def _apart(node: Any) -> Any:
-    """Return a loop whose condition also moves the iterator, as in ``for (i = n; i-- > 0;)``, with a step of its own.
-
-    >>> from pycparser import c_generator, c_parser
-    >>> tree = c_parser.CParser().parse("void f(void) { for (i = n; i-- > k;) a[i] = 0; }")
-    >>> print(_header(_apart(tree.ext[0].body.block_items[0])))
-    for (i = n + -1; i > (k + -1); i += -1)
-    """
-    test = node.cond
-    if isinstance(test, c_ast.UnaryOp):
-        test = c_ast.BinaryOp("!=", test, c_ast.Constant("int", "0"), test.coord)
-    moved = test.left if isinstance(test, c_ast.BinaryOp) else None
-    steps = {"p++": 1, "++": 1, "p--": -1, "--": -1}
-    if node.next is not None or not isinstance(moved, c_ast.UnaryOp) or moved.op not in steps:
-        return node
-
-    def later(value: Any) -> Any:
-        return c_ast.BinaryOp("+", value, c_ast.Constant("int", str(steps[moved.op])), value.coord)
-
-    init = copy.deepcopy(node.init)
-    if isinstance(init, c_ast.DeclList) and len(init.decls) == 1 and init.decls[0].init is not None:
-        init.decls[0].init = later(init.decls[0].init)
-    elif isinstance(init, c_ast.Assignment):
-        init.rvalue = later(init.rvalue)
-    end = later(test.right) if moved.op.startswith("p") else test.right
-    step = c_ast.Assignment("+=", moved.expr, c_ast.Constant("int", str(steps[moved.op])), moved.coord)
-    return c_ast.For(init, c_ast.BinaryOp(test.op, moved.expr, end, test.coord), step, node.stmt, node.coord)
-
-
 def _header(node: Any) -> str:
     parts = ("" if part is None else c_text(part) for part in (node.init, node.cond, node.next))
     return f"for ({'; '.join(parts)})"
@@ -195,11 +164,7 @@ _UNSIGNED = frozenset({"unsigned", "size_t", "uint8_t", "uint16_t", "uint32_t", 
 
 def _require_integer(node: Any, name: str, step: int, names: Names) -> None:
     """Raise for an iterator that is no integer, and for one without a sign that is to fall below 0."""
-    words: set[str] = set()
-    if isinstance(node.init, c_ast.DeclList) and isinstance(
-        getattr(node.init.decls[0].type, "type", None), c_ast.IdentifierType
-    ):
-        words = set(node.init.decls[0].type.type.names)
+    words = {*words_of(node.init.decls[0])} if isinstance(node.init, c_ast.DeclList) else set[str]()
     place = str(names.place(node))
     if words & _NOT_INTEGER or (not words and name in names.data):
         raise InputError(
@@ -219,7 +184,7 @@ def _step(node: Any, name: str, names: Names) -> int:
     step = node.next
     value: int | None = None
     if isinstance(step, c_ast.UnaryOp) and is_name(step.expr, name):
-        value = {"p++": 1, "++": 1, "p--": -1, "--": -1}.get(step.op)
+        value = STEPS.get(step.op)
     elif isinstance(step, c_ast.Assignment) and is_name(step.lvalue, name):
         amount = step.rvalue
         if step.op in {"+=", "-="}:
@@ -242,11 +207,6 @@ def _step(node: Any, name: str, names: Names) -> int:
     return value
 
 
-def mentions(node: Any, name: str) -> bool:
-    """True if an expression has the identifier ``name``."""
-    return is_name(node, name) or any(mentions(child, name) for _, child in node.children())
-
-
 def _is_plain(node: Any, name: str, step: int) -> bool:
     """True if the condition, once false, stays false: the iterator against a limit in the direction of the step."""
     if isinstance(node, c_ast.BinaryOp) and node.op == "&&":
@@ -256,7 +216,7 @@ def _is_plain(node: Any, name: str, step: int) -> bool:
     op, left, right = node.op, node.left, node.right
     if is_name(right, name):
         op, left, right = _TURNED.get(op, op), right, left
-    return is_name(left, name) and not mentions(right, name) and op in ({"<", "<="} if step > 0 else {">", ">="})
+    return is_name(left, name) and name not in names_in([right]) and op in ({"<", "<="} if step > 0 else {">", ">="})
 
 
 def _ordered(node: Any, name: str, step: int) -> Any:
@@ -264,7 +224,7 @@ def _ordered(node: Any, name: str, step: int) -> Any:
     if not isinstance(node, c_ast.BinaryOp) or node.op != "!=" or abs(step) != 1:
         return node
     left, right = (node.right, node.left) if is_name(node.right, name) else (node.left, node.right)
-    if not is_name(left, name) or mentions(right, name):
+    if not is_name(left, name) or name in names_in([right]):
         return node
     return c_ast.BinaryOp("<" if step > 0 else ">", left, right, node.coord)
 
@@ -309,41 +269,3 @@ def _never_ends(node: Any, names: Names) -> InputError:
         if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == "!="
         else "let the iterator run towards its limit",
     )
-
-
-def without_continue(body: Any) -> list[Any]:
-    r"""Return the statements of a loop's body where what ``continue`` skips stands under the other branch of its if.
-
-    >>> from pycparser import c_generator, c_parser
-    >>> text = "void f(void) { for (;;) { if (a) { x = 1; continue; } y = 2; } }"
-    >>> loop = c_parser.CParser().parse(text).ext[0].body.block_items[0]
-    >>> print(c_generator.CGenerator().visit(without_continue(loop.stmt)[0]).replace("\n", " "))
-    if (a) {   x = 1; } else {   y = 2; }
-    """
-    return _flattened(_items(body))
-
-
-def _items(node: Any) -> list[Any]:
-    return list(node.block_items or []) if isinstance(node, c_ast.Compound) else [] if node is None else [node]
-
-
-def _flattened(items: Sequence[Any]) -> list[Any]:
-    for at, item in enumerate(items):
-        if isinstance(item, c_ast.Continue):
-            return list(items[:at])
-        if not _continues(item):
-            continue
-        rest = items[at + 1 :]
-        if isinstance(item, c_ast.Compound):
-            return [*items[:at], *_flattened([*_items(item), *rest])]
-        then, other = (_flattened([*_items(part), *rest]) for part in (item.iftrue, item.iffalse))
-        made = c_ast.If(item.cond, c_ast.Compound(then), c_ast.Compound(other) if other else None, item.coord)
-        return [*items[:at], made]
-    return list(items)
-
-
-def _continues(node: Any) -> bool:
-    """True if a statement of this loop, and of no loop inside, leads to its next iteration."""
-    if isinstance(node, c_ast.If):
-        return any(_continues(part) for part in (node.iftrue, node.iffalse))
-    return isinstance(node, c_ast.Continue) or (isinstance(node, c_ast.Compound) and any(map(_continues, _items(node))))

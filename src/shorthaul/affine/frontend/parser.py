@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
 from shorthaul.affine.frontend.rewriting.counting import with_one_counter
 from shorthaul.affine.frontend.rewriting.inlining import inlined
-from shorthaul.affine.frontend.rewriting.pointers import nodes, without_pointers
-from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, structures_in
+from shorthaul.affine.frontend.rewriting.pointers import without_pointers
+from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
+from shorthaul.affine.frontend.rewriting.trees import nodes, words_of
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError, unknown_name
 
@@ -189,35 +189,16 @@ def _called(text: str, chunks: list[_Chunk]) -> Iterator[str]:
         yield from _called("\n".join(chunk.text for chunk in found), rest)
 
 
-def _resolve(nodes: Any, meanings: Mapping[str, Any]) -> None:
+def _resolve(items: Iterable[Any], meanings: Mapping[str, Any]) -> None:
     """Replace the names of types, and of arrays of them, by what they are defined as."""
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
+    for node in nodes(items):
         inner = getattr(node, "type", None)
         if isinstance(inner, c_ast.TypeDecl) and isinstance(inner.type, c_ast.IdentifierType):
             meaning = meanings.get(" ".join(inner.type.names))
             if isinstance(meaning, c_ast.ArrayDecl | c_ast.PtrDecl):
-                node.type = _named(copy.deepcopy(meaning), inner)
+                node.type = named(meaning, inner.declname)
         if isinstance(node, c_ast.IdentifierType) and len(node.names) == 1 and node.names[0] in meanings:
-            node.names = _words(meanings[node.names[0]]) or node.names
-        waiting.extend(child for _, child in node.children())
-
-
-def _named(meaning: Any, plain: Any) -> Any:
-    """Return the type of an array with the name of what is declared to be one."""
-    inner = meaning
-    while not isinstance(inner, c_ast.TypeDecl):
-        inner = inner.type
-    inner.declname = plain.declname
-    return meaning
-
-
-def _words(node: Any) -> list[str]:
-    """Return the words of the type inside of a declaration."""
-    while node is not None and not isinstance(node, c_ast.IdentifierType):
-        node = getattr(node, "type", None)
-    return [] if node is None else list(node.names)
+            node.names = words_of(meanings[node.names[0]]) or node.names
 
 
 def _declared(texts: list[str], typedefs: list[str]) -> Iterator[Any]:

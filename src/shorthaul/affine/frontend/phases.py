@@ -16,8 +16,8 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.expressions import bound_set, integer, variable
-from shorthaul.affine.frontend.loops import Iterator, mentions
-from shorthaul.affine.frontend.rewriting.pointers import is_name, nodes
+from shorthaul.affine.frontend.loops import Iterator
+from shorthaul.affine.frontend.rewriting.trees import element_of, is_name, names_in, nodes
 
 #: The most colours of a sweep, and the most planes of a buffer that rotates: each makes a copy of the body.
 _MOST_PHASES: Final = 4
@@ -89,56 +89,42 @@ def _period(body: Sequence[Any], name: str) -> int:
     named = {item.name: item.init for item in declared}  # not the counters of loops
     found, far = set(), False
     for item in nodes(body):
-        if isinstance(item, c_ast.Assignment) and isinstance(item.lvalue, c_ast.ArrayRef):
-            array, subscripts = _parts(item.lvalue)
+        if isinstance(item, c_ast.Assignment) and isinstance(element_of(item.lvalue)[0], c_ast.ID):
+            array, subscripts = element_of(item.lvalue)
             rounds = [_rounds(subscript, named, name) for subscript in subscripts]
             found |= set[int]().union(*rounds)
             if any(rounds):
                 still = [at for at, each in enumerate(rounds) if not each]
-                far = far or not still or any(_reach(body, array, subscripts, at) > 1 for at in still)
+                far = far or not still or any(_reach(body, array.name, subscripts, at) > 1 for at in still)
     return found.pop() if far and len(found) == 1 and max(found) <= _MOST_PHASES else 0
 
 
 def _rounds(node: Any, named: Mapping[str, Any], counter: str) -> set[int]:
     """Return the divisors of remainders of a subscript, those of the variables in it too."""
-    inner = (_rounds(named[item.name], named, counter) for item in nodes([node]) if _is_among(item, named))
-    return _remainders(node, counter).union(*inner)
+    inner = names_in([node]) & named.keys()
+    return _remainders(node, counter).union(*(_rounds(named[name], named, counter) for name in inner))
 
 
 def _reach(body: Sequence[Any], array: str, written: Sequence[Any], at: int) -> int:
     """Return how far elements accessed are at most from what is written along one subscript, constants compared."""
-    refs = [_parts(item) for item in nodes(body) if isinstance(item, c_ast.ArrayRef)]
-    same = [subscripts[at] for name, subscripts in refs if name == array and len(subscripts) == len(written)]
+    refs = [element_of(item) for item in nodes(body) if isinstance(item, c_ast.ArrayRef)]
+    same = [subscripts[at] for base, subscripts in refs if is_name(base, array) and len(subscripts) == len(written)]
     return max(abs(_at_zero(item) - _at_zero(written[at])) for item in same)
 
 
 def _at_zero(subscript: Any) -> int:
     """Return the value of a subscript where all names are 0; more than one place where there is none."""
-    names = {item.name: 0 for item in nodes([subscript]) if isinstance(item, c_ast.ID)}
-    value = constant(subscript, names)
+    value = constant(subscript, dict.fromkeys(names_in([subscript]), 0))
     return _MOST_PHASES if value is None else value
-
-
-def _parts(node: Any) -> tuple[str, list[Any]]:
-    """Return the array of an element, "" if it has no name, and the subscripts."""
-    subscripts: list[Any] = []
-    while isinstance(node, c_ast.ArrayRef):
-        subscripts.insert(0, node.subscript)
-        node = node.name
-    return node.name if isinstance(node, c_ast.ID) else "", subscripts
-
-
-def _is_among(node: Any, names: Mapping[str, Any]) -> bool:
-    return isinstance(node, c_ast.ID) and node.name in names
 
 
 def _remainders(node: Any, name: str) -> set[int]:
     """Return the divisors of remainders of expressions with ``name``; what is no constant counts as large."""
     divisor = None
-    if isinstance(node, c_ast.BinaryOp) and node.op in {"%", "&"} and mentions(node, name):
+    if isinstance(node, c_ast.BinaryOp) and node.op in {"%", "&"} and name in names_in([node]):
         divisor = constant(node.right, {})
         divisor = divisor + 1 if divisor is not None and node.op == "&" else divisor
-    elif isinstance(node, c_ast.FuncCall) and is_name(node.name, "floor_mod") and mentions(node, name):
+    elif isinstance(node, c_ast.FuncCall) and is_name(node.name, "floor_mod") and name in names_in([node]):
         divisor = constant(node.args.exprs[1], {})
     else:
         return {each for _, child in node.children() for each in _remainders(child, name)}

@@ -26,11 +26,12 @@ from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.einsum import einsum_loops, is_einsum
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
 from shorthaul.affine.frontend.extents import reach, refuse_outside
-from shorthaul.affine.frontend.loops import by_factors, iterations, without_continue
+from shorthaul.affine.frontend.loops import by_factors, iterations
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.phases import phases
 from shorthaul.affine.frontend.python.region import is_python, python_region
 from shorthaul.affine.frontend.rewriting.choices import choices
+from shorthaul.affine.frontend.rewriting.trees import statements_of
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.affine.integer_sets.divisions import without_divisions
 from shorthaul.affine.integer_sets.redundant_loops import independent, without
@@ -241,7 +242,7 @@ class _Builder:
             named = replace(scope, locals={**scope.locals, factors.name: factors.value})
             return self.loop(factors.loops, named, position)
         name, values = iterations(node, self.names(scope), scope.params, scope.iterators)
-        body = without_continue(node.stmt)
+        body = statements_of(node.stmt)
         apart = phases(body, name, values)
         outer = replace(scope, env={known: value for known, value in scope.env.items() if known != name.written})
         if counter := apart[0].counter:
@@ -283,17 +284,12 @@ class _Builder:
 
     def expression(self, node: Any, scope: _Scope, position: int) -> int:
         """Walk an expression statement; return the next free position."""
-        inner = replace(scope, time=(*scope.time, position))
         if isinstance(node, c_ast.ExprList):
             for item in node.exprs:
                 position = self.expression(item, scope, position)
             return position
         if isinstance(node, c_ast.Assignment):
             return position + self.assign(node, scope, position)
-        if isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
-            one = c_ast.Constant("int", "1", node.coord)
-            self.emit(node.expr, one, inner, node, compound=True)
-            return position + 1
         if isinstance(node, c_ast.FuncCall):
             raise InputError(
                 "a call may have side effects",
@@ -319,12 +315,12 @@ class _Builder:
             made = self.assign(value, scope, position)
             value = value.lvalue
         timed = replace(scope, time=(*scope.time, position + made))
-        self.emit(node.lvalue, value, timed, node, compound=node.op != "=")
+        self.emit(node.lvalue, value, timed, node)
         return made + 1
 
-    def emit(self, target: Any, value: Any, scope: _Scope, node: Any, *, compound: bool) -> None:
+    def emit(self, target: Any, value: Any, scope: _Scope, node: Any) -> None:
         """Note one statement."""
-        names = self.names(scope)
+        names, compound = self.names(scope), node.op != "="
         name = target.name if isinstance(target, c_ast.ID) else None
         if name in scope.env or name in scope.locals.keys() & self.symbols.loops:
             raise InputError(
@@ -338,8 +334,7 @@ class _Builder:
         write = subscripted(target, scope.params, names)
         reads = [*([write] if compound else []), *data_reads(value, scope.params, names, self.symbols)]
         operations = count_operations(value) + (1 if compound else 0)
-        sign = node.op if isinstance(node, c_ast.Assignment) else f"{node.op.removeprefix('p')[0]}="
-        self.drafts.append(_Draft(scope, write, tuple(reads), node, operations, value, sign if compound else "="))
+        self.drafts.append(_Draft(scope, write, tuple(reads), node, operations, value, node.op))
 
     # -- from drafts to the program
 

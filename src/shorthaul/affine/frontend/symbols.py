@@ -11,7 +11,7 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.constants import NO_LITERALS
 from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.parser import Region
-from shorthaul.affine.frontend.rewriting.pointers import nodes
+from shorthaul.affine.frontend.rewriting.trees import assigned, nodes, words_of
 
 _INTEGER_WORDS = {"int", "long", "short", "unsigned", "signed", "char", "size_t", "ssize_t", "ptrdiff_t", "uint"}
 _BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1, "_Bool": 1}
@@ -34,7 +34,7 @@ class Symbols:
 def symbols(region: Region) -> Symbols:
     """Return what the identifiers of ``region`` are."""
     loops: set[str] = set()
-    assigned: set[str] = set()
+    changed: set[str] = set()
     index_names: set[str] = set()
     asked: set[str] = set()
     mentioned: set[str] = set()
@@ -42,16 +42,14 @@ def symbols(region: Region) -> Symbols:
     for node in nodes(region.body):
         if isinstance(node, c_ast.For):
             header = [part for part in (node.init, node.cond, node.next) if part is not None]
-            loops |= set(_targets(header))
+            loops |= assigned(header)
             index_names |= set(_identifiers(header))
         elif isinstance(node, c_ast.If):
             asked |= set(_identifiers([node.cond], arrays=False))
         elif isinstance(node, c_ast.ArrayRef):
             index_names |= set(_identifiers([node.subscript]))
         elif isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID):
-            assigned.add(node.lvalue.name)
-        elif isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
-            assigned |= {node.expr.name} if isinstance(node.expr, c_ast.ID) else set()
+            changed.add(node.lvalue.name)
         elif isinstance(node, c_ast.Decl) and node.name:
             declared[node.name] = node.type
         if isinstance(node, c_ast.ID):
@@ -64,7 +62,7 @@ def symbols(region: Region) -> Symbols:
         is_index = name in known or name in index_names | asked
         if not (_is_integer(declared[name]) if name in declared else is_index):
             data.add(name)
-    written = assigned | loops
+    written = changed | loops
     data |= _of_data(region.body, data, index_names | loops)
     constants = {
         name: value
@@ -110,7 +108,7 @@ def extents(declared: Any) -> tuple[str, ...]:
 
 def element_bytes(declared: Any) -> int:
     """Return the size of one element in bytes; 8 where the type is not known."""
-    words = _words(declared)
+    words = words_of(declared)
     if "double" in words or "long" in words:
         return 8
     known = [_BYTES[word] for word in words if word in _BYTES]
@@ -123,16 +121,10 @@ def element_bytes(declared: Any) -> int:
     return 8
 
 
-def _words(declared: Any) -> list[str]:
-    while isinstance(declared, c_ast.ArrayDecl | c_ast.PtrDecl | c_ast.TypeDecl):
-        declared = declared.type
-    return list(getattr(declared, "names", []))
-
-
 def _is_integer(declared: Any) -> bool:
     if isinstance(declared, c_ast.ArrayDecl | c_ast.PtrDecl):
         return False
-    words = _words(declared)
+    words = words_of(declared)
     return bool(words) and all(word in _INTEGER_WORDS or word.endswith("_t") for word in words)
 
 
@@ -147,14 +139,3 @@ def _identifiers(items: Any, *, arrays: bool = True) -> Iterator[str]:
             yield from _identifiers([item.args] if item.args is not None else [])
         else:
             yield from _identifiers([child for _, child in item.children()], arrays=arrays)
-
-
-def _targets(header: Any) -> Iterator[str]:
-    for node in nodes(header):
-        if isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID):
-            yield node.lvalue.name
-        elif isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
-            if isinstance(node.expr, c_ast.ID):
-                yield node.expr.name
-        elif isinstance(node, c_ast.Decl):
-            yield node.name

@@ -8,6 +8,7 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.expressions import c_text
+from shorthaul.affine.frontend.rewriting.trees import element_of, names_in, statements_of
 
 
 def choices(node: Any, is_affine: Callable[[Any], bool] = lambda _: False) -> list[Any] | None:
@@ -42,14 +43,15 @@ def choices(node: Any, is_affine: Callable[[Any], bool] = lambda _: False) -> li
         c_ast.Assignment("=", place, c_ast.TernaryOp(node.cond, then, other, node.coord), place.coord)
         for place, then, other in pairs
     ]
-    asked = _names(node.cond)
+    asked = names_in([node.cond])
     changing = [at for at, item in enumerate(made) if _written(item) in asked]
     if len(changing) > 1:
         return None
     for at in changing:
         moved, after = made[at], made[at + 1 :]
-        used = _names(moved)
-        if any(_written(item) in used or _written(moved) in _names(item.rvalue, besides=node.cond) for item in after):
+        used = names_in([moved])
+        values = [names_in([item.rvalue.iftrue, item.rvalue.iffalse]) for item in after]
+        if any(_written(item) in used or _written(moved) in names for item, names in zip(after, values, strict=True)):
             return None
         made = [*made[:at], *after, moved]
     return made
@@ -60,13 +62,12 @@ def _assignments(node: Any) -> list[Any] | None:
     if node is None or isinstance(node, c_ast.EmptyStatement):
         return []
     if isinstance(node, c_ast.Compound | c_ast.ExprList):
-        inner = node.block_items if isinstance(node, c_ast.Compound) else node.exprs
-        parts = [_assignments(item) for item in inner or []]
+        parts = [
+            _assignments(item) for item in (node.exprs if isinstance(node, c_ast.ExprList) else statements_of(node))
+        ]
         return None if None in parts else [item for part in parts for item in part or []]
     if isinstance(node, c_ast.If):
         return choices(node)
-    if isinstance(node, c_ast.UnaryOp) and node.op.strip("p") in {"++", "--"}:
-        node = c_ast.Assignment(f"{node.op[-1]}=", node.expr, c_ast.Constant("int", "1", node.coord), node.coord)
     if not isinstance(node, c_ast.Assignment):
         return None
     first: list[Any] | None = []
@@ -79,15 +80,4 @@ def _assignments(node: Any) -> list[Any] | None:
 
 
 def _written(assignment: Any) -> str:
-    place = assignment.lvalue
-    while isinstance(place, c_ast.ArrayRef):
-        place = place.name
-    return str(getattr(place, "name", ""))
-
-
-def _names(node: Any, besides: Any = None) -> set[str]:
-    """Return the identifiers of an expression, but for those of a part of it."""
-    if node is besides:
-        return set()
-    found = {node.name} if isinstance(node, c_ast.ID) else set()
-    return found.union(*(_names(child, besides) for _, child in node.children()))
+    return str(getattr(element_of(assignment.lvalue)[0], "name", ""))

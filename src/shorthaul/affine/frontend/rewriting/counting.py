@@ -6,15 +6,21 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.expressions import c_text
-from shorthaul.affine.frontend.rewriting.pointers import is_name, names_in, nodes
-from shorthaul.affine.frontend.rewriting.structures import rewritten
-
-_STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
+from shorthaul.affine.frontend.rewriting.trees import (
+    STEPS,
+    assigned,
+    in_blocks,
+    is_name,
+    names_in,
+    nodes,
+    rewritten,
+    statements_of,
+)
 
 
 def with_one_counter(items: Sequence[Any]) -> list[Any]:
@@ -26,7 +32,7 @@ def with_one_counter(items: Sequence[Any]) -> list[Any]:
     >>> text = "void f(void) { i = 0; j = n; while (i < j) { a[i] = b[j]; i++; j -= 2; } }"
     >>> (loop,) = with_one_counter(c_parser.CParser().parse(text).ext[0].body.block_items)
     >>> print(c_generator.CGenerator().visit(loop).replace("\n", " "))
-    for (i = 0; i < (n - (2 * i)); i++) {   a[i] = b[n - (2 * i)]; }
+    for (i = 0; i < (n - (2 * i)); i += 1) {   a[i] = b[n - (2 * i)]; }
     """
     made = _counted(items)
     for node in [item for item in nodes(made) if isinstance(item, c_ast.For)]:
@@ -40,65 +46,96 @@ def with_one_counter(items: Sequence[Any]) -> list[Any]:
 def _counted(items: Sequence[Any]) -> list[Any]:
     result: list[Any] = []
     for item in items:
-        node = _inside(item)
+        node = in_blocks(item, _counted)
         made = None
+        if isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile) and _continues(node.stmt):
+            node.stmt = c_ast.Compound(without_continue(statements_of(node.stmt)), node.stmt.coord)
         if isinstance(node, c_ast.While | c_ast.DoWhile):
             made = _as_for(result, node)
         elif isinstance(node, c_ast.For):
             _move_steps(result, node)
-        result = [*result, *_apart(node)] if made is None else made
+        result = [*result, *_alone(node)] if made is None else made
     return result
 
 
-def _apart(node: Any) -> list[Any]:
-    """Return ``i = j = 0`` as two statements."""
+def _alone(node: Any) -> list[Any]:
+    """Return ``i = j = 0`` as two statements, and ``n++`` as ``n += 1``."""
+    if isinstance(node, c_ast.UnaryOp) and node.op in STEPS:
+        sign = f"{node.op[-1]}="
+        return [c_ast.Assignment(sign, node.expr, c_ast.Constant("int", "1", node.coord), node.coord)]
     value = node.rvalue if isinstance(node, c_ast.Assignment) and node.op == "=" else None
     if not isinstance(value, c_ast.Assignment) or not isinstance(value.rvalue, c_ast.Constant) or value.op != "=":
         return [node]
     return [value, c_ast.Assignment("=", node.lvalue, value.rvalue, node.coord)]
 
 
-def _inside(node: Any) -> Any:
-    """Rewrite the blocks of a statement."""
-    if isinstance(node, c_ast.Compound):
-        node.block_items = _counted(node.block_items or [])
-    elif isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile | c_ast.If):
-        for name in ("stmt", "iftrue", "iffalse"):
-            if getattr(node, name, None) is not None:
-                setattr(node, name, _inside(getattr(node, name)))
-    return node
+def without_continue(items: Sequence[Any]) -> list[Any]:
+    r"""Return the statements of a loop's body where what ``continue`` skips stands under the other branch of its if.
+
+    >>> from pycparser import c_generator, c_parser
+    >>> text = "void f(void) { for (;;) { if (a) { x = 1; continue; } y = 2; } }"
+    >>> loop = c_parser.CParser().parse(text).ext[0].body.block_items[0]
+    >>> print(c_generator.CGenerator().visit(without_continue(loop.stmt.block_items)[0]).replace("\n", " "))
+    if (a) {   x = 1; } else {   y = 2; }
+    """
+    for at, item in enumerate(items):
+        if isinstance(item, c_ast.Continue):
+            return list(items[:at])
+        if not _continues(item):
+            continue
+        rest = items[at + 1 :]
+        if isinstance(item, c_ast.Compound):
+            return [*items[:at], *without_continue([*statements_of(item), *rest])]
+        then = without_continue([*statements_of(item.iftrue), *rest])
+        other = without_continue([*statements_of(item.iffalse), *copy.deepcopy(rest)])
+        made = c_ast.If(item.cond, c_ast.Compound(then), c_ast.Compound(other) if other else None, item.coord)
+        return [*items[:at], made]
+    return list(items)
+
+
+def _continues(node: Any) -> bool:
+    """True if a statement of this loop, and of no loop inside, leads to its next iteration."""
+    if isinstance(node, c_ast.If):
+        return _continues(node.iftrue) or _continues(node.iffalse)
+    return isinstance(node, c_ast.Continue) or (
+        isinstance(node, c_ast.Compound) and any(map(_continues, statements_of(node)))
+    )
 
 
 def _as_for(before: Sequence[Any], loop: Any) -> list[Any] | None:
     """Return the statements ``before`` a while or do loop, and it as a for loop that sets its counters itself."""
-    body = list(loop.stmt.block_items or []) if isinstance(loop.stmt, c_ast.Compound) else [loop.stmt]
+    body = statements_of(loop.stmt)
     cond, steps = _condition(loop)
+    is_first = bool(steps) and isinstance(loop, c_ast.While)  # the counter moves before the body
     tested = [node.name for node in nodes([cond]) if isinstance(node, c_ast.ID)]
-    if not steps or not isinstance(loop, c_ast.While):
+    if not is_first:
         steps = [*_steps_at_end(body, {*tested, *_indices(body)} - {*map(_counter, steps)}), *steps]
     found, starts = list(before), []
     for name in map(str, map(_counter, steps)):
         start = _start(found, name)
         if start is None:
             return None
+        if is_first:
+            start = _plus(start, c_ast.Constant("int", "1"), STEPS[steps[0].op])
         starts.append(c_ast.Assignment("=", c_ast.ID(name, loop.coord), start, loop.coord))
     main = next((item for item in starts if item.lvalue.name in tested), None)
-    if main is None or _has_continue(body) or _assigned(body) & {item.lvalue.name for item in starts}:
+    if main is None or assigned(body) & {item.lvalue.name for item in starts}:
         return None
     if isinstance(loop, c_ast.DoWhile):  # once at least
         once = c_ast.BinaryOp("==", main.lvalue, copy.deepcopy(main.rvalue), loop.coord)
         cond = c_ast.BinaryOp("||", once, cond, loop.coord)
-    moves = None if cond is loop.cond and any(_counter(node) for node in nodes([cond])) else _listed(steps)
-    return [*found, c_ast.For(_listed(starts), cond, moves, c_ast.Compound(body), loop.coord)]
+    return [*found, c_ast.For(_listed(starts), cond, _listed(steps), c_ast.Compound(body), loop.coord)]
 
 
 def _move_steps(before: list[Any], loop: Any) -> None:
     """Let a for loop set and move, in its header, what its body counts at the end and uses as a subscript."""
-    body = list(loop.stmt.block_items or []) if isinstance(loop.stmt, c_ast.Compound) else []
-    steps = _steps_at_end(body, _indices(body) - _assigned(_parts(loop.next)))
+    body = statements_of(loop.stmt)
+    if loop.next is None:
+        _move_test(loop)
+    steps = _steps_at_end(body, _indices(body) - assigned(_parts(loop.next)))
     names = [str(_counter(item)) for item in steps]
-    first = set() if loop.init is None else _assigned([loop.init])
-    if not steps or loop.next is None or _has_continue(body) or _assigned(body) & {*names}:
+    first = set() if loop.init is None else assigned([loop.init])
+    if not steps or loop.next is None or assigned(body) & {*names}:
         return
     rest, added = list(before), []
     for name in names:
@@ -116,7 +153,7 @@ def _move_steps(before: list[Any], loop: Any) -> None:
     else:
         loop.init = _listed([*_parts(loop.init), *added])
     loop.next = _listed([*_parts(loop.next), *steps])
-    loop.stmt.block_items = body
+    loop.stmt = c_ast.Compound(body, loop.stmt.coord)
 
 
 def _steps_at_end(body: list[Any], wanted: set[str]) -> list[Any]:
@@ -140,21 +177,30 @@ def _indices(items: Iterable[Any]) -> set[str]:
     return found
 
 
+def _move_test(loop: Any) -> None:
+    """Let the header of ``for (i = n; i-- > 0;)`` move the counter, in place, if it sets nothing else."""
+    cond, steps = (loop.cond, []) if loop.cond is None else _condition(loop)
+    inits = loop.init.decls if isinstance(loop.init, c_ast.DeclList) else _parts(loop.init)
+    value = None if not steps or len(inits) != 1 else _value(inits[0], steps[0].expr.name)
+    if value is not None:
+        moved = _plus(value, c_ast.Constant("int", "1"), STEPS[steps[0].op])
+        setattr(inits[0], "init" if isinstance(inits[0], c_ast.Decl) else "rvalue", moved)
+        loop.cond, loop.next = cond, steps[0]
+
+
 def _condition(loop: Any) -> tuple[Any, list[Any]]:
-    """Return what a loop tests when its counters have moved, and the step that the condition of a do loop makes."""
-    moves = [node for node in nodes([loop.cond]) if _counter(node) is not None]
-    if len(moves) != 1:
-        return loop.cond, []
-    (move,) = moves
-    if isinstance(loop, c_ast.While):
-        return loop.cond, moves
-    later = move.op.startswith("p")  # the value before it moved is tested
-    value = _plus(move.expr, c_ast.Constant("int", "1"), -_STEPS[move.op]) if later else move.expr
-    return rewritten(copy.deepcopy(loop.cond), lambda node: value if _is_move(node, move) else node), [move]
-
-
-def _is_move(node: Any, move: Any) -> bool:
-    return isinstance(node, c_ast.UnaryOp) and node.op == move.op and is_name(node.expr, move.expr.name)
+    """Return what a loop tests once the counter that its condition moves has moved, and the step of that counter."""
+    cond = copy.copy(loop.cond)
+    if _counter(cond):
+        cond = c_ast.BinaryOp("!=", cond, c_ast.Constant("int", "0"), cond.coord)
+    for mine, other in (("left", "right"), ("right", "left")):
+        move = getattr(cond, mine) if isinstance(cond, c_ast.BinaryOp) else None
+        if isinstance(move, c_ast.UnaryOp) and _counter(move):
+            setattr(cond, mine, move.expr)
+            if move.op.startswith("p"):  # the value before it moved is tested
+                setattr(cond, other, _plus(getattr(cond, other), c_ast.Constant("int", "1"), STEPS[move.op]))
+            return cond, [move]
+    return loop.cond, []
 
 
 def _start(items: list[Any], name: str) -> Any:
@@ -166,7 +212,7 @@ def _start(items: list[Any], name: str) -> Any:
             if _mentions([item], name):
                 return None
             continue
-        if names_in([value]) & {*_assigned(later), name}:
+        if names_in([value]) & {*assigned(later), name}:
             return None
         if isinstance(item, c_ast.Decl):
             items[at] = copy.copy(item)
@@ -182,15 +228,6 @@ def _value(item: Any, name: str) -> Any:
         return item.init
     is_set = isinstance(item, c_ast.Assignment) and item.op == "=" and is_name(item.lvalue, name)
     return item.rvalue if is_set and not isinstance(item.rvalue, c_ast.Assignment) else None
-
-
-def _has_continue(items: Iterable[Any]) -> bool:
-    """True if a statement leads to the next iteration of the loop whose body ``items`` are."""
-    inner = (c_ast.For, c_ast.While, c_ast.DoWhile)
-    return any(
-        isinstance(item, c_ast.Continue) or (not isinstance(item, inner) and _has_continue(_children(item)))
-        for item in items
-    )
 
 
 def _listed(items: Sequence[Any]) -> Any:
@@ -239,7 +276,7 @@ def _write_out(node: Any, region: Sequence[Any]) -> None:
         if first.get(name) is None or item.op != "=" or c_text(first[name]) != c_text(item.rvalue):
             continue
         inside = names_in([item.rvalue])
-        later = {*_assigned([node.stmt, *steps[at + 1 :]])}
+        later = {*assigned([node.stmt, *steps[at + 1 :]])}
         if later & {name, *inside} or name in inside | names_in([node.cond]) or _is_free(region, name, node):
             continue
         node.stmt = rewritten(node.stmt, partial(_in_place_of, name, item.rvalue))
@@ -264,7 +301,7 @@ def _join_counters(node: Any, region: Sequence[Any]) -> None:
     if any(_is_free(region, name, node) for name in others) or not {*joined} <= found.first.keys():
         return
     first = [found.first[name] for name in (*joined, found.main)]
-    if _assigned(body) & {*joined, found.main} or names_in(first) & {*others, found.main}:
+    if assigned(body) & {*joined, found.main} or names_in(first) & {*others, found.main}:
         return
 
     def replaced(item: Any) -> Any:
@@ -312,7 +349,7 @@ def _parts(node: Any) -> list[Any]:
 
 def _counter(node: Any) -> str | None:
     """Return what a statement counts, by a number: ``i++``, ``i -= 2``, ``i = i + 1``."""
-    if isinstance(node, c_ast.UnaryOp) and node.op in _STEPS and isinstance(node.expr, c_ast.ID):
+    if isinstance(node, c_ast.UnaryOp) and node.op in STEPS and isinstance(node.expr, c_ast.ID):
         return str(node.expr.name)
     if isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID) and _amount(node):
         return str(node.lvalue.name)
@@ -322,7 +359,7 @@ def _counter(node: Any) -> str | None:
 def _amount(node: Any) -> int:
     """Return by how much a counter moves; 0 if that is no number."""
     if isinstance(node, c_ast.UnaryOp):
-        return _STEPS[node.op]
+        return STEPS[node.op]
     value, sign = node.rvalue, node.op
     if sign == "=" and isinstance(value, c_ast.BinaryOp) and is_name(value.left, node.lvalue.name):
         value, sign = value.right, f"{value.op}="
@@ -330,26 +367,8 @@ def _amount(node: Any) -> int:
     return {"+=": 1, "-=": -1}.get(sign, 0) * int(value.value) if is_number else 0
 
 
-def _children(node: Any) -> list[Any]:
-    return [child for _, child in node.children()]
-
-
 def _mentions(items: Iterable[Any], name: str) -> bool:
     return any(is_name(node, name) or (isinstance(node, c_ast.Decl) and node.name == name) for node in nodes(items))
-
-
-def _assigned(items: Iterable[Any]) -> set[str]:
-    """Return the names that statements set, count or declare."""
-    found = set()
-    for node in nodes(items):
-        target = node.lvalue if isinstance(node, c_ast.Assignment) else None
-        if isinstance(node, c_ast.UnaryOp) and node.op in {*_STEPS, "&"}:
-            target = node.expr
-        if isinstance(target, c_ast.ID):
-            found.add(target.name)
-        if isinstance(node, c_ast.Decl) and node.name:
-            found.add(node.name)
-    return found
 
 
 def _is_free(items: Iterable[Any], name: str, without: Any = None) -> bool:
@@ -357,10 +376,10 @@ def _is_free(items: Iterable[Any], name: str, without: Any = None) -> bool:
     for item in items:
         if item is without or (isinstance(item, c_ast.Decl) and item.name == name and item.init is None):
             continue
-        if isinstance(item, c_ast.For) and item.init is not None and name in _assigned([item.init]):
+        if isinstance(item, c_ast.For) and item.init is not None and name in assigned([item.init]):
             continue
         if is_name(item, name) or (isinstance(item, c_ast.Decl) and item.name == name):
             return True
-        if _is_free(_children(item), name, without):
+        if _is_free([child for _, child in item.children()], name, without):
             return True
     return False

@@ -10,7 +10,7 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import PURE, ROUNDED
-from shorthaul.affine.frontend.rewriting.structures import rewritten
+from shorthaul.affine.frontend.rewriting.trees import element_of, nodes, rewritten, words_of
 from shorthaul.core.errors import InputError
 
 _VALUES = (c_ast.BinaryOp, c_ast.TernaryOp, c_ast.Cast, c_ast.Constant, c_ast.ID, c_ast.FuncCall, c_ast.ExprList)
@@ -36,7 +36,7 @@ def inlined(body: Any, definitions: Mapping[str, Any], declarations: Mapping[str
     """
     known = PURE | ROUNDED.keys()  # by their names, whatever they are
     functions = {name: made for name, node in definitions.items() if name not in known and (made := _function(node))}
-    declared = {**declarations, **_locals(body)}
+    declared = {**declarations, **{item.name: item.type for item in nodes([body]) if isinstance(item, c_ast.Decl)}}
     room = [_MOST_NODES]
 
     def written_out(node: Any, open_calls: frozenset[str]) -> Any:
@@ -49,7 +49,7 @@ def inlined(body: Any, definitions: Mapping[str, Any], declarations: Mapping[str
             parameter: argument if _is_of(argument, words, declared) else _cast(words, argument)
             for (parameter, words), argument in zip(function.parameters.items(), arguments, strict=True)
         }
-        room[0] -= _nodes(function.value) + sum(map(_nodes, given.values()))
+        room[0] -= sum(1 for _ in nodes([function.value, *given.values()]))
         if room[0] < 0:
             place = "the loop nest" if node.coord is None else f"line {node.coord.line}"
             cure = "write out what the function computes, with variables for what is used again"
@@ -102,14 +102,8 @@ def _is_of(node: Any, words: Sequence[str], declarations: Mapping[str, Any]) -> 
         return kept and all(_is_of(item, words, declarations) for item in (node.left, node.right))
     if isinstance(node, c_ast.Constant):
         return words == (node.type,)
-    while isinstance(node, c_ast.ArrayRef):
-        node = node.name
-    if not isinstance(node, c_ast.ID):
-        return False
-    kind = declarations.get(node.name)
-    while isinstance(kind, c_ast.ArrayDecl | c_ast.PtrDecl):
-        kind = kind.type
-    return kind is not None and words == _words(kind)
+    name: str = getattr(element_of(node)[0], "name", "")
+    return name in declarations and words == tuple(words_of(declarations[name]))
 
 
 def _with(node: Any, given: Mapping[str, Any]) -> Any:
@@ -119,14 +113,3 @@ def _with(node: Any, given: Mapping[str, Any]) -> Any:
 def _cast(words: Sequence[str], value: Any) -> Any:
     plain = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(list(words)))
     return c_ast.Cast(c_ast.Typename(None, [], None, plain), value, value.coord)
-
-
-def _locals(node: Any) -> dict[str, Any]:
-    found = {node.name: node.type} if isinstance(node, c_ast.Decl) and node.name else {}
-    for _, child in node.children():
-        found |= _locals(child)
-    return found
-
-
-def _nodes(node: Any) -> int:
-    return 1 + sum(_nodes(child) for _, child in node.children())

@@ -6,19 +6,22 @@ for the same words of memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+import copy
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pycparser import c_ast
+
+from shorthaul.affine.frontend.rewriting.pointers import element
+from shorthaul.affine.frontend.rewriting.trees import element_of, in_blocks, kind_of, nodes, rewritten, words_of
 
 #: Structures by the words that name them, "struct point" or the name of a type.
 Structures = dict[str, Any]
 
 
-def structures_in(nodes: Sequence[Any], known: Structures) -> None:
+def structures_in(items: Sequence[Any], known: Structures) -> None:
     """Add the structures that declarations define to ``known``."""
-    for node in nodes:
+    for node in items:
         found = _structure(node)
         if found is not None and found.decls and found.name:
             known[f"struct {found.name}"] = found
@@ -30,22 +33,48 @@ def structures_in(nodes: Sequence[Any], known: Structures) -> None:
 
 def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any:
     """Return ``body`` with plain arrays; the declarations of structures become those of their fields."""
-    fields: dict[tuple[str, str], str] = {}
-    for name, kind in list(declarations.items()):
-        members = _members(kind, known)
-        if members is None:
-            continue
-        made: dict[str, Any] = {}
-        for other, value in declarations.items():
-            if other != name:
-                made[other] = value
-                continue
-            for member in members:
-                field = fields[name, member.name] = _free_name(f"{name}_{member.name}", declarations)
-                made[field] = _named(_joined(kind, member.type), field)
-        declarations.clear()
-        declarations.update(made)
-    return rewritten(body, lambda node: _plain(node, fields))
+    inner = {node.name: node.type for node in nodes([body]) if isinstance(node, c_ast.Decl)}
+    taken = {**inner, **declarations}
+    found = {name: members for name, kind in taken.items() if (members := _members(kind, known)) is not None}
+    pairs = [(name, member.name) for name, members in found.items() for member in members]
+    fields = {pair: _free_name("_".join(pair), taken) for pair in pairs}
+
+    def field_of(name: str, kind: Any, member: Any) -> Any:
+        return named(_joined(kind, member.type), fields[name, member.name])
+
+    given = {**declarations}
+    declarations.clear()
+    for name, kind in given.items():
+        made = {fields[name, member.name]: field_of(name, kind, member) for member in found.get(name, ())}
+        declarations.update(made if name in found else {name: kind})
+
+    def apart(items: Sequence[Any]) -> list[Any]:
+        """Return statements in which fields stand for what is declared, or assigned, as a whole."""
+        result: list[Any] = []
+        for item in items:
+            node = in_blocks(item, apart)
+            is_set = isinstance(node, c_ast.Assignment) and node.op == "="
+            target = element_of(node.lvalue)[0] if is_set else node
+            name = target.name if isinstance(target, c_ast.Decl) or (is_set and isinstance(target, c_ast.ID)) else ""
+            for at, member in enumerate(found.get(name, ())):
+                sides = (node.lvalue, node.rvalue) if is_set else (node.init,)
+                inner = [None if side is None else _member(side, at, member.name) for side in sides]
+                if is_set:
+                    result.append(c_ast.Assignment("=", *inner, node.coord))
+                else:
+                    kind = field_of(name, node.type, member)
+                    result.append(c_ast.Decl(fields[name, member.name], [], [], [], [], kind, *inner, None, node.coord))
+            result += [] if name in found else [node]
+        return result
+
+    return rewritten(in_blocks(body, apart), lambda node: _plain(node, fields))
+
+
+def _member(whole: Any, at: int, name: str) -> Any:
+    """Return a member of a structure, or of the list of its values."""
+    if isinstance(whole, c_ast.InitList):
+        return whole.exprs[at] if at < len(whole.exprs) else c_ast.Constant("int", "0", whole.coord)
+    return c_ast.StructRef(copy.deepcopy(whole), ".", c_ast.ID(name, whole.coord), whole.coord)
 
 
 def _free_name(name: str, taken: Mapping[str, Any]) -> str:
@@ -54,20 +83,15 @@ def _free_name(name: str, taken: Mapping[str, Any]) -> str:
 
 def _structure(node: Any) -> Any:
     """Return the structure that a declaration is of, None if it is of none."""
-    while isinstance(node, c_ast.Decl | c_ast.Typedef | c_ast.TypeDecl | c_ast.PtrDecl | c_ast.ArrayDecl):
-        node = node.type
-    return node if isinstance(node, c_ast.Struct) else None
+    return found if isinstance(found := kind_of(node), c_ast.Struct) else None
 
 
 def _members(kind: Any, known: Structures) -> Sequence[Any] | None:
     found = _structure(kind)
     if found is not None and not found.decls:
         found = known.get(f"struct {found.name}")
-    inner = kind
-    while isinstance(inner, c_ast.PtrDecl | c_ast.ArrayDecl | c_ast.TypeDecl):
-        inner = inner.type
-    if isinstance(inner, c_ast.IdentifierType):
-        found = known.get(" ".join(inner.names))
+    if found is None:
+        found = known.get(" ".join(words_of(kind)))
     return None if found is None else [item for item in found.decls if isinstance(item, c_ast.Decl) and item.name]
 
 
@@ -76,70 +100,31 @@ def _joined(outer: Any, inner: Any) -> Any:
     if isinstance(outer, c_ast.PtrDecl) and isinstance(inner, c_ast.PtrDecl | c_ast.ArrayDecl):
         return inner
     if isinstance(outer, c_ast.PtrDecl | c_ast.ArrayDecl):
-        made = copy(outer)
+        made = copy.copy(outer)
         made.type = _joined(outer.type, inner)
         return made
     return inner
 
 
-def _named(kind: Any, name: str) -> Any:
-    made = copy(kind)
+def named(kind: Any, name: str) -> Any:
+    """Return a type as that of ``name``."""
+    made = copy.copy(kind)
     if isinstance(made, c_ast.TypeDecl):
         made.declname = name
     else:
-        made.type = _named(made.type, name)
+        made.type = named(made.type, name)
     return made
 
 
-def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return ``change`` of the tree ``node``, whose inner nodes were replaced so before, in place."""
-    for name, child in node.children():
-        made = rewritten(child, change)
-        if made is not child:
-            field, bracket, place = name.partition("[")
-            if bracket:
-                getattr(node, field)[int(place.rstrip("]"))] = made
-            else:
-                setattr(node, field, made)
-    return change(node)
-
-
 def _plain(node: Any, fields: Mapping[tuple[str, str], str]) -> Any:
-    """Return a field or an element behind a pointer as an element of an array, other nodes as they are."""
-    if isinstance(node, c_ast.StructRef):
-        return _field(node, fields)
-    if isinstance(node, c_ast.UnaryOp) and node.op == "*":
-        return _element(node)
-    return node
-
-
-def _field(node: Any, fields: Mapping[tuple[str, str], str]) -> Any:
-    """Return ``p[i].x`` as ``p_x[i]``; what is not understood stays."""
-    subscripts: list[Any] = []
-    inner = node.name
-    while isinstance(inner, c_ast.ArrayRef):
-        subscripts.insert(0, inner.subscript)
-        inner = inner.name
+    """Return a field, as ``p[i].x``, or what stands behind a pointer as an element; what is not understood stays."""
+    if not isinstance(node, c_ast.StructRef):
+        return element(node)
+    is_array = isinstance(node.name, c_ast.ID | c_ast.ArrayRef)
+    inner, subscripts = element_of(node.name if is_array else element(c_ast.UnaryOp("*", node.name, node.coord)))
     if not isinstance(inner, c_ast.ID) or (inner.name, node.field.name) not in fields:
         return node
     made: Any = c_ast.ID(fields[inner.name, node.field.name], node.coord)
     for item in subscripts:
         made = c_ast.ArrayRef(made, item, node.coord)
     return made
-
-
-def _element(node: Any) -> Any:
-    """Return ``*(a + i * n + j)`` as ``a[i * n + j]`` and ``*a`` as ``a[0]``; what is not understood stays."""
-    inner, subscript = node.expr, None
-    while isinstance(inner, c_ast.BinaryOp) and inner.op in {"+", "-"}:
-        subscript = _sum(inner.op, inner.right, subscript)
-        inner = inner.left
-    if not isinstance(inner, c_ast.ID | c_ast.ArrayRef):
-        return node
-    return c_ast.ArrayRef(inner, subscript or c_ast.Constant("int", "0", node.coord), node.coord)
-
-
-def _sum(sign: str, term: Any, rest: Any) -> Any:
-    """Return ``term``, subtracted where the sign says so, plus the rest."""
-    signed = term if sign == "+" else c_ast.UnaryOp("-", term, term.coord)
-    return signed if rest is None else c_ast.BinaryOp("+", signed, rest, term.coord)

@@ -1,0 +1,92 @@
+"""Syntax trees of C: names in them, what statements set, and changes of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from pycparser import c_ast
+
+#: What operators that count add to their operand; those with p return what it was before.
+STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
+
+
+def nodes(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield the nodes of syntax trees, each before those inside of it."""
+    for item in items:
+        yield item
+        yield from nodes([child for _, child in item.children()])
+
+
+def is_name(node: Any, name: str) -> bool:
+    """True if ``node`` is the identifier ``name``."""
+    return isinstance(node, c_ast.ID) and node.name == name
+
+
+def names_in(items: Iterable[Any]) -> set[str]:
+    """Return the identifiers of syntax trees."""
+    return {node.name for node in nodes(items) if isinstance(node, c_ast.ID)}
+
+
+def element_of(node: Any) -> tuple[Any, list[Any]]:
+    """Return what an element is one of, and its subscripts."""
+    subscripts: list[Any] = []
+    while isinstance(node, c_ast.ArrayRef):
+        subscripts.insert(0, node.subscript)
+        node = node.name
+    return node, subscripts
+
+
+def assigned(items: Iterable[Any]) -> set[str]:
+    """Return the names that statements declare, set, count or point at."""
+    found = set()
+    for node in nodes(items):
+        target = node.lvalue if isinstance(node, c_ast.Assignment) else None
+        if isinstance(node, c_ast.UnaryOp) and node.op in {*STEPS, "&"}:
+            target = node.expr
+        if isinstance(target, c_ast.ID) or (isinstance(node, c_ast.Decl) and node.name):
+            found.add((target or node).name)
+    return found
+
+
+def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return ``change`` of the tree ``node``, whose inner nodes were replaced so before, in place."""
+    for name, child in node.children():
+        made = rewritten(child, change)
+        if made is not child:
+            field, bracket, place = name.partition("[")
+            if bracket:
+                getattr(node, field)[int(place.rstrip("]"))] = made
+            else:
+                setattr(node, field, made)
+    return change(node)
+
+
+def in_blocks(node: Any, change: Callable[[list[Any]], list[Any]]) -> Any:
+    """Return a statement in whose blocks ``change`` has changed the statements, in place."""
+    if isinstance(node, c_ast.Compound):
+        node.block_items = change(node.block_items or [])
+    elif isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile | c_ast.If):
+        for name in ("stmt", "iftrue", "iffalse"):
+            if getattr(node, name, None) is not None:
+                made = change(statements_of(getattr(node, name)))
+                alone = len(made) == 1 and not isinstance(getattr(node, name), c_ast.Compound)
+                setattr(node, name, made[0] if alone else c_ast.Compound(made, getattr(node, name).coord))
+    return node
+
+
+def statements_of(node: Any) -> list[Any]:
+    """Return the statements of a block, of any other statement that one."""
+    return list(node.block_items or []) if isinstance(node, c_ast.Compound) else [] if node is None else [node]
+
+
+def kind_of(declared: Any) -> Any:
+    """Return the type inside of a declaration, that of an array's elements."""
+    while isinstance(declared, c_ast.Decl | c_ast.Typedef | c_ast.ArrayDecl | c_ast.PtrDecl | c_ast.TypeDecl):
+        declared = declared.type
+    return declared
+
+
+def words_of(declared: Any) -> list[str]:
+    """Return the words of the type inside of a declaration; none for structures."""
+    return list(getattr(kind_of(declared), "names", []))
