@@ -12,8 +12,6 @@ def grown(
     class_weights: list[int],
     weights: list[int],
     size: int,
-    *,
-    singly: bool,
 ) -> list[list[int]]:
     """Return the tiles, each the list of its groups by turn; ``before`` holds the groups that must come before one."""
     tiles: list[list[int]] = []
@@ -47,7 +45,7 @@ def grown(
                 alone = [min(new) for new in waiting.values() if len(new) == 1]
                 value = min(alone, key=lambda v: (-alone.count(v) / class_weights[v], v), default=-1)
                 missed = {g: sum(class_weights[v] for v in new) for g, new in waiting.items()}
-                group = min(missed, key=lambda g: (missed[g], g), default=-1) if singly else -1
+                group = min(missed, key=lambda g: (missed[g], g), default=-1)
                 if group >= 0 and value >= 0 and alone.count(value) * missed[group] >= class_weights[value]:
                     group = -1
             if group < 0 and value < 0:

@@ -356,7 +356,13 @@ LIST_MOST_STEPS: Final = 400
 FUSED: Final = 3
 #: Weights of the tiles tried first, as shares of the budget: the first, second and fourth alone give 7% more.
 TILES_SIZES: Final = (0.75, 0.5, 0.9, 0.33, 0.2, 0.1, 0.05, 1.5, 3.0)
-#: Steps of growing tiles per effort.
+#: Exchanges tried in one tiling per group, and at most (2,000 per group and 100,000 at most give the same), and the
+#: temperatures between which they are annealed, in median weights of a class; tiles times classes at most (200 MB).
+EXCHANGES_OF_ONE: Final = 500
+EXCHANGES: Final = 300_000
+EXCHANGE_HOT, EXCHANGE_COLD = 0.5, 0.03
+MOST_COUNTS: Final = 50_000_000
+#: Steps of growing tiles, and exchanges tried, per effort.
 TILES_RATE: Final = 2e7
 #: Nodes and edges of one tiling with its replays per effort, at the least.
 TILES_RUN_RATE: Final = 1e6

@@ -22,7 +22,10 @@ def orders(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag = random_cdag(rng, int(rng.integers(3, 40)))
     parents, children = cdag.parents, cdag.children
     rank = rng.integers(0, 4, cdag.n)
+    lowest = rng.integers(-1, 9, cdag.n)
+    kernels.lower_to_children(cdag.order, parents.starts, parents.targets, lowest)
     return (
+        lowest,
         kernels.depth_first_order(parents.starts, parents.targets, cdag.outputs(), rank),
         kernels.recent_first_order(parents.degrees(), children.starts, children.targets, cdag.inputs()),
         kernels.register_need(cdag.order, parents.starts, parents.targets, cdag.weights),
@@ -102,15 +105,15 @@ def tiles(kernels: ModuleType, rng: np.random.Generator) -> Any:
     is_target = (rng.random(count) < 0.9).astype(np.uint8)
     growth = kernels.Growth(
         np.arange(count), is_target, reads, after.starts, after.targets, before.degrees(), weights,
-        int(rng.integers(1, 12)), bool(rng.random() < 0.5),
+        int(rng.integers(1, 12)),
     )  # fmt: skip
     while not kernels.advance(growth, 5):
         pass
     tile = np.array(growth.tile)
+    random = same_form(kernels, "core.compiled.random_kernels").Random(int(rng.integers(99)))
+    kernels.Exchange(growth, before.starts, before.targets, random).anneal(int(rng.integers(1, 200)), 2.0, 0.1)
     level = [kernels.levels(np.arange(count), before.starts, before.targets, tile, late) for late in (False, True)]
-    lowest = tile.copy()
-    kernels.lower_to_children(np.arange(count), before.starts, before.targets, lowest)
-    return tile, growth.turn, growth.work, level, lowest
+    return tile, growth.tile, growth.turn, growth.work, level
 
 
 CASES: list[tuple[str, Case]] = [

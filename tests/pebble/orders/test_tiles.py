@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from benchmarks.pebble_structured import PROBLEMS, TILINGS, graph, tiled
 from tests.pebble.orders.test_belady import is_topological, random_cdag
+from tests.pebble.orders.test_kernels import groups
 from tests.reference.pebble_tiles import grown
 
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
-from shorthaul.graphs.csr import from_edges
+from shorthaul.graphs.csr import Csr, from_edges
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.orders import belady, tile_kernels, tiles
 from shorthaul.pebble.orders.tiles import drawn, first_shapes, tiler_of
@@ -39,10 +41,9 @@ def test_tiles_agree_with_their_plain_twin() -> None:
         class_weights, weights = rng.integers(1, 4, classes), rng.integers(1, 4, groups)
         targets = {g for g in range(groups) if rng.random() < 0.8}
         before = {g: earlier & targets for g, earlier in before.items()}
-        size, singly = int(rng.integers(1, 12)), bool(rng.random() < 0.5)
+        size = int(rng.integers(1, 12))
         expected = grown(
-            list(range(groups)), targets, reads, made.tolist(), before, class_weights.tolist(), weights.tolist(), size,
-            singly=singly,
+            list(range(groups)), targets, reads, made.tolist(), before, class_weights.tolist(), weights.tolist(), size
         )  # fmt: skip
         read = from_edges(max(groups, classes), [(g, v) for g in range(groups) for v in reads[g]])
         after = from_edges(groups, [(g, h) for h in range(groups) for g in sorted(before[h])])
@@ -50,7 +51,7 @@ def test_tiles_agree_with_their_plain_twin() -> None:
         growth = tile_kernels.Growth(
             np.arange(groups), np.array([g in targets for g in range(groups)], dtype=np.uint8),
             tile_kernels.Reads(read.starts, read.targets, back.starts, back.targets, made, class_weights),
-            after.starts, after.targets, np.array([len(before[g]) for g in range(groups)]), weights, size, singly,
+            after.starts, after.targets, np.array([len(before[g]) for g in range(groups)]), weights, size,
         )  # fmt: skip
         assert tile_kernels.advance(growth, 10**6)
         tile, turn = np.asarray(growth.tile), np.asarray(growth.turn)
@@ -58,6 +59,38 @@ def test_tiles_agree_with_their_plain_twin() -> None:
         assert found == expected
         several += len(expected) > 1 and max(map(len, expected)) > 2
     assert several > 50  # cases in which something was chosen
+
+
+def test_groups_change_tiles_for_fewer_reads_within_size_and_precedence() -> None:
+    gained = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        read, after, class_weights, weights = groups(rng)
+        back, before, count, size = read.reversed(), after.reversed(), len(weights), int(rng.integers(3, 12))
+        reads = tile_kernels.Reads(
+            read.starts, read.targets, back.starts, back.targets, np.full(count, -1), class_weights
+        )
+        growth = tile_kernels.Growth(
+            np.arange(count), np.ones(count, np.uint8), reads, after.starts, after.targets, before.degrees(), weights,
+            size,
+        )  # fmt: skip
+        assert tile_kernels.advance(growth, 10**6)
+
+        def read_by_tiles(tile: np.ndarray, read: Csr = read, class_weights: np.ndarray = class_weights) -> int:
+            owner = np.repeat(tile, read.degrees()[: len(tile)])
+            pairs = np.unique(np.column_stack([owner, read.targets]), axis=0)
+            return int(class_weights[pairs[:, 1]].sum())
+
+        grown_reads = read_by_tiles(np.array(growth.tile))
+        tile_kernels.Exchange(growth, before.starts, before.targets, Random(seed)).anneal(3000, 1.0, 0.02)
+        tile = np.array(growth.tile)
+        assert all(
+            tile[p] <= tile[g] for g in range(count) for p in before.targets[before.starts[g] : before.starts[g + 1]]
+        )
+        assert np.bincount(tile, weights=weights).max() <= size
+        gained += grown_reads - read_by_tiles(tile)
+        assert read_by_tiles(tile) <= grown_reads + class_weights.max()
+    assert gained > 60
 
 
 @pytest.mark.costly

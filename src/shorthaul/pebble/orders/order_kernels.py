@@ -184,3 +184,32 @@ def _register_need(
             peak = max(peak, held + need[parent])
             held += weights[parent]
         need[node] = max(peak, held + weights[node])
+
+
+def lower_to_children(
+    order: cython.const_longlong[::1],
+    starts: cython.const_longlong[::1],
+    parents: cython.const_longlong[::1],
+    values: cython.longlong[::1],
+) -> None:
+    """Give every node the least of its own value and its children's; negative values are none."""
+    with cython.nogil:
+        _lower(order, starts, parents, values)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lower(
+    order: cython.const_longlong[::1],
+    starts: cython.const_longlong[::1],
+    parents: cython.const_longlong[::1],
+    values: cython.longlong[::1],
+) -> cython.void:
+    edge: cython.Py_ssize_t
+    for place in range(order.shape[0] - 1, -1, -1):
+        node = order[place]
+        for edge in range(starts[node], starts[node + 1]):
+            parent = parents[edge]
+            if values[parent] < 0 or values[node] < values[parent]:
+                values[parent] = values[node]

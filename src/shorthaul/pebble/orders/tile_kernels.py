@@ -5,7 +5,9 @@ from __future__ import annotations
 import cython
 import numpy as np
 import numpy.typing as npt
+from cython.cimports.libc.math import exp, pow  # noqa: A004 -- the one of C
 from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap, Stack
+from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 
 IntArray = npt.NDArray[np.int64]
 
@@ -48,7 +50,7 @@ class Growth:
     """Tiles that grow one after another, up to a weight of ``size``.
 
     First come targets all of whose operands the tile reads already, then the class of values is taken that completes
-    most targets per weight, or with ``singly`` the target that misses least; else the tile is closed, and the next
+    most targets per weight, or the target that misses least; else the tile is closed, and the next
     target of ``order`` starts another. ``waiting`` counts for each group the groups that have to come before it, and is
     used up; ``children`` are the groups that wait for it.
     """
@@ -60,10 +62,9 @@ class Growth:
     children: cython.const_longlong[::1]
     weights: cython.const_longlong[::1]
     size: cython.longlong
-    singly: cython.bint
     waiting: cython.longlong[::1]
-    tile: cython.longlong[::1]  # of each group, -1: none
-    turn: cython.longlong[::1]
+    tile = cython.declare(cython.longlong[::1], visibility="readonly")  # of each group, -1: none
+    turn = cython.declare(cython.longlong[::1], visibility="readonly")
     is_open: cython.uchar[::1]  # may be put into the tile now
     absent: cython.longlong[::1]  # classes not read by the tile
     missing: cython.longlong[::1]  # their weight
@@ -72,12 +73,12 @@ class Growth:
     inside: cython.longlong[::1]  # of each class: the last tile that read it
     taken: cython.longlong[::1]  # the classes read by this tile
     classes_taken: cython.longlong
-    tiles: cython.longlong
+    tiles = cython.declare(cython.longlong, visibility="readonly")
     turns: cython.longlong
     held: cython.longlong  # weight in this tile
     is_growing: cython.bint
     place: cython.Py_ssize_t  # in order
-    work: cython.longlong  # steps so far
+    work = cython.declare(cython.longlong, visibility="readonly")  # steps so far
     whole: Heap  # classes, by how many groups they complete per weight
     single: Heap  # groups, by what they miss
     ready: Stack  # groups that miss nothing
@@ -92,7 +93,6 @@ class Growth:
         waiting: cython.longlong[::1],
         weights: cython.const_longlong[::1],
         size: cython.longlong,
-        singly: cython.bint,
     ) -> None:
         n = waiting.shape[0]
         classes = reads.weights.shape[0]
@@ -103,7 +103,6 @@ class Growth:
         self.children = children
         self.weights = weights
         self.size = size
-        self.singly = singly
         self.waiting = waiting
         self.tile = np.full(n, -1, np.int64)
         self.turn = np.full(n, -1, np.int64)
@@ -217,7 +216,7 @@ def _best_class(growth: Growth, reads: Reads) -> cython.longlong:
 @cython.exceptval(check=False)
 def _best_group(growth: Growth, reads: Reads, value: cython.longlong) -> cython.longlong:
     """Return the group that misses least, -1 if none is touched or if taking class ``value`` gives more per weight."""
-    while growth.singly and growth.single.size > 0:
+    while growth.single.size > 0:
         group = growth.single.items[0]
         if growth.is_open[group] and growth.missing[group] == growth.single.keys[0]:
             if value < 0 or growth.solo[value] * growth.missing[group] < reads.weights[value]:
@@ -314,6 +313,126 @@ def _close(growth: Growth, reads: Reads) -> cython.void:
     growth.tiles += 1
 
 
+@cython.final
+@cython.cclass
+class Exchange:
+    """Groups that change tiles after :class:`Growth`, by annealing what all tiles read.
+
+    Every group stays in a tile after those of the groups that it needs (``parents``) and before those that need it.
+    """
+
+    growth: Growth
+    starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    members: cython.const_longlong[::1]  # the groups in tiles
+    count: cython.int[:, ::1]  # readers by tile and class
+    held: cython.longlong[::1]  # weight in each tile
+    random: Random
+
+    def __init__(
+        self, growth: Growth, starts: cython.const_longlong[::1], parents: cython.const_longlong[::1], random: Random
+    ) -> None:
+        self.growth = growth
+        self.starts = starts
+        self.parents = parents
+        self.members = np.flatnonzero(np.asarray(growth.tile) >= 0)
+        self.count = np.zeros((growth.tiles, growth.solo.shape[0]), np.int32)
+        self.held = np.zeros(growth.tiles, np.int64)
+        self.random = random
+
+    def anneal(self, steps: cython.longlong, hot: cython.double, cold: cython.double) -> None:
+        """Try ``steps`` moves at temperatures from ``hot`` to ``cold``, in the unit of the classes' weights."""
+        place: cython.Py_ssize_t
+        edge: cython.Py_ssize_t
+        reads: Reads = self.growth.reads
+        cooling: cython.double = pow(cold / hot, 1.0 / steps)
+        with cython.nogil:
+            for place in range(self.members.shape[0]):
+                group = self.members[place]
+                self.held[self.growth.tile[group]] += self.growth.weights[group]
+                for edge in range(reads.starts[group], reads.starts[group + 1]):
+                    self.count[self.growth.tile[group], reads.classes[edge]] += 1
+            for _step in range(steps):
+                _try_move(self, self.growth, reads, self.random, hot)
+                hot *= cooling
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _try_move(exchange: Exchange, growth: Growth, reads: Reads, random: Random, heat: cython.double) -> cython.void:
+    """Move a group to a tile that reads a class that it reads; a group of it comes back if there is no room."""
+    group: cython.longlong = exchange.members[random.below(exchange.members.shape[0])]
+    first: cython.longlong = reads.starts[group]
+    if first == reads.starts[group + 1]:
+        return
+    value = reads.classes[first + random.below(reads.starts[group + 1] - first)]
+    first = reads.reader_starts[value]
+    other = reads.readers[first + random.below(reads.reader_starts[value + 1] - first)]
+    source = growth.tile[group]
+    target = growth.tile[other]
+    if target < 0 or target == source:
+        return
+    more: cython.longlong = growth.weights[group]
+    is_swap: cython.bint = exchange.held[target] + more > growth.size
+    if is_swap:
+        more -= growth.weights[other]
+    if exchange.held[target] + more > growth.size or exchange.held[source] - more > growth.size:
+        return
+    growth.tile[group] = target
+    if is_swap:
+        growth.tile[other] = source
+    if _stands(exchange, growth, group) and (not is_swap or _stands(exchange, growth, other)):
+        change: cython.longlong = _shift(exchange, reads, group, source, target)
+        if is_swap:
+            change += _shift(exchange, reads, other, target, source)
+        if change <= 0 or random.real() < exp(-change / heat):
+            exchange.held[target] += more
+            exchange.held[source] -= more
+            return
+        _shift(exchange, reads, group, target, source)
+        if is_swap:
+            _shift(exchange, reads, other, source, target)
+    growth.tile[group] = source
+    if is_swap:
+        growth.tile[other] = target
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _shift(
+    exchange: Exchange, reads: Reads, group: cython.longlong, source: cython.longlong, target: cython.longlong
+) -> cython.longlong:
+    """Count ``group`` as a reader in ``target``, no longer in ``source``; return what weight more the tiles read."""
+    more: cython.longlong = 0
+    place: cython.Py_ssize_t
+    for place in range(reads.starts[group], reads.starts[group + 1]):
+        value = reads.classes[place]
+        if exchange.count[target, value] == 0:
+            more += reads.weights[value]
+        exchange.count[target, value] += 1
+        exchange.count[source, value] -= 1
+        if exchange.count[source, value] == 0:
+            more -= reads.weights[value]
+    return more
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _stands(exchange: Exchange, growth: Growth, group: cython.longlong) -> cython.bint:
+    """True if ``group`` comes after what it needs and before what needs it; tile -1 is anywhere."""
+    edge: cython.Py_ssize_t
+    for edge in range(exchange.starts[group], exchange.starts[group + 1]):
+        if growth.tile[exchange.parents[edge]] > growth.tile[group]:
+            return False
+    for edge in range(growth.child_starts[group], growth.child_starts[group + 1]):
+        if -1 < growth.tile[growth.children[edge]] < growth.tile[group]:
+            return False
+    return True
+
+
 def levels(
     order: cython.const_longlong[::1],
     starts: cython.const_longlong[::1],
@@ -351,32 +470,3 @@ def _levels(
                 level[parent] = min(level[parent], level[node] - 1)
             else:
                 level[node] = max(level[node], level[parent] + 1)
-
-
-def lower_to_children(
-    order: cython.const_longlong[::1],
-    starts: cython.const_longlong[::1],
-    parents: cython.const_longlong[::1],
-    values: cython.longlong[::1],
-) -> None:
-    """Give every node the least of its own value and its children's; negative values are none."""
-    with cython.nogil:
-        _lower(order, starts, parents, values)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _lower(
-    order: cython.const_longlong[::1],
-    starts: cython.const_longlong[::1],
-    parents: cython.const_longlong[::1],
-    values: cython.longlong[::1],
-) -> cython.void:
-    edge: cython.Py_ssize_t
-    for place in range(order.shape[0] - 1, -1, -1):
-        node = order[place]
-        for edge in range(starts[node], starts[node + 1]):
-            parent = parents[edge]
-            if values[parent] < 0 or values[node] < values[parent]:
-                values[parent] = values[node]

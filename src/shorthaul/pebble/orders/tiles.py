@@ -10,21 +10,20 @@ stream by. Sizes and shapes are raced, every order judged by its replay with Bel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
-from shorthaul.graphs.csr import Csr, distinct, from_arrays
+from shorthaul.graphs.csr import distinct, from_arrays
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady, tile_kernels
 from shorthaul.pebble.orders.fusion import Fused, fuse
 from shorthaul.pebble.plan import Plan
 
-#: Weights of classes are scaled by this to be skewed.
-_SCALE: Final = 1024
 AnyShape = TypeVar("AnyShape")
 
 
@@ -33,45 +32,23 @@ class Shape:
     """How to tile.
 
     ``base`` names an order of :mod:`belady`. ``size`` is the weight of results in a tile. ``late`` computes everything
-    in a tile as late as possible instead of as early. ``single`` lets single groups in by what they miss, not only by
-    whole classes. ``skew`` makes classes that come late in the graph heavier (or lighter, below 0), which stretches the
-    tiles.
+    in a tile as late as possible instead of as early. With a ``seed``, groups change tiles once these are grown.
     """
 
     base: str
     size: int
     late: bool
-    single: bool = True
-    skew: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Classes:
-    """Which sum reads which class of values, and which sums read a class: values with the same readers are one class.
-
-    ``made`` is the class that a sum's own value is in, -1 where nobody else reads it, ``weights`` those of the classes.
-    """
-
-    read: Csr
-    readers: Csr
-    made: IntArray
-    weights: IntArray
-
-    def reads(self, weights: IntArray) -> tile_kernels.Reads:
-        """Return the classes as the kernels have them, with other weights."""
-        return tile_kernels.Reads(
-            self.read.starts, self.read.targets, self.readers.starts, self.readers.targets, self.made, weights
-        )
+    seed: int | None = None
 
 
 class Tiler:
     """Tilings of one CDAG; sums, classes and base orders are made once."""
 
-    def __init__(self, cdag: Cdag, sums: Fused, steps: Fused, classes: Classes) -> None:
+    def __init__(self, cdag: Cdag, sums: Fused, steps: Fused) -> None:
         self._cdag = cdag
         self._sums = sums
         self._steps = steps
-        self._classes = classes
+        self._reads, self._weights = _classes(sums)
         self._orders: dict[str, IntArray] = {}
 
     def order(self, shape: Shape, search: Search) -> IntArray | None:
@@ -100,16 +77,14 @@ class Tiler:
 
         Return None if ``search`` expires before.
         """
-        sums, classes = self._sums, self._classes
+        sums = self._sums
         computed = ~sums.given
         children = sums.children
         readers = np.repeat(computed, children.degrees())
         waiting = np.bincount(children.targets[readers], minlength=len(computed)).astype(np.int64)
-        stretch = np.exp(shape.skew * np.linspace(-0.5, 0.5, len(classes.weights)))
-        skewed = np.maximum(1, (classes.weights * _SCALE * stretch).astype(np.int64))
         growth = tile_kernels.Growth(
-            order, computed.view(np.uint8), classes.reads(skewed), children.starts, children.targets, waiting,
-            sums.weights, shape.size, shape.single,
+            order, computed.view(np.uint8), self._reads, children.starts, children.targets, waiting, sums.weights,
+            shape.size,
         )  # fmt: skip
         done, work = False, 0
         while not done:
@@ -118,6 +93,13 @@ class Tiler:
             done = tile_kernels.advance(growth, tuning.ORDER_CALL)
             search.spend((growth.work - work) / tuning.TILES_RATE)
             work = growth.work
+        if shape.seed is not None and growth.tiles * len(self._weights) <= tuning.MOST_COUNTS:
+            steps = min(tuning.EXCHANGES_OF_ONE * int(computed.sum()), tuning.EXCHANGES)
+            heat = float(np.median(self._weights))
+            parents, random = sums.parents, Random(shape.seed)
+            exchange = tile_kernels.Exchange(growth, parents.starts, parents.targets, random)
+            exchange.anneal(steps, tuning.EXCHANGE_HOT * heat, tuning.EXCHANGE_COLD * heat)
+            search.spend(steps / tuning.TILES_RATE)
         return np.asarray(growth.tile), np.asarray(growth.turn)
 
 
@@ -133,11 +115,14 @@ def tiler_of(cdag: Cdag, search: Search) -> Tiler | None:
     if search.expired():
         return None
     search.spend(cost)
-    return Tiler(cdag, sums, steps, _classes(sums))
+    return Tiler(cdag, sums, steps)
 
 
-def _classes(sums: Fused) -> Classes:
-    """Return the classes of the values that sums read."""
+def _classes(sums: Fused) -> tuple[tile_kernels.Reads, IntArray]:
+    """Return which sum reads which class of values, and the weights of the classes.
+
+    Values with the same readers are one class.
+    """
     n = len(sums.heads)
     codes = np.random.default_rng(0).integers(1, 2**62, n)  # a class is known by the sum of its readers' codes
     children = sums.children
@@ -155,29 +140,26 @@ def _classes(sums: Fused) -> Classes:
     group, value = group[shared[value]], value[shared[value]]
     reads, readers = from_arrays(n, group, value), from_arrays(len(first), value, group)
     made = np.where(shared[of], of, -1)
-    return Classes(reads, readers, made, weights)
+    return tile_kernels.Reads(reads.starts, reads.targets, readers.starts, readers.targets, made, weights), weights
 
 
 def first_shapes(budget: int) -> list[Shape]:
     """Return the shapes tried first."""
     return [
-        Shape(base, max(1, int(share * budget)), late, single)
+        Shape(base, max(1, int(share * budget)), late)
         for share in tuning.TILES_SIZES
-        for base, late, single in (("given", False, True), ("depth-first", True, True), ("given", False, False))
+        for base, late in (("given", False), ("depth-first", True))
     ]
 
 
 def drawn(best: Shape, random: np.random.Generator) -> Shape:
     """Return a shape near ``best``."""
-    shape = replace(
-        best, size=max(1, round(best.size * float(random.uniform(0.75, 1.25)))), skew=float(random.normal(0, 0.7))
-    )
-    change = random.random(3) < 0.2
-    return replace(
-        shape,
-        base=str(random.choice(["given", "depth-first", "recent-first"])) if change[0] else shape.base,
-        late=shape.late != bool(change[1]),
-        single=shape.single != bool(change[2]),
+    change = random.random(2) < 0.2
+    return Shape(
+        base=str(random.choice(["given", "depth-first", "recent-first"])) if change[0] else best.base,
+        size=max(1, round(best.size * float(random.uniform(0.75, 1.25)))),
+        late=best.late != bool(change[1]),
+        seed=int(random.integers(2**31)),
     )
 
 

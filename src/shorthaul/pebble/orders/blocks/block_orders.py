@@ -19,7 +19,7 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
-from shorthaul.pebble.orders import tile_kernels
+from shorthaul.pebble.orders import order_kernels
 from shorthaul.pebble.orders.blocks.product_places import Piece
 from shorthaul.pebble.orders.tiles import raced
 from shorthaul.pebble.plan import Plan
@@ -74,7 +74,7 @@ class Blocks:
             rows[-1][:, : places.shape[1]] = places[order]
             rows[-1][:, axes[-1]] = 0
         late = np.where(rank < 0, count, rank)
-        tile_kernels.lower_to_children(cdag.order, cdag.parents.starts, cdag.parents.targets, late)
+        order_kernels.lower_to_children(cdag.order, cdag.parents.starts, cdag.parents.targets, late)
         early = self._raised(rank)
         key = np.where((late == count) | ((rank < 0) & (early >= 0) & (when == "early")), early, late)
         if when == "early along":
@@ -98,7 +98,7 @@ class Blocks:
         """Return for each node the largest key of what it is computed from and its own; -1 is none."""
         count, children = self._cdag.n, self._cdag.children
         turned = count - keys
-        tile_kernels.lower_to_children(self._backwards, children.starts, children.targets, turned)
+        order_kernels.lower_to_children(self._backwards, children.starts, children.targets, turned)
         return count - turned
 
 
