@@ -95,7 +95,7 @@ def test_groups_change_tiles_for_fewer_reads_within_size_and_precedence() -> Non
 
 @pytest.mark.costly
 @pytest.mark.parametrize(
-    ("name", "most"), [("matmul", 1.12), pytest.param("conv", 1.1, marks=pytest.mark.slow), ("attention", 1.15)]
+    ("name", "most"), [("matmul", 1.12), pytest.param("conv", 1.1, marks=pytest.mark.slow), ("attention", 1.22)]
 )
 def test_tiles_come_near_tilings_by_hand(name: str, most: float) -> None:
     _, parameters, budget = next(problem for problem in PROBLEMS if problem[0] == name)
