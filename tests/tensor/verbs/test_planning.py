@@ -125,7 +125,7 @@ class TestShares:
     latency = 7_969_177.6
 
     def test_the_bound_has_what_the_plan_leaves(self, monkeypatch):
-        monkeypatch.setattr(driver, "_improved", lambda begun, *_: begun)
+        monkeypatch.setattr(driver, "improved", lambda begun, *_: begun)
         half = shorthaul.tensor.bound(self.problem, rules="contest", effort=0.16).bound
         found = shorthaul.tensor.plan(self.problem, rules="contest", effort=0.32, workers=1)
         assert half.value < 0.98 * self.latency

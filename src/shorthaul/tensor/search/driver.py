@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import partial
-from itertools import chain, cycle
+from itertools import cycle
 from random import Random
 from typing import Final, NamedTuple, NoReturn
 
@@ -26,14 +26,9 @@ from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
 from shorthaul.tensor.search.stretch_annealing import HOTTEST, anneal_round, anneal_stretches
 from shorthaul.tensor.search.windows import solve_windows
 
-#: The rounds of each seed: the share of its effort, the temperatures at both ends as parts of the mean latency of an
-#: operator, and whether it begins with one operator per group, rather than with the best so far.
-_ROUNDS: Final = (
-    ((0.6, 0.3, 3e-5, True), (0.25, 0.06, 3e-5, False), (0.15, 0.015, 3e-6, False)),
-    ((0.2, 0.03, 3e-5, False), (0.4, 0.12, 3e-5, True), (0.3, 0.6, 3e-5, True), (0.1, 0.03, 3e-6, False)),
-)
-#: What follows, over and over, where there is more effort than the rounds take.
-_FURTHER_ROUNDS: Final = ((0.3, 0.06, 3e-5, False), (0.5, 0.24, 3e-5, True), (0.3, 0.15, 3e-5, False))
+#: Of the rounds of an annealing, which begin with one operator per group and with the best so far in turn: the share of
+#: the effort that each takes, and the temperatures at both ends as parts of the mean latency of an operator.
+_ROUND: Final = (0.3, 0.15, 3e-5)
 #: The round before all others.
 _FIRST_ROUND: Final = (0.03, 3e-5)
 #: The share of what is left that goes into annealings, where windows are solved afterwards.
@@ -195,7 +190,7 @@ def _first_annealed(schedules: Schedules, start: Solution, search: Search) -> So
     if _is_late(schedules.problem, search):
         return start
     count = len(schedules.problem.operators)
-    part = _sure(search).within(max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * count))
+    part = _sure(search).part(tuning.FIRST_SHARE).within(tuning.FIRST_EFFORT_PER_OPERATOR * count)
     if count > tuning.MANY_OPERATORS:
         return anneal_round(schedules, start, part, search.seed, HOTTEST[-1])
     hottest, coldest = _FIRST_ROUND
@@ -345,7 +340,7 @@ def _begun_for_the_contest(schedules: Schedules, alone: Solution, search: Search
 
 def _sure(search: Search) -> Search:
     """Return the search, or one of little effort if its time is up."""
-    return Search(effort=tuning.LEAST_FIRST_EFFORT, seed=search.seed) if search.expired() else search
+    return Search(effort=tuning.LATE_EFFORT, seed=search.seed) if search.expired() else search
 
 
 def _resumed(schedules: Schedules, start: Solution, given: Plan | None) -> Solution:
@@ -364,24 +359,21 @@ def _default_effort(operators: int) -> float:
 def _anneal(task: _Task, search: Search) -> Solution:
     """Return the best solution of one seed. How many run at once does not change any."""
     schedules = Schedules(task.problem, task.rules, task.known)
-    count = len(task.problem.operators)
-    alone = schedules.solution(tuple((operator,) for operator in task.problem.topological_order))
     best = schedules.solution(task.best)
     assert best is not None, "the search went on with this solution"
-    alone = best if alone is None else alone
+    alone = schedules.solution(tuple((operator,) for operator in task.problem.topological_order)) or best
     random = Random(f"{task.seed}, {task.number}")
     floor = task.floor * (1 + TOLERANCE)
-    whole = min(search.left(), _default_effort(count))
-    for share, hottest, coldest, is_afresh in chain(_ROUNDS[task.number % len(_ROUNDS)], cycle(_FURTHER_ROUNDS)):
+    share, hottest, coldest = _ROUND
+    effort = share * min(search.left(), _default_effort(len(task.problem.operators)))
+    for start in cycle((alone, None)):
         if best.latency <= floor or search.expired():
             break
-        met = len(schedules.executions)
-        origin = best
-        if is_afresh:
-            origin = alone
-        part = search.part(min(1.0, share * whole / max(search.left(), 1e-9)), unlimited=share * whole)
+        met, before = len(schedules.executions), best
+        origin = start or best
+        part = search.part(min(1.0, effort / max(search.left(), 1e-9)), unlimited=effort)
         found = anneal(schedules, origin, random.getrandbits(63), part, hottest=hottest, coldest=coldest, floor=floor)
         best = min(best, found, key=lambda candidate: candidate.latency)
-        if len(schedules.executions) == met and origin is best:
+        if len(schedules.executions) == met and origin is before is best:
             break  # a whole round has met no execution that was new: there is nothing left to find
     return best
