@@ -80,7 +80,12 @@ def recounts(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def grown(kernels: ModuleType, rng: np.random.Generator) -> Any:
     degree = np.repeat(np.array([2, 0], np.int32), [7, 8])
     draws = [rng.random(int(count)) for count in rng.integers(0, 30, 2)]
-    return kernels.yule(draws[0]), kernels.attached(draws[1]), kernels.from_degrees(rng.permutation(degree))
+    split, attached = np.full(2 * len(draws[0]) + 1, -1, np.int32), np.zeros(len(draws[1]), np.int32)
+    hung, left, stack = np.full((3, len(degree)), -1, np.int32)
+    kernels.split(draws[0], split, np.zeros(len(draws[0]) + 1, np.int32))
+    kernels.attach(draws[1], attached)
+    kernels.hang(rng.permutation(degree), hung, left, stack)
+    return split, attached, hung
 
 
 TEXTS = [
@@ -200,12 +205,8 @@ def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 def curves(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    levels = int(rng.integers(0, 5))
-    square = 4**levels
     width, height = (int(side) for side in rng.integers(1, 12, 2))
     return (
-        kernels.hilbert(int(rng.integers(0, 300))),
-        kernels.h_index(2**levels, int(rng.integers(0, square + 1))),
         kernels.gilbert(width, height, width * height),
         kernels.gilbert(width, height, int(rng.integers(0, width * height))),
     )

@@ -1,4 +1,4 @@
-"""Kernels of the space-filling curves: the first cells of each curve as x and y."""
+"""Kernel of the generalised Hilbert curve: its first cells as x and y."""
 
 from __future__ import annotations
 
@@ -7,86 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 Index = npt.NDArray[np.int32]
-
-
-def hilbert(count: cython.longlong) -> tuple[Index, Index]:
-    """The Hilbert curve from (0, 0), first to the right: four copies of a square of 2^k cells a side make the next."""
-    x: cython.int[::1] = np.zeros(count, np.int32)
-    y: cython.int[::1] = np.zeros(count, np.int32)
-    with cython.nogil:
-        _hilbert(count, x, y)
-    return np.asarray(x), np.asarray(y)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _hilbert(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
-    side: cython.int = 1
-    block: cython.longlong = 1
-    upward: cython.bint = True  # the second square stands above the first, not to its right
-    while block < count:
-        for i in range(block, min(2 * block, count)):
-            x[i] = y[i - block] + (0 if upward else side)
-            y[i] = x[i - block] + (side if upward else 0)
-        for i in range(2 * block, min(3 * block, count)):
-            x[i] = y[i - 2 * block] + side
-            y[i] = x[i - 2 * block] + side
-        for i in range(3 * block, min(4 * block, count)):
-            x[i] = (2 * side if upward else side) - 1 - x[i - 3 * block]
-            y[i] = (side if upward else 2 * side) - 1 - y[i - 3 * block]
-        upward = not upward
-        side *= 2
-        block *= 4
-
-
-def h_index(side: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
-    """The H-index on a square of 2^k cells a side, a closed curve.
-
-    Cells are taken in the order of a Sierpinski curve over right triangles of area one. Four such triangles meet at
-    the middle of a block of 2 x 2 cells, each covering halves of two cells; each takes one of the two, in a turn whose
-    sense alternates between neighbouring blocks, so that consecutive triangles take neighbouring cells.
-    """
-    x: cython.int[::1] = np.zeros(count, np.int32)
-    y: cython.int[::1] = np.zeros(count, np.int32)
-    if side > 1:
-        with cython.nogil:
-            _h_index(side, x, y)
-    return np.asarray(x), np.asarray(y)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _h_index(side: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
-    bits: cython.int = 0
-    bit: cython.int
-    i: cython.longlong
-    while (cython.cast(cython.longlong, 1) << bits) < side * side:
-        bits += 1
-    for i in range(x.shape[0]):
-        px = py = qx = qy = rx = ry = 0
-        if (i >> (bits - 1)) & 1:
-            px = py = ry = side
-        else:
-            qx = qy = rx = side
-        for bit in range(bits - 2, -1, -1):
-            mx = (px + qx) >> 1
-            my = (py + qy) >> 1
-            if (i >> bit) & 1:
-                px = rx
-                py = ry
-            else:
-                qx = rx
-                qy = ry
-            rx = mx
-            ry = my
-        if ((rx >> 1) + (ry >> 1)) & 1 == 0:
-            x[i] = min(px, rx)
-            y[i] = min(py, ry)
-        else:
-            x[i] = min(qx, rx)
-            y[i] = min(qy, ry)
 
 
 @cython.final

@@ -72,8 +72,9 @@ def cells(curve: str, grid: Grid, count: int | None = None) -> tuple[Index, Inde
     count = grid.cells if count is None else count
     curve, grid = choose(curve, count, grid)
     match curve:
-        case "hilbert":
-            return curve_kernels.hilbert(count)
+        case "hilbert":  # of a square, first to the right
+            x, y = curve_kernels.gilbert(grid.width, grid.width, count)
+            return (y, x) if grid.width.bit_length() % 2 else (x, y)
         case "gilbert":
             return curve_kernels.gilbert(grid.width, grid.height, count)
         case "z":
@@ -81,7 +82,7 @@ def cells(curve: str, grid: Grid, count: int | None = None) -> tuple[Index, Inde
         case "peano":
             return _peano(count)
         case "h-index":
-            return curve_kernels.h_index(grid.width, count)
+            return _h_index(grid.width, np.arange(count, dtype=np.int32))
         case _:
             y, x = np.divmod(np.arange(count, dtype=np.int32), np.int32(grid.width))
             return np.where((curve == "snake") & (y & 1 == 1), np.int32(grid.width - 1) - x, x), y
@@ -108,6 +109,23 @@ def _peano(count: int) -> tuple[Index, Index]:
                 down.append((2 - step if column == 1 else step) * side + (side - 1 - y if column == 1 else y))
         x, y, side = np.concatenate(across), np.concatenate(down), 3 * side
     return x[:count], y[:count]
+
+
+def _h_index(side: int, index: Index) -> tuple[Index, Index]:
+    """A closed curve: cells in the order of a Sierpinski curve over right triangles of area one.
+
+    Four such triangles meet at the middle of a block of 2 x 2 cells, each covering halves of two cells; each takes one
+    of the two, in a turn whose sense alternates between neighbouring blocks, so that consecutive triangles take
+    neighbouring cells.
+    """
+    bits = max(2 * side.bit_length() - 3, 0)
+    at = side * (index >> bits & 1)
+    p, q, r = np.stack([at, at]), np.stack([side - at, side - at]), np.stack([side - at, at])
+    for bit in range(bits - 1, -1, -1):
+        later, middle = index >> bit & 1 == 1, (p + q) >> 1
+        p, q, r = np.where(later, r, p), np.where(later, q, r), middle
+    x, y = np.minimum(np.where((r >> 1).sum(axis=0) & 1, q, p), r)
+    return x, y
 
 
 def indices(curve: str, grid: Grid) -> Index:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import numpy.typing as npt
 
 from shorthaul.spatial.model import Tree, tree_from_parents
 from shorthaul.spatial.workloads import generator_kernels
-
-Index = npt.NDArray[np.int32]
-Draws = npt.NDArray[np.float64]
 
 
 def path(n: int) -> Tree:
@@ -47,7 +41,10 @@ def perfect_binary(n: int) -> Tree:
 
 def yule(n: int, seed: int) -> Tree:
     """Return a Yule tree (uniformly chosen leaves split in two): n vertices, n - 1 if n is even."""
-    return tree_from_parents(_grown(generator_kernels.yule, (n - 1) // 2, seed))
+    inner = (n - 1) // 2
+    parent = np.full(2 * inner + 1, -1, np.int32)
+    generator_kernels.split(np.random.default_rng(seed).random(inner), parent, np.zeros(inner + 1, np.int32))
+    return tree_from_parents(parent)
 
 
 def uniform_binary(n: int, seed: int) -> Tree:
@@ -55,7 +52,9 @@ def uniform_binary(n: int, seed: int) -> Tree:
     inner = (n - 1) // 2
     degree = np.zeros(2 * inner + 1, np.int32)
     degree[:inner] = 2
-    return tree_from_parents(generator_kernels.from_degrees(np.random.default_rng(seed).permutation(degree)))
+    parent, left, stack = np.full((3, 2 * inner + 1), -1, np.int32)
+    generator_kernels.hang(np.random.default_rng(seed).permutation(degree), parent, left, stack)
+    return tree_from_parents(parent)
 
 
 def random_recursive(n: int, seed: int) -> Tree:
@@ -68,7 +67,9 @@ def random_recursive(n: int, seed: int) -> Tree:
 
 def preferential_attachment(n: int, seed: int) -> Tree:
     """Return a tree in which every vertex hangs under an earlier one chosen in proportion to its degree."""
-    return tree_from_parents(_grown(generator_kernels.attached, n, seed))
+    parent = np.append(np.int32(-1), np.zeros(n - 1, np.int32))
+    generator_kernels.attach(np.random.default_rng(seed).random(n), parent)
+    return tree_from_parents(parent)
 
 
 def random_path(n: int, seed: int) -> Tree:
@@ -78,7 +79,3 @@ def random_path(n: int, seed: int) -> Tree:
     parent[order[0]] = -1
     parent[order[1:]] = order[:-1]
     return tree_from_parents(parent)
-
-
-def _grown(kernel: Callable[[Draws], Index], draws: int, seed: int) -> Index:
-    return kernel(np.random.default_rng(seed).random(draws))
