@@ -65,6 +65,10 @@ UPPER_SHARE = 0.6
 FORMULA_SHARE = 0.4
 #: The share of what is left then for the order at given sizes; the rest is for its formulas.
 SIZED_SHARE = 0.9
+#: The effort from which the order at one S of a sweep is searched from the start and of S near it (of eight
+#: kernels most are found with 0.2 alone), and the share of this for the one; boxes for another S take 0.02 to 0.05.
+SWEPT_EFFORT = 0.3
+SWEPT_SHARE = 0.6
 #: The share of the arguments in ``plan``, and in ``check`` of a given plan.
 PLAN_LOWER_SHARE = 0.3
 REPLAY_LOWER_SHARE = 0.8

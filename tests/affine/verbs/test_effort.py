@@ -111,11 +111,20 @@ def test_a_point_of_a_sweep_takes_no_more_than_its_effort() -> None:
     program, sizes = kernel("gemm"), {"NI": 40, "NJ": 40, "NK": 40, "S": 300}
     flow = flow_dependences(program)
     derived, search = Derived(program, True, flow, upper_bound(program, flow=flow)), Search(effort=0.01)
-    found, whole = _found(_Task(derived, (sizes,)), search), _found(_Task(derived, (sizes,)), Search())
+    (found,), (whole,) = (_found(_Task(derived, (sizes,)), item).loads for item in (search, Search()))
     assert search.expired()
     assert found.words is not None
     assert whole.words is not None
     assert found.words > whole.words
+
+
+def test_points_of_a_sweep_share_what_was_found_for_one() -> None:
+    sizes = ",".join(f"{name}=8" for name in kernel("convolution").parameters)
+    curve = {"size": sizes, "least": 64, "most": 65_536, "points": 8}
+    loads = [item["loads_words"] for item in sweep(kernel("convolution"), **curve, effort=1).extra["points"]]
+    assert loads == sorted(loads, reverse=True)
+    more = [item["loads_words"] for item in sweep(kernel("convolution"), **curve, effort=4).extra["points"]]
+    assert all(one <= 3 * other for one, other in zip(loads, more, strict=True))  # 141 times when none was shared
 
 
 def test_a_plan_of_little_effort_is_checked() -> None:

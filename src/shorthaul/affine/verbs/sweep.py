@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.options import BoundOptions, SweepOptions
+from shorthaul.affine.orders.boxes.fixed import refitted
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import Plan, SweepExtra, SweepPoint, UpperDocument
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Sizes, and what was derived: to fit the order to the one, or to find the bound for all of them with a profile."""
+    """Sizes, and what was derived: to fit the order to them, or to find the bound for all of them with a profile."""
 
     derived: Derived
     sizes: tuple[Mapping[str, int], ...]
@@ -62,12 +64,19 @@ class _Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What an order loads, and which one it is, None where there is none; or the bounds."""
+class _Loads:
+    """What an order loads, and which one it is, None where there is none."""
 
     words: float | None = None
     bytes: float | None = None
     order: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What an order loads at each of the sizes of a task, if it was found; or the bounds."""
+
+    loads: tuple[_Loads, ...] = ()
     bounds: _Bounds | None = None
 
 
@@ -113,13 +122,20 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         too_small = lack_of_room(program, sizes, spaced[0])
         least = float("inf") if upper is None else 0 if too_small is None else too_small.demand
         of_bound = _Task(derived, tuple(each), options.profile)
-        tasks = [*(_Task(derived, (at,) if at[FAST_MEMORY] >= least else ()) for at in each), of_bound]
-        found = dict(_run(tasks, search))
-        bounds = (found.get(len(each)) or _Found()).bounds or _bounds(of_bound, search)
-        points = [
-            _point(value, bounds.operations, found.get(at, _Found()), each[at], options, widths, memory)
-            for at, value in enumerate(bounds.values)
-        ]
+        groups = _groups([at for at in each if at[FAST_MEMORY] >= least], search)
+        found = dict(_run([*(_Task(derived, group) for group in groups), of_bound], search))
+        bounds = found.pop(len(groups), _Found()).bounds or _bounds(of_bound, search)
+        known = {
+            at[FAST_MEMORY]: loads
+            for number, item in found.items()
+            for at, loads in zip(groups[number], item.loads, strict=True)
+        }
+        points, best = [], _Loads()
+        for at, value in zip(each, bounds.values, strict=True):
+            loads = known.get(at[FAST_MEMORY], _Loads())
+            if loads.words is not None and (best.words is None or loads.words <= best.words):
+                best = loads  # else the order for a smaller memory, which a larger one has room for
+            points.append(_point(value, bounds.operations, best, at, options, widths, memory))
     extra: SweepExtra = {
         "points": points,
         "operations": bounds.operations,
@@ -137,10 +153,19 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     )
 
 
+def _groups(sizes: Sequence[Mapping[str, int]], search: Search) -> list[tuple[Mapping[str, int], ...]]:
+    """Return neighbouring sizes in groups, as many as there is effort for searching orders from the start."""
+    count = len(sizes)
+    if search.effort is not None:
+        count = max(1, min(count, int(search.left() * (1 - tuning.LOWER_SHARE) / tuning.SWEPT_EFFORT)))
+    ends = [len(sizes) * at // max(1, count) for at in range(count + 1)]
+    return [tuple(sizes[first:last]) for first, last in pairwise(ends)]
+
+
 def _run(tasks: Sequence[_Task], search: Search) -> Iterator[tuple[int, _Found]]:
     """Yield what is found for the tasks; the bound, which is the last, is begun first."""
     points, done = len(tasks) - 1, 0
-    share = len(tasks) * (1 - tuning.LOWER_SHARE) / points
+    share = len(tasks) * (1 - tuning.LOWER_SHARE) / max(1, points)
     weights, turns = [*[share] * points, len(tasks) * tuning.LOWER_SHARE], [points, *range(points)]
     for number, answer in run_tasks(_found, tasks, search=search, shares_time=False, turns=turns, weights=weights):
         done += number < points
@@ -155,11 +180,18 @@ def _found(task: _Task, search: Search) -> _Found:
         flow, upper = task.derived.known(search)
         if upper is None or not task.sizes:
             return _Found()
-        (sizes,) = task.sizes
-        best = at_sizes(upper, flow, sizes, search)
+        middle = task.sizes[len(task.sizes) // 2]
+        best = at_sizes(upper, flow, middle, search.part(tuning.SWEPT_SHARE if len(task.sizes) > 1 else 1.0))
     except OutOfEffortError:
         return _Found()
-    return _Found(best.value(sizes), best.value_bytes(sizes), orders_text(best))
+    found = dict.fromkeys(range(len(task.sizes)), upper) | {len(task.sizes) // 2: best}
+    with suppress(OutOfEffortError), charged_to(search):
+        for at in sorted(found, key=lambda at: (at % 4 > 0, at % 2)):  # where the effort ends, some everywhere
+            steps = (refitted(step, middle[FAST_MEMORY], task.sizes[at]) for step in best.steps)
+            made = replace(best, steps=tuple(steps))
+            found[at] = made if made.value(task.sizes[at]) < found[at].value(task.sizes[at]) else found[at]
+    pairs = zip(found.values(), task.sizes, strict=True)
+    return _Found(tuple(_Loads(made.value(sizes), made.value_bytes(sizes), orders_text(made)) for made, sizes in pairs))
 
 
 def _bounds(task: _Task, search: Search) -> _Bounds:
@@ -180,7 +212,7 @@ def _bounds(task: _Task, search: Search) -> _Bounds:
 def _point(
     value: float,
     work: float | None,
-    loads: _Found,
+    loads: _Loads,
     sizes: Mapping[str, int],
     options: SweepOptions,
     widths: tuple[int, int],

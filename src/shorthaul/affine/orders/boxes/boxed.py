@@ -91,9 +91,11 @@ def boxed(
         found = [item] if found and (item := _nested(cells, extents, words, alone, slack, still)) is not None else []
     alive = grouping.alive() if slack == NO_SLACK and len(words) == 1 else None
 
+    again = partial(boxed, flow, step, bands, slack=slack, storage=storage, stepped=stepped, fixed=fixed, inside=inside)
+
     def as_step(item: Found) -> BoxStep:
         loops = tuple(Box(*boxes, first, 0 if level else item.outer) for level, boxes in enumerate(item.loops))
-        return BoxStep(step, loops, words, cells, extents, sizes, still, alive)
+        return BoxStep(step, loops, words, cells, extents, sizes, still, alive, again=partial(again, spilling=spilling))
 
     made = [as_step(item) for item in found]
     least = min(made, key=lambda item: item.rate) if alive is not None and made else None

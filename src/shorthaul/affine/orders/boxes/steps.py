@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain, product
 from math import ceil, inf, prod
@@ -64,7 +64,7 @@ class BoxStep(AtSizes):
     In ``still`` are loops along which an element that is written stays, with one along its row. Where it is known what
     is ``alive`` inside, no more needs room. Groups that are ``spilled`` are held in part, those
     with the fewest reads of a cell first, where a box has no room for all. What is held ``between`` visits of groups of
-    one input has room beside them.
+    one input has room beside them. To search ``again`` takes other memories.
     """
 
     boxes: tuple[Box, ...]
@@ -76,6 +76,7 @@ class BoxStep(AtSizes):
     alive: Alive | None = None
     spilled: tuple[Spilled, ...] = ()
     between: Between = Between()
+    again: Callable[[Mapping[str, int], tuple[int, ...]], BoxStep | None] | None = field(default=None, compare=False)
 
     @property
     def box(self) -> Box:
