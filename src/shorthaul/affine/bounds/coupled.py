@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.partition.isoperimetry import Offset, differences, isoperimetric_constant
+from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.parts import as_union, thickness, union_of
 from shorthaul.affine.bounds.partition.stencil_levels import Stencil
 from shorthaul.affine.bounds.partition.stencil_reads import Direct, direct_reads, shift_map
@@ -21,8 +21,6 @@ from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 
 _SET = isl.dim_type.set
-#: c of a field in the plane for which that of two is known, squared, and that one.
-_IN_PLANE = 8, sympy.Rational(19, 5)
 
 
 def coupled(flow: DataFlow) -> Iterator[Stencil]:
@@ -47,7 +45,7 @@ def _of_two(flow: DataFlow, direct: Direct, names: tuple[str, str]) -> Stencil |
     if len(shifts) < 2:
         return None
     rated = isoperimetric_constant(differences(frozenset(shifts)), width - 1)
-    constant = None if rated is None else of_two(width - 1, rated[0])
+    constant = None if rated is None else of_two(width - 1, *rated)
     if rated is None or constant is None:
         return None
     domains = []
@@ -68,15 +66,16 @@ def _of_two(flow: DataFlow, direct: Direct, names: tuple[str, str]) -> Stencil |
     )
 
 
-def of_two(n: int, c: sympy.Expr) -> sympy.Expr | None:
-    """Return the constant of inequality (1) for two fields of which each has c, None if it is not known.
+def of_two(n: int, c: sympy.Expr, shape: Shape) -> sympy.Expr | None:
+    """Return the constant of (1) for two fields of which each has c for its shape, None if it is not known.
 
-    >>> of_two(1, sympy.Integer(2)), of_two(2, 2 * sympy.sqrt(2)), of_two(3, sympy.Integer(3))
-    (3, 19/5, None)
+    >>> cross, c = Shape("a cross", "", kind="cross"), 2 * sympy.sqrt(2)
+    >>> of_two(1, sympy.Integer(2), Shape("", "")), of_two(2, c, cross), of_two(3, sympy.Integer(3), cross)
+    (3, 4, None)
     """
     if n == 1:
         return c + 1
-    return _IN_PLANE[1] if n == 2 and c**2 >= _IN_PLANE[0] else None
+    return sympy.Integer(4) if n == 2 and c**2 >= (8 if shape.has_balls(n) else 16) else None
 
 
 def _of_step(direct: Direct, name: str, source: str) -> Mapping[Offset, isl.Set]:

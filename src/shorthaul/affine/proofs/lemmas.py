@@ -256,17 +256,20 @@ COUPLED = Lemma(
     "fields coupled at their place",
     """\
 Let a level hold places of two fields, and let each field read the vertices x + N of its own and the other field's
-vertex at x, one level below. If N has (1) with c, then both fields together have it with c + 1 for n = 1 (c a whole
-number), and for n = 2 with 19/5 if c >= 2 sqrt(2).""",
+vertex at x, one level below. If N has (1) with c, then both fields together have it with c + 1 for n = 1 (c a
+whole number), and for n = 2 with 4, if c >= 4, or if c >= 2 sqrt(2) and N is a box or the cross; they then read s
++ 4 sqrt(s - 2) + 4 vertices or more for s >= 2 places.""",
     """\
-Let a >= b be the places of the two fields in a set, s = a + b. With f(a) = c a^((n-1)/n), f(0) = 0, they read a + f(a)
-places of one field at least, and of the other one max(b + f(b), a): f(a) + max(f(b), a - b) more than s.
+Let a >= b be the places of the two fields in a set, s = a + b. With f(a) the places that N adds to a, at least, f(0)
+= 0, they read a + f(a) places of one field, and of the other one max(b + f(b), a): f(a) + max(f(b), a - b) more than
+s.
 n = 1: that is c + a >= c + 1 if b = 0, else 2 c or more.
-n = 2, it is enough to take c = 2 sqrt(2). b = 0: c sqrt(a) + a >= (c + 1) sqrt(a). b >= 1: for given b the quotient of
-c sqrt(a) + max(c sqrt(b), a - b) and sqrt(s) falls in a while a - b <= c sqrt(b), as (sqrt(a) + sqrt(b))^2 / (a + b)
-does for a >= b, and grows beyond, as (c / (2 sqrt(a)) + 1) 2 (a + b) > c sqrt(a) + a - b. So it is least at a = b + c
-sqrt(b), where a / b = 1 + c / sqrt(b) falls in b, so the quotient is least at b = 1, a = 1 + c: its square is 8 (1 + 2
-sqrt(a) / (1 + a)) > 14.47 > (19/5)^2.""",
+n = 2: f(a) = 2 sqrt(2a - 1) + 2 will do: the cross has it (lemma on balanced rows around balls), a box has 2
+sqrt(2) sqrt(a) + 2 or more, and 4 sqrt(a) >= f(a), as 8 (sqrt(a) - 1)^2 >= 0. Let t = sqrt(2a - 1), u = sqrt(2b -
+1). If b >= 1 and a - b <= f(b), t <= u + 2, so (t - u)^2 <= 4 and (t + u)^2 >= 8 (s - 2), f(a) + f(b) >= 4 sqrt(s
+- 2) + 4. If a - b > f(b), t > u + 2, f(a) + a - b = 2t + 2 + (t^2 - u^2)/2 falls in u and s grows, so u = t - 2
+is the worst case, which is the same. If b = 0, with w = sqrt(2a - 4), it is 2 sqrt(w^2 + 3) + w^2/2 + 4 >= 2
+sqrt(2) w + 4. For s >= 3, 4 sqrt(s - 2) + 4 >= 4 sqrt(s); for one place 5 are added, for two 7 or more.""",
 )
 
 ROWS = Lemma(

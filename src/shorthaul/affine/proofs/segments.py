@@ -23,19 +23,14 @@ def least_events(segments: sympy.Expr, events: sympy.Expr) -> sympy.Expr:
     if events.has(S):
         return events * sympy.floor(segments, evaluate=False)
     further = sympy.ceiling(segments, evaluate=False) - 1
-    return events * further + S * _more_than_one(segments)
+    return events * further + S * sympy.Min(1, further, evaluate=False)
 
 
 def events_of_parts(weight: sympy.Expr, most: sympy.Expr, events: sympy.Expr) -> sympy.Expr:
     """Return the least number of events of weight / most segments or more where the last one is not counted."""
     if events.has(S):
         return events / S * weight / sympy.expand(most / S) - events  # without S in both
-    return events * (weight / most - 1) + S * _more_than_one(weight / most)
-
-
-def _more_than_one(segments: sympy.Expr) -> sympy.Expr:
-    """Return a formula that is 1 for more than one segment, and 0 or less else."""
-    return sympy.Min(1, sympy.ceiling(segments, evaluate=False) - 1, evaluate=False)
+    return least_events(weight / most, events)
 
 
 def events_at(segments: float, events: int, capacity: int) -> float:

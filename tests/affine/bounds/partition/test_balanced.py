@@ -10,7 +10,7 @@ import sympy
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 from tests.affine.check.test_largest_parts import members
-from tests.affine.derived import bound_of
+from tests.affine.derived import bound_of, quick
 
 from shorthaul.affine.bounds.partition.stencil_levels import balanced_part, isoperimetric_constant
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
@@ -32,23 +32,15 @@ def best_rows(grown: np.ndarray, budget: int, weight: float) -> float:
     into = np.maximum(0, grown[None, :] - size[:, None])  # [row, next row]
     into[:, 0] = 0
     out = np.maximum(0, size[:, None] - inner[None, :])
-    worth = size[None, :] + weight * (into - out)
-    best = np.full((budget + 1, budget + 1), -np.inf)  # [row, budget left]
-    best[0, :] = 0.0  # nothing follows: all out-vertices of the row are lost
-    for row in size[1:]:
-        best[row, :] = -weight * row
-    for _ in range(4 * budget):
-        before = best.copy()
-        for row in size:
-            for following in size[1:]:
-                used = into[row, following]
-                if used <= budget:
-                    reached = worth[row, following] + before[following, : budget + 1 - used]
-                    best[row, used:] = np.maximum(best[row, used:], reached)
-        if np.allclose(best, before):
-            break
-    else:
-        raise AssertionError("no end of rows")
+    worth = size[None, 1:] + weight * (into - out)[:, 1:]
+    best = np.empty((budget + 1, budget + 1))  # [row, budget left]
+    for left in size:
+        for row in size:  # a row that costs nothing is smaller
+            best[row, left] = -weight * row  # nothing follows: all out-vertices of the row are lost
+            after = np.flatnonzero(into[row, 1:] <= left)
+            if len(after):
+                following = worth[row, after] + best[after + 1, left - into[row, after + 1]]
+                best[row, left] = max(best[row, left], following.max())
     return float(best[0, budget])
 
 
@@ -64,6 +56,35 @@ def test_no_rows_are_worth_more(n: int, constant: sympy.Expr, budget: int) -> No
     found = best_rows(grown, budget, weight)
     assert found <= most + 1e-9
     assert found >= 0.2 * most
+
+
+def grown_balls(n: int, v: float, b: float, most: int) -> np.ndarray:
+    """Return beta(R + 1) of the lemma on balanced rows around balls for 0 to ``most`` places."""
+    radius = np.linspace(0, 2 + (most / v) ** (1 / n), 400_001)
+    beta = v * (radius**n + b * radius ** max(0, n - 2))
+    at = np.interp(np.arange(1, most + 1), beta, radius) + 1
+    return np.array([0, *np.ceil(v * (at**n + b * at ** max(0, n - 2)) - 1e-6).astype(int)])
+
+
+@pytest.mark.parametrize(("n", "v", "b", "budget"), quick([
+    (1, 2, 0, 90), (1, 1, 0, 24), (1, 7, 0, 160), (2, 0.5, 0, 130), (2, 1, 0, 200), (2, 1, 0.25, 300),
+    (2, 1, 0.5, 250), (3, 0.1, 0, 400), (3, 0.1, 3, 400),
+], [(1, 2, 0, 90), (2, 0.5, 0, 130)]))  # fmt: skip
+def test_no_rows_around_balls_are_worth_more(n: int, v: float, b: float, budget: int) -> None:
+    c = n * v ** (1 / n)
+    most, weight = (float(value) for value in balanced_part(n, sympy.Float(c), sympy.Integer(budget), sharp=True))
+    found = best_rows(grown_balls(n, v, b, budget), budget, weight)
+    assert found <= most + 1e-9
+    assert found >= 0.2 * most
+
+
+def test_the_cross_has_balls() -> None:
+    """Numbers of the lemma on balanced rows around balls: lines between two balls in space, and few places."""
+    places = [(2 * r + 1) * (2 * r * r + 2 * r + 3) // 3 for r in range(23)]
+    grown = grown_balls(3, 4 / 3, 17 / 8, places[-2])
+    said = np.interp(np.arange(places[-2] + 1), places[:-1], places[1:])
+    said[:7] = [0, 7, 12, 16, 19, 22, 24]
+    assert (grown <= np.ceil(said + 1e-9)).all()
 
 
 def worth_in_graph(

@@ -30,6 +30,10 @@ class Shape:
     edges: tuple[Offset, ...] = ()
     sizes: tuple[int, ...] = ()
 
+    def has_balls(self, n: int) -> bool:
+        """True if (2) of the lemma on balanced rows around balls is known too."""
+        return self.kind != "lines" and n <= 3
+
 
 _LINE = (
     "(1) with n = 1 and c = |N| - 1: on the line |A + N| >= |A| + |N| - 1, for A with the least element of N, "

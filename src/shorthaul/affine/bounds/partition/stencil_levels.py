@@ -48,6 +48,7 @@ from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
+from shorthaul.affine.proofs.balls import BALLS
 from shorthaul.affine.proofs.columns import COLUMNS, rates, ring_rate
 from shorthaul.affine.proofs.inside import Inside, instances_text
 from shorthaul.affine.proofs.lemmas import (
@@ -97,6 +98,11 @@ class Stencil:
     def dimensions(self) -> int:
         """The dimension of a level."""
         return len(self.covector) - 1
+
+    def is_sharp(self, events: int | None) -> bool:
+        """True if parts of so many events have the sharper B of the lemma on balanced rows around balls."""
+        known = self.is_coupled or self.shape.has_balls(self.dimensions)
+        return events is not None and self.box is None and known
 
     @property
     def values(self) -> int:
@@ -247,7 +253,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     steps = [*_level_steps(item, flow), *_row_steps(item, flow, U, T)]
     ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
     if balanced:
-        most, weight = balanced_part(n, c, K)
+        most, weight = balanced_part(n, c, K, sharp=item.is_sharp(events))
         most += 0 if item.own.is_empty() else K
         even = events_of_parts(size + weight * (sources - ends), most, T)
         value = sympy.Max(value, allowed * even - sources)
@@ -265,7 +271,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         set_text(item.spill, flow.program),
         facts,
         tuple(steps),
-        (SEGMENTS, ROWS, *([BALANCED] if balanced else []), *_lemmas(item, balanced=balanced)),
+        (SEGMENTS, ROWS, *_lemmas(item, events, balanced=balanced)),
         (),
         union_of(item.domains),
         item.sources,
@@ -274,10 +280,12 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     )
 
 
-def _lemmas(item: Stencil, *, balanced: bool) -> list[Lemma]:
-    """Return the lemmas on temporaries and on boxes that the argument rests on."""
+def _lemmas(item: Stencil, events: int | None, *, balanced: bool) -> list[Lemma]:
+    """Return the lemmas on balance, on temporaries and on boxes that the argument rests on."""
     has_own = not item.own.is_empty()
     used = {
+        BALANCED: balanced,
+        BALLS: balanced and item.is_sharp(events),
         OWN_ROWS: has_own,
         OWN_BALANCED: has_own and balanced,
         SHARED_ROWS: not item.between.is_empty(),
@@ -336,19 +344,19 @@ def _tuned(
     ends = number_at(facts["|F|"], sizes) if balanced else 0.0
     limit = math.inf if item.box is None else number_at(item.box.most, sizes)
     bulk, edge = map(float, rates(n, item.constant, item.values))
-    beside = 0.0 if item.columns is None else number_at(facts["ring"], sizes) * float(ring_rate(n, c, item.values))
+    ring = 0.0 if item.columns is None else number_at(facts["ring"], sizes) * float(ring_rate(n, c, item.values))
 
     def worth(events: int) -> float:
         K = sizes["S"] + events
         if limit < K:
             return -math.inf
         own = 0 if item.own.is_empty() else K
-        counted = size - beside * K ** (1 / n)
+        counted = size - ring * K ** (1 / n)
         plain = events_at(counted / (bulk * K ** ((n + 1) / n) + edge * K + own), events, sizes["S"]) - sources
         rho = (K / (2 ** (n + 1) - 1)) ** (1 / n)
-        most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * K + own
-        parts = (size + rho / c * (sources - ends)) / most
-        even = events * (parts - 1) + (sizes["S"] if parts > 1 else 0) - sources
+        beside = min(1.0, max(c / (2 * n * rho), 6 - n * rho / c)) if item.is_sharp(events) else 1.0
+        most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * beside * K + own
+        even = events_at((size + rho / c * (sources - ends)) / most, events, sizes["S"]) - sources
         return float(max(plain, even) if balanced else plain)
 
     events = best_events(worth, sizes["S"])
@@ -357,15 +365,22 @@ def _tuned(
     return sub_bound(item, flow, balanced=balanced, events=events)
 
 
-def balanced_part(dimensions: int, constant: sympy.Expr, K: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
-    """Return B and lambda of the lemma on balanced rows, for levels of ``dimensions`` dimensions.
+def balanced_part(
+    dimensions: int, constant: sympy.Expr, K: sympy.Expr, *, sharp: bool = False
+) -> tuple[sympy.Expr, sympy.Expr]:
+    """Return B and lambda of the lemma on balanced rows, or of that around balls, for levels of ``dimensions``.
 
     >>> balanced_part(1, sympy.Integer(2), sympy.Integer(12))
     (36, 2)
+    >>> balanced_part(1, sympy.Integer(2), sympy.Integer(84), sharp=True)
+    (1183, 14)
     """
     n, c = dimensions, constant
     rho = sympy.root(K / (2 ** (n + 1) - 1), n)
     edge = sympy.Integer(1) if n == 1 else sympy.Rational(n + 1, n)
+    if sharp:
+        L = n * rho / c
+        edge *= sympy.Min(1, sympy.Max(1 / (2 * L), 6 - L, evaluate=False), evaluate=False)
     return sympy.Rational(2 * n, n + 1) / c * rho * K + edge * K, rho / c
 
 
@@ -443,17 +458,17 @@ def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr, T: sympy.Ex
             "sum of In(P_i) - sources + |F|."
         ),
         (
-            "Lemma (balanced rows), for every i, with rho and lambda as above: |P_i| + lambda (In(P_i) - "
-            f"Out(P_i)) <= B = {most}. Added over i: |D| + lambda (sources - |F|) <= m B."
+            "Lemma (balanced rows), or that around balls, rho and lambda as above, for every i: |P_i| + lambda "
+            f"(In(P_i) - Out(P_i)) <= B = {most}. Added over i: |D| + lambda (sources - |F|) <= m B."
         ),
         _balanced_end(T),
     ]
 
 
 def _balanced_end(T: sympy.Expr) -> str:
-    first, more = ("", "") if T.has(S) else (", the first S + T", " + S, if m > 1")
+    first, more = ("", "") if T.has(S) else (", the first S + T", " + S, if m > 1, a whole number")
     return (
         f"All segments but the last have T events{first}: events >= T (m - 1){more}. At most `sources` of them are "
-        "computations of sources, all others are loads of vertices that are no inputs. So loads >= T (|D| "
-        f"+ lambda (sources - |F|)) / B - T{more} - sources. value = the larger one of the two bounds."
+        "computations of sources, all others are loads of vertices that are no inputs. So loads >= T (m - 1)"
+        f"{more} - sources, m >= (|D| + lambda (sources - |F|)) / B. value = the larger one of the two bounds."
     )

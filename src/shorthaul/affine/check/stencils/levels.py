@@ -275,15 +275,28 @@ def constant_in(item: Stencil) -> Number | None:
     if item.given["box"] is not None:
         return constant_in_box(frozenset(place[1:] for place in places), item.dimensions, item.given["box"])
     found = constant_of(places, item.dimensions, item.given["shape"])
-    return of_two(item.dimensions, found) if found is not None and item.given.get("coupled", False) else found
+    return _of_two(item, found) if found is not None and item.given.get("coupled", False) else found
 
 
-def of_two(n: int, c: Number) -> Number | None:
+def _of_two(item: Stencil, c: Number) -> Number | None:
     """Return c for two fields coupled at their place, each with c (lemma), None if it is not known."""
-    if n == 1:
+    if item.dimensions == 1:
         return combined(ast.Add, c, Fraction(1))
-    known = n == 2 and as_decimal(combined(ast.Mult, c, c)) >= as_decimal(_CROSS[2]) * (1 - _ROUNDING)
-    return Fraction(19, 5) if known else None
+    least = as_decimal(Fraction(16) if item.given["shape"]["kind"] == "lines" else _CROSS[2])
+    known = item.dimensions == 2 and as_decimal(combined(ast.Mult, c, c)) >= least * (1 - _ROUNDING)
+    return Fraction(4) if known else None
+
+
+def _edge(item: Stencil, c: Number, rho: Number) -> Number:
+    """Return the second term of B over K (lemma on balanced rows, that around balls where it holds)."""
+    n, box, number = item.dimensions, item.given["box"], is_number(item.given["events"])
+    edge = Fraction(1 if n == 1 else Fraction(n + 1, n))
+    has_balls = n <= 3 and item.given["shape"]["kind"] != "lines"
+    if box is not None or not number or not (has_balls or item.given.get("coupled", False)):
+        return edge
+    L = combined(ast.Div, combined(ast.Mult, Fraction(n), rho), c)
+    least = max(combined(ast.Div, Fraction(1, 2), L), combined(ast.Sub, Fraction(6), L), key=as_decimal)
+    return combined(ast.Mult, edge, min(Fraction(1), least, key=as_decimal))
 
 
 def constant_of(places: frozenset[Vector], n: int, shape: Mapping[str, Any]) -> Number | None:
@@ -373,7 +386,7 @@ def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
     value = combined(ast.Sub, allowed * whole, sources)
     if item.given["balanced"] is not False:
         rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))
-        edge = K * ((1 if n == 1 else 1 + Fraction(1, n)) + int(item.given["own"]))
+        edge = combined(ast.Mult, K, combined(ast.Add, _edge(item, c, rho), Fraction(item.given["own"])))
         most = combined(
             ast.Add, combined(ast.Mult, combined(ast.Mult, combined(ast.Mult, Fraction(2), bulk), rho), K), edge
         )
@@ -381,7 +394,7 @@ def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
         segments = combined(ast.Div, combined(ast.Add, size, handed), most)
         even = combined(ast.Mult, T, combined(ast.Sub, segments, Fraction(1)))
         if is_number(item.given["events"]):
-            even = combined(ast.Add, even, least_events("1", Fraction(0), segments, capacity))
+            even = least_events(item.given["events"], T, segments, capacity)
         handed_on = combined(ast.Mult, allowed, even)
         value = max(value, combined(ast.Sub, handed_on, sources), key=as_decimal)
     if not is_same(value, value_of(str(item.given["value"]), here)):
