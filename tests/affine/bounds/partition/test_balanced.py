@@ -12,7 +12,8 @@ from scipy.sparse import coo_array
 from tests.affine.check.test_largest_parts import members
 from tests.affine.derived import bound_of, quick
 
-from shorthaul.affine.bounds.partition.stencil_levels import balanced_part, isoperimetric_constant
+from shorthaul.affine.bounds.partition.isoperimetry import isoperimetric_constant
+from shorthaul.affine.bounds.partition.stencil_levels import balanced_part
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 
 CROSS = {n: isoperimetric_constant(frozenset(np.ndindex(*(1,) * n)) | around)[0] for n, around in (  # type: ignore[index]

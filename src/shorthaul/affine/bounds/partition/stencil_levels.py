@@ -256,7 +256,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         most, weight = balanced_part(n, c, K, sharp=item.is_sharp(events))
         most += 0 if item.own.is_empty() else K
         even = events_of_parts(size + weight * (sources - ends), most, T)
-        value = sympy.Max(value, allowed * even - sources)
+        value = sympy.Max(value, allowed * even - sources, evaluate=events is None)  # slow where nested
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
         steps.extend(_balanced_steps(item, flow, most, T))
     else:
