@@ -64,8 +64,11 @@ def replays(kernels: ModuleType, rng: np.random.Generator) -> Any:
     loads = np.zeros((height, width, 2, 2) if rng.random() < 0.8 else (0, 0, 0, 0), np.int32)
     log = kernels.Log(x, y, loads, clock, far)
     for _ in range(4):
-        kernels.tally(log, *rng.integers(0, n, (2, 9)).astype(np.int32), int(rng.integers(1, 4)))
-    return log.energy, clock, far, loads, kernels.largest_load(loads), kernels.earlier_holders(x, y, width, 20)
+        words = int(rng.integers(1, 4))
+        kernels.tally(log, *rng.integers(0, n, (2, 9)).astype(np.int32), words, *np.empty((2, 9), np.int64))
+    holder, earlier = np.full((2, 20), -1, np.int32)
+    kernels.set_earlier(x, y, width, holder, earlier)
+    return log.energy, clock, far, loads, kernels.largest_load(loads), earlier
 
 
 def recounts(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -146,8 +149,10 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     ends = [[*parent[v : v + 1][parent[v : v + 1] >= 0].tolist(), *np.flatnonzero(parent == v)] for v in range(n)]
     starts = np.cumsum([0, *map(len, ends)]).astype(np.int32)
     near = np.array([u for group in ends for u in group], np.int32)
+    shape, size = np.zeros(n, np.uint64), np.zeros(n, np.int32)
+    shapes(parent, shape, size)
     board, tile = (
-        kernels.Board(starts, near, x, y, *shapes(parent), width, height),
+        kernels.Board(starts, near, x, y, shape, size, width, height),
         kernels.Tile(max(width, height), 2, int(rng.integers(2))),
     )
     random = importlib.import_module(
@@ -187,7 +192,9 @@ def centred(kernels: ModuleType, rng: np.random.Generator) -> Any:
     starts, kids = trees.children(parent, trees.sorted_by(sizes, n))
     bytes_each = rng.integers(1, 5, n).astype(np.int32)
     filled = [kernels.fill(bytes_each, 6, 3, 12, back=back) for back in (False, True)]
-    return kernels.centred_positions(kernels.Centring(starts, kids, sizes)), kernels.shapes(parent), filled
+    shape, size = np.zeros(n, np.uint64), np.zeros(n, np.int32)
+    kernels.shapes(parent, shape, size)
+    return kernels.centred_positions(kernels.Centring(starts, kids, sizes)), shape, size, filled
 
 
 def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -196,12 +203,12 @@ def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
     width, height = 7, 12
     x, y = some_cells(rng, n, width, height)
     energy, longest = kernels.edge_energy(parent, x, y)
-    energy += kernels.farthest(np.minimum(parent, np.arange(n, dtype=np.int32) - 1), x, y)
+    energy += kernels.farthest(np.minimum(parent, np.arange(n, dtype=np.int32) - 1), x, y, np.zeros(n, np.int64))
     changes = np.zeros((4, width * height), np.int32)
     routes = kernels.Routes(x, y, width, changes)
     kernels.add_routes(routes, parent, np.arange(n, dtype=np.int32))
     largest = kernels.sum_routes(width, height, changes)
-    return energy, longest, kernels.distance_counts(parent, x, y, longest), changes, largest
+    return energy, longest, changes, largest
 
 
 def curves(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -238,7 +245,6 @@ def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
             at = (kernels.travel_in_order if count & 1 else kernels.travel)(traffic, sent, at, 20)
         if not count & 1:
             kernels.arrive(traffic, sent)
-            found.append(kernels.busiest_of_round(traffic, sent))
         found.append(kernels.first_wrong(receiver, np.zeros(12, np.int32), 1))
         ways, reached = (sender.astype(np.int32), receiver.astype(np.int32)), np.zeros(nodes, np.int32)
         found.append([kernels.first_waiting(*ways, reached, begin) for begin in range(int(count))])
@@ -283,7 +289,9 @@ def check_folds(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 def queries(kernels: ModuleType, rng: np.random.Generator) -> Any:
     first, second = rng.integers(0, 40, (2, 60)).astype(np.int32)
-    return kernels.batches(first, second, 40, 3)
+    batch, load = np.full(60, -1, np.int32), np.zeros(40, np.int32)
+    kernels.split(first, second, 3, batch, load)
+    return batch
 
 
 def some_fabric(rng: np.random.Generator) -> tuple[Any, list[np.ndarray]]:
@@ -301,11 +309,14 @@ def routed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     net = kernels.Net(fabric.links, reach.sides, reach.at, reach.ring)
     loads = np.zeros((6, fabric.cells), np.int64)
     first = kernels.Messages((source, target), weight, loads, np.zeros(16, np.int64), NONE)
-    kernels.route(net, first, order)
+    wanted = np.zeros(fabric.cells, np.uint8)
+    kernels.route(net, first, order, wanted)
     starts = np.concatenate([[0], np.cumsum(first.steps, dtype=np.int64)])
     again = kernels.Messages((source, target), weight, loads, starts, np.zeros(max(1, starts[-1]), np.int32))
-    kernels.route(net, again, order)
-    when, colour = (find(again, order, fabric.cells) for find in (kernels.rounds, kernels.colours))
+    kernels.route(net, again, order, wanted)
+    when, colour = np.full((2, len(order)), -1, np.int32)
+    kernels.schedule(again, order, fabric.cells, when, np.zeros(8 * fabric.cells, np.int32))
+    kernels.paint(again, order, fabric.cells, colour, np.zeros(fabric.cells, np.uint64))
     return first.hops, again.steps, loads, again.trail, when, colour
 
 
@@ -361,7 +372,7 @@ def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:
     tree = tree_from_parents(some_tree(rng)[0])
     weight = rng.integers(1, 5, tree.n).astype(np.int32)
     starts, kids, *_ = parents_before(tree)
-    return [kernels.fewest_cuts(starts, kids, weight, most) for most in (4, 6, 20)]
+    return [kernels.fewest_cuts(starts, kids, weight, most, np.zeros(tree.n, np.int64)) for most in (4, 6, 20)]
 
 
 def shared(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -13,7 +13,6 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.figure import Figure, Line, Network, Node, OfPoint, Scatter, Series, Table, by_argument
 from shorthaul.core.figure import Grid as GridFigure
 from shorthaul.graphs.tree_kernels import depths, sorted_by
-from shorthaul.spatial.layout.cost_kernels import distance_counts, edge_energy
 from shorthaul.spatial.model import Fabric, Grid, Tree
 
 Index = npt.NDArray[np.int32]
@@ -164,8 +163,10 @@ def _cells(values: npt.NDArray[np.float64]) -> tuple[tuple[float | None, ...], .
 
 def distances(tree: Tree, x: Index, y: Index) -> Series:
     """Return how many edges have which length, long ones gathered in doubling classes."""
-    longest = int(edge_energy(tree.parent, x, y)[1])
-    counts = distance_counts(tree.parent, x, y, longest)
+    child = np.flatnonzero(tree.parent >= 0)
+    above = tree.parent[child]
+    counts = np.bincount(np.abs(x[child] - x[above]) + np.abs(y[child] - y[above]), minlength=1)
+    longest = len(counts) - 1
     edges = [*range(min(17, longest + 1))]
     while edges[-1] < longest:
         edges.append(min(2 * edges[-1], longest))

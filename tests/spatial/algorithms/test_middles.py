@@ -28,7 +28,7 @@ def test_ways_get_shorter_and_the_layout_stays_one() -> None:
         stored = store(tree, place(tree, PlacingOptions(), Search())[0])
         moved = with_middles(stored)
         assert check_layout(moved.layout(tree), tree).ok
-        before, after = (farthest(one.parent, one.x, one.y) for one in (stored, moved))
+        before, after = (farthest(one.parent, one.x, one.y, np.zeros(one.n, np.int64)) for one in (stored, moved))
         assert after <= before
         assert (
             edge_energy(moved.parent, moved.x, moved.y)[0]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.spatial.algorithms.local_messaging import local_broadcast
-from shorthaul.spatial.algorithms.query_kernels import batches
+from shorthaul.spatial.algorithms.query_kernels import split
 from shorthaul.spatial.algorithms.stored import TreeNodes
 from shorthaul.spatial.computer.collectives import all_reduce, spread
 from shorthaul.spatial.computer.machine import Machine
@@ -48,7 +48,8 @@ def lowest_common_ancestors(
     """
     cover = _cover(machine, tree, up, down)
     first, second = np.ascontiguousarray(queries[:, 0]), np.ascontiguousarray(queries[:, 1])
-    batch = batches(first, second, tree.vertices.count, QUERIES_HELD) if len(queries) else np.empty(0, np.int32)
+    batch = np.full(len(queries), -1, np.int32)
+    split(first, second, QUERIES_HELD, batch, np.empty(tree.vertices.count, np.int32))
     found, outputs = np.full(len(queries), -1, np.int32), []
     for turn in range(int(batch.max(initial=-1)) + 1):
         asked = np.flatnonzero(batch == turn)

@@ -26,13 +26,14 @@ def with_middles(stored: StoredTree) -> StoredTree:
     """
     size = subtree_sizes(stored.parent, np.empty(0, np.int32))
     energy, _ = edge_energy(stored.parent, stored.x, stored.y)
-    least, best = farthest(stored.parent, stored.x, stored.y), stored
+    way = np.zeros(stored.n, np.int64)
+    least, best = farthest(stored.parent, stored.x, stored.y, way), stored
     for share in tuning.MIDDLE_SHARES:
         large = np.flatnonzero(size > max(stored.n // share, 1))
         if len(large) > tuning.MOST_MIDDLES:
             break
         moved = _moved(stored, size, large)
-        found = farthest(moved.parent, moved.x, moved.y)
+        found = farthest(moved.parent, moved.x, moved.y, way)
         allowed = (1 + tuning.MIDDLE_ENERGY) * energy
         if found < least and edge_energy(moved.parent, moved.x, moved.y)[0] <= allowed:
             least, best = found, moved

@@ -247,9 +247,10 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     """
     lightest = np.sort(load.weight[tree.parent >= 0])
     starts, kids, order, _ = parents_before(tree)
+    part = np.zeros(tree.n, np.int64)
     cuts = max(
-        fewest_cuts(starts, kids, np.ones(tree.n, np.int32), most),
-        fewest_cuts(starts, kids, load.bytes[order], fabric.memory_bytes),
+        fewest_cuts(starts, kids, np.ones(tree.n, np.int32), most, part),
+        fewest_cuts(starts, kids, load.bytes[order], fabric.memory_bytes, part),
     )
     least = int(lightest[0]) if len(lightest) else 0
     values = {"cuts": int(lightest[:cuts].sum()), "stars": least * star_bound(starts, kids, most, fabric.layers)}

@@ -9,32 +9,20 @@ import numpy.typing as npt
 Index = npt.NDArray[np.int32]
 
 
-def earlier_holders(
-    x: cython.const_int[::1], y: cython.const_int[::1], width: cython.Py_ssize_t, cells: cython.Py_ssize_t
-) -> Index:
-    """Return for every vertex the earlier vertex on the same processor, -1 if it is the first there."""
-    holder: cython.int[::1] = np.full(cells, -1, np.int32)
-    earlier: cython.int[::1] = np.full(x.shape[0], -1, np.int32)
-    with cython.nogil:
-        _set_earlier(x, y, width, holder, earlier)
-    return np.asarray(earlier)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _set_earlier(
+def set_earlier(
     x: cython.const_int[::1],
     y: cython.const_int[::1],
     width: cython.Py_ssize_t,
     holder: cython.int[::1],
     earlier: cython.int[::1],
-) -> cython.void:
-    for v in range(x.shape[0]):
-        cell = y[v] * width + x[v]
-        earlier[v] = holder[cell]
-        if holder[cell] < 0:
-            holder[cell] = v
+) -> None:
+    """Find for every vertex the earlier one on the same processor, and for these the ``holder``; -1 for none."""
+    with cython.nogil:
+        for v in range(x.shape[0]):
+            cell = y[v] * width + x[v]
+            earlier[v] = holder[cell]
+            if holder[cell] < 0:
+                holder[cell] = v
 
 
 @cython.final
@@ -73,52 +61,45 @@ class Log:
         self.longest = 0
 
 
-def tally(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1], words: cython.int) -> None:
-    """Replay one round of messages of so many words from processor to processor, all sent before any arrives."""
-    chained = sender.shape[0] if log.clock.shape[0] > 0 else 0
-    when: cython.longlong[::1] = np.empty(chained, np.int64)
-    travelled: cython.longlong[::1] = np.empty(chained, np.int64)
-    with cython.nogil:
-        _tally(log, sender, receiver, words, when, travelled)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _tally(
+def tally(
     log: Log,
     sender: cython.const_int[::1],
     receiver: cython.const_int[::1],
     words: cython.int,
     when: cython.longlong[::1],
     travelled: cython.longlong[::1],
-) -> cython.void:
-    """Count messages, and mark where routes begin and end: along the sender's row, then along the receiver's column."""
+) -> None:
+    """Replay one round of messages of so many words from processor to processor, all sent before any arrives.
+
+    Their routes lead along the sender's row, then along the receiver's column. ``when`` and ``travelled`` are of the
+    messages, or empty where these make no chains.
+    """
     way: cython.int
     is_marked: cython.bint = log.loads.shape[0] > 0
-    for i in range(sender.shape[0]):
-        a = log.x[sender[i]]
-        b = log.x[receiver[i]]
-        c = log.y[sender[i]]
-        d = log.y[receiver[i]]
-        hops = abs(a - b) + abs(c - d)
-        log.energy += hops * words
-        log.longest = max(log.longest, hops)
-        if when.shape[0] > 0:
-            when[i] = log.clock[sender[i]] + 1
-            travelled[i] = log.far[sender[i]] + hops
-        if is_marked and a != b:
-            way = 0 if b > a else 1
-            log.loads[c, min(a, b), 0, way] += words
-            log.loads[c, max(a, b), 0, way] -= words
-        if is_marked and c != d:
-            way = 0 if d > c else 1
-            log.loads[min(c, d), b, 1, way] += words
-            log.loads[max(c, d), b, 1, way] -= words
-    for i in range(when.shape[0]):
-        b = receiver[i]
-        log.clock[b] = max(log.clock[b], when[i])
-        log.far[b] = max(log.far[b], travelled[i])
+    with cython.nogil:
+        for i in range(sender.shape[0]):
+            a = log.x[sender[i]]
+            b = log.x[receiver[i]]
+            c = log.y[sender[i]]
+            d = log.y[receiver[i]]
+            hops = abs(a - b) + abs(c - d)
+            log.energy += hops * words
+            log.longest = max(log.longest, hops)
+            if when.shape[0] > 0:
+                when[i] = log.clock[sender[i]] + 1
+                travelled[i] = log.far[sender[i]] + hops
+            if is_marked and a != b:
+                way = 0 if b > a else 1
+                log.loads[c, min(a, b), 0, way] += words
+                log.loads[c, max(a, b), 0, way] -= words
+            if is_marked and c != d:
+                way = 0 if d > c else 1
+                log.loads[min(c, d), b, 1, way] += words
+                log.loads[max(c, d), b, 1, way] -= words
+        for i in range(when.shape[0]):
+            b = receiver[i]
+            log.clock[b] = max(log.clock[b], when[i])
+            log.far[b] = max(log.far[b], travelled[i])
 
 
 def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:

@@ -11,9 +11,9 @@ from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.spatial.check.check_kernels import (
     Log,
-    earlier_holders,
     largest_load,
     lowest_common_ancestors,
+    set_earlier,
     tally,
 )
 from shorthaul.spatial.check.fold_kernels import fold_reals, fold_words
@@ -73,7 +73,8 @@ def differing_parents(layout: Layout, tree: Tree) -> list[Violation]:
 
 
 def _shared(x: Index, y: Index, grid: Grid) -> list[Violation]:
-    earlier = earlier_holders(x, y, grid.width, grid.cells)
+    earlier = np.full(len(x), -1, np.int32)
+    set_earlier(x, y, grid.width, np.full(grid.cells, -1, np.int32), earlier)
     again = np.flatnonzero(earlier >= 0)[:_MOST]
     return [
         Violation("processor-shared", f"vertex {v}", f"processor ({x[v]}, {y[v]}) already holds vertex {earlier[v]}")
@@ -95,7 +96,7 @@ class Replay:
 
     def round(self, sender: Index, receiver: Index, words: int = 1) -> None:
         """Send one message of so many words from every ``sender[i]`` to ``receiver[i]`` (processors), all at once."""
-        tally(self._log, sender, receiver, words)
+        tally(self._log, sender, receiver, words, *np.empty((2, len(sender) if len(self._clock) else 0), np.int64))
 
     def cost(self) -> Cost:
         """Return energy, depth (longest chain of messages), distance (longest chain in hops) and link load."""

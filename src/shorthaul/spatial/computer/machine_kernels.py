@@ -357,32 +357,6 @@ def _reach(
     traffic.table[row + READY] = max(traffic.table[row + READY], cython.cast(cython.ulonglong, ready))
 
 
-def busiest_of_round(traffic: Traffic, messages: Messages) -> int:
-    """Return the most messages of a round, which have travelled, that one processor sent or received."""
-    sent: cython.int[::1] = np.zeros(traffic.processors, np.int32)
-    got: cython.int[::1] = np.zeros(traffic.processors, np.int32)
-    with cython.nogil:
-        most = _busiest_of_round(traffic, messages, sent, got)
-    return int(most)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _busiest_of_round(
-    traffic: Traffic, messages: Messages, sent: cython.int[::1], got: cython.int[::1]
-) -> cython.longlong:
-    most: cython.longlong = 0
-    for i in range(messages.sender.shape[0]):
-        if traffic.when[i] >= 0:
-            a = messages.host[messages.sender[i]]
-            b = messages.host[messages.receiver[i]]
-            sent[a] += 1
-            got[b] += 1
-            most = max(most, sent[a], got[b])
-    return most
-
-
 def travel_in_order(traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_hops: cython.longlong) -> int:
     """Send the messages from ``first`` on, each after those before it have arrived; return the next one."""
     a: cython.Py_ssize_t

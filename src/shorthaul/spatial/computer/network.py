@@ -14,7 +14,6 @@ from shorthaul.spatial.computer.machine_kernels import (
     Messages,
     Traffic,
     arrive,
-    busiest_of_round,
     first_waiting,
     travel,
     travel_in_order,
@@ -95,13 +94,15 @@ class Network:
             at = (travel_in_order if wave else travel)(self._traffic, messages, at, _HOPS_AT_ONCE)
         if not wave:
             arrive(self._traffic, messages)
-        most = busiest_of_round(self._traffic, messages) if crowd > self.most_messages else 0
+        if self._listener is None and crowd <= self.most_messages:
+            return
+        a, b = host[sender], host[receiver]
+        if not (apart := a != b).all():
+            a, b = a[apart], b[apart]
+        most = max(int(np.bincount(end).max(initial=0)) for end in (a, b)) if crowd > self.most_messages else 0
         if most > self.most_messages:
             raise InfeasibleError("messages of a processor in one round", demand=most, limit=self.most_messages)
         if self._listener is not None:
-            a, b = host[sender], host[receiver]
-            if not (apart := a != b).all():
-                a, b = a[apart], b[apart]
             begin, reached = 0, np.zeros(int(host.max()) + 1 if wave else 0, np.int32)
             while begin < len(a):
                 end = first_waiting(a, b, reached, begin) if wave else len(a)

@@ -267,5 +267,7 @@ def _board(stored: StoredTree) -> tuple[Board, Index]:
     middles = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
     middles = middles[np.argsort(-degree[middles], kind="stable")]
     grid, places = stored.grid, (stored.x.copy(), stored.y.copy())
-    board = Board(starts, near, *places, *shapes(stored.parent), grid.width, grid.height)
+    shape, size = np.zeros(stored.n, np.uint64), np.zeros(stored.n, np.int32)
+    shapes(stored.parent, shape, size)
+    board = Board(starts, near, *places, shape, size, grid.width, grid.height)
     return board, middles.astype(np.int32)

@@ -7,10 +7,6 @@ of links its first processor gets +1, behind the last -1; running sums along row
 from __future__ import annotations
 
 import cython
-import numpy as np
-import numpy.typing as npt
-
-Counts = npt.NDArray[np.int64]
 
 
 def edge_energy(
@@ -31,51 +27,19 @@ def edge_energy(
     return int(total), int(longest)
 
 
-def farthest(parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1]) -> int:
-    """Return the longest way from a root along the edges; every parent precedes its children."""
-    way: cython.longlong[::1] = np.zeros(parent.shape[0], np.int64)
-    with cython.nogil:
-        longest = _farthest(parent, x, y, way)
-    return int(longest)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _farthest(
+def farthest(
     parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1], way: cython.longlong[::1]
-) -> cython.longlong:
+) -> int:
+    """Return the longest ``way`` from a root along the edges, at first all 0; every parent precedes its children."""
     longest: cython.longlong = 0
     p: cython.Py_ssize_t
-    for v in range(parent.shape[0]):
-        p = parent[v]
-        if p >= 0:
-            way[v] = way[p] + abs(x[v] - x[p]) + abs(y[v] - y[p])
-            longest = max(longest, way[v])
-    return longest
-
-
-def distance_counts(
-    parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1], longest: cython.Py_ssize_t
-) -> Counts:
-    """Return how many edges have each distance 0..longest."""
-    counts: cython.longlong[::1] = np.zeros(longest + 1, np.int64)
     with cython.nogil:
-        _count_distances(parent, x, y, counts)
-    return np.asarray(counts)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _count_distances(
-    parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1], counts: cython.longlong[::1]
-) -> cython.void:
-    p: cython.Py_ssize_t
-    for v in range(parent.shape[0]):
-        p = parent[v]
-        if p >= 0:
-            counts[abs(x[v] - x[p]) + abs(y[v] - y[p])] += 1
+        for v in range(parent.shape[0]):
+            p = parent[v]
+            if p >= 0:
+                way[v] = way[p] + abs(x[v] - x[p]) + abs(y[v] - y[p])
+                longest = max(longest, way[v])
+    return int(longest)
 
 
 @cython.final

@@ -18,7 +18,7 @@ from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.annealing import accepted_words, further, temperatures
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd
-from shorthaul.spatial.layout.fabric_kernels import Messages, Net, colours, rounds, route
+from shorthaul.spatial.layout.fabric_kernels import Messages, Net, paint, route, schedule
 from shorthaul.spatial.layout.order_kernels import fill
 from shorthaul.spatial.model import Fabric, Load, Tree
 
@@ -88,7 +88,8 @@ def send(fabric: Fabric, parent: Index, place: Index, weight: Index, *, trails: 
     loads = np.zeros((6, cells), np.int64)
     none, nothing = np.zeros(n + 1, np.int64), np.empty(0, np.int32)
     messages = Messages((source, place), weight, loads, none, nothing)
-    route(net, messages, order)
+    wanted = np.zeros(cells, np.uint8)
+    route(net, messages, order, wanted)
     hops = np.asarray(messages.hops)
     lost = np.flatnonzero(hops < 0)
     if len(lost):
@@ -99,10 +100,12 @@ def send(fabric: Fabric, parent: Index, place: Index, weight: Index, *, trails: 
         return Traffic(hops, loads, none, nothing, nothing, nothing)
     starts = np.concatenate([[0], np.cumsum(np.asarray(messages.steps), dtype=np.int64)])
     again = Messages((source, place), weight, np.zeros_like(loads), starts, np.zeros(max(1, starts[-1]), np.int32))
-    route(net, again, order)
+    route(net, again, order, wanted)
     longest_first = np.argsort(-np.asarray(messages.steps), kind="stable").astype(np.int32)
     trail = np.asarray(again.trail)[: starts[-1]]
-    when, colour = rounds(again, longest_first, cells), colours(again, longest_first, cells)
+    when, colour = np.full((2, n), -1, np.int32)
+    schedule(again, longest_first, cells, when, np.zeros(8 * cells, np.int32))
+    paint(again, longest_first, cells, colour, np.zeros(cells, np.uint64))
     return Traffic(hops, loads, starts, trail, when, colour)
 
 
@@ -111,7 +114,7 @@ class Routes:
 
     def __init__(self, fabric: Fabric) -> None:
         self._net = net_of(fabric)
-        self._loads = np.zeros((6, fabric.cells), np.int64)
+        self._loads, self._wanted = np.zeros((6, fabric.cells), np.int64), np.zeros(fabric.cells, np.uint8)
 
     def between(self, source: Index, target: Index) -> tuple[Counts, Index]:
         """Return the ways between living processors that reach one another: where each begins, and their links.
@@ -121,10 +124,10 @@ class Routes:
         order = sorted_by(source, self._loads.shape[1] - 1)
         weight, nothing = np.zeros(len(source), np.int32), np.empty(0, np.int32)
         first = Messages((source, target), weight, self._loads, np.zeros(len(source) + 1, np.int64), nothing)
-        route(self._net, first, order)
+        route(self._net, first, order, self._wanted)
         starts = np.concatenate([[0], np.cumsum(np.asarray(first.steps), dtype=np.int64)])
         again = Messages((source, target), weight, self._loads, starts, np.zeros(max(1, starts[-1]), np.int32))
-        route(self._net, again, order)
+        route(self._net, again, order, self._wanted)
         return starts, np.asarray(again.trail)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import cython
 import numpy as np
-import numpy.typing as npt
 from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap
 
 FAR = cython.declare(cython.longlong, 1 << 60)
@@ -295,133 +294,103 @@ def search(
                     net.heap.push(away + _ahead(net, there, goal), there)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: cython.uchar[::1]) -> cython.void:
-    k: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    source: cython.longlong
-    goal: cython.longlong
-    missing: cython.longlong
-    end = 0
-    goal = -1
-    while end < order.shape[0]:
-        k = end
-        source = messages.source[order[k]]
-        missing = 0
-        while end < order.shape[0] and messages.source[order[end]] == source:
-            i = order[end]
-            if is_free(net, messages.target[i], source):
-                _send(net, messages, i, 0)
-            elif is_direct(net, messages.target[i], source):
-                _send(net, messages, i, 1)
-            else:
-                messages.hops[i] = -1
-                if wanted[messages.target[i]] == 0:
-                    wanted[messages.target[i]] = 1
-                    missing += 1
-                    goal = messages.target[i]
-            end += 1
-        if missing > 0:
-            search(net, source, wanted, missing, goal if missing == 1 else -1)
-            for j in range(k, end):
-                i = order[j]
-                wanted[messages.target[i]] = 0
-                if messages.hops[i] < 0 and net.away[messages.target[i]] < FAR:
-                    _send(net, messages, i, 2)
-    _clear(net)
-
-
-def route(net: Net, messages: Messages, order: cython.const_int[::1]) -> None:
-    """Send all messages; ``order`` names them source by source.
+def route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: cython.uchar[::1]) -> None:
+    """Send all messages; ``order`` names them source by source. No processor is ``wanted`` before or after.
 
     Every message takes the shortest way on which, seen from its target, every step is the first of up, down, south,
     north, east, west that keeps it shortest.
     """
-    wanted: cython.uchar[::1] = np.zeros(net.links.shape[1], np.uint8)
+    k: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    end: cython.Py_ssize_t = 0
+    source: cython.longlong
+    goal: cython.longlong = -1
+    missing: cython.longlong
     with cython.nogil:
-        _route(net, messages, order, wanted)
+        while end < order.shape[0]:
+            k = end
+            source = messages.source[order[k]]
+            missing = 0
+            while end < order.shape[0] and messages.source[order[end]] == source:
+                i = order[end]
+                if is_free(net, messages.target[i], source):
+                    _send(net, messages, i, 0)
+                elif is_direct(net, messages.target[i], source):
+                    _send(net, messages, i, 1)
+                else:
+                    messages.hops[i] = -1
+                    if wanted[messages.target[i]] == 0:
+                        wanted[messages.target[i]] = 1
+                        missing += 1
+                        goal = messages.target[i]
+                end += 1
+            if missing > 0:
+                search(net, source, wanted, missing, goal if missing == 1 else -1)
+                for j in range(k, end):
+                    i = order[j]
+                    wanted[messages.target[i]] = 0
+                    if messages.hops[i] < 0 and net.away[messages.target[i]] < FAR:
+                        _send(net, messages, i, 2)
+        _clear(net)
 
 
-def rounds(messages: Messages, order: cython.const_int[::1], cells: cython.Py_ssize_t) -> npt.NDArray[np.int32]:
-    """Return a round per message: in no round does a link carry two of them, a processor send two or receive two.
-
-    In this ``order``, each takes the first round after those of all that it meets. Messages within a processor have
-    round -1.
-    """
-    found: cython.int[::1] = np.full(messages.weight.shape[0], -1, np.int32)
-    free: cython.int[::1] = np.zeros(8 * cells, np.int32)
-    with cython.nogil:
-        _schedule(messages, order, cells, found, free)
-    return np.asarray(found)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _schedule(
+def schedule(
     messages: Messages,
     order: cython.const_int[::1],
     cells: cython.Py_ssize_t,
     found: cython.int[::1],
     free: cython.int[::1],
-) -> cython.void:
-    turn: cython.int
-    for k in range(order.shape[0]):
-        i = order[k]
-        if messages.starts[i] == messages.starts[i + 1]:
-            continue
-        sends = 6 * cells + messages.source[i]
-        receives = 7 * cells + messages.target[i]
-        turn = max(free[sends], free[receives])
-        for j in range(messages.starts[i], messages.starts[i + 1]):
-            turn = max(turn, free[messages.trail[j]])
-        found[i] = turn
-        free[sends] = turn + 1
-        free[receives] = turn + 1
-        for j in range(messages.starts[i], messages.starts[i + 1]):
-            free[messages.trail[j]] = turn + 1
+) -> None:
+    """Find a round per message, at first -1: in none does a link carry two of them, a processor send or receive two.
 
-
-def colours(messages: Messages, order: cython.const_int[::1], cells: cython.Py_ssize_t) -> npt.NDArray[np.int32]:
-    """Return a colour per message: of the messages through a router, its own included, no two have the same one.
-
-    In this ``order``, each takes the first of :data:`COLOURS` that is free on its whole way, -1 if there is none.
-    Messages within a processor have none either.
+    In this ``order``, each takes the first round after those of all that it meets, which is the first ``free`` one, at
+    first 0, of its links and of both ends. Messages within a processor have none.
     """
-    found: cython.int[::1] = np.full(messages.weight.shape[0], -1, np.int32)
-    taken: cython.ulonglong[::1] = np.zeros(cells, np.uint64)
+    turn: cython.int
     with cython.nogil:
-        _colour(messages, order, cells, found, taken)
-    return np.asarray(found)
+        for k in range(order.shape[0]):
+            i = order[k]
+            if messages.starts[i] == messages.starts[i + 1]:
+                continue
+            sends = 6 * cells + messages.source[i]
+            receives = 7 * cells + messages.target[i]
+            turn = max(free[sends], free[receives])
+            for j in range(messages.starts[i], messages.starts[i + 1]):
+                turn = max(turn, free[messages.trail[j]])
+            found[i] = turn
+            free[sends] = turn + 1
+            free[receives] = turn + 1
+            for j in range(messages.starts[i], messages.starts[i + 1]):
+                free[messages.trail[j]] = turn + 1
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _colour(
+def paint(
     messages: Messages,
     order: cython.const_int[::1],
     cells: cython.Py_ssize_t,
     found: cython.int[::1],
     taken: cython.ulonglong[::1],
-) -> cython.void:
+) -> None:
+    """Find a colour per message, at first -1: of those through a router, its own included, no two have the same one.
+
+    In this ``order``, each takes the first of :data:`COLOURS` that no processor on its whole way has ``taken``, at
+    first none, and keeps -1 if there is none. Messages within a processor have none either.
+    """
     colour: cython.int
     one: cython.ulonglong = 1
-    for k in range(order.shape[0]):
-        i = order[k]
-        if messages.starts[i] == messages.starts[i + 1]:
-            continue
-        used = taken[messages.target[i]]
-        for j in range(messages.starts[i], messages.starts[i + 1]):
-            used |= taken[messages.trail[j] % cells]
-        colour = 0
-        while colour < COLOURS and (used >> colour) & 1:
-            colour += 1
-        if colour < COLOURS:
-            found[i] = colour
-            taken[messages.target[i]] |= one << colour
+    with cython.nogil:
+        for k in range(order.shape[0]):
+            i = order[k]
+            if messages.starts[i] == messages.starts[i + 1]:
+                continue
+            used = taken[messages.target[i]]
             for j in range(messages.starts[i], messages.starts[i + 1]):
-                taken[messages.trail[j] % cells] |= one << colour
+                used |= taken[messages.trail[j] % cells]
+            colour = 0
+            while colour < COLOURS and (used >> colour) & 1:
+                colour += 1
+            if colour < COLOURS:
+                found[i] = colour
+                taken[messages.target[i]] |= one << colour
+                for j in range(messages.starts[i], messages.starts[i + 1]):
+                    taken[messages.trail[j] % cells] |= one << colour

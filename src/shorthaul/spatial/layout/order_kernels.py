@@ -134,39 +134,29 @@ def _place(centring: Centring) -> cython.void:
         centring.position[v] = low + at
 
 
-def shapes(parent: cython.const_int[::1]) -> tuple[npt.NDArray[np.uint64], Index]:
-    """Return shape and size of every subtree of 2 to 31 vertices below a parent, 0 for the others.
+def shapes(parent: cython.const_int[::1], shape: cython.ulonglong[::1], size: cython.int[::1]) -> None:
+    """Find shape and size of every subtree of 2 to 31 vertices below a parent, as at first 0 for the others.
 
     The shape is a bracket for every vertex, with its children's between the two.
     """
-    shape: cython.ulonglong[::1] = np.zeros(parent.shape[0], np.uint64)
-    size: cython.int[::1] = np.zeros(parent.shape[0], np.int32)
-    with cython.nogil:
-        _shapes(parent, shape, size)
-    return np.asarray(shape), np.asarray(size)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _shapes(parent: cython.const_int[::1], shape: cython.ulonglong[::1], size: cython.int[::1]) -> cython.void:
     one: cython.ulonglong = 1
     v: cython.Py_ssize_t
     p: cython.Py_ssize_t
-    for v in range(parent.shape[0] - 1, -1, -1):
-        # Until here ``size`` counts what is below v.
-        p = parent[v]
-        size[v] = min(size[v] + 1, MOST_BELOW + 1)
-        if size[v] <= MOST_BELOW:
-            shape[v] = one << (2 * size[v] - 1) | shape[v] << 1
-        if p >= 0:
-            if size[p] + size[v] <= MOST_BELOW:
-                shape[p] |= shape[v] << 2 * size[p]
-            size[p] = min(size[p] + size[v], MOST_BELOW + 1)
-    for v in range(parent.shape[0]):
-        if parent[v] < 0 or size[v] == 1 or size[v] > MOST_BELOW:
-            shape[v] = 0
-            size[v] = 0
+    with cython.nogil:
+        for v in range(parent.shape[0] - 1, -1, -1):
+            # Until here ``size`` counts what is below v.
+            p = parent[v]
+            size[v] = min(size[v] + 1, MOST_BELOW + 1)
+            if size[v] <= MOST_BELOW:
+                shape[v] = one << (2 * size[v] - 1) | shape[v] << 1
+            if p >= 0:
+                if size[p] + size[v] <= MOST_BELOW:
+                    shape[p] |= shape[v] << 2 * size[p]
+                size[p] = min(size[p] + size[v], MOST_BELOW + 1)
+        for v in range(parent.shape[0]):
+            if parent[v] < 0 or size[v] == 1 or size[v] > MOST_BELOW:
+                shape[v] = 0
+                size[v] = 0
 
 
 def fill(
