@@ -117,120 +117,11 @@ def _least_depth(work: Exhaustion, costs: Costs, w: cython.longlong, h: cython.l
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _tile_compute(costs: Costs, tall: cython.longlong, wide: cython.longlong) -> cython.double:
-    """Return the least time that a tile takes to compute, in steps as long as they may be."""
-    total: cython.double = 0.0
-    most: cython.double = 0.0
-    for c in range(costs.base.shape[0]):
-        length = (
-            cython.cast(cython.double, costs.reductions[costs.charges[GROUP, c]])
-            if costs.charges[GROUP, c] >= 0
-            else 0.0
-        )
-        rows = cython.cast(cython.double, costs.charges[HEIGHT, c])
-        columns = cython.cast(cython.double, costs.charges[WIDTH, c])
-        if costs.charges[ROWS, c] == TILE:
-            rows = cython.cast(cython.double, tall)
-        elif costs.charges[ROWS, c] == STEP:
-            rows = length
-        if costs.charges[COLUMNS, c] == TILE:
-            columns = cython.cast(cython.double, wide)
-        elif costs.charges[COLUMNS, c] == STEP:
-            columns = length
-        rows = rows / costs.native_height
-        columns = columns / costs.native_width
-        if costs.charges[EXACT, c] != ROWS_EXACT:
-            rows = ceil(rows)
-        if costs.charges[EXACT, c] != COLUMNS_EXACT:
-            columns = ceil(columns)
-        time = costs.base[c] * rows * columns
-        if (
-            costs.charges[GROUP, c] >= 0
-            and costs.charges[REDUCTION, c] != STEP
-            and costs.charges[ROWS, c] != STEP
-            and costs.charges[COLUMNS, c] != STEP
-        ):
-            time = time * cython.cast(cython.double, costs.steps_of[costs.charges[GROUP, c]])
-        if costs.charges[BEGIN, c] == c:  # of an operator with several charges, the dearest
-            total += most
-            most = 0.0
-        most = max(most, time)
-    return total + most
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _divided(costs: Costs, s: cython.Py_ssize_t) -> cython.bint:
     """True if the steps of a tile ask for one part of this slice after the other."""
     if costs.loads[GROUP, s] == LAST or costs.steps_of[costs.loads[GROUP, s]] == 1:
         return False
     return costs.loads[ROWS, s] == STEP or costs.loads[COLUMNS, s] == STEP
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _passing(costs: Costs, begin: cython.Py_ssize_t, tall: cython.longlong, wide: cython.longlong) -> cython.double:
-    """Return how much of a tensor a tile loads at least: the parts of a reduction that pass by in several steps.
-
-    Of its slices, from ``begin`` on, only the largest counts, and none where one of them is the whole tensor. Where
-    others coincide with it by chance, two parts of it may be there already, each as long as the tile.
-    """
-    most: cython.double = 0.0
-    s: cython.Py_ssize_t
-    end: cython.longlong = costs.loads[END, begin]
-    for s in range(begin, end):
-        if costs.l_er[s] == FULL and costs.l_ec[s] == FULL:
-            return 0.0
-        if not _divided(costs, s):
-            continue
-        rows = costs.loads[HEIGHT, s]
-        columns = costs.loads[WIDTH, s]
-        if costs.loads[ROWS, s] == TILE:
-            rows = tall
-        if costs.loads[COLUMNS, s] == TILE:
-            columns = wide
-        size = cython.cast(cython.double, rows * columns * costs.loads[NUMBER, s])
-        if end - begin > 1:
-            if costs.loads[ROWS, s] == STEP:
-                size -= cython.cast(cython.double, 2 * tall * columns)
-            else:
-                size -= cython.cast(cython.double, 2 * rows * wide)
-        most = max(most, size)
-    return most
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _outline(costs: Costs) -> cython.double:
-    """Return a lower bound on the latency at the tiles that were set: per tile, and of all traffic together.
-
-    Every tensor is loaded once at least.
-    """
-    c: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    total: cython.double = 0.0
-    traffic: cython.double = cython.cast(cython.double, costs.height * costs.width * costs.stored)
-    for c in range(4):
-        if costs.count[c] > 0:
-            tall = costs.tall[c // 2]
-            wide = costs.wide[c % 2]
-            tile = cython.cast(cython.double, tall * wide * costs.stored)
-            for s in range(costs.loads.shape[1]):
-                if costs.loads[BEGIN, s] == s:
-                    tile += _passing(costs, s, tall, wide)
-            total += costs.count[c] * max(_tile_compute(costs, tall, wide), tile / costs.bandwidth)
-    for s in range(costs.loads.shape[1]):
-        if costs.loads[BEGIN, s] == s:
-            tile = 0.0
-            for c in range(4):
-                if costs.count[c] > 0:
-                    tile += costs.count[c] * _passing(costs, s, costs.tall[c // 2], costs.wide[c % 2])
-            once = cython.cast(cython.double, costs.loads[HEIGHT, s] * costs.loads[WIDTH, s] * costs.loads[NUMBER, s])
-            traffic += max(tile, once)
-    return max(total, traffic / costs.bandwidth)
 
 
 @cython.cfunc
@@ -286,7 +177,9 @@ def _least_compute(costs: Costs) -> cython.double:
 def _least_traffic(costs: Costs) -> cython.double:
     """Return the fewest elements that all tiles no larger than those that were set load and store.
 
-    Every tensor is loaded once; what passes by in several steps, in every tile, as in :func:`_passing`.
+    Every tensor is loaded once; in every tile the parts of a reduction that pass by in several steps. Of the slices of
+    a tensor only the largest counts, and none where one of them is the whole tensor. Where others coincide with it by
+    chance, two parts of it may be there already, each as long as the tile.
     """
     s: cython.Py_ssize_t
     first: cython.Py_ssize_t
@@ -321,6 +214,14 @@ def _least_traffic(costs: Costs) -> cython.double:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _outline(costs: Costs) -> cython.double:
+    """Return a lower bound on the latency at all tiles no larger than those that were set."""
+    return max(_least_compute(costs), _least_traffic(costs) / costs.bandwidth)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _outline_block(
     work: Exhaustion,
     costs: Costs,
@@ -334,7 +235,7 @@ def _outline_block(
     right = min(left + BLOCK, work.w_most)
     bottom = min(top + BLOCK, work.h_most)
     settle(costs, right, bottom, work.k_most)
-    least = max(_least_compute(costs), _least_traffic(costs) / costs.bandwidth)
+    least = _outline(costs)
     work.done += 1
     w: cython.longlong
     h: cython.longlong
