@@ -47,9 +47,9 @@ class BoundOptions(MachineOptions):
     size: str | None = option(None, _SIZE, form=SIZES)
     level: str | None = option(None, _LEVEL, form=INTEGERS)
     small: str | None = option(None, _SMALL, form=NAMES)
-    format: str = option("text", "How formulas and proof are printed.", choices=FORMATS)
-    proof: bool = option(False, "Print the proof too.")
-    upper: bool = option(True, _UPPER)
+    format: str = option("text", "How formulas and proof are printed.", choices=FORMATS, free=True)
+    proof: bool = option(False, "Print the proof too.", free=True)
+    upper: bool = option(True, _UPPER, free=True)
     reassociate: bool = option(False, _REASSOCIATE)
     one_branch: bool = option(False, _ONE_BRANCH)
 

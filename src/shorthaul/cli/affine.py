@@ -25,7 +25,6 @@ from shorthaul.cli.flags import (
     SearchFlags,
     SweepSearchFlags,
     TaskPlanSearchFlags,
-    TaskSearchFlags,
 )
 from shorthaul.cli.verbs import group, verb
 
@@ -44,7 +43,7 @@ Input = Annotated[
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, search: TaskSearchFlags, output: Answer) -> None:
+def bound(workload: Input, options: BoundOptions, search: TaskPlanSearchFlags, output: Answer) -> None:
     """Bound the loads of every schedule from below, by a formula in the parameters and S; --proof says why."""
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.answer import printed

@@ -14,7 +14,7 @@ from shorthaul.cli.flags import (
     Answer,
     Listing,
     Output,
-    SearchFlags,
+    PlanSearchFlags,
     SweepSearchFlags,
     TaskPlanSearchFlags,
     TaskSearchFlags,
@@ -63,7 +63,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
 
 @verb(app, "schedule")
-def schedule(workload: Input, options: ScheduleOptions, search: SearchFlags, output: Output) -> None:
+def schedule(workload: Input, options: ScheduleOptions, search: PlanSearchFlags, output: Output) -> None:
     """Schedule one mapping: period, start times, capacities, and what limits the period."""
     from shorthaul.dataflow.verbs.planning import schedule as find
 
@@ -73,7 +73,7 @@ def schedule(workload: Input, options: ScheduleOptions, search: SearchFlags, out
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, search: TaskSearchFlags, output: Answer) -> None:
+def bound(workload: Input, options: BoundOptions, search: TaskPlanSearchFlags, output: Answer) -> None:
     """Bound the period from below (of any mapping, or of the one given), and footprint, core cost and front."""
     from shorthaul.dataflow.verbs.planning import bound as find
 
@@ -181,7 +181,7 @@ def throughput(workload: Input, options: ThroughputOptions, output: Output) -> N
 
 
 @verb(app, "buffers")
-def buffers(workload: Input, options: BuffersOptions, search: TaskSearchFlags, output: Output) -> None:
+def buffers(workload: Input, options: BuffersOptions, search: TaskPlanSearchFlags, output: Output) -> None:
     """Find the least storage in all buffers for every period that it allows, and the capacity of each."""
     from shorthaul.cli.output import finish
     from shorthaul.dataflow.formats.schedules import save_storage

@@ -115,7 +115,6 @@ class _Watch:
     """Ends a command soon after its time limit, whatever it is busy with or waits for, unless it has an answer."""
 
     def __init__(self, limit_s: float) -> None:
-        from shorthaul.core.search import process_start
         from shorthaul.core.searching.threads import start_thread
 
         self.is_over = threading.Event()
@@ -165,3 +164,18 @@ def _end_children() -> None:
     for child in getattr(sys.modules.get("multiprocessing.process"), "_children", ()):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             child.kill()
+
+
+def process_start() -> float:
+    """Return when this process started, on :func:`time.monotonic`'s clock; now, where the system does not tell.
+
+    A time limit on the command line includes the time that Python took to start.
+    """
+    now = time.monotonic()
+    try:
+        with open("/proc/self/stat", encoding="ascii") as file:  # noqa: PTH123 -- Path would import more
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, AttributeError):
+        return now
+    return now - age_s if 0 <= age_s < 1e6 else now

@@ -10,17 +10,17 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from shorthaul.cli.endings import answering_by, watch_answer
+from shorthaul.cli.endings import answering_by, process_start, watch_answer
 from shorthaul.core.document import promise_output
 from shorthaul.core.errors import AS_FLAGS, InputError
 from shorthaul.core.options import flag_name, option
 from shorthaul.core.search import (
+    PlanSearchOptions,
     Search,
     SearchOptions,
     SweepSearchOptions,
     TaskPlanSearchOptions,
     TaskSearchOptions,
-    process_start,
 )
 from shorthaul.core.searching.progress import Progress
 
@@ -80,8 +80,13 @@ class TaskSearchFlags(_Command, TaskSearchOptions):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class PlanSearchFlags(_Command, PlanSearchOptions):
+    """A search in one process for a plan, which a journal keeps."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class TaskPlanSearchFlags(_Command, TaskPlanSearchOptions):
-    """A search in tasks for a plan, which a journal keeps."""
+    """A search in tasks for a plan or a bound, which a journal keeps."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

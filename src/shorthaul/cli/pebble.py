@@ -17,7 +17,6 @@ from shorthaul.cli.flags import (
     SearchFlags,
     SweepSearchFlags,
     TaskPlanSearchFlags,
-    TaskSearchFlags,
 )
 from shorthaul.cli.verbs import group, verb
 from shorthaul.pebble.options import (
@@ -85,7 +84,7 @@ def plan(
 
 @verb(app, "memory")
 def memory(
-    workload: Input, read: GraphOptions, options: MemoryOptions, search: TaskSearchFlags, output: Output
+    workload: Input, read: GraphOptions, options: MemoryOptions, search: TaskPlanSearchFlags, output: Output
 ) -> None:
     """Find the smallest fast memory that moves inputs and outputs only, and estimate its SRAM."""
     from shorthaul.pebble.verbs import trade_off
@@ -146,7 +145,9 @@ def run(workload: Input, read: GraphOptions, options: RunOptions, search: Search
 
 
 @verb(app, "bound")
-def bound(workload: Input, read: GraphOptions, options: BoundOptions, search: TaskSearchFlags, output: Answer) -> None:
+def bound(
+    workload: Input, read: GraphOptions, options: BoundOptions, search: TaskPlanSearchFlags, output: Answer
+) -> None:
     """Bound the traffic of every schedule within a fast memory from below, with the proof.
 
     Graphs of up to 400 nodes are searched in one process: all passes of that search go on from what earlier ones found.

@@ -16,7 +16,6 @@ from shorthaul.cli.flags import (
     SearchFlags,
     SweepSearchFlags,
     TaskPlanSearchFlags,
-    TaskSearchFlags,
 )
 from shorthaul.cli.verbs import group, verb
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
@@ -55,7 +54,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: RuleOptions, search: TaskSearchFlags, output: Answer) -> None:
+def bound(workload: Input, options: RuleOptions, search: TaskPlanSearchFlags, output: Answer) -> None:
     """Bound the latency of every schedule from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.tensor.verbs import planning

@@ -45,11 +45,11 @@ def option(
     ``choices`` limits text, ``least`` and ``most`` limit numbers (both ends included) and so does ``above`` (its end
     left out), ``flags`` replaces the flag made from the field's name, ``form`` is what Python callers may give in place
     of text. One that is ``free`` may be another where a search is resumed: a plan is as good with it as without. The
-    verb writes what is ``written``, a file: a command tries before it begins whether it can.
+    verb writes what is ``written``, a file, which is free: a command tries before it begins whether it can.
     """
     metadata = {
         "help": help, "choices": choices, "least": least, "most": most, "above": above, "flags": flags, "form": form,
-        "free": free, "written": written,
+        "free": free or written, "written": written,
     }  # fmt: skip
     return dataclasses.field(default=default, metadata=metadata)
 

@@ -91,7 +91,7 @@ class Search:
         self._previous: dict[int, object] = {}
         #: True for the search of a command, which has its process to itself.
         self.is_command = is_command
-        self._is_aside = self._is_beside = self._has_begun = False
+        self._is_aside = self._is_beside = self._has_begun = self._proves = False
         self._out: Callable[[Any], Any] | None = None
         self._price: float = 1
         self._fixed: float = 0
@@ -194,7 +194,6 @@ class Search:
         'A PLAN'
         """
         start, other = self.start(), self.part(1.0)
-        other._is_aside = not self.keeps
         if self.keeps:
             other.begin()
             other.resumed, other._out = None if start is None else into(start), out
@@ -217,10 +216,11 @@ class Search:
         """Return what a cost told here is for the search that this one is a part of."""
         return self._price * cost + self._fixed
 
-    def keep(self, cost: float, plan: Any) -> None:
+    def keep(self, cost: float, plan: Any, *, proves: bool = False) -> None:
         """Keep a plan that is complete, if it is the best so far: in the journal, if there is one.
 
-        A function makes it at once or when it is wanted; by then it may have become a better one.
+        A function makes it at once or when it is wanted; by then it may have become a better one. If it ``proves``, it
+        is a bound on all plans, of so much below 0, that is kept where the search is for one.
 
         >>> search = Search()
         >>> search.begin()
@@ -229,7 +229,7 @@ class Search:
         >>> search.kept
         (3, 'a plan')
         """
-        whole = self._answering()
+        whole = self._answering(proves=proves)
         search: Search | None = self
         while search is not None and search is not whole:
             cost, search = search._paid(cost), search._whole
@@ -242,7 +242,7 @@ class Search:
         """Take note of a plan that is the best so far."""
         if self._out is not None and self._whole is not None:
             out = self._out
-            self._whole.keep(self._paid(cost), lambda: out(plan() if callable(plan) else plan))
+            self._whole.keep(self._paid(cost), (lambda: out(plan())) if callable(plan) else out(plan))
         if self.journal is not None:
             self.journal.note(cost, plan)
 
@@ -250,6 +250,11 @@ class Search:
     def keeps(self) -> bool:
         """True if :meth:`keep` keeps plans here."""
         return self._answering() is not None
+
+    @property
+    def proves(self) -> bool:
+        """True if :meth:`keep` keeps bounds here."""
+        return self._answering(proves=True) is not None
 
     @property
     def has_answer(self) -> bool:
@@ -261,24 +266,24 @@ class Search:
         whole = self._answering()
         return None if whole is None else whole.resumed
 
-    def best(self) -> Any:
-        """Return the best plan that was kept, None if there is none."""
-        whole = self._answering()
+    def best(self, *, proves: bool = False) -> Any:
+        """Return the best plan that was kept, or the best bound; None if there is none."""
+        whole = self._answering(proves=proves)
         if whole is None or whole.kept is None:
             return None
         plan = whole.kept[1]
         return plan() if callable(plan) else plan
 
-    def _answering(self) -> Search | None:
-        """Return the search whose answer this one is about: itself, one that it is a part of, or None."""
+    def _answering(self, *, proves: bool = False) -> Search | None:
+        """Return the search whose answer, plan or bound, this one is about: itself, one that it is part of, or None."""
         search: Search | None = self
         while search is not None and not search._has_begun:
             search = None if search._is_aside else search._whole
-        return search
+        return search if search is not None and search._proves == proves else None
 
-    def begin(self) -> None:
-        """Begin the search for one answer: from here on, :meth:`keep` keeps it, here and in parts of this search."""
-        self._has_begun, self.kept, self.resumed = True, None, None
+    def begin(self, *, proves: bool = False) -> None:
+        """Begin the search for one answer, a plan or a bound: from here on it is kept, here and in parts of this."""
+        self._has_begun, self._proves, self.kept, self.resumed = True, proves, None, None
 
     def within(self, effort: float) -> Search:
         """Return a part that spends at most this effort, which is counted even where only the clock limits this one.
@@ -363,7 +368,11 @@ class Search:
         if self.journal is not None:
             if not self.journal.write() and not self.journal.has_failed:
                 return
-            best = self.journal.shown(best)
+            if self._proves:
+                shown = self.journal.shown(None if bound is None else -bound)
+                bound = None if shown is None else -shown
+            else:
+                best = self.journal.shown(best)
         self._progress.show(self.elapsed_s(), best, bound, what)
 
     def __enter__(self) -> Search:
@@ -455,13 +464,21 @@ RESTARTS: Final = "Searches, each from a seed of its own, that share the effort"
 #: For engines whose search uses one core, and for those that use all by threads.
 ONE_PER_WORKER: Final = " (default: 1; with a time limit alone, as many as run at once)."
 ONE_PER_MACHINE: Final = " (default: 1; on a cluster with a time limit alone, as many as run at once)."
-_JOURNAL: Final = "Keep the best plan so far in this file, as it is found."
-_RESUME: Final = "Go on from the best plan in this journal, and keep better ones there too unless --journal is given."
+_JOURNAL: Final = "Keep the best answer so far in this file, as it is found."
+_RESUME: Final = "Go on from the best answer in this journal, and keep better ones there too unless --journal is given."
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSearchOptions(SearchOptions):
+    """A search for a plan, which a journal keeps."""
+
+    journal: Path | None = option(None, _JOURNAL)
+    resume: Path | None = option(None, _RESUME)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPlanSearchOptions(TaskSearchOptions):
-    """A search in tasks for a plan, which a journal keeps."""
+    """A search in tasks for a plan or a bound, which a journal keeps."""
 
     journal: Path | None = option(None, _JOURNAL)
     resume: Path | None = option(None, _RESUME)
@@ -475,21 +492,6 @@ class SweepSearchOptions(TaskSearchOptions):
     resume: Path | None = option(
         None, "Take over the points in this journal, and keep the others there too unless --journal is given."
     )
-
-
-def process_start() -> float:
-    """Return when this process started, on :func:`time.monotonic`'s clock; now, where the system does not tell.
-
-    A time limit on the command line includes the time that Python took to start.
-    """
-    now = time.monotonic()
-    try:
-        with open("/proc/self/stat", encoding="ascii") as file:  # noqa: PTH123 -- Path would import more
-            ticks = int(file.read().rpartition(")")[2].split()[19])
-        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, AttributeError):
-        return now
-    return now - age_s if 0 <= age_s < 1e6 else now
 
 
 def usable_cores() -> int:

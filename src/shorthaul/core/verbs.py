@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import digest, expect_writable
+from shorthaul.core.document import decode_text, digest, expect_writable, json_text, parse_json
 from shorthaul.core.errors import AS_FLAGS, InfeasibleError, InputError, NoPlanError, is_of_memory, unknown_name
 from shorthaul.core.options import chosen, fixed
 from shorthaul.core.provenance import provenance
@@ -208,6 +208,7 @@ def verb(
     searching: type[SearchOptions] | None = SearchOptions,
     replay: Callable[[T, Any, Any], CheckReport] | None = None,
     points: Any = None,
+    proven: Callable[[T, Any, Any], CheckReport | None] | None = None,
     **described: str,
 ) -> Callable[[FunctionT], FunctionT]:
     """Make a function a public verb: keywords with types, checked, and listed in its docstring.
@@ -215,7 +216,8 @@ def verb(
     The function's own parameters are its workload, what else the verb works on, and ``**keywords``. It is called with
     the workload as a :class:`Source`, the plan read, and ``options`` and ``search`` as keywords: see :func:`asked`.
     ``replay``, called with workload, plan and options, checks the plan of a journal; ``points`` is the type of a task's
-    answer in the journal of a sweep; ``described`` says what the function's own parameters are.
+    answer in the journal of a sweep; ``proven`` verifies the bound in a journal (None: it cannot), called with
+    workload, bound and options; ``described`` says what the function's own parameters are.
     """
 
     def decorate(function: FunctionT) -> FunctionT:
@@ -254,6 +256,9 @@ def verb(
                 if points is not None:
                     asked = _asked(function, source, [picked, reading_options], given)
                     result = _swept(run, search, asked, points)
+                elif proven is not None and source is not None:
+                    asked = _asked(function, source, [picked, reading_options], given)
+                    result = _proving(run, search, asked, lambda kept: proven(workload, kept, picked))
                 elif replay is None or plans is None or source is None:
                     result = run()
                 else:
@@ -297,6 +302,37 @@ def _swept(run: Callable[[], Any], search: Search, asked: Mapping[str, Any], for
 
     with journaled_points(search, asked, form):
         return run()
+
+
+def _proving(
+    run: Callable[[], Any], search: Search, asked: Mapping[str, Any], check: Callable[[Any], CheckReport | None]
+) -> Any:
+    """Run a verb that searches for a bound, with its journal."""
+    search.begin(proves=True)
+    if search.journal_file is None and search.resumed_file is None:
+        return run()
+    from shorthaul.core.searching.journal import journaled
+
+    def unpack(data: bytes) -> dict[str, Any]:
+        kept = parse_json(decode_text(data))
+        if not isinstance(kept, dict):
+            raise InputError("holds no bound", value=kept)
+        return kept
+
+    with journaled(search, asked, lambda bound: json_text(bound, indent=None).encode(), unpack, check):
+        return run()
+
+
+def higher(found: Bound, search: Search, method: str, *, is_certified: bool) -> Bound:
+    """Return the bound, or the best one with a certificate that the search has kept, if that is higher."""
+    if is_certified:
+        kept = {"of": found.of, "value": found.value, "certificate": found.details["certificate"]}
+        search.keep(-found.value, kept, proves=True)
+    kept = search.best(proves=True)
+    if kept is None or kept["value"] < found.value or (is_certified and kept["value"] == found.value):
+        return found
+    proof = "By its certificate, which check --bound verifies."
+    return Bound(kept["of"], kept["value"], method, proof, {"certificate": kept["certificate"]})
 
 
 def _kept(

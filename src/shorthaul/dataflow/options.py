@@ -82,9 +82,7 @@ class PlanOptions(Decoding):
         None, "Keep one point alone: of the least period, footprint, core cost or latency (then of the others).",
         choices=PICKS, free=True,
     )  # fmt: skip
-    csv: Path | None = option(
-        None, "Write the front as a table of comma-separated values here.", free=True, written=True
-    )
+    csv: Path | None = option(None, "Write the front as a table of comma-separated values here.", written=True)
     front: int = option(
         400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5, free=True
     )

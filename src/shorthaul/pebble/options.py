@@ -157,8 +157,8 @@ class MemoryOptions(Options):
     capacities: str | None = option(
         None,
         "Capacities in bits for the SRAM table, separated by commas (default: the powers of two at hand).",
-        form=INTEGERS,
-    )
+        form=INTEGERS, free=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

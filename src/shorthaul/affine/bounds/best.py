@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations as combinations_of
@@ -137,13 +137,14 @@ def lower_bound(
     search: Search | None = None,
     share: float = 1.0,
     sizes: Mapping[str, int] | None = None,
+    keep: Callable[[AffineBound], None] = lambda _: None,
 ) -> AffineBound:
     """Return a lower bound on the loads of ``program`` that holds for all parameter values, with its proof.
 
     Raises :class:`InputError` if a parameter is called S or x0, x1, .... Arguments take up to ``share`` of what
     ``search`` has left; with ``sizes`` (S among them) they are also made for these. Where the search ends early the
     bound is that of the arguments found so far: of the inputs alone, or 0,
-    if there are none.
+    if there are none. ``keep`` takes what is proven on the way.
 
     Profile ``iolb`` is the published method, corrected; ``best`` uses all proven arguments. With ``reassociate`` the
     bound holds for any order and tree of sums, products, max and min. Parameters in ``small``
@@ -191,6 +192,7 @@ def lower_bound(
     model += ONE_BRANCH if options.one_branch else BOTH_BRANCHES if program.has_choices() else ""
     proof = Proof(inputs, tuple(parts), tuple(sums), formula, listed, read, model)
     general = AffineBound(program, formula, inputs, operations, proof, small, argued=tuple(argued), at=sizes)
+    keep(general)
     return general if sizes is None or options.profile != "best" else fitted(general, sizes, search)
 
 

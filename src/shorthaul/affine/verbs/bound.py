@@ -13,6 +13,7 @@ from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_report import upper_text
 from shorthaul.affine.plan import BoundExtra, Plan, ProgramText
 from shorthaul.affine.sizes import FAST_MEMORY
+from shorthaul.affine.verbs.certified import bound_of_journal, higher
 from shorthaul.affine.verbs.deriving import KIND, dependences_in_time, drawn_data_flow, drawn_over_memory
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_rows
@@ -23,7 +24,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.figure import Text
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
-from shorthaul.core.search import TaskSearchOptions
+from shorthaul.core.search import TaskPlanSearchOptions
 from shorthaul.core.verbs import asked, verb
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     )
 
 
-@verb(BoundOptions, PROGRAMS, PLANS, searching=TaskSearchOptions)
+@verb(BoundOptions, PROGRAMS, PLANS, searching=TaskPlanSearchOptions, proven=bound_of_journal)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a parametric lower bound on the loads of ``program``, with its proof.
 
@@ -73,15 +74,15 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         flow = dependences_in_time(program)
         read, others = program.with_sure_reads() if options.one_branch else program, _others(program, options)
         share, tasks = tuning.LOWER_SHARE / (1 + len(others)), Tasks(search)
-        proofs = []
+        proofs = list[int]()
         for how, terms in [(read, options), *others.values()]:
             own = Derived(how, has_order=False, flow=flow if how is program else None)
-            proofs.append(tasks.add(Proof(own, terms, sizes, capacities, share, small), share))
+            proofs.append(tasks.add(Proof(own, terms, sizes, capacities, share, small, is_kept=not proofs), share))
         order = Order(Derived(program, has_order=False, flow=flow), sizes, capacities, small, runs)
         ordering = tasks.add(order, 1 - tuning.LOWER_SHARE) if options.upper else None
         tasks.run()
         found, ordered = tasks.proven(proofs[0]), tasks.ordered(ordering)
-        made, document = found.bound, ordered.beside(found)
+        made, document = higher(found.bound, search, program, sizes, flow), ordered.beside(found)
         for number, name in zip(proofs[1:], others, strict=True):
             holds_too = name != "one_branch"  # what any order or data need, one order and both branches do
             beside = tasks.proven(number).bound

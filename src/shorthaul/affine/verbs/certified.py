@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
 
+from shorthaul.affine.bounds.best import AffineBound
 from shorthaul.affine.check.certificate import verify
+from shorthaul.affine.check.formulas import value_of
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Program
+from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.sizes import FAST_MEMORY
+from shorthaul.affine.verbs.deriving import bytes_of_loads, rests_on
+from shorthaul.affine.verbs.machines import memories
+from shorthaul.core.amounts import Bound
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import load_bound
 from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+
+#: What a certificate proves of a bound, and the sizes at which bounds without sizes are compared.
+_VERIFIED: Final = ("value", "formula", "inputs", "certificate", "rests_on")
+_LARGE, _FAST = 10_000, 1_000
+_PROOF: Final = "By its certificate, which check --bound verifies."
 
 
 def certified(program: Program, path: str, kind: str) -> CheckReport:
@@ -36,3 +51,49 @@ def _sizes(program: Program, document: Mapping[str, object], bound: Mapping[str,
     if not isinstance(given, Mapping) or any(type(given.get(name)) is not int or given[name] < 1 for name in names):
         raise InputError("must give every parameter and S", place="sizes", value=given, allowed="integers from 1")
     return {name: given[name] for name in names}
+
+
+def keep(search: Search, found: AffineBound, sizes: Mapping[str, int] | None) -> None:
+    """Keep a bound where the search is for one, if all of it has a certificate."""
+    certificate = found.proof.certificate() if search.proves else {"parts": [{"kind": "formula"}]}
+    if not _is_certified(certificate):
+        return
+    value = None if sizes is None else max(0, found.value(sizes))
+    values = value, str(found.formula), str(found.inputs), certificate, rests_on(found, sizes)
+    kept = dict(zip(_VERIFIED, values, strict=True))
+    search.keep(-_rank(kept, found.program, sizes), kept, proves=True)
+
+
+def higher(
+    made: Bound, search: Search, program: Program, sizes: Mapping[str, int] | None, flow: DataFlow | None
+) -> Bound:
+    """Return the bound, or with what a certificate proves the one that the search has kept, if that is higher."""
+    kept = search.best(proves=True)
+    if kept is None or _rank(kept, program, sizes) <= _rank(made.details, program, sizes):
+        return made
+    details = {**made.details, **{name: kept[name] for name in _VERIFIED}, "latex": {}, "steps": []}
+    if sizes is None:
+        return replace(made, method="certificate", proof=_PROOF, details=details)
+    width, surplus = bytes_of_loads(program, sizes, flow)
+    details |= {"value_bytes": kept["value"] * width + surplus, "suits_sizes": True}
+    return Bound("loads_words", kept["value"], "certificate", _PROOF, details)
+
+
+def bound_of_journal(program: Program, kept: Mapping[str, Any], options: BoundOptions) -> CheckReport | None:
+    """Return what is wrong with the bound in a journal, None if not all of it can be verified."""
+    sizes = None
+    if options.size is not None or options.level is not None or options.machine is not None:
+        sizes = memories(options, program)[0]
+    violations, _ = verify(program.with_sure_reads() if options.one_branch else program, kept, sizes)
+    if set(kept) != {*_VERIFIED}:
+        raise InputError("holds no bound")
+    return CheckReport(tuple(violations)) if violations or _is_certified(kept["certificate"]) else None
+
+
+def _is_certified(certificate: Mapping[str, Any]) -> bool:
+    return all(part["kind"] != "formula" for part in certificate["parts"])
+
+
+def _rank(bound: Mapping[str, Any], program: Program, sizes: Mapping[str, int] | None) -> float:
+    at = {**dict.fromkeys(program.parameters, _LARGE), FAST_MEMORY: _FAST} if sizes is None else sizes
+    return float(value_of(bound["formula"], at))

@@ -18,7 +18,7 @@ class MachineKeywords(TypedDict, total=False):
     machine_level: str | None
 
 
-class BoundKeywords(MachineKeywords, TaskSearchKeywords, total=False):
+class BoundKeywords(MachineKeywords, TaskPlanSearchKeywords, total=False):
     """The keywords of ``bound``."""
 
     function: str | None

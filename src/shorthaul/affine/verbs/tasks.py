@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from shorthaul.affine import tuning, views
@@ -24,6 +25,7 @@ from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import nearness, reference_value
 from shorthaul.affine.plan import Plan, UpperDocument
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.verbs.certified import keep
 from shorthaul.affine.verbs.deriving import (
     bound_of,
     loads_of,
@@ -118,7 +120,10 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A bound that is to be proven, at sizes if there are any; ``share`` of the time is for its arguments."""
+    """A bound that is to be proven, at sizes if there are any; ``share`` of the time is for its arguments.
+
+    One that ``is_kept`` is in the journal of the search.
+    """
 
     derived: Derived
     options: BoundOptions
@@ -126,6 +131,7 @@ class Proof:
     capacities: tuple[int, ...]
     share: float
     small: tuple[str, ...] = ()
+    is_kept: bool = False
 
     def done(self, search: Search) -> Proven:
         """Return the bound."""
@@ -135,7 +141,9 @@ class Proof:
         if search.effort is not None and search.remaining_s() < float("inf"):  # but not of the time
             limit_s, search = self.share * search.remaining_s(), search.part(1.0)
             search.time_limit = max(LEAST_PART, limit_s)
-        found = lower_bound(program, options, flow=flow, search=search, share=share, sizes=sizes)
+        told = partial(keep, search if self.is_kept else search.aside(), sizes=sizes)
+        found = lower_bound(program, options, flow=flow, search=search, share=share, sizes=sizes, keep=told)
+        told(found)
         is_cut_off = flow is None or search.expired()
         several = sizes is not None and len(self.capacities) > 1
         levels = level_bounds(found, options, flow, sizes or {}, self.capacities, search) if several else {}

@@ -7,6 +7,7 @@ one before.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -109,12 +110,13 @@ def journaled(
     asked: Mapping[str, Any],
     pack: Callable[[Any], bytes],
     unpack: Callable[[bytes], Any],
-    check: Callable[[Any], CheckReport],
+    check: Callable[[Any], CheckReport | None],
 ) -> Iterator[None]:
-    """Keep the best plan of ``search`` in the journal that it names, and let it go on from the one it resumes.
+    """Keep the best plan or bound of ``search`` in the journal that it names, and go on from the one it resumes.
 
-    ``asked`` is what both have to be of, ``unpack`` the reverse of ``pack``, ``check`` the engine's replay. Raises
-    :class:`InputError` for a journal of something else, and for a plan that breaks a rule.
+    ``asked`` is what both have to be of, ``unpack`` the reverse of ``pack``, ``check`` the engine's replay; None where
+    it cannot tell: then the search begins anew. Raises :class:`InputError` for a journal of something else, and for a
+    plan that breaks a rule or a bound that is not proven.
     """
     source, target = search.resumed_file, search.journal_file or search.resumed_file
     if target is None or search.journal is not None:
@@ -129,11 +131,15 @@ def journaled(
         except OSError as error:  # plans are unpacked in a folder for temporary files
             raise InputError(f"cannot be unpacked: {error.strerror or error}", file=source) from None
         report = check(plan)
-        if not report.ok:
-            raise InputError(f"holds a plan that breaks the rules: {report.violations[0]}", file=source)
-        cost = record.cost if report.cost is None else float(next(iter(report.cost.values())))
-        search.resumed = plan
-        search.keep(cost, plan)
+        if report is None:
+            print(f"{source}: what it holds cannot be verified: the search begins anew", file=sys.stderr)
+        elif not report.ok:
+            what = "a bound that is not proven" if search.proves else "a plan that breaks the rules"
+            raise InputError(f"holds {what}: {report.violations[0]}", file=source)
+        else:
+            cost = record.cost if report.cost is None else float(next(iter(report.cost.values())))
+            search.resumed = plan
+            search.keep(cost, plan, proves=search.proves)
     journal = Journal(target, asked, pack)
     if search.kept is not None and target == source:
         journal.written = search.kept[0]

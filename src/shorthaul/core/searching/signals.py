@@ -30,7 +30,7 @@ class Signals(Protocol):
         """Let the search know of the best cost so far."""
 
     def keep(self, cost: float, plan: Any) -> None:
-        """Let the search keep a plan."""
+        """Let the search keep a plan or a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Allowance:
     effort: float | None
     time_limit: float | None
     seed: int
-    keeps: bool = False  #: whether the search wants to have the plans that the task finds on its way
+    keeps: bool = False  #: whether the search wants to have the plans, or bounds, that the task finds on its way
+    proves: bool = False  #: whether these are bounds
 
 
 class Told(NamedTuple):
@@ -65,7 +66,7 @@ class TaskSearch(Search):
         self._next_send = 0.0
         super().__init__(effort=allowed.effort, time_limit=allowed.time_limit, seed=allowed.seed, workers=1)
         if allowed.keeps:
-            self.begin()
+            self.begin(proves=allowed.proves)
 
     @property
     def _stopped(self) -> bool:
@@ -134,5 +135,5 @@ class Here:
         self.watch(best)
 
     def keep(self, cost: float, plan: Any) -> None:
-        """Let the search keep a plan."""
-        self.search.keep(cost, plan)
+        """Let the search keep a plan or a bound."""
+        self.search.keep(cost, plan, proves=self.search.proves)

@@ -78,7 +78,8 @@ class Work(Generic[TaskT, AnswerT]):
             limit_s = max(LEAST_PART, self.search.remaining_s() / turns)
         index = self.waiting.pop(0)
         effort = None if self.effort is None else self.effort * self.weights[index]
-        return index, Allowance(effort, limit_s, self.search.seed, self.search.keeps)
+        keeps, proves = self.search.keeps, self.search.proves
+        return index, Allowance(effort, limit_s, self.search.seed, keeps or proves, proves)
 
     def put_back(self, index: int) -> None:
         """Take back a task that was lost."""
@@ -90,7 +91,7 @@ class Work(Generic[TaskT, AnswerT]):
         if told.plan is None:
             self.watch(told.best)
         else:
-            self.search.keep(told.best, told.plan)
+            self.search.keep(told.best, told.plan, proves=self.search.proves)
             self.told = min(self.told or told, told, key=lambda one: one.best)
 
     def note(self, index: int, answer: AnswerT, spent: float) -> None:

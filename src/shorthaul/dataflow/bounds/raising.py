@@ -38,9 +38,27 @@ def raised(
         return bounds
     bounds = with_tile_loads(application, platform, strategy, bounds, search.part(tuning.TILE_SHARE))
     bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE))
+    _keep(search, bounds)
     part = search.part(tuning.CORE_SET_SHARE)
     bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, part)
+    _keep(search, bounds)
     return _of_all_cores(refined(application, platform, strategy, bounds, search))
+
+
+def _keep(search: Search, bounds: FrontBound) -> None:
+    """Keep the proofs of bounds where the search is for these: the better the longer all periods."""
+    if bounds.proofs:
+        proven = [(one["core_cost"], one["period"]) for one in bounds.proofs]
+        least = [max((period for up_to, period in proven if up_to >= c), default=0) for c, _ in bounds.period_at_cost]
+        search.keep(-sum(least), {"proofs": [*bounds.proofs]}, proves=True)
+
+
+def with_proofs(bounds: FrontBound, proofs: Sequence[CorePrices | TilePrices]) -> FrontBound:
+    """Return the bounds with the least periods that proofs have."""
+    least = dict(bounds.period_at_cost)
+    for proof in proofs:
+        least |= {cost: max(low, proof["period"]) for cost, low in least.items() if cost <= proof["core_cost"]}
+    return _of_all_cores(_proven(bounds, least, {one["core_cost"]: one for one in proofs if one["core_cost"] in least}))
 
 
 def raised_beside(

@@ -87,7 +87,10 @@ class Exact:
 
     def solve(self, decisions: Decisions, compact: bool = True) -> Solved:
         """Return the best point of one mapping, and what was proven about it."""
-        return self._solve(genes(self.instance, decisions, compact=compact), self.search)
+        one = genes(self.instance, decisions, compact=compact)
+        warm = self.warm.point_of(one, 0, self.search)
+        self.search.keep(warm.period, warm)
+        return solve_mapping(self.instance, decisions_of(self.instance, one, 0), self.decoding, warm, self.search)
 
     def _solve(self, one: Genotypes, search: Search) -> Solved:
         warm = self.warm.point_of(one, 0, search)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +17,7 @@ from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.files.outputs import put_bytes
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.dataflow import tuning
@@ -24,7 +25,7 @@ from shorthaul.dataflow.check.periodic import check_schedule, check_storage
 from shorthaul.dataflow.formats.documents import RESULT_KIND
 from shorthaul.dataflow.formats.schedules import storage_table
 from shorthaul.dataflow.graphs.multirate import shown
-from shorthaul.dataflow.graphs.periodic import CriticalCycle, least_period, period_of
+from shorthaul.dataflow.graphs.periodic import Analysis, CriticalCycle, least_period, period_of
 from shorthaul.dataflow.graphs.storage import (
     Demand,
     Distribution,
@@ -96,7 +97,13 @@ def throughput(workload: Graph, **keywords: Unpack[ThroughputKeywords]) -> Resul
     )
 
 
-@verb(BuffersOptions, GRAPHS, STORAGE_PLANS, searching=TaskSearchOptions)
+@verb(
+    BuffersOptions,
+    GRAPHS,
+    STORAGE_PLANS,
+    searching=TaskPlanSearchOptions,
+    replay=lambda graph, kept, options: CheckReport(),  # noqa: ARG005 -- the verb itself evaluates what it resumes
+)
 def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[StoragePlan, BuffersExtra]:
     """Find the exact front of storage against throughput: the least total size of all buffers for every period.
 
@@ -136,6 +143,7 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
     rooms = buffers_of(kept, members, in_bytes=options.unit == "bytes")
     with search, naming(source.name or None):
         front = storage_front(analysed, rooms, period_of(cycle), part, deadline)
+        front = _with_resumed(front, analysed, rooms, search, deadline)
     points = front.points
     if not points:
         raise NoPlanError(
@@ -190,8 +198,11 @@ class _Task:
 
 def _searched(task: _Task, search: Search) -> Front:
     front = StorageFront(task.graph, task.buffers, search, task.deadline, task.periods)
-    points = tuple(front.points())
-    return Front(points, tuple(front.demands[len(task.periods.demands) :]), front.is_whole, front.least_size)
+    points = list[Distribution]()
+    for point in front.points():
+        points.append(point)
+        search.keep(-time.time(), [dict(one.capacities) for one in points])  # the later the more
+    return Front(tuple(points), tuple(front.demands[len(task.periods.demands) :]), front.is_whole, front.least_size)
 
 
 def storage_front(
@@ -202,7 +213,13 @@ def storage_front(
     What takes long is done in tasks: of the periods that are left, one stretch each. Every one gives points of the
     front, so that there are some of all periods where it cannot be found as a whole.
     """
-    task = _Task(graph, tuple(buffers), deadline)
+    task, held = _Task(graph, tuple(buffers), deadline), list[dict[str, int]](search.start() or [])
+
+    def joined(found: list[dict[str, int]]) -> list[dict[str, int]]:
+        held.extend(one for one in found if one not in held)
+        return [*held]
+
+    search = search.translated(joined, lambda start: start)
     if deadline is not None:
         return _searched(task, search)
     first = _searched(task, search.part(tuning.STORAGE_FIRST_SHARE).within(tuning.STORAGE_FIRST_EFFORT))
@@ -215,13 +232,37 @@ def storage_front(
     tasks = [replace(task, periods=Range(*pair, first.demands)) for pair in pairwise([*ends, None])]
     found = dict(run_tasks(_searched, tasks, search=search))
     ranges = [found.get(number, replace(first, points=(), demands=())) for number in range(len(tasks))]
-    points = list[Distribution]()
-    for point in sorted((p for part in (first, *ranges) for p in part.points), key=lambda p: (p.size, p.period)):
-        if not points or point.period < points[-1].period:
-            points.append(point)
+    points = _undominated([p for part in (first, *ranges) for p in part.points])
     demands = tuple(demand for part in (first, *ranges) for demand in part.demands)
     left = [part.least_size for part in ranges if not part.is_whole]
-    return Front(tuple(points), demands, not left, min(left, default=ranges[-1].least_size))
+    return Front(points, demands, not left, min(left, default=ranges[-1].least_size))
+
+
+def _undominated(found: list[Distribution]) -> tuple[Distribution, ...]:
+    points = list[Distribution]()
+    for point in sorted(found, key=lambda p: (p.size, p.period)):
+        if not points or point.period < points[-1].period:
+            points.append(point)
+    return tuple(points)
+
+
+def _with_resumed(
+    front: Front, graph: SdfGraph, buffers: Sequence[SharedBuffer], search: Search, deadline: Fraction | None
+) -> Front:
+    """Return the front with the points of a journal, whose capacities are evaluated anew, if it is not whole."""
+    if front.is_whole or search.start() is None:
+        return front
+    found, analysis = list(front.points), Analysis(graph)
+    for capacities in search.start():
+        if any(not one.least <= capacities.get(one.id, -1) < 2**53 for one in buffers):
+            raise InputError("holds capacities that are out of range", file=search.resumed_file)
+        rooms = [room for one in buffers for room in one.room(capacities[one.id])]
+        cycle, schedule = analysis.evaluate(rooms, Search())
+        if schedule is not None and (deadline is None or period_of(cycle) <= deadline):
+            size = sum(one.weight * capacities[one.id] for one in buffers)
+            found.append(Distribution(capacities, size, cycle, schedule))
+    points = _undominated(found)
+    return replace(front, points=points if deadline is None else points[:1])
 
 
 def _refuse_endless(cycle: CriticalCycle | None, deadline: int | None, *, is_serial: bool) -> None:

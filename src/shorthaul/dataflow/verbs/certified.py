@@ -8,6 +8,7 @@ from typing import Any
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import expect_kind, load_json
 from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.constraints import constrained, constraints_of
 from shorthaul.dataflow.check.core_prices import verify_prices
 from shorthaul.dataflow.check.tile_prices import KEYS, verify_tile_prices
@@ -38,6 +39,20 @@ def certified(application: Application, platform: Platform, path: str) -> CheckR
     except InputError as error:
         raise error.in_file(path) from None
     return CheckReport(tuple(violations), None, remarks)
+
+
+def resumed_proofs(search: Search, application: Application, platform: Platform, strategy: str) -> list[Any]:
+    """Return the proofs in the journal that a search goes on from; raises :class:`InputError` if one is wrong."""
+    proofs = [] if search.resumed is None else search.resumed.get("proofs")
+    try:
+        if not isinstance(proofs, list):
+            raise InputError("holds no proofs of least periods")
+        wrong = [found for one in proofs for found in _verified(application, platform, strategy, one, "proof")]
+    except InputError as error:
+        raise error.in_file(str(search.resumed_file)) from None
+    if wrong:
+        raise InputError(f"holds a bound that is not proven: {wrong[0]}", file=search.resumed_file)
+    return proofs
 
 
 def _verified(

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
+from shorthaul.core.document import convert, decode_text, json_text, parse_json
 from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
 from shorthaul.core.search import Search
@@ -80,6 +81,28 @@ class _Plans(Plans[Plan, Problem]):
         return unpack(data)
 
 
+class _Scheduled(_Plans):
+    """Plans of one point: the search keeps that."""
+
+    __slots__ = ()
+
+    def packed(self, plan: Point, workload: Problem) -> bytes:  # type: ignore[override]
+        """Return a point as the bytes of a file."""
+        return Plans.packed(self, Plan((plan,)), workload)
+
+    def answered(self, kept: Point, workload: Problem, options: Any) -> Plan:  # type: ignore[override]
+        """Return the plan of a point."""
+        del workload, options
+        return Plan((kept,))
+
+    def unpacked(self, data: bytes, workload: Problem) -> Point:  # type: ignore[override]
+        """Return the point that a journal holds."""
+        front: tuple[Point, ...] = Plans.unpacked(self, data, workload).front
+        if len(front) != 1:
+            raise InputError("holds no point")
+        return front[0]
+
+
 def _load_plan(path: Path, _problem: Problem) -> Plan:
     return Plan(load_points(path))
 
@@ -91,11 +114,14 @@ APPLICATIONS = Workloads(
     "an Application or a Problem, a built-in case, the path of an application (JSON or SDF3), or such text",
     _convert,
 )
-PLANS = _Plans(
-    Plan,
-    _load_plan,
-    lambda plan, problem: plan.document(),  # noqa: ARG005
-    lambda path, plan, problem: save_plan(path, plan),  # noqa: ARG005
+PLANS, SCHEDULED = (
+    kind(
+        Plan,
+        _load_plan,
+        lambda plan, problem: plan.document(),  # noqa: ARG005
+        lambda path, plan, problem: save_plan(path, plan),  # noqa: ARG005
+    )
+    for kind in (_Plans, _Scheduled)
 )
 
 
@@ -111,7 +137,29 @@ GRAPHS = Workloads(
     "an SdfGraph, an Application, a Problem, a built-in case, the path of an application (JSON or SDF3), or such text",
     _graph,
 )
-STORAGE_PLANS: Plans[StoragePlan, SdfGraph] = Plans(
+
+
+class _Storages(Plans[StoragePlan, SdfGraph]):
+    """Plans of storage: the search keeps the capacities of its points."""
+
+    __slots__ = ()
+
+    def packed(self, plan: list[dict[str, int]], workload: SdfGraph) -> bytes:
+        """Return capacities as the bytes of a file."""
+        del workload
+        return json_text(plan, indent=None).encode()
+
+    def answered(self, kept: object, workload: SdfGraph, options: object) -> None:
+        """Return nothing: the verb itself makes its points of capacities."""
+        del kept, workload, options
+
+    def unpacked(self, data: bytes, workload: SdfGraph) -> list[dict[str, int]]:
+        """Return the capacities that a journal holds."""
+        del workload
+        return convert(parse_json(decode_text(data)), list[dict[str, int]], file=None, place="capacities")
+
+
+STORAGE_PLANS = _Storages(
     StoragePlan,
     lambda path, graph: load_storage(path),  # noqa: ARG005
     lambda plan, graph: plan.document(),  # noqa: ARG005
@@ -131,6 +179,20 @@ def check_kept(problem: Problem, kept: Explored | Plan, options: PlanOptions) ->
         return CheckReport()
     _, application, machine, _ = prepared(problem, None, options.platform, None, None)
     return check_front(application, machine, kept.front)
+
+
+def better_scheduled(search: Search, point: Point, application: Application, machine: Platform) -> Point:
+    """Return the better of a point and the one of its mapping to go on from; :class:`InputError` if that is none."""
+    resumed: Point | None = search.start()
+    if resumed is None:
+        search.keep(point.period, point)
+        return point
+    wrong = [str(violation) for violation in check_front(application, machine, (resumed,)).violations]
+    if wrong or (resumed.binding, resumed.xi) != (point.binding, point.xi):
+        what = wrong[0] if wrong else "it is of another mapping"
+        raise InputError(f"holds a plan that breaks the rules: {what}", file=search.resumed_file)
+    search.keep(point.period, point)
+    return min(point, resumed, key=lambda one: one.objectives)
 
 
 def expect_sound(search: Search, application: Application, machine: Platform) -> None:

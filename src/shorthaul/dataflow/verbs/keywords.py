@@ -34,7 +34,7 @@ class DecodingKeywords(TypedDict, total=False):
     solver_effort: float
 
 
-class BoundKeywords(TaskSearchKeywords, total=False):
+class BoundKeywords(TaskPlanSearchKeywords, total=False):
     """The keywords of ``bound``."""
 
     strategy: Literal["reference", "mrb-always", "mrb-explore"]
@@ -43,7 +43,7 @@ class BoundKeywords(TaskSearchKeywords, total=False):
     options: BoundOptions | None
 
 
-class BuffersKeywords(TaskSearchKeywords, total=False):
+class BuffersKeywords(TaskPlanSearchKeywords, total=False):
     """The keywords of ``buffers``."""
 
     core_type: str | None
@@ -122,6 +122,8 @@ class ScheduleKeywords(DecodingKeywords, SearchKeywords, total=False):
 
     point: int
     chrome_trace: str | PathLike[str] | None
+    journal: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
     machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: ScheduleOptions | None

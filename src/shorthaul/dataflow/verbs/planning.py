@@ -17,14 +17,14 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.files.outputs import put_bytes
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions, TaskSearchOptions
+from shorthaul.core.search import PlanSearchOptions, Search, SweepSearchOptions, TaskPlanSearchOptions
 from shorthaul.core.searching.memory import room
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning, views
 from shorthaul.dataflow.bounds.constraints import constrained, constrained_instance, constraints_of, refuse_infeasible
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, of_complete_front, period_bound
-from shorthaul.dataflow.bounds.raising import raised, raised_beside
+from shorthaul.dataflow.bounds.raising import raised, raised_beside, with_proofs
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
 from shorthaul.dataflow.exploration.front import by_worth, in_time
@@ -46,13 +46,15 @@ from shorthaul.dataflow.options import (
     SweepOptions,
 )
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, undominated
-from shorthaul.dataflow.verbs.certified import certified
+from shorthaul.dataflow.verbs.certified import certified, resumed_proofs
 from shorthaul.dataflow.verbs.inputs import (
     APPLICATIONS,
     PLANS,
+    SCHEDULED,
     MappingLike,
     PlanLike,
     Workload,
+    better_scheduled,
     check_kept,
     decisions_of,
     expect_sound,
@@ -163,7 +165,9 @@ def plan(
 @verb(
     ScheduleOptions,
     APPLICATIONS,
-    PLANS,
+    SCHEDULED,
+    searching=PlanSearchOptions,
+    replay=check_kept,
     mapping="The mapping, a point, a plan or a result of which ``point`` is taken, or the path of one.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
@@ -214,6 +218,7 @@ def schedule(
         else:
             one, proven, method = genes(instance, decisions, compact=compact), 1, ""
             point = decoder.point_of(one, 0, search) if isinstance(decoder, MultiStart) else decoder.point_of(one, 0)
+        point = better_scheduled(search, point, application, machine)
     report = with_remarks(check_point(application, machine, point), application, machine, [point.xi])
     net = mapped_point(application, machine, point)
     bound = period_bound(net)
@@ -239,7 +244,8 @@ def schedule(
     BoundOptions,
     APPLICATIONS,
     PLANS,
-    searching=TaskSearchOptions,
+    searching=TaskPlanSearchOptions,
+    proven=lambda problem, kept, options: CheckReport(),  # noqa: ARG005 -- the verb itself verifies what it resumes
     mapping="The mapping, a point, a plan or a result of which ``point`` is taken, or the path of one.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
@@ -278,8 +284,9 @@ def bound(
     extra: BoundExtra = {}
     if decisions is None:
         least = bounds_on_all(application, machine, options.strategy)
+        resumed = resumed_proofs(search, application, machine, options.strategy)
         with search:
-            bounds = raised(application, machine, options.strategy, least, search)
+            bounds = raised(application, machine, options.strategy, with_proofs(least, resumed), search)
         found, extra = bounds.period, {"front_bound": bounds.document()}
         figures = views.bound_figures(application, bounds.period.value, bounds.period_at_cost)
     else:

@@ -115,10 +115,8 @@ def uncertified(method: str) -> dict[str, Any]:
     return {"kind": "exhaustive" if is_exhaustive else "formula", "method": method}
 
 
-def _certificate(
-    cdag: Cdag, sums: Iterable[Sequence[tuple[Piece, Fraction]]], excess: int, method: str
-) -> dict[str, Any]:
-    """Return the certificate of the sum of shares that proves most, and what the best ``method`` proves beyond that."""
+def _certified(cdag: Cdag, sums: Iterable[Sequence[tuple[Piece, Fraction]]]) -> tuple[int, list[dict[str, Any]]]:
+    """Return what the sum of shares that proves most moves beyond inputs and outputs, and the parts that certify it."""
     told, best = Fraction(0), list[tuple[Piece, Fraction]]()
     for pieces in sums:
         certified = [(piece, share) for piece, share in pieces if piece.shown is not None]
@@ -129,9 +127,16 @@ def _certificate(
     for piece, share in best:
         shared = {} if share == 1 else {"share": [share.numerator, share.denominator]}
         parts += [{**part, **shared} for part in piece.shown(cdag)] if piece.shown is not None else []
-    if excess > -(-told // (unit := int(np.gcd.reduce(cdag.weights)))) * unit:
-        parts.append(uncertified(method))
-    return {"parts": parts}
+    unit = int(np.gcd.reduce(cdag.weights))
+    return -(-told // unit) * unit, parts
+
+
+def _certificate(
+    cdag: Cdag, sums: Iterable[Sequence[tuple[Piece, Fraction]]], excess: int, method: str
+) -> dict[str, Any]:
+    """Return the certificate of the sum of shares that proves most, and what the best ``method`` proves beyond that."""
+    told, parts = _certified(cdag, sums)
+    return {"parts": [*parts, uncertified(method)] if excess > told else parts}
 
 
 def bound_of_program(cdag: Cdag, budget: int, *, search: Search) -> Bound | None:
@@ -173,11 +178,13 @@ def best_bound(
     search: Search | None = None,
     goal: int | None = None,
     known: Bound | None = None,
+    proving: Search | None = None,
 ) -> Bound:
     """Return the best lower bound on the traffic of schedules within ``budget`` that no search of the whole proves.
 
     With ``recompute`` only bounds that hold for values computed again are taken. ``goal`` is the traffic of a plan: no
-    more time is spent on a bound that has reached it. ``known`` is a bound to begin with.
+    more time is spent on a bound that has reached it. ``known`` is a bound to begin with. ``proving`` is the search
+    that keeps bounds as they are found.
     ``details["bounds"]`` lists all bounds, ``details["parts"]`` the number of nodes, bound and share of the parts,
     ``details["certificate"]`` what proves most that has a certificate, and which bound is higher.
     Raises :class:`InfeasibleError` if some node cannot be computed.
@@ -190,6 +197,13 @@ def best_bound(
     require_budget(cdag, budget)
     search = search or Search()
     least = cdag.algorithmic_bound()
+
+    def keep(*sums: Sequence[tuple[Piece, Fraction]]) -> None:
+        if proving is not None:
+            told, shown = _certified(cdag, sums)
+            bound = {"of": "traffic", "value": least + told, "certificate": {"parts": shown}}
+            proving.keep(-least - told, bound, proves=True)
+
     values: dict[str, float] = {"algorithmic": least}
     proofs = dict(_PROOFS)
     if known is not None:
@@ -204,34 +218,41 @@ def best_bound(
         values["grids"] = least + grids.excess
         tables = table_cuts.excess(cdag, budget, search=search.part(tuning.TABLES_BOUND_SHARE))
         values["tables"] = least + tables.excess
+    keep(*map(_whole, (segments.pieces, next_to.pieces(cdag), grids.pieces, tables.pieces)))
     argued = _tried_beside(replace(cdag, origin=None), budget, recompute, search)
     between, sums, crossed, cuts = argued.between, argued.sums, argued.crossed, argued.cuts
     values["moments"] = least + between.excess
     if not recompute:
         values |= {"gathers": least + sums.excess, "successors": least + next_to.excess}
         values |= {"crossings": least + crossed.excess, "wavefront": least + cuts.excess}
+    certified = [grids.pieces, tables.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.pieces]
+    sums_of_pieces = [crossed.pieces, *map(_whole, [*certified, next_to.pieces(cdag)])]
+    keep(*sums_of_pieces)
     details: dict[str, Any] = {"bounds": values}
     in_shares: tuple[tuple[Piece, Fraction], ...] = ()
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
         of_all = (*cuts.pieces, *segments.pieces, *grids.pieces, *tables.pieces, *crossed.known())
         of_all += (*between.pieces(), *sums.pieces())
-        packed = part_packing.excess(cdag, budget, search=search, recompute=recompute, goal=beyond, known=of_all)
+        packed = part_packing.excess(
+            cdag, budget, search=search, recompute=recompute, goal=beyond, known=of_all, keep=keep
+        )
         values["parts"], in_shares = least + packed.excess, packed.pieces
         details["parts"] = [
             {"nodes": nodes, "bound": value, "share": share, "times": times}
             for (nodes, value, share), times in Counter(packed.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
-    certified = [grids.pieces, tables.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.pieces]
-    whole = [[(piece, Fraction(1)) for piece in pieces] for pieces in [*certified, next_to.pieces(cdag)]]
-    sums_of_pieces = [crossed.pieces, *whole, in_shares]
     details["certificate"] = (
         known.details["certificate"]
         if known is not None and method == known.method and "certificate" in known.details
-        else _certificate(cdag, sums_of_pieces, int(values[method]) - least, method)
+        else _certificate(cdag, [*sums_of_pieces, in_shares], int(values[method]) - least, method)
     )
     return Bound("traffic", values[method], method, proofs[method], details)
+
+
+def _whole(pieces: Iterable[Piece]) -> list[tuple[Piece, Fraction]]:
+    return [(piece, Fraction(1)) for piece in pieces]
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ pools grow beside one another, each from all of those and from a seed of its own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -44,10 +44,11 @@ def excess(
     recompute: bool = False,
     goal: int | None = None,
     known: Sequence[Piece] = (),
+    keep: Callable[[Sequence[tuple[Piece, Fraction]]], None] = lambda _: None,
 ) -> Found:
     """Return the best sum of bounds of parts found in the time given; it ends early at ``goal``.
 
-    ``known`` are pieces to begin with.
+    ``known`` are pieces to begin with, ``keep`` takes better sums on the way.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
     >>> excess(mvm(m=2, n=3, word=1), 3, search=Search(time_limit=600)).excess
@@ -57,7 +58,7 @@ def excess(
         return Found(0, ())
     search = search.part(1.0, unlimited=tuning.PARTS_EFFORT)
     game = Game(replace(cdag, origin=None), budget, recompute, goal)
-    pool = Pool(game, search)
+    pool = Pool(game, search, keep=keep)
     if pool.is_searched_whole():
         return pool.found()
     pool.know(known)
@@ -113,7 +114,15 @@ def _filled(task: _Task, search: Search) -> list[Piece]:
 class Pool:
     """The parts tried so far, and the linear program over them."""
 
-    def __init__(self, game: Game, search: Search, number: int = 0, scale: float = 1) -> None:
+    def __init__(
+        self,
+        game: Game,
+        search: Search,
+        number: int = 0,
+        scale: float = 1,
+        keep: Callable[[Sequence[tuple[Piece, Fraction]]], None] = lambda _: None,
+    ) -> None:
+        self._keep = keep
         self._cdag, self._budget, self._recompute, self._goal = game.cdag, game.budget, game.recompute, game.goal
         self._search = search
         self._scale = scale  # of the shares that parts take
@@ -148,7 +157,9 @@ class Pool:
 
     def is_enough(self) -> bool:
         """True if the parts so far reach the goal."""
-        total = self._packing().total
+        packing = self._packing()
+        self._keep(self._pieces_of(packing))
+        total = packing.total
         self._search.report(bound=self._cdag.algorithmic_bound() + total, what="parts")
         return self._goal is not None and total >= self._goal
 
@@ -174,6 +185,7 @@ class Pool:
             packing = self._packing()
             if packing.total > best.total:
                 best, improved = packing, self._search.spent()
+                self._keep(self._pieces_of(best))
                 self._search.report(bound=self._cdag.algorithmic_bound() + best.total, what="parts")
             else:
                 size = min(self._largest, size + 2)
@@ -186,13 +198,16 @@ class Pool:
         packing, best = self._packing(), self._best
         if best is not None and best.total > packing.total:
             packing = best
+        parts = tuple((len(part), self._values[part], share / packing.whole) for part, share in self._shares(packing))
+        return Found(packing.total, parts, self._pieces_of(packing))
+
+    def _shares(self, packing: Packing) -> list[tuple[frozenset[int], int]]:
         # Parts that came later have no shares.
-        chosen = [(part, share) for part, share in zip(self._chosen(), packing.shares, strict=False) if share]
-        return Found(
-            packing.total,
-            tuple((len(part), self._values[part], share / packing.whole) for part, share in chosen),
-            tuple((self._shown[part], Fraction(share, packing.whole)) for part, share in chosen if part in self._shown),
-        )
+        return [(part, share) for part, share in zip(self._chosen(), packing.shares, strict=False) if share]
+
+    def _pieces_of(self, packing: Packing) -> tuple[tuple[Piece, Fraction], ...]:
+        shares = ((self._shown.get(part), Fraction(share, packing.whole)) for part, share in self._shares(packing))
+        return tuple((piece, share) for piece, share in shares if piece is not None)
 
     def is_searched_whole(self) -> bool:
         """True if the whole graph is small, and searched now: no sum of parts exceeds its optimum."""

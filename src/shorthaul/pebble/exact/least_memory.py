@@ -72,11 +72,12 @@ def search_least(cdag: Cdag, start: Plan, *, search: Search) -> LeastMemory:
         budget = peak_of(cdag, best)
     while budget > least and not search.expired():
         room = budget - unit
-        begin = belady.plan(cdag, room, search=search.part(0.2))
-        found = annealing.improve(cdag, room, begin, search=search.part(0.5), goal=goal)
+        begin = belady.plan(cdag, room, search=search.part(0.2).aside())
+        found = annealing.improve(cdag, room, begin, search=search.part(0.5).aside(), goal=goal)
         if found.traffic(cdag.weights) > goal:
             break
         best, budget = found, peak_of(cdag, found)
+        search.keep(budget, best)
     return LeastMemory(budget, best, least)
 
 
@@ -88,10 +89,11 @@ def _exhausted(cdag: Cdag, best: Plan, search: Search) -> tuple[Plan, int]:
     open_from = high  # budgets from here on take too long
     while low < min(high, open_from) and not search.expired():
         middle = (low + min(high, open_from)) // 2
-        part = search.part(0.3, unlimited=tuning.LEAST_MEMORY_EFFORT)
+        part = search.part(0.3, unlimited=tuning.LEAST_MEMORY_EFFORT).aside()
         outcome = layered(cdag, middle * unit, limit=1, search=part, given=given)
         if outcome.plan is not None:
             best, high = outcome.plan, peak_of(cdag, outcome.plan) // unit
+            search.keep(high * unit, best)
         elif outcome.finished and outcome.complete:
             low = middle + 1
         else:

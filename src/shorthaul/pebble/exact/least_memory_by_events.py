@@ -54,19 +54,20 @@ def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: S
     """
     cdag = replace(cdag, compute=np.zeros(cdag.n, dtype=np.int64))  # only what is moved counts
     unit, goal = int(np.gcd.reduce(cdag.weights)), cdag.algorithmic_bound()
-    best = in_terms(cdag, start, terms)
-    budget = peak_of(cdag, best, in_place=terms.in_place)
+    best, budget = in_terms(cdag, start, terms), 0
     least = max(-(-least // unit) * unit, int(terms.needs(cdag).max()))
 
     def take(found: Plan) -> None:
         nonlocal best, budget
         best, budget = found, peak_of(cdag, found, in_place=terms.in_place)
+        search.keep(budget, best)
 
+    take(best)
     open_from = budget  # budgets from here on take too long
     is_small = (cdag.edges if terms.partial else cdag.n) <= priced_search.MOST_NODES
     while is_small and least < min(budget, open_from) and not search.expired():
         room = (least + min(budget, open_from)) // 2 // unit * unit
-        part = search.part(0.2, unlimited=tuning.LEAST_MEMORY_EFFORT)
+        part = search.part(0.2, unlimited=tuning.LEAST_MEMORY_EFFORT).aside()
         plan, is_complete = _searched(Game(cdag, room, recompute, terms), goal, part)
         if plan is not None:
             take(plan)
@@ -77,7 +78,7 @@ def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: S
     step = (budget - least) // tuning.LEAST_MEMORY_STEPS // unit * unit
     while budget > least and not search.expired():
         step = max(unit, step)
-        part = search.part(tuning.LEAST_MEMORY_SHARE, unlimited=tuning.LEAST_MEMORY_EFFORT)
+        part = search.part(tuning.LEAST_MEMORY_SHARE, unlimited=tuning.LEAST_MEMORY_EFFORT).aside()
         plan = _annealed(Game(cdag, max(least, budget - step), recompute, terms), best, goal, part)
         if plan is not None:
             take(plan)

@@ -152,7 +152,7 @@ class _Planner:
 def priced_bound(request: Request) -> Bound:
     """Return the best lower bound on what a plan pays."""
     if _is_traffic(request):
-        return _of_traffic(request, lower_bound(replace(request, terms=Terms())))
+        return _of_traffic(request, lower_bound(replace(request, terms=Terms(), search=request.search.aside())))
     if _computes_once(request):
         return _with_computing(request, priced_bound(replace(request, cdag=_free_of_cost(request.cdag))))
     terms, search = request.terms, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)

@@ -88,7 +88,8 @@ def _computed_bound(request: Request, plan: Plan, *, share: float | None = None)
     cdag, budget, goal = request.cdag, request.budget, plan.traffic(request.cdag.weights)
     is_wanted = not request.recompute and cdag.algorithmic_bound() < goal
     known = bound_of_program(cdag, budget, search=request.search) if is_wanted else None
-    return best_bound(cdag, budget, recompute=request.recompute, search=search, goal=goal, known=known)
+    proving = request.search if request.search.proves else None
+    return best_bound(cdag, budget, recompute=request.recompute, search=search, goal=goal, known=known, proving=proving)
 
 
 Planner = Callable[[Request], Found]

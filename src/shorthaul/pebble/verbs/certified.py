@@ -43,6 +43,11 @@ def with_certificate(bound: Bound) -> Bound:
     return replace(bound, details={**bound.details, "certificate": {"parts": [{"kind": "algorithmic"}, *rest]}})
 
 
+def is_certified(bound: Bound) -> bool:
+    """True if all of a bound has a certificate."""
+    return not any(part["kind"] in ("exhaustive", "formula") for part in bound.details["certificate"]["parts"])
+
+
 def certified(cdag: Cdag, path: str, kind: str) -> tuple[CheckReport, Claim]:
     """Return what is wrong with the bound in the document at ``path``, in ``remarks`` what was verified, and its claim.
 

@@ -56,7 +56,7 @@ class BudgetKeywords(PricedKeywords, total=False):
     budget: int | None
 
 
-class BoundKeywords(BudgetKeywords, TaskSearchKeywords, total=False):
+class BoundKeywords(BudgetKeywords, TaskPlanSearchKeywords, total=False):
     """The keywords of ``bound``."""
 
     recompute: bool
@@ -84,7 +84,7 @@ class CodeKeywords(BudgetKeywords, SearchKeywords, total=False):
     options: CodeOptions | None
 
 
-class MemoryKeywords(TaskSearchKeywords, total=False):
+class MemoryKeywords(TaskPlanSearchKeywords, total=False):
     """The keywords of ``memory``."""
 
     method: Method

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPl
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
+from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import restarts, run_tasks
-from shorthaul.core.verbs import asked, verb
+from shorthaul.core.verbs import asked, higher, verb
 from shorthaul.pebble import tuning, views
+from shorthaul.pebble.check.certificate import AS_IT_IS, verify
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.formats.documents import load_numbers
 from shorthaul.pebble.model import Cdag, require_budget
@@ -33,14 +34,14 @@ from shorthaul.pebble.strategy.priced import find_priced_plan, priced_bound
 from shorthaul.pebble.strategy.renumbering import renumbered
 from shorthaul.pebble.strategy.traffic import algorithmic_bound, find_plan, lower_bound
 from shorthaul.pebble.structured.forest import as_forest
-from shorthaul.pebble.verbs.certified import Claim, certified, with_certificate
+from shorthaul.pebble.verbs.certified import Claim, certified, is_certified, with_certificate
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.verbs.machines import on_machine, priced
 from shorthaul.pebble.verbs.terms import terms_of
 from shorthaul.pebble.workloads.cases import CASES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shorthaul.pebble.verbs.keywords import BoundKeywords, CheckKeywords, PlanKeywords, RunKeywords
 
@@ -218,7 +219,14 @@ def _restarted(task: tuple[Cdag, PlanOptions, int, Plan | None], search: Search)
     return planned(_request(cdag, options, search), options.method)
 
 
-@verb(BoundOptions, CDAGS, PLANS, searching=TaskSearchOptions)
+def _bound_of_journal(cdag: Cdag, bound: Mapping[str, Any], options: BoundOptions) -> CheckReport | None:
+    """Return what is wrong with the bound in a journal, None if not all of it can be verified."""
+    request = _request(cdag, on_machine(cdag, options)[0], Search())
+    wrong, remarks = verify(cdag, bound, request.budget, recompute=request.recompute, terms=request.terms)
+    return None if not wrong and any(AS_IT_IS in line for line in remarks) else CheckReport(tuple(wrong))
+
+
+@verb(BoundOptions, CDAGS, PLANS, searching=TaskPlanSearchOptions, proven=_bound_of_journal)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return the best lower bound on the traffic of any schedule within ``budget``, with its proof.
 
@@ -247,6 +255,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     options = replace(options, budget=budget)
     with search:
         best = with_certificate(bounded(request))
+        best = higher(best, search, "certificate", is_certified=is_certified(best))
     result: Result[Plan, BoundExtra] = Result(
         kind=KIND,
         status=None,

@@ -82,7 +82,7 @@ def in_any_order(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[in
     budget = _closed_form(cdag, options.method)
     if budget is not None:
         method = "tree-cuts" if options.method == "liu" else options.method
-        return budget, find_plan(Request(cdag, budget, options.recompute, search), method), 0
+        return budget, find_plan(Request(cdag, budget, options.recompute, search.aside()), method), 0
     part = search.part(0.6, unlimited=2 * tuning.STEP_EFFORT)
     if options.method != "auto":
         return *_bisected(cdag, options.method, options, part), 0
@@ -120,16 +120,17 @@ def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Search) -
     best: Found | None = None
     while low < high:
         middle = (low + high) // 2
-        part = search.part(1 / max(1, (high - low).bit_length()), unlimited=tuning.STEP_EFFORT)
+        part = search.part(1 / max(1, (high - low).bit_length()), unlimited=tuning.STEP_EFFORT).aside()
         found = find_plan(Request(cdag, middle * unit, options.recompute, part), method)
         if found.plan.traffic(cdag.weights) == cdag.algorithmic_bound():
             high, best = middle, found
+            search.keep(high * unit, found.plan)
         else:
             low = middle + 1
         if search.expired():
             break
     if best is None:
-        best = find_plan(Request(cdag, high * unit, options.recompute, search), method)
+        best = find_plan(Request(cdag, high * unit, options.recompute, search.aside()), method)
     return high * unit, best
 
 
@@ -156,7 +157,7 @@ def memory_bound(
     unit = int(np.gcd.reduce(cdag.weights))
     low, high = max(least, excluded) // unit, budget // unit
     method = "exhausted search" if excluded > least else ""
-    search = search.part(0.5, unlimited=tuning.STEP_EFFORT)
+    search = search.part(0.5, unlimited=tuning.STEP_EFFORT).aside()
     while low < high and not search.expired():  # the smallest budget whose traffic bound does not exclude the goal
         middle = (low + high) // 2
         part = search.part(1 / max(1, (high - low).bit_length()))

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Unpack, cast
 import numpy as np
 
 from shorthaul.core.amounts import Cost, gap
-from shorthaul.core.check import CheckReport
+from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.figure import Figure, OfPoint, by_point
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, SweepSearchOptions, TaskSearchOptions
+from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
+from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.model import Cdag, Terms, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
@@ -81,7 +82,19 @@ class Point:
         return point
 
 
-@verb(MemoryOptions, CDAGS, PLANS, searching=TaskSearchOptions)
+def _of_journal(cdag: Cdag, plan: Plan, options: MemoryOptions) -> CheckReport:
+    """Return what the checker says of the plan in a journal, and the budget that it needs."""
+    terms = smallest.terms_of(options)
+    report = replay(cdag, plan, None, recompute=options.recompute, terms=None if terms.is_usual else terms)
+    cost = cost_of(report)
+    if report.ok and cost["traffic"] > cdag.algorithmic_bound():
+        moved = "it moves more than inputs and outputs"
+        wrong = Violation("traffic", "plan", moved, cdag.algorithmic_bound(), cost["traffic"])
+        report = replace(report, violations=(wrong,))
+    return replace(report, cost=Cost(budget=cost["peak"], **cost))
+
+
+@verb(MemoryOptions, CDAGS, PLANS, searching=TaskPlanSearchOptions, replay=_of_journal)
 def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Plan, MemoryExtra]:
     """Return the smallest budget at which inputs and outputs alone are moved, with a checked schedule at it.
 
@@ -108,22 +121,27 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     cdag = whole.unkept()  # a value that does not come back is stored at any moment
     keep_back(cdag, search)
     terms = smallest.terms_of(options)
+    kept, targets = np.flatnonzero(whole.is_output() & ~cdag.is_output()), cdag.edge_arrays()[1]
     with search:
+        keeping = search.translated(lambda plan: with_stores(plan, kept, targets), lambda plan: plan)
         if terms.in_order:
-            budget, found, best = smallest.in_order(cdag, options, terms, search)
+            budget, found, best = smallest.in_order(cdag, options, terms, keeping)
         else:
             goes_on = terms.in_place or terms.partial or (options.recompute and options.method == "auto")
-            usual = search.part(0.4, unlimited=2 * tuning.STEP_EFFORT) if goes_on else search
+            usual = keeping.part(0.4, unlimited=2 * tuning.STEP_EFFORT).aside() if goes_on else keeping
             budget, found, least = smallest.in_any_order(cdag, options, usual)
-            usual, least = (search, 0) if terms.partial else (usual, least)
+            usual, least = (keeping, 0) if terms.partial else (usual, least)
             best = smallest.memory_bound(cdag, budget, least, options, usual, partial=terms.partial)
             if goes_on:
-                budget, found, best = smallest.in_terms(cdag, found, best, terms, options, search)
+                budget, found, best = smallest.in_terms(cdag, found, best, terms, options, keeping)
+        keeping.keep(budget, found.plan)
+        if search.kept is not None and search.kept[0] < budget:
+            budget, found = int(search.kept[0]), replace(found, plan=search.best(), method="resumed")
+        else:
+            found = replace(found, plan=with_stores(found.plan, kept, targets))
         few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired() and terms.is_usual
         few = few and (whole.kept is None or options.method == "auto")
-        points = _curve(whole, budget, options, search) if few else []
-    kept = np.flatnonzero(whole.is_output() & ~cdag.is_output())
-    found = replace(found, plan=with_stores(found.plan, kept, cdag.edge_arrays()[1]))
+        points = _curve(whole, budget, options, search.aside()) if few else []
     report = checked(Request(whole, budget, options.recompute, search, terms), found.plan)
     estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
     return Result(

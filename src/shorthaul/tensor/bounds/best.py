@@ -22,7 +22,7 @@ from shorthaul.tensor.bounds.parts import (
     passes,
     stage,
 )
-from shorthaul.tensor.bounds.prices import Prices
+from shorthaul.tensor.bounds.prices import Prices, keep
 from shorthaul.tensor.bounds.separation import ordered_prices
 from shorthaul.tensor.bounds.streaming import Price, Streams
 from shorthaul.tensor.cost_model.profile import TILE
@@ -129,16 +129,16 @@ class _Proving:
             self._price_parts(search.part(kept))
         if self.program is not None:
             self._has_begun = True
-            self._note(self.program.solve(search, self._plan))
+            self._note(self.program.solve(search, self._plan), search)
             if not math.isinf(self._latency):
                 self.program, better = ordered_prices(self.program, search, self._latency)
-                self._note(better)
+                self._note(better, search)
         elif has_parts:
             self._price_parts(search)
 
     def _price_parts(self, search: Search) -> None:
         self._parts.go_on(search)
-        self._note(self._parts.best)
+        self._note(self._parts.best, search)
 
     def _is_open(self) -> bool:
         """True if parts may raise the best prices by as much as is worth it."""
@@ -167,9 +167,10 @@ class _Proving:
     def _value(self) -> float:
         return self._floor if self.best is None else max(self._floor, self.best.value)
 
-    def _note(self, prices: Prices | None) -> None:
+    def _note(self, prices: Prices | None, search: Search) -> None:
         if prices is not None and (self.best is None or prices.value > self.best.value):
             self.best = prices
+            keep(search, prices)
 
 
 class Proof(NamedTuple):

@@ -14,7 +14,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import Program, has_columns
 from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.groups.regions import cut_links
-from shorthaul.tensor.bounds.prices import Prices
+from shorthaul.tensor.bounds.prices import Prices, keep
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import PARTS_EFFORT_PER_OPERATOR, PARTS_EFFORT_PER_SQUARE
@@ -100,6 +100,7 @@ class PartPrograms:
             prices = program.solve(part, plan=self._plan)
             if self.best is None or prices.value > self.best.value:
                 self.best = prices
+                keep(search, prices)
 
     def are_proven(self) -> bool:
         """True if all programs are proven to their values."""

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
+from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.groups.cutting import Links, Taking
 from shorthaul.tensor.bounds.groups.ordering import RETAINED, RUN, STORED, Deeds, Succession
 from shorthaul.tensor.bounds.groups.pieces import Demand
@@ -76,3 +77,9 @@ class Prices:
             ],
             "succession": [[sorted(map(sorted, sets)), price] for sets, price in self.succession.items()],
         } | ({} if self.parts is None else self.parts.document())
+
+
+def keep(search: Search, prices: Prices) -> None:
+    """Keep the bound by prices where the search is for one."""
+    certified = {"of": "latency", "value": prices.value}
+    search.keep(-prices.value, lambda: {**certified, "certificate": prices.document()}, proves=True)

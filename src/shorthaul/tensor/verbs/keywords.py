@@ -24,7 +24,7 @@ class RuleKeywords(MachineKeywords, total=False):
     rules: Literal["spec", "contest", "contest-loose"]
 
 
-class BoundKeywords(RuleKeywords, TaskSearchKeywords, total=False):
+class BoundKeywords(RuleKeywords, TaskPlanSearchKeywords, total=False):
     """The keywords of ``bound``."""
 
     search: Search | None

@@ -12,10 +12,11 @@ from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
-from shorthaul.core.verbs import asked, verb
+from shorthaul.core.search import Search, TaskPlanSearchOptions
+from shorthaul.core.verbs import asked, higher, verb
 from shorthaul.tensor import tuning
-from shorthaul.tensor.bounds.best import lower_bound, prove_in_tasks
+from shorthaul.tensor.bounds.best import CERTIFIED, lower_bound, prove_in_tasks
+from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.formats.documents import RESULT_KIND
 from shorthaul.tensor.model import RULES, Problem
@@ -28,6 +29,8 @@ from shorthaul.tensor.views import figures, of_bound
 from shorthaul.tensor.workloads.cases import CASES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shorthaul.core.cases import Case
     from shorthaul.tensor.verbs.keywords import (
         BoundKeywords,
@@ -145,7 +148,14 @@ def with_latencies(found: Plan, replayed: Replay) -> Plan:
     return Plan(tuple(mine if mine.latency == seen else replace(mine, latency=seen) for mine, seen in pairs))
 
 
-@verb(RuleOptions, PROBLEMS, PLANS, searching=TaskSearchOptions)
+def _bound_of_journal(problem: Problem | Network, bound: Mapping[str, Any], options: RuleOptions) -> CheckReport:
+    """Return what is wrong with the bound in a journal."""
+    if isinstance(problem, Network):
+        raise InputError("holds no certificate: that of a network has none")
+    return CheckReport(tuple(verify(problem, RULES[options.rules], certificate_of(problem, bound, "bound"))))
+
+
+@verb(RuleOptions, PROBLEMS, PLANS, searching=TaskPlanSearchOptions, proven=_bound_of_journal)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan.
 
@@ -174,6 +184,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     refuse_without(options)
     with search:
         found = prove_in_tasks(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT))
+        found = higher(found, search, CERTIFIED, is_certified="certificate" in found.details)
     return Result(
         kind=RESULT_KIND,
         status=None,

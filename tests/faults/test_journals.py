@@ -1,0 +1,119 @@
+"""Journals of bounds, budgets, schedules and storage: never worse when resumed, refused when forged."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shorthaul.core.document import digest
+from tests.commands import shorthaul as command
+from tests.commands import shorthaul_json
+
+_GRAPH = "random:n=60,degree=3,window=20,most=1"
+#: Searches that are no plan's: verb, arguments, effort, what the answer is worth.
+SEARCHES: dict[str, tuple[tuple[str, ...], str, Callable[[Any], float]]] = {
+    "pebble bound": ((_GRAPH, "--budget", "8"), "2", lambda found: found["bound"]["value"]),
+    "affine bound": (("cholesky", "--size", "N=20,S=30"), "3", lambda found: found["bound"]["value"]),
+    "tensor bound": (("transformer-block", "--rules", "contest"), "3", lambda found: found["bound"]["value"]),
+    "dataflow bound": (
+        ("multicamera:cameras=1",), "3",
+        lambda found: max(one["period"] for one in found["front_bound"]["proofs"]),
+    ),
+    "pebble memory": ((_GRAPH,), "2", lambda found: -found["cost"]["budget"]),
+    "dataflow schedule": (("fig4", "--decoder", "modulo"), "1", lambda found: -found["cost"]["period"]),
+    "dataflow buffers": (("random:actors=14,seed=3", "--serial"), "2", lambda found: len(found["plan"]["front"])),
+}  # fmt: skip
+BOUNDS = [name for name in SEARCHES if name.endswith("bound")]
+
+
+def searched(name: str, effort: str, *more: object) -> float:
+    arguments, _, worth = SEARCHES[name]
+    return worth(shorthaul_json(*name.split(), *arguments, "--effort", effort, *map(str, more)))
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_is_resumed_is_never_worse(name: str, tmp_path: Path) -> None:
+    """With next to no effort, and on a copy too."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    found = searched(name, SEARCHES[name][1], "--journal", first)
+    assert len(records(first)) > 0
+    assert searched(name, "0.01", "--resume", first, "--journal", second) >= found
+    assert searched(name, "0.01", "--resume", second) >= found
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_forged_bound_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    arguments, effort, _ = SEARCHES[name]
+    searched(name, effort, "--journal", path)
+    head = path.read_bytes().partition(b"\n")[0]
+    _, kept = records(path)[-1]
+    for wrong in forged(kept):
+        write(path, head, wrong)
+        done = command(*name.split(), *arguments, "--effort", "0.01", "--resume", str(path))
+        assert done.returncode == 2, (wrong, done.stdout, done.stderr)
+
+
+def forged(kept: Any) -> list[Any]:
+    """Return bounds that are higher than what their certificates prove, and what is no bound."""
+    wrong: list[Any] = [[], {}, {"value": 10**6, "of": "traffic"}]
+    if "proofs" in kept:
+        return [*wrong, {"proofs": [{**kept["proofs"][0], "period": 10 * kept["proofs"][0]["period"]}]}]
+    higher = {**kept, "value": 2 * kept["value"] + 1}
+    bare = {**kept["certificate"], "parts": []} if "parts" in kept["certificate"] else {}
+    return [*wrong, higher, {**kept, "certificate": bare}]
+
+
+@pytest.mark.parametrize("name", ["dataflow buffers", "dataflow schedule", "pebble memory"])
+def test_a_forged_plan_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    arguments, effort, _ = SEARCHES[name]
+    searched(name, effort, "--journal", path)
+    head = path.read_bytes().partition(b"\n")[0]
+    forgeries: tuple[object, ...] = ([], {}, [{"a": -1}], [{"c0": 0}], [{"c0": 2**60}])
+    for wrong in forgeries:
+        write(path, head, wrong)
+        done = command(*name.split(), *arguments, "--effort", "0.01", "--resume", str(path))
+        assert done.returncode in ((0, 2) if name == "dataflow buffers" and wrong == [] else (2,)), done.stderr
+
+
+def test_a_killed_bound_is_not_lost(tmp_path: Path) -> None:
+    """Nor one that SIGTERM has ended."""
+    arguments = (*SEARCHES["pebble bound"][0], "--seed", "3")
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        path = tmp_path / number.name
+        line = [sys.executable, "-m", "shorthaul", "pebble", "bound", *arguments, "--effort", "1000"]
+        with subprocess.Popen([*line, "--journal", str(path)], stdout=subprocess.PIPE, text=True) as process:
+            while process.poll() is None and not (path.is_file() and records(path)):
+                time.sleep(0.02)
+            process.send_signal(number)
+            process.communicate()
+        assert process.returncode in (-9, 0)
+        _, kept = records(path)[-1]
+        done = shorthaul_json("pebble", "bound", *arguments, "--effort", "0.01", "--resume", str(path))
+        assert done["bound"]["value"] >= kept["value"]
+
+
+def records(path: Path) -> list[tuple[Any, Any]]:
+    found = []
+    for line in path.read_bytes().split(b"\n")[1:]:
+        parts = line.split(b"\t")
+        if len(parts) == 3:
+            data = base64.b64decode(parts[2])
+            found.append((json.loads(parts[1]), json.loads(data) if data[:1] in (b"{", b"[") else data))
+    return found
+
+
+def write(path: Path, head: bytes, kept: object) -> None:
+    """Write a journal with one record."""
+    text = json.dumps({"cost": -1.0}).encode() + b"\t" + base64.b64encode(json.dumps(kept).encode())
+    path.write_bytes(head + b"\n" + digest(text).encode() + b"\t" + text + b"\n")
