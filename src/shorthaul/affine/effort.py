@@ -31,11 +31,11 @@ class OutOfEffortError(isl.Error):  # type: ignore[misc]
 
 
 @contextmanager
-def charged_to(search: Search) -> Iterator[None]:
+def charged_to(search: Search) -> Iterator[Search]:
     """Charge all steps inside the block to ``search``."""
     before = _SEARCH.set(search)
     try:
-        yield
+        yield search
     finally:
         _SEARCH.reset(before)
 

@@ -45,8 +45,8 @@ TIGHTNESS: Final = Regime(10**15, 10**6)
 # Work.
 #: Steps of work on integer sets per effort (benchmarks/affine_effort.py).
 STEPS_PER_EFFORT = 2_000
-#: Steps of work for one point of a set at given sizes.
-POINT_STEPS = 2e-4
+#: Steps of work for one point of a set at given sizes (with 2e-4 an effort of listings took 0.5 to 0.7 s).
+POINT_STEPS = 1.2e-4
 #: Points of a set that are listed in a second (25 million of adi take some 3 s).
 POINTS_PER_SECOND = 8_000_000
 #: The share of a bound's effort for finding arguments; the rest is for counting and adding those chosen.
@@ -91,8 +91,11 @@ LISTING_WINDOWS = (8, 32, 128, 1_000)
 LISTING_WEIGHTS = (1, 2)
 LISTING_EFFORT = 0.5
 #: The share of effort and time in which a program is listed; one that takes more is planned by its formulas alone, for
-#: which there is the rest. Chosen, not measured.
-LISTED_SHARE = 0.5
+#: which there is the rest: with half of it three of six programs of a million instances had 13 to 39 times the loads.
+LISTED_SHARE = 0.3
+#: The least effort of listing an instance or one of its reads (0.20 to 0.45 per million in five programs): where there
+#: is less, listing is not begun.
+LISTED_EFFORT = 3e-7
 #: Bytes for each instance and each of its reads of listing a program and checking a plan: 160 measured (gemm of
 #: 216,000), 177 (seidel-2d of 192,080).
 LISTED_BYTES = 180

@@ -113,8 +113,8 @@ def _planned(
         raise too_small
     flow = flow_dependences(program)
     try:
-        with charged_to(search.part(tuning.LISTED_SHARE)):
-            cdag = _executed(program, sizes, flow)
+        with charged_to(search.part(tuning.LISTED_SHARE)) as part:
+            cdag = _executed(program, sizes, flow, part)
     except TooManyPointsError as error:
         return _unlisted(program, options, search, source, flow, error.problem)
     except OutOfEffortError:
@@ -233,7 +233,7 @@ def _unlisted(
     return priced(result, on_machine(options), sizes, program)
 
 
-def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> ConcreteCdag:
+def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow, search: Search | None = None) -> ConcreteCdag:
     with charged_to(Search()):  # not to one that has no limit of memory
         counts = [card(item.domain).at(sizes) for item in program.statements]
     if max(counts) > MOST_POINTS:
@@ -241,6 +241,8 @@ def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> Con
     reads = sum(count * (1 + len(item.reads)) for count, item in zip(counts, program.statements, strict=True))
     if room() < tuning.LISTED_BYTES * reads:
         raise TooManyPointsError("takes more memory than there is: its instances are too many")
+    if search is not None and search.left() < tuning.LISTED_EFFORT * reads:
+        raise OutOfEffortError
     cdag = concrete_cdag(program, sizes, flow)
     if cdag.n == cdag.inputs:
         raise InputError("nothing is executed at these sizes", place="--size", cure="use larger sizes")

@@ -94,7 +94,7 @@ class Derived:
         return self._cdag
 
 
-def _for_time_alone(search: Search) -> AbstractContextManager[None]:
+def _for_time_alone(search: Search) -> AbstractContextManager[Search]:
     """Charge steps to nobody, until the time of ``search`` is up."""
     remaining_s = search.remaining_s()
     return charged_to(Search(time_limit=max(1e-3, remaining_s) if remaining_s < float("inf") else None))
