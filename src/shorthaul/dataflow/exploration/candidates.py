@@ -127,14 +127,14 @@ class Knowledge(Points):
         alike: dict[int, list[int]] = {}
         for budget in budgets:
             least = self.within(budget, 0)
-            if least is not None:
+            if least is not None and least.price <= budget:
                 alike.setdefault(least.load, []).append(budget)
         return [*alike.values()]
 
     def within(self, budget: int, kind: int) -> Candidate | None:
-        """Return the mapping of the least load within a price."""
+        """Return the mapping of the least load within a price, the cheapest where none is; None if none is known."""
         lower = [price for price in self.best[kind] if price <= budget]
-        return self.best[kind][max(lower)] if lower else None
+        return self.best[kind][max(lower, default=min(self.best[kind]))] if self.best[kind] else None
 
 
 def budgets_of(instance: Instance, price: npt.NDArray[np.int64], count: int) -> list[int]:

@@ -67,8 +67,8 @@ def anneal(
     """Change the mapping move by move; return the load of the best seen on the way within price and bytes, -1 if none.
 
     The temperature falls from ``hot`` to ``cold``, shares of the load. What is noted as best keeps within ``budget``
-    and ``most_bytes``; a mapping beyond them may only come closer to them. The mean square of the loads counts
-    ``weight`` beside the largest, and ``noted_weight`` in what is best.
+    and ``most_bytes``; a mapping beyond them may only come closer to them, and every step closer is taken. The mean
+    square of the loads counts ``weight`` beside the largest, and ``noted_weight`` in what is best.
     """
     done: cython.longlong = 0
     heat: cython.double = hot
@@ -128,7 +128,8 @@ def _try_move(
     if fits and (at.paid <= budget or at.paid <= paid) and (at.bytes <= most_bytes or at.bytes <= size):
         most = busiest(at)
         after = energy_of(at, most, weight)
-        if after <= energy or random.real() < exp((energy - after) / (heat * energy + 1e-9)):
+        nearer: cython.bint = budget < paid > at.paid or most_bytes < size > at.bytes
+        if nearer or after <= energy or random.real() < exp((energy - after) / (heat * energy + 1e-9)):
             if at.paid <= budget and at.bytes <= most_bytes:
                 worth = energy_of(at, most, noted_weight)
                 if at.best_load < 0 or worth <= at.best_energy:

@@ -153,12 +153,13 @@ class _Polishing:
         hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
         loads = self.loads
         least_bytes = min((candidate.bytes for candidate in self.known.best[0].values()), default=self.most_bytes)
-        is_allowed = any(map(self.constraints.allow, self.known.points))
-        budgets = [
-            int(budget)
-            for alike in self.known.alike(self.budgets if is_allowed else self.budgets[-1:])
-            for budget in self.draw.choice(alike, math.isqrt(len(alike)), replace=False)
-        ]
+        budgets = self.budgets[-1:]
+        if any(map(self.constraints.allow, self.known.points)):
+            budgets = [
+                int(budget)
+                for alike in self.known.alike(self.budgets)
+                for budget in self.draw.choice(alike, math.isqrt(len(alike)), replace=False)
+            ]
         moves, end = tuning.LOAD_MOVES, math.inf
         if not self.is_soon:
             budgets = self.draw.permutation(budgets).tolist()
@@ -170,7 +171,8 @@ class _Polishing:
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             small = most_bytes == least_bytes
             start = (self.known.within(budget, 1) if small else None) or self.known.within(budget, 0)
-            assert start is not None, "prices alike have one"
+            if start is None:
+                return
             genotype = start.genotype
             if self.is_soon and self.draw.integers(2):
                 genotype = self._genotype_of_best(budget) or genotype
@@ -258,7 +260,8 @@ class _Polishing:
                 continue
             self._add(solved.point)
             least = solved.least * (1 + tuning.FRUGAL_GAIN * (not self.is_soon))
-            if least < self._rival(candidate) and (solved.point is None or solved.point.period > least):
+            is_better = least < self._rival(candidate) and solved.least <= self.most_period
+            if is_better and (solved.point is None or solved.point.period > least):
                 self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
                 )

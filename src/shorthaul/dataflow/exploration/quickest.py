@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,9 +11,10 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import FrontBound
+from shorthaul.dataflow.exploration.candidates import Key, Symmetry
 from shorthaul.dataflow.exploration.front import Found, explore_fronts
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
-from shorthaul.dataflow.mapping.arrays import Instance
+from shorthaul.dataflow.mapping.arrays import Instance, exact_cost, genes
 from shorthaul.dataflow.mapping.binding import (
     determine_channel_bindings,
     mapped,
@@ -69,7 +71,7 @@ def _with_latencies(
     It changes those within the limits first.
     """
     found: list[Point] = []
-    finder = _Neighbours(instance, options, search)
+    finder = _Neighbours(instance, options, search, constraints)
 
     def add(point: Point | None) -> None:
         if point is not None and not any(covers(other, point) for other in found):
@@ -81,12 +83,12 @@ def _with_latencies(
     starts = [*(replace(starts[0], binding=binding) for binding in finder.alone()), *starts][::-1]
     while not search.expired():
         if starts:
-            add(_soonest(instance, finder.complete(starts.pop()), options, search))
+            add(finder.soonest(finder.complete(starts.pop())))
             continue
         ranked = sorted(found, key=lambda point: (not constraints.allow(point), point.costs[3], point.objectives))
         one = ranked[min(int(finder.random.exponential(1 + len(ranked) / 4)), len(ranked) - 1)]
         parent = finder.complete(Decisions(one.binding, one.xi, one.channel_decision))
-        add(_soonest(instance, finder.beside(parent), options, search))
+        add(finder.soonest(finder.beside(parent)))
     return found
 
 
@@ -107,8 +109,9 @@ def _sooner(instance: Instance, point: Point, *, atomic: bool) -> Point:
 class _Neighbours:
     """Draws mappings beside others: actors or whole cores move, buffers change memories, multicasts are replaced."""
 
-    def __init__(self, instance: Instance, options: PlanOptions, search: Search) -> None:
-        self.instance = instance
+    def __init__(self, instance: Instance, options: PlanOptions, search: Search, constraints: Constraints) -> None:
+        self.instance, self.options, self.search, self.constraints = instance, options, search, constraints
+        self.symmetry, self.seen = Symmetry(instance), set[Key]()
         self.random = search.generator()
         cores = [core.id for core in instance.platform.cores]
         self.able = {
@@ -153,27 +156,38 @@ class _Neighbours:
     def _one(self, names: Sequence[str]) -> str:
         return names[int(self.random.integers(len(names)))]
 
+    def soonest(self, decisions: Decisions) -> Point | None:
+        """Return the point of a mapping with the schedule of little latency.
 
-def _soonest(instance: Instance, decisions: Decisions, options: PlanOptions, search: Search) -> Point | None:
-    """Return the point of a mapping with the schedule of little latency; None if its buffers fit no memories."""
-    search.spend((len(decisions.binding) + 2 * len(decisions.channel_decision)) / tuning.SOONEST_TASKS)
-    application, platform = instance.application, instance.platform
-    try:
-        network = substitute_mrbs(application, decisions.xi)
-    except InputError:
-        return None
-    need = {buffer.id: max(1, buffer.delay) for buffer in network.buffers}
-    common = options.mrb_consumer == "common-tile"
-    for _ in range(tuning.MEMORY_ROUNDS):
-        memory = determine_channel_bindings(network, platform, decisions, need, common_tile=common)
-        if memory is None:
+        None if its buffers fit no memories, it is dearer than allowed, or one equal but for names was seen.
+        """
+        instance, options, search = self.instance, self.options, self.search
+        application, platform = instance.application, instance.platform
+        effort = (len(decisions.binding) + 2 * len(decisions.channel_decision)) / tuning.SOONEST_TASKS
+        search.spend(effort / 16)
+        key = self.symmetry.key(genes(instance, decisions))
+        used = {core for name, core in decisions.binding.items() if not decisions.xi.get(name, 0)}
+        cost = exact_cost([platform.core_types[core.type].cost for core in platform.cores if core.id in used])
+        if key in self.seen or cost > (math.inf if self.constraints.max_cost is None else self.constraints.max_cost):
             return None
-        net = mapped(application, platform, network, decisions.binding, memory)
-        period, starts = soonest_schedule(net)
-        atomic = options.capacity_rule == "atomic-firing"
-        held = needed_capacities(net, starts, period, atomic_firing=atomic)
-        if fits(net, platform.memories, held):
-            point = make_point(instance, decisions, net, Schedule(period, starts, 1), held)
-            return replace(point, latency=latency_of(net, starts, period))
-        need = {name: max(need[name], tokens) for name, tokens in held.items()}
-    return None
+        self.seen.add(key)
+        search.spend(effort)
+        try:
+            network = substitute_mrbs(application, decisions.xi)
+        except InputError:
+            return None
+        need = {buffer.id: max(1, buffer.delay) for buffer in network.buffers}
+        common = options.mrb_consumer == "common-tile"
+        for _ in range(tuning.MEMORY_ROUNDS):
+            memory = determine_channel_bindings(network, platform, decisions, need, common_tile=common)
+            if memory is None:
+                return None
+            net = mapped(application, platform, network, decisions.binding, memory)
+            period, starts = soonest_schedule(net)
+            atomic = options.capacity_rule == "atomic-firing"
+            held = needed_capacities(net, starts, period, atomic_firing=atomic)
+            if fits(net, platform.memories, held):
+                point = make_point(instance, decisions, net, Schedule(period, starts, 1), held)
+                return replace(point, latency=latency_of(net, starts, period))
+            need = {name: max(need[name], tokens) for name, tokens in held.items()}
+        return None

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network
 from shorthaul.dataflow.mapping.binding import MappedNetwork
@@ -184,7 +185,7 @@ def _least_period(net: MappedNetwork, starts: Mapping[str, int], ahead: Mapping[
         if end > begin:
             spans.setdefault(net.binding[name], []).append((begin, end))
     low = max([low, *(sum(end - begin for begin, end in found) for found in spans.values())])
-    taken = [_overlapping(np.array(found, np.int64), low, makespan) for found in spans.values()]
+    taken = [_overlapping(np.array(sorted(found), np.int64), low, makespan) for found in spans.values()]
     for least, most in sorted(pair for pairs in taken for pair in pairs):
         if least > low:
             break
@@ -192,10 +193,17 @@ def _least_period(net: MappedNetwork, starts: Mapping[str, int], ahead: Mapping[
     return low
 
 
+@lru_cache(maxsize=512)
+def _pairs(count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the first and second of all pairs of so many."""
+    first, second = np.triu_indices(count, 1)
+    return first, second
+
+
 def _overlapping(spans: np.ndarray, low: int, makespan: int) -> list[tuple[int, int]]:
     """Return the ranges of periods, from ``low`` on, at which some two spans overlap that do not in one iteration."""
-    begin, end = spans[np.argsort(spans[:, 0])].T
-    i, j = np.triu_indices(len(begin))
+    begin, end = spans.T
+    i, j = _pairs(len(begin))
     pairs: list[tuple[int, int]] = []
     for turn in range(1, makespan // low + 1):
         least = (begin[j] - end[i]) // turn + 1
