@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-import numpy.typing as npt
-
-Index = npt.NDArray[np.int32]
 
 
 def set_earlier(
@@ -127,39 +124,14 @@ def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:
 class Paths:
     """The heavy paths of a tree: ``head`` is the vertex that a vertex' path begins with."""
 
-    parent: cython.const_int[::1]
     size: cython.int[::1]
-    depth: cython.int[::1]
     heavy: cython.int[::1]
     head: cython.int[::1]
 
-    def __init__(self, parent: cython.const_int[::1]) -> None:
-        n = parent.shape[0]
-        self.parent = parent
+    def __init__(self, n: cython.Py_ssize_t) -> None:
         self.size = np.ones(n, np.int32)
-        self.depth = np.zeros(n, np.int32)
         self.heavy = np.full(n, -1, np.int32)
         self.head = np.empty(n, np.int32)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _find_paths(paths: Paths, parents_first: cython.const_int[::1]) -> cython.void:
-    n: cython.Py_ssize_t = paths.parent.shape[0]
-    p: cython.Py_ssize_t
-    for i in range(n - 1, -1, -1):
-        v = parents_first[i] if parents_first.shape[0] > 0 else i
-        p = paths.parent[v]
-        if p >= 0:
-            paths.size[p] += paths.size[v]
-            if paths.heavy[p] < 0 or paths.size[v] > paths.size[paths.heavy[p]]:
-                paths.heavy[p] = v
-    for i in range(n):
-        v = parents_first[i] if parents_first.shape[0] > 0 else i
-        p = paths.parent[v]
-        paths.head[v] = paths.head[p] if p >= 0 and paths.heavy[p] == v else v
-        paths.depth[v] = paths.depth[p] + 1 if p >= 0 else 0
 
 
 def lowest_common_ancestors(
@@ -167,33 +139,35 @@ def lowest_common_ancestors(
     parents_first: cython.const_int[::1],
     first: cython.const_int[::1],
     second: cython.const_int[::1],
-) -> Index:
-    """Return the lowest common ancestor of every pair, -1 where they are in different trees: climbs heavy paths."""
-    paths = Paths(parent)
-    answer: cython.int[::1] = np.empty(first.shape[0], np.int32)
-    with cython.nogil:
-        _find_paths(paths, parents_first)
-        _climb(paths, first, second, answer)
-    return np.asarray(answer)
+    answer: cython.int[::1],
+) -> None:
+    """Find the lowest common ancestor of every pair, -1 where they are in different trees: climbs heavy paths.
 
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _climb(
-    paths: Paths, first: cython.const_int[::1], second: cython.const_int[::1], answer: cython.int[::1]
-) -> cython.void:
+    Of two heads of paths, the one with the smaller subtree is not above the other.
+    """
+    n: cython.Py_ssize_t = parent.shape[0]
+    paths = Paths(n)
+    p: cython.Py_ssize_t
     u: cython.Py_ssize_t
     v: cython.Py_ssize_t
-    for i in range(first.shape[0]):
-        u = first[i]
-        v = second[i]
-        while u >= 0 and v >= 0 and paths.head[u] != paths.head[v]:
-            if paths.depth[paths.head[u]] < paths.depth[paths.head[v]]:
-                v = paths.parent[paths.head[v]]
-            else:
-                u = paths.parent[paths.head[u]]
-        if u < 0 or v < 0:
-            answer[i] = -1
-        else:
-            answer[i] = u if paths.depth[u] < paths.depth[v] else v
+    with cython.nogil:
+        for i in range(n - 1, -1, -1):
+            v = parents_first[i] if parents_first.shape[0] > 0 else i
+            p = parent[v]
+            if p >= 0:
+                paths.size[p] += paths.size[v]
+                if paths.heavy[p] < 0 or paths.size[v] > paths.size[paths.heavy[p]]:
+                    paths.heavy[p] = v
+        for i in range(n):
+            v = parents_first[i] if parents_first.shape[0] > 0 else i
+            p = parent[v]
+            paths.head[v] = paths.head[p] if p >= 0 and paths.heavy[p] == v else v
+        for i in range(first.shape[0]):
+            u = first[i]
+            v = second[i]
+            while u >= 0 and v >= 0 and paths.head[u] != paths.head[v]:
+                if paths.size[paths.head[u]] > paths.size[paths.head[v]]:
+                    v = parent[paths.head[v]]
+                else:
+                    u = parent[paths.head[u]]
+            answer[i] = -1 if u < 0 or v < 0 else u if paths.size[u] > paths.size[v] else v

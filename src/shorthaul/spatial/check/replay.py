@@ -191,7 +191,8 @@ def _rounding(tree: Tree, values: Values, operator: str, direction: str, right: 
 def check_lca(tree: Tree, queries: Index, answers: Index) -> CheckReport:
     """Compare lowest common ancestors (-1: different trees) with those found by climbing; ``queries`` is (q, 2)."""
     first, second = np.ascontiguousarray(queries[:, 0]), np.ascontiguousarray(queries[:, 1])
-    right = lowest_common_ancestors(tree.parent, tree.parents_first, first, second)
+    right = np.empty(len(first), np.int32)
+    lowest_common_ancestors(tree.parent, tree.parents_first, first, second, right)
     return CheckReport(
         tuple(
             Violation("wrong-ancestor", f"query {q}", f"{answers[q]} instead of {right[q]} for {queries[q].tolist()}")
