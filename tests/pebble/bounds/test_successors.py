@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.pebble.check.test_certificate import proven
 from tests.pebble.exact.test_exact import random_cdag
 from tests.pebble.families import Graph, shuffled, stays_below_optima
 
@@ -61,3 +62,18 @@ def test_products_in_the_least_memory_are_bounded_almost_by_what_they_take() -> 
     assert found <= taken < 1.3 * found
     assert successors.excess(cdag, 40, search=Search()).excess == 0
     assert successors.excess(cdag, 4, search=Search(effort=1e-9)).excess == 0
+
+
+def test_nodes_that_leave_much_room_do_not_lower_the_bound_of_others() -> None:
+    dense = product(np.random.default_rng(0), (4, 4, 4), from_nothing=False, most=1)
+    sources, targets = dense.edge_arrays()
+    n, long = dense.n, 100
+    chains = np.arange(n, n + 2 * long, 2)  # nodes of one operand each
+    cdag = build(np.ones(n + 2 * long, dtype=np.int64), np.append(sources, chains), np.append(targets, chains + 1))
+    found = successors.excess(cdag, 4, search=Search())
+    assert found.excess == successors.excess(dense, 4, search=Search()).excess > 0
+    assert len(found.pieces[0].nodes) < cdag.n
+    base = {"kind": "algorithmic"}
+    for piece in found.pieces:
+        assert piece.shown is not None
+        assert proven(cdag, [base, *piece.shown(cdag)], 4) == cdag.algorithmic_bound() + piece.excess

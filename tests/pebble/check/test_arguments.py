@@ -197,7 +197,7 @@ def arguments(cdag: Cdag, budget: int) -> list[list[dict[str, Any]]]:
         segments.excess(cdag, budget, recompute=False, search=quick).pieces,
         moments.excess(cdag, budget, recompute=False, search=quick).pieces(),
         gathers.excess(cdag, budget, search=quick).pieces(),
-        successors.excess(cdag, budget, search=quick).pieces(cdag),
+        *([piece] for piece in successors.excess(cdag, budget, search=quick).pieces),
         histories.excess(cdag, budget, search=quick).pieces,
         fronts.pieces,
         [turned.piece(cdag, np.arange(cdag.n))] if turned.excess else [],
@@ -212,11 +212,12 @@ def likely(cdag: Cdag, rng: np.random.Generator) -> list[dict[str, Any]]:
     levels = rng.choice(8, int(rng.integers(2, 5)), replace=False)
     group = rng.choice(computed, int(rng.integers(1, 4)), replace=len(computed) < 4)
     nodes = rng.permutation(cdag.n)[: int(rng.integers(2, cdag.n + 1))].tolist()
+    some = rng.permutation(computed)[: int(rng.integers(max(1, len(computed) // 3), len(computed) + 1))].tolist()
     return [
         {"kind": "moment", "of": rng.choice([None, *range(cdag.n)]), "levels": np.sort(levels).tolist()},
         {"kind": "gather", "stretch": int(rng.integers(1, 3)), "charge": float(rng.choice([0.5, 1, 4 / 3, 1.5, 2])),
          "sums": rng.permutation(adds)[: int(rng.integers(1, len(adds) + 1))].tolist()},
-        {"kind": "successor", "nodes": computed.tolist(), "prices": rng.integers(0, 9000, len(computed)).tolist()},
+        {"kind": "successor", "nodes": some, "prices": rng.integers(0, 9000, len(some)).tolist()},
         {"kind": "wavefront", "turn": str(rng.choice(["at", "first", "last"])), "times": int(rng.integers(1, 3)),
          "of": sorted(set(group.tolist())), "nodes": None if rng.random() < 0.5 else nodes},
     ]  # fmt: skip

@@ -42,10 +42,11 @@ _PROOFS = {
         "between, and stored before unless it is an input. Loads in different stretches between such moments add up."
     ),
     "successors": (
-        "Every input is loaded and every output stored at least once. Beyond that: each node is computed right after "
-        "another one, no two after the same. What it reads is what that one read or is, was in the room beside, or is "
-        "loaded in between, and stored before unless it is an input. Whichever is computed after which, this comes to "
-        "at least the bound, by prices of an assignment. No value is computed twice."
+        "Every input is loaded and every output stored at least once. Beyond that: take nodes that need much, or all. "
+        "Each is computed right after another one of them, no two after the same. What it reads of them and of inputs "
+        "is what that one read or is, was in the room beside, or is loaded in between, and stored before unless it is "
+        "an input. Whichever is computed after which, this comes to at least the bound, by prices of an assignment. No "
+        "value is computed twice."
     ),
     "gathers": (
         "Every input is loaded and every output stored at least once. Beyond that: cut a schedule after every q-th sum "
@@ -213,12 +214,13 @@ def best_bound(
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values["S-partition"] = least + segments.excess
     if not recompute:
-        next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
+        taken = np.concatenate([np.empty(0, np.int64), *(piece.nodes for piece in segments.pieces)])
+        next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE), taken=taken)
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
         values["grids"] = least + grids.excess
         tables = table_cuts.excess(cdag, budget, search=search.part(tuning.TABLES_BOUND_SHARE))
         values["tables"] = least + tables.excess
-    keep(*map(_whole, (segments.pieces, next_to.pieces(cdag), grids.pieces, tables.pieces)))
+    keep(*map(_whole, (segments.pieces, next_to.pieces[:1], grids.pieces, tables.pieces)))
     argued = _tried_beside(replace(cdag, origin=None), budget, recompute, search)
     between, sums, crossed, cuts = argued.between, argued.sums, argued.crossed, argued.cuts
     values["moments"] = least + between.excess
@@ -226,14 +228,14 @@ def best_bound(
         values |= {"gathers": least + sums.excess, "successors": least + next_to.excess}
         values |= {"crossings": least + crossed.excess, "wavefront": least + cuts.excess}
     certified = [grids.pieces, tables.pieces, segments.pieces, between.pieces(), sums.pieces(), cuts.pieces]
-    sums_of_pieces = [crossed.pieces, *map(_whole, [*certified, next_to.pieces(cdag)])]
+    sums_of_pieces = [crossed.pieces, *map(_whole, [*certified, next_to.pieces[:1]])]
     keep(*sums_of_pieces)
     details: dict[str, Any] = {"bounds": values}
     in_shares: tuple[tuple[Piece, Fraction], ...] = ()
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
         of_all = (*cuts.pieces, *segments.pieces, *grids.pieces, *tables.pieces, *crossed.known())
-        of_all += (*between.pieces(), *sums.pieces())
+        of_all += (*between.pieces(), *sums.pieces(), *next_to.pieces)
         packed = part_packing.excess(
             cdag, budget, search=search, recompute=recompute, goal=beyond, known=of_all, keep=keep
         )

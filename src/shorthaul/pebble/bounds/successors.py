@@ -5,6 +5,7 @@ Just after a node was computed, it and its operands are in fast memory, and litt
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
+from shorthaul.graphs.csr import distinct
 from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds import parts
 from shorthaul.pebble.bounds.piece import Piece, names
-from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, IntArray
+from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag, IntArray
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,61 +26,123 @@ FloatArray = npt.NDArray[np.float64]
 _PARTS = 5040
 #: Rows of charges that are worked out at once.
 _ROWS = 4096
+_NOTHING = np.empty(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and the prices of being the one before that show it."""
+    """A lower bound on the traffic beyond inputs and outputs, and what is proven of several overlapping sets of nodes.
+
+    The first of the ``pieces`` is the best one.
+    """
 
     excess: int
-    prices: IntArray | None = None
-
-    def pieces(self, cdag: Cdag) -> list[Piece]:
-        """Return the bound as one piece, of the whole graph."""
-        if self.prices is None or self.excess == 0:
-            return []
-        return [Piece(np.arange(cdag.n), self.excess, partial(self._shown, self.prices), len(self.prices))]
-
-    def _shown(self, prices: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
-        nodes = names(cdag, np.flatnonzero(~cdag.given))
-        return [{"kind": "successor", "nodes": nodes, "prices": prices.tolist()}]
+    pieces: tuple[Piece, ...] = ()
 
 
-def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
+def excess(cdag: Cdag, budget: int, *, search: Search, taken: IntArray = _NOTHING) -> Found:
     """Return a lower bound on the traffic beyond inputs and outputs if no value is computed twice.
 
     Each node but the first is computed right after another one, and no two after the same. What it reads, and that
     one neither read nor is, was in the room that that one left, or is loaded in between; and it was stored before if
     it was computed: each reader is charged a share of that store. The cheapest way to give each node one before it
-    is an assignment, and any prices of being the one before bound it from below.
+    is an assignment, and any prices of being the one before bound it from below. The same holds of any set of nodes,
+    with what is read of each other and of inputs: nodes that leave much room are left out, as others would be
+    computed after them for nothing. One piece is of the best such set without the nodes ``taken`` by other arguments.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> excess(pyramid(n=10, word=1), 3, search=Search()).excess
     70
     """
-    steps = _steps(cdag, budget, search)
-    if steps is None:
-        return Found(0)
-    price = kept = np.zeros(len(steps.kind))
-    best, prices = steps.first_loads, kept.astype(np.int64)
-    stride, found, last, halved = float(steps.after.max(initial=0)) / 2, 0, 0, 0
-    for number in range(tuning.SUCCESSORS_ROUNDS if int(steps.after.max(axis=1).sum()) > best else 0):
-        search.spend(steps.size / tuning.SUCCESSORS_RATE)
-        if search.expired():
-            break
-        whole = np.floor(price).astype(np.int64)
-        least, times = steps.least(whole)
-        proven = int(least.sum()) - int(whole.sum())
-        if proven > found:
-            found, kept, last = proven, price, number
-        elif number - last > tuning.SUCCESSORS_PATIENCE:
-            stride, last, halved = stride / 2, number, halved + 1
-            price = kept if halved > tuning.STRIDES_ONWARD else price
-        if proven > best:
-            best, prices = proven, whole
-        price = np.maximum(0, price + stride * np.clip(times - 1, -1, 3))
-    unit = _PARTS * int(np.gcd.reduce(cdag.weights))
-    return Found(max(0, -(-(best - steps.first_loads) // unit) * (unit // _PARTS)), prices)
+    best: list[_Ascent] = []
+    pieces: list[Piece] = []
+    for nodes in _sets(cdag):
+        best = sorted([*best, *_tried(cdag, nodes, budget, search)], key=lambda ascent: -ascent.excess)
+        pieces += [ascent.piece() for ascent in best[2:]]
+        del best[2:]  # they may be large
+    for ascent in best:
+        ascent.go_on(tuning.SUCCESSORS_ROUNDS, search)
+    pieces = sorted([*(ascent.piece() for ascent in best), *pieces], key=lambda piece: -piece.excess)
+    beside = np.setdiff1d(pieces[0].nodes, taken) if pieces else _NOTHING
+    if pieces and len(beside) < len(pieces[0].nodes):
+        for ascent in _tried(cdag, beside, budget, search):
+            ascent.go_on(tuning.SUCCESSORS_ROUNDS, search)
+            pieces.append(ascent.piece())
+    return Found(pieces[0].excess if pieces else 0, tuple(piece for piece in pieces if piece.excess))
+
+
+def _tried(cdag: Cdag, nodes: IntArray, budget: int, search: Search) -> list[_Ascent]:
+    """Return the prices of some nodes after a few rounds, if there is time."""
+    found = None if search.expired() else parts.restriction(cdag, nodes)
+    steps = None if found is None else _steps(found[0], budget, search)
+    if found is None or steps is None:
+        return []
+    ascent = _Ascent(found[1], ~found[0].given, steps)
+    ascent.go_on(tuning.SUCCESSORS_TRIED, search)
+    return [ascent]
+
+
+def _sets(cdag: Cdag) -> Iterator[IntArray]:
+    """Yield all nodes, and sets of those that need much, with and without the computed ones that they read."""
+    yield np.arange(cdag.n)
+    needs, (sources, targets) = cdag.needs(), cdag.edge_arrays()
+    computed, counted = ~cdag.given, 0
+    for least in np.unique(needs[computed])[:0:-1].tolist():
+        chosen = computed & (needs >= least)
+        if (count := int(np.count_nonzero(chosen))) < tuning.SUCCESSORS_MORE * counted:
+            continue
+        counted = count
+        for with_read in (False, True):
+            read = chosen[targets] & (with_read | cdag.given[sources])
+            yield distinct(np.append(np.flatnonzero(chosen), sources[read]))
+
+
+class _Ascent:
+    """Prices of being the one before, on their way up, of one set of nodes."""
+
+    def __init__(self, members: IntArray, computed: BoolArray, steps: _Steps) -> None:
+        self._members, self._computed, self._steps = members, computed, steps
+        self._price = self._kept = np.zeros(len(steps.kind))
+        self._best, self._prices = steps.first_loads, self._kept.astype(np.int64)
+        self._stride, self._found = float(steps.after.max(initial=0)) / 2, 0
+        self._rounds = self._last = self._halved = 0
+
+    @property
+    def excess(self) -> int:
+        """What is proven so far."""
+        unit = _PARTS * self._steps.unit
+        return max(0, -(-(self._best - self._steps.first_loads) // unit) * (unit // _PARTS))
+
+    def go_on(self, rounds: int, search: Search) -> None:
+        """Raise prices up to the round of this number."""
+        steps = self._steps
+        if int(steps.after.max(axis=1).sum()) <= steps.first_loads:
+            return
+        while self._rounds < rounds:
+            search.spend(steps.size / tuning.SUCCESSORS_RATE)
+            if search.expired():
+                break
+            whole = np.floor(self._price).astype(np.int64)
+            least, times = steps.least(whole)
+            proven = int(least.sum()) - int(whole.sum())
+            if proven > self._found:
+                self._found, self._kept, self._last = proven, self._price, self._rounds
+            elif self._rounds - self._last > tuning.SUCCESSORS_PATIENCE:
+                self._stride, self._last, self._halved = self._stride / 2, self._rounds, self._halved + 1
+                self._price = self._kept if self._halved > tuning.STRIDES_ONWARD else self._price
+            if proven > self._best:
+                self._best, self._prices = proven, whole
+            self._price = np.maximum(0, self._price + self._stride * np.clip(times - 1, -1, 3))
+            self._rounds += 1
+
+    def piece(self) -> Piece:
+        """Return what is proven of the nodes."""
+        shown = partial(_shown, self._members[self._computed], self._prices)
+        return Piece(self._members[self._members >= 0], self.excess, shown, len(self._prices))
+
+
+def _shown(nodes: IntArray, prices: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
+    return [{"kind": "successor", "nodes": names(cdag, nodes), "prices": prices.tolist()}]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +151,7 @@ class _Steps:
 
     ``after`` a node of the ``kind`` (they differ in the room that they leave, shape (nodes, kinds)), where the two have
     nothing in common, and for pairs that have, ascending by the later one (``later``, ``earlier``, ``charge``).
-    ``first_loads`` is what of all charges is no excess.
+    ``first_loads`` is what of all charges is no excess, ``unit`` divides all weights.
     """
 
     after: IntArray
@@ -95,6 +160,7 @@ class _Steps:
     earlier: IntArray
     charge: IntArray
     first_loads: int
+    unit: int
 
     @property
     def size(self) -> int:
@@ -165,7 +231,7 @@ def _steps(cdag: Cdag, budget: int, search: Search) -> _Steps | None:
     spared = _spared(rooms[kind[earlier]], dearest[later], stored[later])
     charge = np.maximum(0, all_read[later] - shared.data[other] - spared)
     first_loads = int((weights * _PARTS)[cdag.given & is_counted].sum())
-    return _Steps(after, kind, later, earlier, charge, first_loads)
+    return _Steps(after, kind, later, earlier, charge, first_loads, int(np.gcd.reduce(weights)))
 
 
 def _spared(rooms: IntArray, dearest: IntArray, stored: IntArray) -> IntArray:

@@ -1,8 +1,9 @@
 """Loads between one computation and the next, verified: prices of being the one before.
 
-``nodes`` are all computed ones, each with one of the ``prices``, integers from 0. Each node but the first is computed
-right after another, no two after the same. What it reads, and that one neither read nor is, was in the room that that
-one left, or is loaded in between, and was stored before if it was computed; all readers share the charge of a store. So
+``nodes`` are computed ones, each with one of the ``prices``, integers from 0. Each of them but the first is computed
+right after another of them, no two after the same. What it reads of inputs and of them, and that one neither read nor
+is, was in the room that that one left, or is loaded in between, and was stored before if it was computed; all readers
+among the nodes share the charge of a store. So
 the least charge and price of the one before, summed over all nodes, less all prices, is paid at least. (The first one
 may be charged as if it came after the last: that is no more than all that it reads.) A unit of weight counts as 5,040,
 so that a store falls into shares. Values of more than 64 readers are taken to be there always; inputs that are read
@@ -31,33 +32,39 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     prices, given = part.get("prices"), game.different(part, "nodes")
     if not isinstance(prices, list) or any(type(price) is not int or not 0 <= price <= 2**60 for price in prices):
         raise WrongError("prices must be integers from 0")
-    if len(prices) != len(given) or len(given) != int((~cdag.given).sum()) or cdag.given[given].any():
-        raise WrongError("nodes must be all that are computed, and prices as many")
+    if len(prices) != len(given) or cdag.given[given].any():
+        raise WrongError("nodes must be computed ones, and prices as many")
     if int(cdag.weights.sum()) > LARGEST_TOTAL // (2 * _UNIT) or sum(prices) > 2**60:
         raise WrongError("weights or prices are too large")
     price = np.zeros(cdag.n, dtype=np.int64)
     price[given] = prices
-    steps = _Steps(game)
+    steps = _Steps(game, given)
     least = np.minimum(steps.after_strangers(price), steps.after_others(price))
     beyond = int(least[given].sum()) - sum(prices) - steps.first_loads
     unit = math.gcd(*cdag.weights.tolist())
-    return Proven(max(0, -(-beyond // (_UNIT * unit)) * unit), np.arange(cdag.n))
+    return Proven(max(0, -(-beyond // (_UNIT * unit)) * unit), steps.nodes)
 
 
 class _Steps:
     """What computing a node after another one is charged, in small units."""
 
-    def __init__(self, game: Game) -> None:
-        cdag, weights = game.cdag, game.cdag.weights
-        self._cdag = cdag
-        readers = cdag.children.degrees()
-        counts = (readers <= _MOST_READERS) & ~(cdag.given & (readers == 1))
-        store = np.where(cdag.given, 0, _UNIT // np.maximum(1, readers))  # a reader's share of a store, per weight
+    def __init__(self, game: Game, chosen: IntArray) -> None:
+        cdag, weights, size = game.cdag, game.cdag.weights, game.cdag.n
+        is_chosen = np.zeros(size, dtype=np.bool_)
+        is_chosen[chosen] = True
         sources, targets = cdag.edge_arrays()
-        self._read = sources[counts[sources]], targets[counts[sources]]
+        inner = (is_chosen | cdag.given)[sources] & is_chosen[targets]
+        order = np.argsort(sources[inner], kind="stable")
+        sources, self._readers = sources[inner][order], targets[inner][order]
+        self.nodes = np.union1d(chosen, sources)
+        self._degrees = readers = np.bincount(sources, minlength=size)
+        self._size, self._chosen, self._is_chosen = size, chosen, is_chosen
+        counts = (readers <= _MOST_READERS) & ~(cdag.given & (readers == 1)) & (readers > 0)
+        store = np.where(cdag.given, 0, _UNIT // np.maximum(1, readers))  # a reader's share of a store, per weight
+        self._read = sources[counts[sources]], self._readers[counts[sources]]
         self._charge = weights * (_UNIT + store)
         values, nodes = self._read
-        self._all, self._stored, self._dearest = (np.zeros(cdag.n, dtype=np.int64) for _ in range(3))
+        self._all, self._stored, self._dearest = (np.zeros(size, dtype=np.int64) for _ in range(3))
         np.add.at(self._all, nodes, self._charge[values])
         np.add.at(self._stored, nodes, (weights * store)[values])
         np.maximum.at(self._dearest, nodes, (_UNIT + store)[values])
@@ -72,34 +79,31 @@ class _Steps:
 
     def after_strangers(self, price: IntArray) -> IntArray:
         """Return the least charge and price of each node after one with which it has nothing in common."""
-        least = np.full(self._cdag.n, 2**62)
-        everybody = np.arange(self._cdag.n)
-        computed = np.flatnonzero(~self._cdag.given)
+        least = np.full(self._size, 2**62)
+        everybody = np.arange(self._size)
         cheapest = 2**62
-        for node in computed[np.argsort(-self._room[computed], kind="stable")].tolist():
+        for node in self._chosen[np.argsort(-self._room[self._chosen], kind="stable")].tolist():
             if price[node] < cheapest:  # else one with as much room and more is as cheap
                 cheapest = int(price[node])
-                room = np.full(self._cdag.n, self._room[node])
+                room = np.full(self._size, self._room[node])
                 least = np.minimum(least, self._left(everybody, np.zeros_like(room), room) + cheapest)
         return least
 
     def after_others(self, price: IntArray) -> IntArray:
         """Return the least charge and price of each node after one that read or is a value that it reads."""
         values, nodes = self._read
-        cdag = self._cdag
-        least = np.full(cdag.n, 2**62)
-        starts = cdag.children.starts
-        has = np.diff(starts)[values] + ~cdag.given[values]  # its readers, and itself
+        least = np.full(self._size, 2**62)
+        has = self._degrees[values] + self._is_chosen[values]  # its readers, and itself
         if int(has.sum()) > _MOST_PAIRS:
             raise WrongError("too many pairs of nodes have a value in common")
         later, value = np.repeat(nodes, has), np.repeat(values, has)
         place = np.arange(len(later)) - np.repeat(np.cumsum(has) - has, has)
-        is_itself = place == np.diff(starts)[value]
-        inner = np.where(is_itself, 0, starts[value] + place)
-        earlier = np.where(is_itself, value, cdag.children.targets[inner])
+        is_itself = place == self._degrees[value]
+        starts = np.cumsum(self._degrees) - self._degrees
+        earlier = np.where(is_itself, value, self._readers[np.where(is_itself, 0, starts[value] + place)])
         kept = later != earlier
         later, earlier, value = later[kept], earlier[kept], value[kept]
-        order = np.argsort(later * cdag.n + earlier, kind="stable")
+        order = np.argsort(later * self._size + earlier, kind="stable")
         later, earlier, charge = later[order], earlier[order], self._charge[value][order]
         if len(later) == 0:
             return least
