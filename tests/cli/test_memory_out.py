@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from shorthaul import dataflow
+from shorthaul.cli import main
 from shorthaul.cli.app import app
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.constraints import Constraints
@@ -84,3 +86,23 @@ def test_only_what_memory_caused_is_no_defect(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Search, "_note", note)
     done = CliRunner().invoke(app, ["tensor", "plan", "transformer-block", "--effort", "1"])
     assert isinstance(done.exception, ImportError)
+
+
+def test_memory_that_runs_out_in_a_destructor_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line that says nothing but ``MemoryError:``; other errors there are told."""
+
+    class Wrong:
+        def __init__(self, error: type[Exception]) -> None:
+            self.error = error
+
+        def __del__(self) -> None:
+            raise self.error
+
+    before, sys.unraisablehook = sys.unraisablehook, main.tell_unraisable
+    try:
+        Wrong(MemoryError)
+        assert capsys.readouterr().err == ""
+        Wrong(ValueError)
+        assert "ValueError" in capsys.readouterr().err
+    finally:
+        sys.unraisablehook = before

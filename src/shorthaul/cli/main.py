@@ -62,8 +62,15 @@ def prepare_outputs() -> None:
         setattr(sys, name, stream)
 
 
+def tell_unraisable(error: sys.UnraisableHookArgs) -> None:
+    """Tell of an error in a destructor or a kernel that cannot raise, but not that memory ran out: the watch tells."""
+    if not issubclass(error.exc_type, MemoryError):
+        sys.__unraisablehook__(error)
+
+
 def main() -> None:
     """Run the command line."""
+    sys.unraisablehook = tell_unraisable
     for name in _THREADS_OF_ALGEBRA:
         os.environ.setdefault(name, "1")
     open_closed_streams()

@@ -324,9 +324,9 @@ def take_buffers() -> None:
 _ACTIVE: Final[list[Watch]] = []
 
 
-def room() -> float:
-    """Return how many bytes may still be used before searches end; infinite without a limit."""
-    return _SEARCHES * _ACTIVE[0].limit - (used_bytes() or 0) if _ACTIVE else float("inf")
+def room(share: float = _SEARCHES) -> float:
+    """Return how many bytes may still be used before searches end, or that share of the limit; infinite without one."""
+    return share * _ACTIVE[0].limit - (used_bytes() or 0) if _ACTIVE else float("inf")
 
 
 def stop_watching() -> None:

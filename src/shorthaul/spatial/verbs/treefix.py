@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -14,12 +15,12 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.figure import Figure
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
-from shorthaul.core.searching.memory import room
+from shorthaul.core.searching.memory import room, used_bytes
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.algorithms.heavy_paths import scan_down, scan_up
@@ -149,6 +150,17 @@ def fastest(method: str, run: Callable[[str], Run], search: Search, n: int) -> t
     A method that needs more memory than a processor has is left out, and so is one for which no time is left, or no
     room for ``n`` vertices; ``convergecast`` takes the least.
     """
+    used, is_least = used_bytes() or 0, method in {METHODS[0], "convergecast"}
+    enough = used + (tuning.ENOUGH_BYTES if is_least else tuning.RUNS_BYTES) * n
+    with suppress(MemoryError):
+        if room(1.0) >= tuning.RUN_BYTES * n:
+            return _fastest(method, run, search, n)
+    cure = f"give --memory-limit {-(-enough >> 20)}M or more"
+    cure += "" if is_least else ", or take --method convergecast, which takes least"
+    raise NoPlanError(f"memory is too short for sums over {n:,} vertices\n  do:      {cure}")
+
+
+def _fastest(method: str, run: Callable[[str], Run], search: Search, n: int) -> tuple[str, Run, dict[str, int]]:
     if method != METHODS[0]:
         return method, run(method), {}
     found: dict[str, int] = {}
