@@ -132,9 +132,7 @@ class Enumeration:
         self.leaves.sort(key=lambda leaf: -leaf.load / self.below(leaf.price, leaf.size))
         while self.leaves:
             leaf = self.leaves[-1]
-            if leaf.load < self.below(leaf.price, leaf.size) and (
-                not search.remaining_s() or not self._improve(leaf, search)
-            ):
+            if leaf.load < self.below(leaf.price, leaf.size) and (search.expired() or not self._improve(leaf, search)):
                 return False
             self.leaves.pop()
         return True
