@@ -145,8 +145,8 @@ def test_graphs_without_windows_are_searched_under_the_contests_rules_too():
 def test_windows_solved_under_the_contests_rules_serve_freer_ones():
     """103 operators of which windows under the contest's rules make far better plans than annealing."""
     problem = contest_problem(111)
-    capped = improve(problem, CONTEST, Search(effort=1, workers=1))
-    found = replay(problem, improve(problem, SPEC, Search(effort=1, workers=1)), SPEC)
+    capped = improve(problem, CONTEST, Search(effort=2, workers=1))
+    found = replay(problem, improve(problem, SPEC, Search(effort=2, workers=1)), SPEC)
     assert found.cost["latency"] <= replay(problem, in_written_order(problem, capped), SPEC).cost["latency"]
 
 
