@@ -9,9 +9,6 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.tiling import Tiled
 
-#: A tensor is kept over so many groups at most.
-_LONGEST = 12
-
 #: The best tiling of operators within a capacity beside tensors that are held whole aside.
 Best = Callable[[tuple[int, ...], float, frozenset[int]], Tiled | None]
 
@@ -83,7 +80,7 @@ def _stays(network: Network, groups: Sequence[Tiled], capacity: float, size_of: 
     for tensor, maker in network.producer.items():
         readers = {place[reader] for reader in network.consumers[tensor]} - {place[maker]}
         size = size_of(tensor)
-        if readers and size < capacity and max(readers) - place[maker] <= _LONGEST:
+        if readers and size < capacity:
             moved = len(readers) + (not network.tensors[tensor].is_output)
             stay = _Stay(tensor, place[maker], max(readers), size)
             stays.append((-moved / (stay.last - stay.first + 1), size, stay))
