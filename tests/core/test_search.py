@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from shorthaul.core.errors import InputError
 from shorthaul.cli.endings import process_start
+from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS
 from shorthaul.core.searching.progress import Progress
