@@ -213,11 +213,13 @@ def likely(cdag: Cdag, rng: np.random.Generator) -> list[dict[str, Any]]:
     group = rng.choice(computed, int(rng.integers(1, 4)), replace=len(computed) < 4)
     nodes = rng.permutation(cdag.n)[: int(rng.integers(2, cdag.n + 1))].tolist()
     some = rng.permutation(computed)[: int(rng.integers(max(1, len(computed) // 3), len(computed) + 1))].tolist()
+    values = rng.permutation([*some, *np.flatnonzero(cdag.given).tolist()])
+    read = values[: int(rng.integers(max(1, len(values) // 2), len(values) + 1))].tolist()
     return [
         {"kind": "moment", "of": rng.choice([None, *range(cdag.n)]), "levels": np.sort(levels).tolist()},
         {"kind": "gather", "stretch": int(rng.integers(1, 3)), "charge": float(rng.choice([0.5, 1, 4 / 3, 1.5, 2])),
          "sums": rng.permutation(adds)[: int(rng.integers(1, len(adds) + 1))].tolist()},
-        {"kind": "successor", "nodes": some, "prices": rng.integers(0, 9000, len(some)).tolist()},
+        {"kind": "successor", "nodes": some, "prices": rng.integers(0, 9000, len(some)).tolist(), "values": read},
         {"kind": "wavefront", "turn": str(rng.choice(["at", "first", "last"])), "times": int(rng.integers(1, 3)),
          "of": sorted(set(group.tolist())), "nodes": None if rng.random() < 0.5 else nodes},
     ]  # fmt: skip

@@ -48,7 +48,8 @@ def excess(cdag: Cdag, budget: int, *, search: Search, taken: IntArray = _NOTHIN
     it was computed: each reader is charged a share of that store. The cheapest way to give each node one before it
     is an assignment, and any prices of being the one before bound it from below. The same holds of any set of nodes,
     with what is read of each other and of inputs: nodes that leave much room are left out, as others would be
-    computed after them for nothing. One piece is of the best such set without the nodes ``taken`` by other arguments.
+    computed after them for nothing. It holds of any of the values that they read, too: one piece is of those that are
+    not ``taken`` by other arguments.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> excess(pyramid(n=10, word=1), 3, search=Search()).excess
@@ -62,19 +63,19 @@ def excess(cdag: Cdag, budget: int, *, search: Search, taken: IntArray = _NOTHIN
         del best[2:]  # they may be large
     for ascent in best:
         ascent.go_on(tuning.SUCCESSORS_ROUNDS, search)
+    most = max(best, key=lambda ascent: ascent.excess, default=None)
     pieces = sorted([*(ascent.piece() for ascent in best), *pieces], key=lambda piece: -piece.excess)
-    beside = np.setdiff1d(pieces[0].nodes, taken) if pieces else _NOTHING
-    if pieces and len(beside) < len(pieces[0].nodes):
-        for ascent in _tried(cdag, beside, budget, search):
+    if most is not None and np.isin(most.values, taken).any():
+        for ascent in _tried(cdag, most.nodes, budget, search, taken):
             ascent.go_on(tuning.SUCCESSORS_ROUNDS, search)
             pieces.append(ascent.piece())
     return Found(pieces[0].excess if pieces else 0, tuple(piece for piece in pieces if piece.excess))
 
 
-def _tried(cdag: Cdag, nodes: IntArray, budget: int, search: Search) -> list[_Ascent]:
-    """Return the prices of some nodes after a few rounds, if there is time."""
+def _tried(cdag: Cdag, nodes: IntArray, budget: int, search: Search, taken: IntArray = _NOTHING) -> list[_Ascent]:
+    """Return the prices of some nodes after a few rounds, if there is time; of values not ``taken``."""
     found = None if search.expired() else parts.restriction(cdag, nodes)
-    steps = None if found is None else _steps(found[0], budget, search)
+    steps = None if found is None else _steps(found[0], budget, search, np.isin(found[1], taken))
     if found is None or steps is None:
         return []
     ascent = _Ascent(found[1], ~found[0].given, steps)
@@ -101,7 +102,8 @@ class _Ascent:
     """Prices of being the one before, on their way up, of one set of nodes."""
 
     def __init__(self, members: IntArray, computed: BoolArray, steps: _Steps) -> None:
-        self._members, self._computed, self._steps = members, computed, steps
+        self.nodes, self.values = members[members >= 0], members[steps.values]
+        self._computed, self._steps = members[computed], steps
         self._price = self._kept = np.zeros(len(steps.kind))
         self._best, self._prices = steps.first_loads, self._kept.astype(np.int64)
         self._stride, self._found = float(steps.after.max(initial=0)) / 2, 0
@@ -137,12 +139,13 @@ class _Ascent:
 
     def piece(self) -> Piece:
         """Return what is proven of the nodes."""
-        shown = partial(_shown, self._members[self._computed], self._prices)
-        return Piece(self._members[self._members >= 0], self.excess, shown, len(self._prices))
+        shown = partial(_shown, self._computed, self._prices, self.values)
+        return Piece(self.values, self.excess, shown, len(self._prices) + len(self.values))
 
 
-def _shown(nodes: IntArray, prices: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
-    return [{"kind": "successor", "nodes": names(cdag, nodes), "prices": prices.tolist()}]
+def _shown(nodes: IntArray, prices: IntArray, values: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
+    shown = {"nodes": names(cdag, nodes), "prices": prices.tolist(), "values": names(cdag, values)}
+    return [{"kind": "successor", **shown}]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +154,8 @@ class _Steps:
 
     ``after`` a node of the ``kind`` (they differ in the room that they leave, shape (nodes, kinds)), where the two have
     nothing in common, and for pairs that have, ascending by the later one (``later``, ``earlier``, ``charge``).
-    ``first_loads`` is what of all charges is no excess, ``unit`` divides all weights.
+    ``values`` are those whose moves count, ``first_loads`` is what of all charges is no excess, ``unit`` divides all
+    weights.
     """
 
     after: IntArray
@@ -159,6 +163,7 @@ class _Steps:
     later: IntArray
     earlier: IntArray
     charge: IntArray
+    values: IntArray
     first_loads: int
     unit: int
 
@@ -186,8 +191,8 @@ class _Steps:
         return least, times
 
 
-def _steps(cdag: Cdag, budget: int, search: Search) -> _Steps | None:
-    """Return the charges, None where there is no time to find them.
+def _steps(cdag: Cdag, budget: int, search: Search, is_taken: BoolArray) -> _Steps | None:
+    """Return the charges, None where there is no time to find them; values that are taken count for nothing.
 
     Values with very many readers are taken to be there at all times; inputs with one reader are loaded once anyway.
     """
@@ -197,7 +202,7 @@ def _steps(cdag: Cdag, budget: int, search: Search) -> _Steps | None:
     if int(weights.sum()) > LARGEST_TOTAL // (2 * _PARTS):
         return None
     per_unit = _PARTS + np.where(cdag.given, 0, _PARTS // np.maximum(1, readers))
-    is_counted = (readers <= tuning.MOST_READERS) & ~(cdag.given & (readers == 1))
+    is_counted = (readers <= tuning.MOST_READERS) & (readers > cdag.given) & ~is_taken
     computed = np.flatnonzero(~cdag.given)
     m = len(computed)
     number = np.full(cdag.n, -1, dtype=np.int64)
@@ -219,7 +224,8 @@ def _steps(cdag: Cdag, budget: int, search: Search) -> _Steps | None:
     stored = np.bincount(targets, (weights * (per_unit - _PARTS))[sources], minlength=m).astype(np.int64)
     dearest = np.zeros(m, dtype=np.int64)
     np.maximum.at(dearest, targets, per_unit[sources])
-    rooms, kind = np.unique(budget - cdag.needs()[computed], return_inverse=True)
+    rooms = np.minimum(budget - cdag.needs()[computed], int(weights.sum()))  # more is as good, and products fit
+    rooms, kind = np.unique(rooms, return_inverse=True)
     every = -(-len(rooms) // tuning.MOST_ROOMS)  # so many rooms next to each other count as the largest of them
     rooms, kind = np.append(rooms[every - 1 : -1 : every], rooms[-1]), kind // every
     after = np.empty((m, len(rooms)), dtype=np.int64)
@@ -231,7 +237,9 @@ def _steps(cdag: Cdag, budget: int, search: Search) -> _Steps | None:
     spared = _spared(rooms[kind[earlier]], dearest[later], stored[later])
     charge = np.maximum(0, all_read[later] - shared.data[other] - spared)
     first_loads = int((weights * _PARTS)[cdag.given & is_counted].sum())
-    return _Steps(after, kind, later, earlier, charge, first_loads, int(np.gcd.reduce(weights)))
+    return _Steps(
+        after, kind, later, earlier, charge, np.flatnonzero(is_counted), first_loads, int(np.gcd.reduce(weights))
+    )
 
 
 def _spared(rooms: IntArray, dearest: IntArray, stored: IntArray) -> IntArray:

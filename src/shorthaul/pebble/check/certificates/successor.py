@@ -1,13 +1,13 @@
 """Loads between one computation and the next, verified: prices of being the one before.
 
-``nodes`` are computed ones, each with one of the ``prices``, integers from 0. Each of them but the first is computed
-right after another of them, no two after the same. What it reads of inputs and of them, and that one neither read nor
-is, was in the room that that one left, or is loaded in between, and was stored before if it was computed; all readers
-among the nodes share the charge of a store. So
-the least charge and price of the one before, summed over all nodes, less all prices, is paid at least. (The first one
-may be charged as if it came after the last: that is no more than all that it reads.) A unit of weight counts as 5,040,
-so that a store falls into shares. Values of more than 64 readers are taken to be there always; inputs that are read
-once do not count, and first loads of the others are no excess.
+``nodes`` are computed ones, each with one of the ``prices``, integers from 0; ``values`` are some of them, and inputs.
+Each of the nodes but the first is computed right after another of them, no two after the same. What it reads of the
+values, and that one neither read nor is, was in the room that that one left, or is loaded in between, and was stored
+before if it was computed; all readers among the nodes share the charge of a store. So the least charge and price of
+the one before, summed over all nodes, less all prices, is paid at least, by moves of the values. (The first one may be
+charged as if it came after the last: that is no more than all that it reads.) A unit of weight counts as 5,040, so
+that a store falls into shares. Values of more than 64 readers are taken to be there always; inputs that are read once
+do not count, and first loads of the others are no excess.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ _MOST_PAIRS = 20_000_000
 def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     """Return what a part of the kind ``successor`` proves; raises :class:`WrongError`."""
     cdag = game.cdag
-    prices, given = part.get("prices"), game.different(part, "nodes")
+    prices, given, values = part.get("prices"), game.different(part, "nodes"), game.different(part, "values")
     if not isinstance(prices, list) or any(type(price) is not int or not 0 <= price <= 2**60 for price in prices):
         raise WrongError("prices must be integers from 0")
     if len(prices) != len(given) or cdag.given[given].any():
         raise WrongError("nodes must be computed ones, and prices as many")
+    if not np.isin(values[~cdag.given[values]], given).all():
+        raise WrongError("values must be inputs or among the nodes")
     if int(cdag.weights.sum()) > LARGEST_TOTAL // (2 * _UNIT) or sum(prices) > 2**60:
         raise WrongError("weights or prices are too large")
     price = np.zeros(cdag.n, dtype=np.int64)
     price[given] = prices
-    steps = _Steps(game, given)
+    steps = _Steps(game, given, values)
     least = np.minimum(steps.after_strangers(price), steps.after_others(price))
     beyond = int(least[given].sum()) - sum(prices) - steps.first_loads
     unit = math.gcd(*cdag.weights.tolist())
@@ -48,18 +50,18 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
 class _Steps:
     """What computing a node after another one is charged, in small units."""
 
-    def __init__(self, game: Game, chosen: IntArray) -> None:
+    def __init__(self, game: Game, chosen: IntArray, known: IntArray) -> None:
         cdag, weights, size = game.cdag, game.cdag.weights, game.cdag.n
-        is_chosen = np.zeros(size, dtype=np.bool_)
-        is_chosen[chosen] = True
+        is_chosen, is_known = np.zeros((2, size), dtype=np.bool_)
+        is_chosen[chosen], is_known[known] = True, True
         sources, targets = cdag.edge_arrays()
-        inner = (is_chosen | cdag.given)[sources] & is_chosen[targets]
+        inner = is_known[sources] & is_chosen[targets]
         order = np.argsort(sources[inner], kind="stable")
         sources, self._readers = sources[inner][order], targets[inner][order]
-        self.nodes = np.union1d(chosen, sources)
         self._degrees = readers = np.bincount(sources, minlength=size)
         self._size, self._chosen, self._is_chosen = size, chosen, is_chosen
         counts = (readers <= _MOST_READERS) & ~(cdag.given & (readers == 1)) & (readers > 0)
+        self.nodes = np.flatnonzero(counts)
         store = np.where(cdag.given, 0, _UNIT // np.maximum(1, readers))  # a reader's share of a store, per weight
         self._read = sources[counts[sources]], self._readers[counts[sources]]
         self._charge = weights * (_UNIT + store)
@@ -68,7 +70,7 @@ class _Steps:
         np.add.at(self._all, nodes, self._charge[values])
         np.add.at(self._stored, nodes, (weights * store)[values])
         np.maximum.at(self._dearest, nodes, (_UNIT + store)[values])
-        self._room = game.budget - cdag.needs()
+        self._room = np.minimum(game.budget - cdag.needs(), int(weights.sum()))  # more is as good, and products fit
         self.first_loads = _UNIT * int(weights[counts & cdag.given].sum())
 
     def _left(self, nodes: IntArray, shared: IntArray, room: IntArray) -> IntArray:
