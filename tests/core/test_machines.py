@@ -77,7 +77,9 @@ def test_levels_that_contradict_are_refused() -> None:
 def test_the_command_lists_shows_and_checks(tmp_path: Path) -> None:
     listed = shorthaul_json("machines", "--json")
     assert {entry["machine"] for entry in listed["machines"]} == set(bundled())
-    assert shorthaul("machines", "tpu-v1").stdout.startswith("name: TPU v1")
+    shown = shorthaul("machines", "tpu-v1").stdout
+    assert shown.startswith("name: TPU v1")
+    assert shorthaul("machines", "-", stdin=shown).stdout == shown
     wrong = shorthaul("machines", "tpu-v2")
     assert wrong.returncode == 2
     assert "did you mean 'tpu-v1'" in wrong.stderr

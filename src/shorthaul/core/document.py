@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import itertools
 import json
@@ -53,13 +54,13 @@ LARGEST_FILE = 2 * 1024**3
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Return the content of ``path``, of standard input for ``-``.
+    """Return the content of ``path``, of standard input for ``-``, which is kept for those who read it again.
 
     Raises :class:`InputError` if it cannot be read or is above :data:`LARGEST_FILE`.
     """
     path = Path(path)
     if str(path) in {STANDARD_STREAM, "/dev/stdin"}:
-        return _read_standard_input(Path(STANDARD_STREAM))
+        return _read_standard_input()
     try:
         expect_no_output(path)
         status = path.stat()
@@ -82,16 +83,17 @@ def read_bytes(path: str | Path) -> bytes:
         raise InputError(f"cannot be a file name: {error}", value=str(path)) from None
 
 
-def _read_standard_input(path: Path) -> bytes:
+@functools.cache
+def _read_standard_input() -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("is a terminal", file=path, cure="pipe it in, or name a file")
+        raise InputError("is a terminal", file=STANDARD_STREAM, cure="pipe it in, or name a file")
     try:
         data = sys.stdin.buffer.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+        raise InputError(f"cannot be read: {error.strerror or error}", file=STANDARD_STREAM) from None
     if len(data) > LARGEST_FILE:
-        raise InputError("is too large", file=path, allowed=f"up to {LARGEST_FILE} bytes")
-    return _unpacked(data, path)
+        raise InputError("is too large", file=STANDARD_STREAM, allowed=f"up to {LARGEST_FILE} bytes")
+    return _unpacked(data, Path(STANDARD_STREAM))
 
 
 def _unpacked(data: bytes, path: Path) -> bytes:
