@@ -103,6 +103,11 @@ def test_a_model_on_a_machine_keeps_its_names(tmp_path: Path) -> None:
     machine = load_machine("edge-45nm")
     taken = 2 * 4 * 4 * 9 * 6 * 8 * machine.seconds_per_operation("matrix", 32)
     assert (made.time_unit, made.actors[1].ticks) == ("ns", {"a": math.ceil(taken * 1e9), "b": math.ceil(3e9 * taken)})
+    model.graph.node[-1].op_type, model.graph.node[-1].domain = "Odd", "org.example"
+    onnx.save(model, tmp_path / "odd.onnx")
+    assert "note: org.example.Odd is not known (layer)" in convert(
+        tmp_path / "odd.onnx", tmp_path / "odd.json", dim="side=6", **given
+    )
     with pytest.raises(InputError, match="side"):
         convert(tmp_path / "model.onnx", tmp_path / "made.json", **given)
     with pytest.raises(InputError, match="goes with --network"):

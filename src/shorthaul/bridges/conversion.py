@@ -15,16 +15,17 @@ from shorthaul.core.document import decode_text, read_bytes, save_json, write_te
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.model import Application
 from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
+from shorthaul.tensor.networks.model import Network
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A conversion: files with a suffix of ``reads`` become files with a suffix of ``writes``."""
+    """A conversion: files with a suffix of ``reads`` become files with a suffix of ``writes``, perhaps with remarks."""
 
     what: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    convert: Callable[[Path, bytes, Path], None]
+    convert: Callable[[Path, bytes, Path], tuple[str, ...] | None]
 
 
 @public
@@ -72,7 +73,7 @@ def convert(
     Returns
     -------
     str
-        What was converted, in words.
+        What was converted, in words, after a line for every remark on it.
 
     Raises
     ------
@@ -99,8 +100,8 @@ def convert(
         known = (Conversion(_NETWORK, (".onnx", ".json"), (".json", ".xml"), write),)
     for item in known:
         if source.suffix.lower() in item.reads and target.suffix.lower() in item.writes:
-            item.convert(source, data, target)
-            return item.what
+            remarks = item.convert(source, data, target) or ()
+            return "\n".join([*(f"note: {remark}" for remark in remarks), item.what])
     allowed = "; ".join(f"{' '.join(item.reads)} to {' '.join(item.writes)} ({item.what})" for item in known)
     raise InputError(
         "no conversion between these suffixes",
@@ -118,7 +119,7 @@ def _onnx(source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOp
 
 def _network(
     source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOptions, options: NetworkOptions
-) -> None:
+) -> tuple[str, ...]:
     from shorthaul.tensor.formats.documents import load_problem
 
     is_model = source.suffix.lower() == ".onnx"
@@ -127,24 +128,26 @@ def _network(
             raise InputError(
                 "goes with an ONNX model", place="--machine", value=options.machine, allowed="a file *.onnx"
             )
-        _save_application(target, _network_on_machine(source, data, options))
-        return
+        network, application = _network_on_machine(source, data, options)
+        _save_application(target, application)
+        return network.remarks
     problem = problem_from_onnx(data, accelerator.machine(), file=source) if is_model else load_problem(source, data)
     try:
         application = network_of(problem, options, name=source.stem)
     except InputError as error:
         raise error.in_file(source) from None
     _save_application(target, application)
+    return ()
 
 
-def _network_on_machine(source: Path, data: bytes, options: NetworkOptions) -> Application:
+def _network_on_machine(source: Path, data: bytes, options: NetworkOptions) -> tuple[Network, Application]:
     from shorthaul.tensor.networks.machine import load_machine
     from shorthaul.tensor.networks.translation.network import network_from_onnx
     from shorthaul.tensor.options import MachineOptions
 
     machine, sizes = load_machine(options.machine or ""), MachineOptions(options.machine, options.dim).sizes()
     network = network_from_onnx(data, sizes, file=source, most_row_bytes=machine.most_row_bytes())
-    return network_of_model(network, machine, options)
+    return network, network_of_model(network, machine, options)
 
 
 def _save_application(target: Path, application: Application) -> None:

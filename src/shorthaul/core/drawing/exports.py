@@ -29,7 +29,7 @@ def chosen(figures: Sequence[Figure], which: str | int | None, kinds: tuple[type
     if not found:
         titles = [figure.title for figure in figures]
         cure = "make a report, which shows texts and tables too" if titles else "read the result document"
-        raise InputError(f"has no figure that is {what}", value=", ".join(titles) or "none", cure=cure)
+        raise InputError(f"has no figure that is {what}", place="result", value=", ".join(titles) or "none", cure=cure)
     if which is None:
         ranks = {kind: rank for rank, kind in enumerate(kinds)}
         return min(found, key=lambda figure: (bool(getattr(figure, "point", "")), ranks[type(figure)]))

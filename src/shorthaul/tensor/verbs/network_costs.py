@@ -65,7 +65,7 @@ def pace_of(network: Network, machine: Machine) -> Pace:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A group as priced from its replay."""
+    """A group as priced from its replay; ``bound_by`` says what it takes the time of."""
 
     number: int
     names: tuple[str, ...]
@@ -81,14 +81,7 @@ class Row:
     steps: int
     energy: float | None
     operations: float
-
-    @property
-    def bound_by(self) -> str:
-        """What the group takes the time of."""
-        times = {"matrix": self.matrix_s, "vector": self.vector_s}
-        times |= {f"traffic of level {level}": seconds for level, seconds in enumerate(self.memory_s)}
-        longest = max(times, key=lambda name: times[name])
-        return "steps in turn" if self.steps_s > _IN_TURN * times[longest] else longest
+    bound_by: str
 
 
 def rows_of(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> list[Row]:
@@ -111,6 +104,9 @@ def rows_of(network: Network, machine: Machine, plan: NetworkPlan, replayed: Net
         memory[0] += (early[number + 1] - seen.early_bytes) / rate
         ends = (seen.ends_bytes - seen.early_bytes) / rate if buffered[0] else 0.0
         latency = max(seen.steps_s + ends - seen.beside_s, memory[0] if buffered[0] else 0.0) + apart
+        times = seconds | {f"traffic of {level.name}": s for level, s in zip(machine.levels, memory, strict=False)}
+        longest = max(times, key=lambda name: times[name])
+        bound_by = "steps in turn" if seen.steps_s > _IN_TURN * times[longest] else longest
         known = [number for number in group.operators if 0 <= number < len(network.operators)]
         names = tuple(network.operators[number].name for number in known)
         loops = " ".join(
@@ -120,7 +116,8 @@ def rows_of(network: Network, machine: Machine, plan: NetworkPlan, replayed: Net
         )
         took = (seconds["matrix"], seconds["vector"], tuple(memory), seen.steps_s, latency)
         moved, done = (seen.loads_bytes, seen.stores_bytes, seen.peak_bytes), float(sum(seen.operations.values()))
-        rows.append(Row(number, names, loops, *took, *moved, seen.steps, _energy(network, machine, seen), done))
+        energy = _energy(network, machine, seen)
+        rows.append(Row(number, names, loops, *took, *moved, seen.steps, energy, done, bound_by))
     return rows
 
 
