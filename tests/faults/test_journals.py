@@ -50,6 +50,13 @@ def test_what_is_resumed_is_never_worse(name: str, tmp_path: Path) -> None:
     assert searched(name, "0.01", "--resume", second) >= found
 
 
+def test_a_journal_ends_with_the_storage_that_was_shown(tmp_path: Path) -> None:
+    arguments, effort, _ = SEARCHES["dataflow buffers"]
+    path = tmp_path / "j"
+    found = shorthaul_json("dataflow", "buffers", *arguments, "--effort", effort, "--journal", str(path))
+    assert records(path)[-1][1] == [point["capacities"] for point in found["plan"]["front"]]
+
+
 @pytest.mark.parametrize("name", BOUNDS)
 def test_a_forged_bound_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "j"
@@ -70,7 +77,24 @@ def forged(kept: Any) -> list[Any]:
         return [*wrong, {"proofs": [{**kept["proofs"][0], "period": 10 * kept["proofs"][0]["period"]}]}]
     higher = {**kept, "value": 2 * kept["value"] + 1}
     bare = {**kept["certificate"], "parts": []} if "parts" in kept["certificate"] else {}
+    wrong += [{**kept, "value": str(kept["value"])}, {key: kept[key] for key in list(kept)[1:]}]
+    wrong += [{**kept, "of": "x"}, {**kept, "rests_on": [{"loads_words": kept["value"]}]}][: 1 if "of" in kept else 2]
     return [*wrong, higher, {**kept, "certificate": bare}]
+
+
+def test_a_bound_for_one_order_is_refused_where_any_is_asked_for(tmp_path: Path) -> None:
+    """Its certificate proves it, but of fewer plans; and the journal has the bound that was shown."""
+    asked = ("affine", "bound", "lu", "--size", "N=20,S=8")
+    path = tmp_path / "j"
+    found = shorthaul_json(*asked, "--effort", "1", "--journal", str(path))["bound"]["value"]
+    _, kept = records(path)[-1]
+    assert kept["value"] == found
+    head = path.read_bytes().partition(b"\n")[0].partition(b"\t")[2]
+    head = head.replace(b'"reassociate": false', b'"reassociate": true')
+    write(path, digest(head).encode() + b"\t" + head, kept)
+    done = command(*asked, "--reassociate", "--effort", "0.01", "--resume", str(path))
+    assert done.returncode == 2
+    assert "one order" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["dataflow buffers", "dataflow schedule", "pebble memory"])

@@ -329,7 +329,7 @@ def higher(found: Bound, search: Search, method: str, *, is_certified: bool) -> 
         kept = {"of": found.of, "value": found.value, "certificate": found.details["certificate"]}
         search.keep(-found.value, kept, proves=True)
     kept = search.best(proves=True)
-    if kept is None or kept["value"] < found.value or (is_certified and kept["value"] == found.value):
+    if kept is None or kept["of"] != found.of or (kept["value"], not is_certified) <= (found.value, False):
         return found
     proof = "By its certificate, which check --bound verifies."
     return Bound(kept["of"], kept["value"], method, proof, {"certificate": kept["certificate"]})

@@ -157,6 +157,9 @@ def test_operators_that_hang_together_through_the_maker_alone_share_nothing():
     [
         ("cuts", [[0, 99]]),
         ("cuts", "all"),
+        ("cuts", [[[0], 1]]),
+        ("weight", 0.5),
+        ("taking", 1),
         ("weight", [[128, 128, 1.5]]),
         ("weight", [[128, 128]]),
         ("taking", [[0, 1]]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from shorthaul.affine.bounds.best import AffineBound
@@ -17,14 +17,37 @@ from shorthaul.affine.verbs.deriving import bytes_of_loads, rests_on
 from shorthaul.affine.verbs.machines import memories
 from shorthaul.core.amounts import Bound
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import load_bound
+from shorthaul.core.document import convert, load_bound
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 
-#: What a certificate proves of a bound, and the sizes at which bounds without sizes are compared.
-_VERIFIED: Final = ("value", "formula", "inputs", "certificate", "rests_on")
+#: The sizes at which bounds without sizes are compared.
 _LARGE, _FAST = 10_000, 1_000
 _PROOF: Final = "By its certificate, which check --bound verifies."
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A part that a value rests on, as results hold it."""
+
+    part: int
+    method: str
+    statements: list[str]
+    loads_words: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    """What a certificate proves of a bound, as journals hold it."""
+
+    value: float | None
+    formula: str
+    inputs: str
+    certificate: dict[str, Any]
+    rests_on: list[_Share]
+
+
+_VERIFIED: Final = tuple(field.name for field in fields(_Verified))
 
 
 def certified(program: Program, path: str, kind: str) -> CheckReport:
@@ -68,6 +91,9 @@ def higher(
     made: Bound, search: Search, program: Program, sizes: Mapping[str, int] | None, flow: DataFlow | None
 ) -> Bound:
     """Return the bound, or with what a certificate proves the one that the search has kept, if that is higher."""
+    own = {name: made.details[name] for name in _VERIFIED}
+    if _is_certified(own["certificate"]):
+        search.keep(-_rank(own, program, sizes), own, proves=True)
     kept = search.best(proves=True)
     if kept is None or _rank(kept, program, sizes) <= _rank(made.details, program, sizes):
         return made
@@ -84,14 +110,18 @@ def bound_of_journal(program: Program, kept: Mapping[str, Any], options: BoundOp
     sizes = None
     if options.size is not None or options.level is not None or options.machine is not None:
         sizes = memories(options, program)[0]
-    violations, _ = verify(program.with_sure_reads() if options.one_branch else program, kept, sizes)
-    if set(kept) != {*_VERIFIED}:
+    bound = convert(kept, _Verified)
+    if set(kept) != {*_VERIFIED} or (bound.value is None) != (sizes is None):
         raise InputError("holds no bound")
+    violations, _ = verify(program.with_sure_reads() if options.one_branch else program, kept, sizes)
+    if options.reassociate and not bound.certificate.get("any_order", False):
+        raise InputError("holds a bound for one order of the terms")
     return CheckReport(tuple(violations)) if violations or _is_certified(kept["certificate"]) else None
 
 
 def _is_certified(certificate: Mapping[str, Any]) -> bool:
-    return all(part["kind"] != "formula" for part in certificate["parts"])
+    """True if it has parts, and none of them is a formula alone."""
+    return bool(certificate["parts"]) and all(part["kind"] != "formula" for part in certificate["parts"])
 
 
 def _rank(bound: Mapping[str, Any], program: Program, sizes: Mapping[str, int] | None) -> float:

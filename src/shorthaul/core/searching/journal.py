@@ -126,11 +126,11 @@ def journaled(
     if source is not None and record is not None:
         try:
             plan = unpack(record.data)
+            report = check(plan)
         except InputError as error:
             raise error.in_file(source) from None
         except OSError as error:  # plans are unpacked in a folder for temporary files
             raise InputError(f"cannot be unpacked: {error.strerror or error}", file=source) from None
-        report = check(plan)
         if report is None:
             print(f"{source}: what it holds cannot be verified: the search begins anew", file=sys.stderr)
         elif not report.ok:

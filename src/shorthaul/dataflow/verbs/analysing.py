@@ -144,6 +144,7 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
     with search, naming(source.name or None):
         front = storage_front(analysed, rooms, period_of(cycle), part, deadline)
         front = _with_resumed(front, analysed, rooms, search, deadline)
+        search.keep(-time.time(), [dict(one.capacities) for one in front.points])
     points = front.points
     if not points:
         raise NoPlanError(

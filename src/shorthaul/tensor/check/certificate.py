@@ -128,16 +128,18 @@ def _parts(problem: Problem, given: dict[str, Any], place: str) -> Parts:
     where = f"{place}.certificate"
     pairs = {(operator, tensor) for operator, each in enumerate(problem.operators) for tensor in each.inputs}
     cuts = given["cuts"]
-    if not isinstance(cuts, list) or any(not isinstance(cut, list) or tuple(cut) not in pairs for cut in cuts):
+    if not isinstance(cuts, list) or any(
+        not isinstance(cut, list) or not all(map(_is_number, cut)) or tuple(cut) not in pairs for cut in cuts
+    ):
         raise InputError("must be a list of operators, each with a tensor it takes", place=f"{where}.cuts", value=cuts)
     weight: dict[Tensor, float] = {}
-    for number, row in enumerate(given.get("weight", [])):
+    for number, row in enumerate(_rows(given, "weight", where)):
         here = f"{where}.weight[{number}]"
         if not isinstance(row, list) or len(row) != 3 or not all(map(_is_number, row)) or not 0 <= row[2] <= 1:
             raise InputError("must be a width, a height and a weight from 0 to 1", place=here, value=row)
         weight[Tensor(row[0], row[1])] = float(row[2])
     taking: dict[tuple[int, int, Tensor, frozenset[Demand]], float] = {}
-    for number, row in enumerate(given.get("taking", [])):
+    for number, row in enumerate(_rows(given, "taking", where)):
         here = f"{where}.taking[{number}]"
         try:
             operator, tensor, width, height, slices, price = row

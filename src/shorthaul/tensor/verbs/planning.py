@@ -152,6 +152,8 @@ def _bound_of_journal(problem: Problem | Network, bound: Mapping[str, Any], opti
     """Return what is wrong with the bound in a journal."""
     if isinstance(problem, Network):
         raise InputError("holds no certificate: that of a network has none")
+    if bound.get("of") != "latency":
+        raise InputError("is not verified", place="bound.of", value=bound.get("of"), allowed="latency")
     return CheckReport(tuple(verify(problem, RULES[options.rules], certificate_of(problem, bound, "bound"))))
 
 
