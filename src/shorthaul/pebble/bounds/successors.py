@@ -57,8 +57,9 @@ def excess(cdag: Cdag, budget: int, *, search: Search, taken: IntArray = _NOTHIN
     """
     best: list[_Ascent] = []
     pieces: list[Piece] = []
+    trying = search.part(tuning.SUCCESSORS_SETS)
     for nodes in _sets(cdag):
-        best = sorted([*best, *_tried(cdag, nodes, budget, search)], key=lambda ascent: -ascent.excess)
+        best = sorted([*best, *_tried(cdag, nodes, budget, trying)], key=lambda ascent: -ascent.excess)
         pieces += [ascent.piece() for ascent in best[2:]]
         del best[2:]  # they may be large
     for ascent in best:
