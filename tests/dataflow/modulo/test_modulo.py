@@ -356,7 +356,7 @@ def test_trees_decide_whether_a_mapping_has_a_shorter_period(monkeypatch, atomic
     monkeypatch.setattr(tuning, "MANY_DIVES", many)
     rule = "atomic-firing" if atomic else "access"
     decoding = Decoding(decoder="modulo", capacity_rule=rule, solver_effort=5.0)
-    met = told = slim = compared = 0
+    met = told = slim = wider = compared = 0
     for seed in range(1160, 1182):
         problem = small_problem(seed, most_actors=6)
         instance = build(problem.application, problem.platform)
@@ -388,7 +388,14 @@ def test_trees_decide_whether_a_mapping_has_a_shorter_period(monkeypatch, atomic
             assert check_point(problem.application, problem.platform, small.point).ok, seed
             assert all(small.point.capacities[name] <= held for name, held in few.items()), seed
             slim += 1
+            most_bytes = small.point.footprint_bytes * 3 // 2
+            large = ask(search=Search(effort=2.0), most=small.point.period, small=True, most_bytes=most_bytes)
+            if large is not None and large.point is not None:
+                assert check_point(problem.application, problem.platform, large.point).ok, seed
+                assert large.point.footprint_bytes <= most_bytes, seed
+                wider += 1
     assert compared > 15
+    assert wider > 0
     assert slim > 0.4 * compared
     assert told > 0.7 * compared
     assert met > 0.6 * compared

@@ -102,9 +102,10 @@ class _Polishing:
         self.atomic = options.capacity_rule == "atomic-firing"
         dives = sorted(map(self._dive, knowledge.points[:: len(knowledge.points) // tuning.DIVES_LOOKED_AT + 1]))
         is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
-        #: Whether trees are small beside an exact solve, and decide much: many mappings are then tried once. Else they
-        #: get schedules by CAPS-HMS and by lists with few tokens, and local search from there.
-        self.is_soon = is_cheap and is_decided
+        #: Whether trees are small beside an exact solve, and decide much, or bytes are limited, which lists and CAPS
+        #: do not look at: many mappings are then tried once. Else they get schedules by CAPS-HMS and by lists with few
+        #: tokens, and local search from there.
+        self.is_soon = is_cheap and (is_decided or constraints.max_footprint is not None)
         knowledge.is_large = not self.is_soon
         self.few = replace(instance, delay=tokens if constraints.max_footprint is None else instance.delay)
         self.loads = Loads(Problem(self.few), able, counts, fixed, flips, common, exchanges)
@@ -113,6 +114,8 @@ class _Polishing:
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.most_period = math.inf if constraints.deadline is None else constraints.deadline
+        #: A period that is longer than that of any schedule of interest.
+        self.never = int(instance.tau.max(axis=1).clip(0).sum() + 2 * instance.ticks.max(axis=1).sum()) + 2
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         most = math.inf if constraints.max_cost is None else constraints.max_cost
         sums = budgets_of(instance, np.asarray(self.loads.price), tuning.MOST_BUDGETS)
@@ -285,7 +288,8 @@ class _Polishing:
             return None if best is None else Solved(best, candidate.load if self.exact else best.period, "a list")
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
-        if not candidate.small and candidate.tries == 0 and self._rival(candidate) < math.inf:
+        is_known = self._rival(candidate) < math.inf or self.constraints.max_footprint is not None
+        if not candidate.small and candidate.tries == 0 and is_known:
             return self._decided(candidate, mapping, 2 * effort, small=True)
         warm = warm or self._greedy(candidate)
         if warm is not None and candidate.tries == 0:
@@ -314,13 +318,17 @@ class _Polishing:
 
     def _decided(self, candidate: Candidate, mapping: Decisions, effort: float, *, small: bool) -> Decided | None:
         """Return what trees find soon, ``small`` with few tokens only; None if they would be too large."""
+        most_bytes = self.constraints.max_footprint
         rival = self._rival(candidate)
+        if most_bytes is not None:
+            rival = min(rival, self.most_period + 1, self.never)
         if rival == math.inf:
             return None
         tries = max(0, candidate.tries - 1)
         return decide_mapping(
-            self.instance, mapping, self.tokens, self.options, self.search, int(rival), tries, effort, small=small
-        )
+            self.instance, mapping, self.tokens, self.options, self.search, int(rival), tries, effort, small=small,
+            most_bytes=most_bytes,
+        )  # fmt: skip
 
     def _greedy(self, candidate: Candidate) -> Point | None:
         """Return the point of a mapping that CAPS-HMS finds with buffers of any size."""

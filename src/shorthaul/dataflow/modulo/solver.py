@@ -13,7 +13,7 @@ from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, exact_cost, memory_shortage
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo.memory_limits import fits, schedule_by_trees, schedule_in_memories
+from shorthaul.dataflow.modulo.memory_limits import filled, fits, schedule_by_trees, schedule_in_memories
 from shorthaul.dataflow.modulo.periodic import Schedule, Trees, dive_effort, modulo_schedule
 from shorthaul.dataflow.modulo.window_model import window_schedule
 from shorthaul.dataflow.options import Decoding
@@ -69,22 +69,27 @@ class Decided:
 def decide_mapping(
     instance: Instance, decisions: Decisions, tokens: Mapping[str, int], decoding: Decoding, search: Search, most: int,
     tries: int, effort: float, *,
-    small: bool = False,
+    small: bool = False, most_bytes: int | None = None,
 ) -> Decided | None:  # fmt: skip
     """Decide by trees whether a mapping has a period below ``most``, by larger ones after some ``tries``.
 
     First with buffers of few ``tokens``, which fit the memories (``small``: only so). Where that finds none, with
     buffers of any size, for a schedule that fits all the same or a proof that there is none with the channels in these
-    memories. None if the buffers fit no memory, or if a tree would take more than the ``effort``.
+    memories. None if the buffers fit no memory, or if a tree would take more than the ``effort``. Where ``most_bytes``
+    are allowed, the first have as many tokens as that leaves room for, from the least where ``tokens`` are too many.
     """
     application, platform = instance.application, instance.platform
     network = substitute_mrbs(application, decisions.xi)
     few = {buffer.id: tokens[buffer.id] for buffer in network.buffers}
+    if most_bytes is not None and sum(few[one.id] * one.token_bytes for one in network.buffers) > most_bytes:
+        few = {buffer.id: max(1, buffer.delay) for buffer in network.buffers}
     common = decoding.mrb_consumer == "common-tile"
     memory = determine_channel_bindings(network, platform, decisions, few, common_tile=common)
     if memory is None:
         return None
     net = mapped(application, platform, network, decisions.binding, memory)
+    if most_bytes is not None:
+        few = filled(net, platform.memories, few, most_bytes)
     search.spend(_tasks(net) / tuning.SOLVED_TASKS)
     least, dive = int(period_bound(net).value), dive_effort(net)
     if least >= most:
