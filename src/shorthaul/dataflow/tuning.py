@@ -22,8 +22,8 @@ TILING_STEPS = 1e8
 SOLVED_TASKS = 5e3
 #: Tasks of networks that are built and scheduled by a list with few tokens (50 and 100 random actors).
 LISTED_TASKS = 4.5e4
-#: Actors and ends of channels for which a schedule of little latency is made (up to 14 random actors, multicamera).
-SOONEST_TASKS = 6e4
+#: Actors and ends of channels for which a schedule of little latency is made (sobel, sobel4, multicamera, random).
+SOONEST_TASKS = 5.5e4
 #: Actors and ends of channels, times cores, of which CP-SAT's model of loads is built (multicamera on 320 cores).
 LOAD_MODEL_TERMS = 2e4
 #: Actors and accesses looked at in the search for sets of actors on a core (sobel4, multicamera, 40 random actors).
