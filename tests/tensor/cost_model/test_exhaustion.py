@@ -70,6 +70,15 @@ def test_a_step_as_long_as_the_axis_holds_less_than_a_short_one():
     assert judged(problem, (0, 1, 2), (last,)) == 81
 
 
+def test_a_longer_step_may_fit_where_a_shorter_one_does_not():
+    """Eleven as six and five do not leave room for what the last step loads; as seven and four they do."""
+    graph = GraphBuilder()
+    product_ = graph.matmul(graph.tensor(1, 11), graph.tensor(11, 1), 44)
+    last = graph.pointwise((product_, *(graph.tensor(1, 1) for _ in range(6))), 0)
+    problem = replace(graph.problem(15, 1), machine=Machine(15, 1, 11, 1))
+    assert judged(problem, (0, 1), (last,)) == pytest.approx(44)
+
+
 def test_where_all_of_a_tensor_is_there_short_steps_load_less():
     """The first product is retained, and asked for whole: its right operand passes by in parts, and whole."""
     graph = GraphBuilder()

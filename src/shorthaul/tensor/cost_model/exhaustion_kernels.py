@@ -26,7 +26,14 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     TILE,
     WIDTH,
 )
-from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate, later_step, peak_of, settle
+from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import (
+    Costs,
+    evaluate,
+    first_held,
+    later_step,
+    peak_of,
+    settle,
+)
 from cython.cimports.shorthaul.tensor.cost_model.order_kernels import Orders
 from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order
 
@@ -141,7 +148,9 @@ def _native_in_all(
     """Return the same in native tiles, each paid for whole unless the axis is charged as it is."""
     if is_exact:
         return _in_all(code, extent, tiles)
-    return cython.cast(cython.double, tiles) * (1.0 if code == TILE else ceil(extent))
+    if code == TILE:
+        return max(cython.cast(cython.double, tiles), ceil(extent))
+    return cython.cast(cython.double, tiles) * ceil(extent)
 
 
 @cython.cfunc
@@ -222,6 +231,27 @@ def _outline(costs: Costs) -> cython.double:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _most_depth(
+    work: Exhaustion, fitting: Costs, w: cython.longlong, h: cython.longlong, low: cython.longlong
+) -> cython.longlong:
+    """Return the longest step that may fit, ``low`` if none above it does: longer ones hold no less in a first step.
+
+    They may in others, as the last step of a tile, in which more is loaded, is shorter or longer.
+    """
+    high = work.k_most
+    while low < high:
+        middle = (low + high + 1) // 2
+        settle(fitting, w, h, middle)
+        if first_held(fitting) > fitting.capacity:
+            high = middle - 1
+        else:
+            low = middle
+    return low
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _outline_block(
     work: Exhaustion,
     costs: Costs,
@@ -252,7 +282,7 @@ def _outline_block(
             settle(fitting, w, h, k)
             if peak_of(fitting) > fitting.capacity:
                 continue
-            settle(costs, w, h, work.k_most)
+            settle(costs, w, h, _most_depth(work, fitting, w, h, k))
             values[w - 1, h - 1] = _outline(costs)
 
 
@@ -341,7 +371,7 @@ def exhaust(
             w = pairs[place] // work.h_most + 1
             h = pairs[place] % work.h_most + 1
             least = _least_depth(work, costs, w, h)
-            k = work.k_most
+            k = max(_most_depth(work, work.fitting, w, h, least), work.even)
             while k >= least:
                 settle(costs, w, h, k)
                 done += 1

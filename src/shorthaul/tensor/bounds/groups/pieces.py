@@ -7,6 +7,7 @@ subgraph add up to no more than its own.
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -97,7 +98,7 @@ class Boxes:
         table = np.zeros((ROWS, len(self.w[0])))
         if isinstance(piece, Work):
             times = [self._time(piece, demand, reduction, shape) for demand, reduction in piece.slices]
-            most = np.max(times, axis=0) * self._down(shape) * self._across(shape)
+            most = np.max(times, axis=0)
             self._share(table[TIME : TIME + 3], most, [demand.sink for demand, _ in piece.slices])
         else:
             most = self._traffic(piece, shape)
@@ -152,18 +153,14 @@ class Boxes:
         return tiles
 
     def _time(self, work: Work, demand: Demand, reduction: int, shape: Tensor) -> Floats:
-        """Return the least mean time per tile that a slice takes; in each step that asks for it, it is computed."""
-        machine = self.machine
-        rows = _native(demand.rows, shape.height / self._down(shape), work.output.height, demand.sink)
-        columns = _native(demand.columns, shape.width / self._across(shape), work.output.width, demand.sink)
-        down = rows / machine.native_height
-        across = columns / machine.native_width
-        if demand.exact != ROWS_EXACT:
-            down = np.ceil(down)
-        if demand.exact != COLUMNS_EXACT:
-            across = np.ceil(across)
-        again = demand.sink and reduction != STEP and STEP not in (demand.rows, demand.columns)
-        time: Floats = work.base_cost * down * across * (-(-demand.sink // self.k[1]) if again else 1)
+        """Return the least time that a slice takes in all tiles; in each step that asks for it, it is computed."""
+        machine, output, sink = self.machine, work.output, demand.sink
+        rows = {TILE: shape.height, STEP: sink, FULL: output.height}[demand.rows] / machine.native_height
+        columns = {TILE: shape.width, STEP: sink, FULL: output.width}[demand.columns] / machine.native_width
+        down = _native(demand.rows == TILE, rows, self._down(shape), is_exact=demand.exact == ROWS_EXACT)
+        across = _native(demand.columns == TILE, columns, self._across(shape), is_exact=demand.exact == COLUMNS_EXACT)
+        again = sink and reduction != STEP and STEP not in (demand.rows, demand.columns)
+        time: Floats = work.base_cost * down * across * (-(-sink // self.k[1]) if again else 1)
         return time
 
     def _traffic(self, load: Load, shape: Tensor) -> Floats:
@@ -214,11 +211,17 @@ class Boxes:
         return smallest
 
 
-def _native(code: int, tile: Floats, length: int, sink: int) -> Floats:
-    """Return the mean length along one axis of all that the steps of a tile ask of a slice."""
-    if code == TILE:
-        return tile
-    return np.full(len(tile), float(sink if code == STEP else length))
+def _native(follows: bool, extent: float, tiles: Integers, *, is_exact: bool) -> Floats:
+    """Return the fewest native tiles along one axis in all tiles; a slice that ``follows`` them extends so far in all.
+
+    Tiles longer than a native one do not take what their mean takes, nor what the longest ones take.
+    """
+    if not is_exact:
+        extent = math.ceil(extent)
+    if not follows:
+        return tiles.astype(np.float64) * extent
+    found: Floats = np.maximum(0 if is_exact else tiles, np.full(len(tiles), float(extent)))
+    return found
 
 
 def _ranges(native: int, parts: tuple[float, ...]) -> list[tuple[int, int]]:
