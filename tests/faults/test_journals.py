@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from shorthaul.core.document import digest
+from shorthaul.core.search import Search
 from tests.commands import shorthaul as command
 from tests.commands import shorthaul_json
 
@@ -50,6 +53,45 @@ def test_what_is_resumed_is_never_worse(name: str, tmp_path: Path) -> None:
     assert searched(name, "0.01", "--resume", second) >= found
 
 
+class Short(Search):
+    """A search whose memory ends as soon as so many answers are kept."""
+
+    answers, cost = 0, math.inf
+
+    def _note(self, cost: float, plan: Any) -> None:
+        super()._note(cost, plan)
+        self.answers, self.cost = self.answers - 1, min(cost, self.cost)
+        if not self.answers:
+            raise MemoryError
+
+
+#: What they are called with in Python, and how many answers they keep before memory ends.
+_SHORT: dict[str, tuple[dict[str, object], int]] = {
+    "pebble bound": ({"budget": 8}, 3),
+    "affine bound": ({"size": "N=20,S=30"}, 1),
+    "tensor bound": ({"rules": "contest"}, 2),
+    "dataflow bound": ({}, 1),
+    "pebble memory": ({}, 2),
+    "dataflow schedule": ({"decoder": "modulo"}, 1),
+    "dataflow buffers": ({"serial": True}, 2),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_where_memory_ends_the_answer_is_what_is_kept(name: str) -> None:
+    """Also that of verbs which search for bounds."""
+    engine, verb = name.split()
+    search = Short(effort=float(SEARCHES[name][1]), workers=1)
+    keywords, search.answers = _SHORT[name]
+    found = getattr(importlib.import_module(f"shorthaul.{engine}"), verb)(
+        SEARCHES[name][0][0], search=search, **keywords
+    )
+    assert search.answers <= 0
+    least = {"dataflow bound": 1, "dataflow buffers": 2}.get(name, -search.cost)  # their costs are of all periods
+    assert SEARCHES[name][2](found.to_dict()) >= least
+    assert search.interrupted or found.plan is not None
+
+
 def test_a_journal_ends_with_the_storage_that_was_shown(tmp_path: Path) -> None:
     arguments, effort, _ = SEARCHES["dataflow buffers"]
     path = tmp_path / "j"
@@ -66,8 +108,10 @@ def test_a_forged_bound_is_refused(name: str, tmp_path: Path) -> None:
     _, kept = records(path)[-1]
     for wrong in forged(kept):
         write(path, head, wrong)
-        done = command(*name.split(), *arguments, "--effort", "0.01", "--resume", str(path))
+        more = ("--effort", "0.01", "--resume", str(path), "--journal", str(tmp_path / "copy"))
+        done = command(*name.split(), *arguments, *more)
         assert done.returncode == 2, (wrong, done.stdout, done.stderr)
+        assert not (tmp_path / "copy").exists(), "what is forged is not copied"
 
 
 def forged(kept: Any) -> list[Any]:
@@ -106,7 +150,9 @@ def test_a_forged_plan_is_refused(name: str, tmp_path: Path) -> None:
     forgeries: tuple[object, ...] = ([], {}, [{"a": -1}], [{"c0": 0}], [{"c0": 2**60}])
     for wrong in forgeries:
         write(path, head, wrong)
-        done = command(*name.split(), *arguments, "--effort", "0.01", "--resume", str(path))
+        more = ("--effort", "0.01", "--resume", str(path), "--journal", str(tmp_path / f"copy of {wrong}"))
+        done = command(*name.split(), *arguments, *more)
+        assert (tmp_path / f"copy of {wrong}").exists() == (done.returncode == 0), "what is forged is not copied"
         assert done.returncode in ((0, 2) if name == "dataflow buffers" and wrong == [] else (2,)), done.stderr
 
 

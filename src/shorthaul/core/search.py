@@ -377,7 +377,7 @@ class Search:
 
     def __enter__(self) -> Search:
         Search.under_way.append(self)
-        if threading.current_thread() is threading.main_thread():
+        if threading.current_thread() is threading.main_thread() and not self._previous:
             asked = [number for number in ENDING_COMMANDS if signal.getsignal(number) is not signal.SIG_IGN]
             numbers = (*ENDING, *asked) if self.is_command else ENDING
             self._previous = {number: signal.signal(number, self._interrupt) for number in numbers}

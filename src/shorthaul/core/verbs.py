@@ -12,12 +12,12 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import decode_text, digest, expect_writable, json_text, parse_json
+from shorthaul.core.document import convert, decode_text, digest, expect_writable, json_text, parse_json
 from shorthaul.core.errors import AS_FLAGS, InfeasibleError, InputError, NoPlanError, is_of_memory, unknown_name
 from shorthaul.core.options import chosen, fixed
 from shorthaul.core.provenance import provenance
@@ -49,6 +49,7 @@ class Plans(Generic[PlanT, T]):
     load: Callable[[Path, T], PlanT]
     document: Callable[[PlanT, T], Any]
     save: Callable[[Path, PlanT, T], None]
+    proves: ClassVar[bool] = False
 
     def read(self, given: object, workload: T) -> PlanT:
         """Return the plan that ``given`` is, holds (a result) or names (a file); raises :class:`InputError`."""
@@ -80,6 +81,29 @@ class Plans(Generic[PlanT, T]):
             path = Path(folder) / "plan.npz"
             path.write_bytes(data)
             return self.load(path, workload)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptObjects:
+    """What a search keeps that is no plan: bounds, or else what the verb makes its plan of, as JSON of this type."""
+
+    type: Any
+    proves: bool = False
+
+    def packed(self, kept: Any, workload: object) -> bytes:  # noqa: ARG002 -- as plans are
+        """Return what a search keeps as the bytes of a file."""
+        return json_text(kept, indent=None).encode()
+
+    def answered(self, kept: object, workload: object, options: object) -> None:
+        """Return nothing: the verb itself answers with what is kept."""
+
+    def unpacked(self, data: bytes, workload: object) -> Any:  # noqa: ARG002 -- as plans are
+        """Return what :meth:`packed` packed; raises :class:`InputError` if it is of another form."""
+        return convert(parse_json(decode_text(data)), self.type, file=None, place="record")
+
+
+#: What a search for a bound keeps: the bound with its certificate.
+BOUNDS: Final = KeptObjects(dict[str, Any], proves=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,18 +230,18 @@ def verb(
     *,
     reading: type[Any] | None = None,
     searching: type[SearchOptions] | None = SearchOptions,
-    replay: Callable[[T, Any, Any], CheckReport] | None = None,
+    replay: Callable[..., CheckReport | None] | None = None,
+    keeps: KeptObjects | None = None,
     points: Any = None,
-    proven: Callable[[T, Any, Any], CheckReport | None] | None = None,
     **described: str,
 ) -> Callable[[FunctionT], FunctionT]:
     """Make a function a public verb: keywords with types, checked, and listed in its docstring.
 
     The function's own parameters are its workload, what else the verb works on, and ``**keywords``. It is called with
     the workload as a :class:`Source`, the plan read, and ``options`` and ``search`` as keywords: see :func:`asked`.
-    ``replay``, called with workload, plan and options, checks the plan of a journal; ``points`` is the type of a task's
-    answer in the journal of a sweep; ``proven`` verifies the bound in a journal (None: it cannot), called with
-    workload, bound and options; ``described`` says what the function's own parameters are.
+    ``replay`` checks what a journal holds (None: it cannot), called with the workload, that, ``options`` and what else
+    the verb works on: a plan, or what ``keeps`` says. ``points`` is the type of a task's answer in the journal of a
+    sweep; ``described`` says what the function's own parameters are.
     """
 
     def decorate(function: FunctionT) -> FunctionT:
@@ -226,7 +250,7 @@ def verb(
             for parameter in inspect.signature(function).parameters.values()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         )
-        made = Verb(function, options, reading, searching, explicit)
+        made, form = Verb(function, options, reading, searching, explicit), keeps or plans
         first, may_lack = explicit[0].name, str(explicit[0].annotation).endswith("| None")
         needs_plan = any(item.name == "plan" and item.default is item.empty for item in explicit)
 
@@ -256,14 +280,12 @@ def verb(
                 if points is not None:
                     asked = _asked(function, source, [picked, reading_options], given)
                     result = _swept(run, search, asked, points)
-                elif proven is not None and source is not None:
-                    asked = _asked(function, source, [picked, reading_options], given)
-                    result = _proving(run, search, asked, lambda kept: proven(workload, kept, picked))
-                elif replay is None or plans is None or source is None:
+                elif replay is None or form is None or source is None:
                     result = run()
                 else:
                     asked = _asked(function, source, [picked, reading_options], given)
-                    result = _kept(run, source, search, asked, plans, replay, picked)
+                    verify = functools.partial(replay, workload, options=picked, **given)
+                    result = _keeping(run, source, search, asked, form, verify, picked)
             search.has_part = True
             if plans is None or not isinstance(result, Result) or result.plan is None:
                 return result
@@ -304,25 +326,6 @@ def _swept(run: Callable[[], Any], search: Search, asked: Mapping[str, Any], for
         return run()
 
 
-def _proving(
-    run: Callable[[], Any], search: Search, asked: Mapping[str, Any], check: Callable[[Any], CheckReport | None]
-) -> Any:
-    """Run a verb that searches for a bound, with its journal."""
-    search.begin(proves=True)
-    if search.journal_file is None and search.resumed_file is None:
-        return run()
-    from shorthaul.core.searching.journal import journaled
-
-    def unpack(data: bytes) -> dict[str, Any]:
-        kept = parse_json(decode_text(data))
-        if not isinstance(kept, dict):
-            raise InputError("holds no bound", value=kept)
-        return kept
-
-    with journaled(search, asked, lambda bound: json_text(bound, indent=None).encode(), unpack, check):
-        return run()
-
-
 def higher(found: Bound, search: Search, method: str, *, is_certified: bool) -> Bound:
     """Return the bound, or the best one with a certificate that the search has kept, if that is higher."""
     if is_certified:
@@ -335,37 +338,39 @@ def higher(found: Bound, search: Search, method: str, *, is_certified: bool) -> 
     return Bound(kept["of"], kept["value"], method, proof, {"certificate": kept["certificate"]})
 
 
-def _kept(
+def _keeping(
     run: Callable[[], Any],
     source: Source[T],
     search: Search,
     asked: Mapping[str, Any],
-    plans: Plans[Any, T],
-    replay: Callable[[T, Any, Any], CheckReport],
+    form: Plans[Any, T] | KeptObjects,
+    replay: Callable[[Any], CheckReport | None],
     options: Any,
 ) -> Any:
-    """Run a verb that searches for a plan: with its journal, and with the plan kept where the verb ends without."""
-    search.begin()
+    """Run a verb that searches for a plan or a bound: with its journal, and with what is kept where it ends without."""
+    search.begin(proves=form.proves)
+    workload = source.workload
     try:
         if search.journal_file is None and search.resumed_file is None:
             return run()
         from shorthaul.core.searching.journal import journaled
 
-        workload = source.workload
-        pack, unpack = (lambda plan: plans.packed(plan, workload)), (lambda data: plans.unpacked(data, workload))
-        with journaled(search, asked, pack, unpack, lambda plan: replay(workload, plan, options)):
+        pack, unpack = (lambda kept: form.packed(kept, workload)), (lambda data: form.unpacked(data, workload))
+        with journaled(search, asked, pack, unpack, replay):
             return run()
     except Exception as error:
-        if not (isinstance(error, NoPlanError) or is_of_memory(error)):
-            raise
-        best = search.best()
-        kept = None if best is None else plans.answered(best, source.workload, options)
-        if kept is None:
+        best = search.best(proves=form.proves) if isinstance(error, NoPlanError) or is_of_memory(error) else None
+        plan = None if best is None else form.answered(best, workload, options)
+        if best is None or (plan is None and isinstance(error, NoPlanError)):
             raise
         reason = error if isinstance(error, NoPlanError) else NoPlanError("no plan found before the search ended")
-        search.kept = None  # and with it what the search needed to make plans
-    report = replay(source.workload, kept, options)
-    if not report.ok:
+    if plan is None:  # the verb answers with what is kept, now that the room in which it searched is free
+        search.stop()
+        search.resumed = best
+        return run()
+    search.kept = None  # and with it what the search needed to make plans
+    report = replay(plan)
+    if report is None or not report.ok:
         raise reason
     proof = "Costs are not negative; the search ended before a better bound was derived."
     engine = str(asked["command"]).partition(" ")[0]
@@ -375,7 +380,7 @@ def _kept(
         cost=report.cost,
         bound=None if report.cost is None else Bound(next(iter(report.cost)), 0, "none", proof),
         check=report,
-        plan=kept,
+        plan=plan,
         provenance=provenance(str(asked["command"]), options=options, source=source, search=search),
     )
 

@@ -25,7 +25,7 @@ from shorthaul.core.figure import Text
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
 from shorthaul.core.search import TaskPlanSearchOptions
-from shorthaul.core.verbs import asked, verb
+from shorthaul.core.verbs import BOUNDS, asked, verb
 
 if TYPE_CHECKING:
     from shorthaul.affine.verbs.keywords import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
 
 
-@verb(BoundOptions, PROGRAMS, PLANS, searching=TaskPlanSearchOptions, proven=bound_of_journal)
+@verb(BoundOptions, PROGRAMS, PLANS, searching=TaskPlanSearchOptions, replay=bound_of_journal, keeps=BOUNDS)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a parametric lower bound on the loads of ``program``, with its proof.
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Unpack
 
 from shorthaul.core.amounts import Bound, Cost
@@ -19,7 +19,7 @@ from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
-from shorthaul.core.verbs import asked, verb
+from shorthaul.core.verbs import KeptObjects, asked, verb
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.check.periodic import check_schedule, check_storage
 from shorthaul.dataflow.formats.documents import RESULT_KIND
@@ -97,12 +97,30 @@ def throughput(workload: Graph, **keywords: Unpack[ThroughputKeywords]) -> Resul
     )
 
 
+def _stored(
+    graph: SdfGraph, options: BuffersOptions
+) -> tuple[SdfGraph, dict[str, tuple[str, ...]], tuple[SharedBuffer, ...]]:
+    """Return the graph as it is stored, the channels of every buffer, and the buffers."""
+    own: dict[str, tuple[str, ...]] = {channel.id: (channel.id,) for channel in graph.channels}
+    kept, members = merged(graph) if options.shared else (graph, own)
+    return kept, members, tuple(buffers_of(kept, members, in_bytes=options.unit == "bytes"))
+
+
+def _of_journal(graph: SdfGraph, kept: list[dict[str, int]], options: BuffersOptions) -> CheckReport:
+    """Refuse capacities out of range; what others are good for is evaluated by the verb itself."""
+    for capacities, one in product(kept, _stored(graph, options)[2]):
+        if not one.least <= capacities.get(one.id, -1) < 2**53:
+            raise InputError("holds capacities that are out of range", place=one.id, value=capacities.get(one.id))
+    return CheckReport()
+
+
 @verb(
     BuffersOptions,
     GRAPHS,
     STORAGE_PLANS,
     searching=TaskPlanSearchOptions,
-    replay=lambda graph, kept, options: CheckReport(),  # noqa: ARG005 -- the verb itself evaluates what it resumes
+    replay=_of_journal,
+    keeps=KeptObjects(list[dict[str, int]]),
 )
 def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[StoragePlan, BuffersExtra]:
     """Find the exact front of storage against throughput: the least total size of all buffers for every period.
@@ -134,13 +152,12 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
     """
     graph, options, search, source = asked(workload, GRAPHS, BuffersOptions, keywords)
     with naming(source.name or None):
-        kept, members = merged(graph) if options.shared else (graph, {c.id: (c.id,) for c in graph.channels})
+        kept, members, rooms = _stored(graph, options)
         analysed = timed(kept, options.core_type, serial=options.serial)
         cycle = least_period(analysed, search)[0]
         _refuse_endless(cycle, options.deadline, is_serial=options.serial)
     deadline = None if options.deadline is None else Fraction(options.deadline)
     part = search.part(1.0, unlimited=tuning.STORAGE_EFFORT)
-    rooms = buffers_of(kept, members, in_bytes=options.unit == "bytes")
     with search, naming(source.name or None):
         front = storage_front(analysed, rooms, period_of(cycle), part, deadline)
         front = _with_resumed(front, analysed, rooms, search, deadline)
@@ -255,8 +272,6 @@ def _with_resumed(
         return front
     found, analysis = list(front.points), Analysis(graph)
     for capacities in search.start():
-        if any(not one.least <= capacities.get(one.id, -1) < 2**53 for one in buffers):
-            raise InputError("holds capacities that are out of range", file=search.resumed_file)
         rooms = [room for one in buffers for room in one.room(capacities[one.id])]
         cycle, schedule = analysis.evaluate(rooms, Search())
         if schedule is not None and (deadline is None or period_of(cycle) <= deadline):

@@ -8,13 +8,13 @@ from typing import Any
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import expect_kind, load_json
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.constraints import constrained, constraints_of
 from shorthaul.dataflow.check.core_prices import verify_prices
 from shorthaul.dataflow.check.tile_prices import KEYS, verify_tile_prices
 from shorthaul.dataflow.formats.documents import RESULT_KIND
-from shorthaul.dataflow.model import Application, Platform
-from shorthaul.dataflow.options import STRATEGIES, PlanOptions
+from shorthaul.dataflow.loading import prepared
+from shorthaul.dataflow.model import Application, Platform, Problem
+from shorthaul.dataflow.options import STRATEGIES, BoundOptions, PlanOptions
 
 
 def certified(application: Application, platform: Platform, path: str) -> CheckReport:
@@ -41,18 +41,16 @@ def certified(application: Application, platform: Platform, path: str) -> CheckR
     return CheckReport(tuple(violations), None, remarks)
 
 
-def resumed_proofs(search: Search, application: Application, platform: Platform, strategy: str) -> list[Any]:
-    """Return the proofs in the journal that a search goes on from; raises :class:`InputError` if one is wrong."""
-    proofs = [] if search.resumed is None else search.resumed.get("proofs")
-    try:
-        if not isinstance(proofs, list):
-            raise InputError("holds no proofs of least periods")
-        wrong = [found for one in proofs for found in _verified(application, platform, strategy, one, "proof")]
-    except InputError as error:
-        raise error.in_file(str(search.resumed_file)) from None
-    if wrong:
-        raise InputError(f"holds a bound that is not proven: {wrong[0]}", file=search.resumed_file)
-    return proofs
+def bound_of_journal(
+    problem: Problem, kept: Mapping[str, Any], options: BoundOptions, platform: Platform | None = None, **_: object
+) -> CheckReport:
+    """Return what is wrong with the proofs in a journal."""
+    application, machine = prepared(problem, platform, options.platform, None, None)[1:3]
+    proofs = kept.get("proofs")
+    if not isinstance(proofs, list):
+        raise InputError("holds no proofs of least periods")
+    wrong = [found for one in proofs for found in _verified(application, machine, options.strategy, one, "proof")]
+    return CheckReport(tuple(wrong))
 
 
 def _verified(

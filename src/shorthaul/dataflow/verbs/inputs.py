@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import convert, decode_text, json_text, parse_json
 from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
 from shorthaul.core.search import Search
@@ -22,7 +21,7 @@ from shorthaul.dataflow.formats.schedules import load_schedule, load_storage, sa
 from shorthaul.dataflow.graphs.expansion import to_sdf
 from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem, prepared, several_from
 from shorthaul.dataflow.model import Application, Decisions, Platform, Problem, SdfGraph
-from shorthaul.dataflow.options import PlanOptions
+from shorthaul.dataflow.options import PlanOptions, ScheduleOptions
 from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan
 from shorthaul.dataflow.workloads.cases import CASES
 
@@ -139,27 +138,7 @@ GRAPHS = Workloads(
 )
 
 
-class _Storages(Plans[StoragePlan, SdfGraph]):
-    """Plans of storage: the search keeps the capacities of its points."""
-
-    __slots__ = ()
-
-    def packed(self, plan: list[dict[str, int]], workload: SdfGraph) -> bytes:
-        """Return capacities as the bytes of a file."""
-        del workload
-        return json_text(plan, indent=None).encode()
-
-    def answered(self, kept: object, workload: SdfGraph, options: object) -> None:
-        """Return nothing: the verb itself makes its points of capacities."""
-        del kept, workload, options
-
-    def unpacked(self, data: bytes, workload: SdfGraph) -> list[dict[str, int]]:
-        """Return the capacities that a journal holds."""
-        del workload
-        return convert(parse_json(decode_text(data)), list[dict[str, int]], file=None, place="capacities")
-
-
-STORAGE_PLANS = _Storages(
+STORAGE_PLANS: Plans[StoragePlan, SdfGraph] = Plans(
     StoragePlan,
     lambda path, graph: load_storage(path),  # noqa: ARG005
     lambda plan, graph: plan.document(),  # noqa: ARG005
@@ -173,30 +152,23 @@ SCHEDULES: Plans[PeriodicSchedule, SdfGraph] = Plans(
 )
 
 
-def check_kept(problem: Problem, kept: Explored | Plan, options: PlanOptions) -> CheckReport:
-    """Return the check of a plan that was kept; of a state nothing is known: the verb itself checks what it resumes."""
-    if not isinstance(kept, Plan):
-        return CheckReport()
-    _, application, machine, _ = prepared(problem, None, options.platform, None, None)
-    return check_front(application, machine, kept.front)
+def check_kept(
+    problem: Problem,
+    kept: Explored | Plan | Point,
+    options: PlanOptions | ScheduleOptions,
+    platform: Platform | None = None,
+    **_: object,
+) -> CheckReport:
+    """Return the check of what was kept: a state with its points, a plan or one point."""
+    application, machine = prepared(problem, platform, options.platform, None, None)[1:3]
+    points = (kept,) if isinstance(kept, Point) else kept.front if isinstance(kept, Plan) else kept.points
+    return check_front(application, machine, points)
 
 
-def better_scheduled(search: Search, point: Point, application: Application, machine: Platform) -> Point:
+def better_scheduled(search: Search, point: Point) -> Point:
     """Return the better of a point and the one of its mapping to go on from; :class:`InputError` if that is none."""
     resumed: Point | None = search.start()
-    if resumed is None:
-        search.keep(point.period, point)
-        return point
-    wrong = [str(violation) for violation in check_front(application, machine, (resumed,)).violations]
-    if wrong or (resumed.binding, resumed.xi) != (point.binding, point.xi):
-        what = wrong[0] if wrong else "it is of another mapping"
-        raise InputError(f"holds a plan that breaks the rules: {what}", file=search.resumed_file)
+    if resumed is not None and (resumed.binding, resumed.xi) != (point.binding, point.xi):
+        raise InputError("holds a plan that breaks the rules: it is of another mapping", file=search.resumed_file)
     search.keep(point.period, point)
-    return min(point, resumed, key=lambda one: one.objectives)
-
-
-def expect_sound(search: Search, application: Application, machine: Platform) -> None:
-    """Raise :class:`InputError` if a point to go on from breaks a rule."""
-    wrong = () if search.start() is None else check_front(application, machine, search.start().points).violations
-    if wrong:
-        raise InputError(f"holds a plan that breaks the rules: {wrong[0]}", file=search.resumed_file)
+    return point if resumed is None else min(point, resumed, key=lambda one: one.objectives)

@@ -20,7 +20,7 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import PlanSearchOptions, Search, SweepSearchOptions, TaskPlanSearchOptions
 from shorthaul.core.searching.memory import room
 from shorthaul.core.searching.tasks import run_tasks
-from shorthaul.core.verbs import asked, expect, verb
+from shorthaul.core.verbs import BOUNDS, asked, expect, verb
 from shorthaul.dataflow import tuning, views
 from shorthaul.dataflow.bounds.constraints import constrained, constrained_instance, constraints_of, refuse_infeasible
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, of_complete_front, period_bound
@@ -46,7 +46,7 @@ from shorthaul.dataflow.options import (
     SweepOptions,
 )
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, undominated
-from shorthaul.dataflow.verbs.certified import certified, resumed_proofs
+from shorthaul.dataflow.verbs.certified import bound_of_journal, certified
 from shorthaul.dataflow.verbs.inputs import (
     APPLICATIONS,
     PLANS,
@@ -57,7 +57,6 @@ from shorthaul.dataflow.verbs.inputs import (
     better_scheduled,
     check_kept,
     decisions_of,
-    expect_sound,
 )
 from shorthaul.dataflow.verbs.prices import Passed, of_points, passed_in, priced
 
@@ -120,7 +119,6 @@ def plan(
     limited = constrained(application, machine, constraints)
     bounds = bounds_on_all(limited, machine, options.strategy, quick=search.remaining_s() < tuning.LINEAR_PROGRAM_S)
     refuse_infeasible(limited, machine, constraints, bounds, options)
-    expect_sound(search, application, machine)
     with search:
         found = explored(problem, instance, options, search, bounds, constraints)
     state, ideal = found.state, bounds.ideal
@@ -218,7 +216,7 @@ def schedule(
         else:
             one, proven, method = genes(instance, decisions, compact=compact), 1, ""
             point = decoder.point_of(one, 0, search) if isinstance(decoder, MultiStart) else decoder.point_of(one, 0)
-        point = better_scheduled(search, point, application, machine)
+        point = better_scheduled(search, point)
     report = with_remarks(check_point(application, machine, point), application, machine, [point.xi])
     net = mapped_point(application, machine, point)
     bound = period_bound(net)
@@ -245,7 +243,8 @@ def schedule(
     APPLICATIONS,
     PLANS,
     searching=TaskPlanSearchOptions,
-    proven=lambda problem, kept, options: CheckReport(),  # noqa: ARG005 -- the verb itself verifies what it resumes
+    replay=bound_of_journal,
+    keeps=BOUNDS,
     mapping="The mapping, a point, a plan or a result of which ``point`` is taken, or the path of one.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
@@ -284,7 +283,7 @@ def bound(
     extra: BoundExtra = {}
     if decisions is None:
         least = bounds_on_all(application, machine, options.strategy)
-        resumed = resumed_proofs(search, application, machine, options.strategy)
+        resumed = [] if search.resumed is None else search.resumed["proofs"]
         with search:
             bounds = raised(application, machine, options.strategy, with_proofs(least, resumed), search)
         found, extra = bounds.period, {"front_bound": bounds.document()}

@@ -19,7 +19,7 @@ from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import restarts, run_tasks
-from shorthaul.core.verbs import asked, higher, verb
+from shorthaul.core.verbs import BOUNDS, asked, higher, verb
 from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.certificate import AS_IT_IS, verify
 from shorthaul.pebble.check.replay import replay
@@ -226,7 +226,7 @@ def _bound_of_journal(cdag: Cdag, bound: Mapping[str, Any], options: BoundOption
     return None if not wrong and any(AS_IT_IS in line for line in remarks) else CheckReport(tuple(wrong))
 
 
-@verb(BoundOptions, CDAGS, PLANS, searching=TaskPlanSearchOptions, proven=_bound_of_journal)
+@verb(BoundOptions, CDAGS, PLANS, searching=TaskPlanSearchOptions, replay=_bound_of_journal, keeps=BOUNDS)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return the best lower bound on the traffic of any schedule within ``budget``, with its proof.
 

@@ -13,7 +13,7 @@ from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
-from shorthaul.core.verbs import asked, higher, verb
+from shorthaul.core.verbs import BOUNDS, asked, higher, verb
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import CERTIFIED, lower_bound, prove_in_tasks
 from shorthaul.tensor.check.certificate import certificate_of, verify
@@ -157,7 +157,7 @@ def _bound_of_journal(problem: Problem | Network, bound: Mapping[str, Any], opti
     return CheckReport(tuple(verify(problem, RULES[options.rules], certificate_of(problem, bound, "bound"))))
 
 
-@verb(RuleOptions, PROBLEMS, PLANS, searching=TaskPlanSearchOptions, proven=_bound_of_journal)
+@verb(RuleOptions, PROBLEMS, PLANS, searching=TaskPlanSearchOptions, replay=_bound_of_journal, keeps=BOUNDS)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan.
 
