@@ -91,7 +91,7 @@ class Search:
         self._previous: dict[int, object] = {}
         #: True for the search of a command, which has its process to itself.
         self.is_command = is_command
-        self._is_aside = self._is_beside = self._has_begun = self._proves = False
+        self._is_aside = self._is_beside = self._has_begun = self._proves = self._joins = False
         self._out: Callable[[Any], Any] | None = None
         self._price: float = 1
         self._fixed: float = 0
@@ -184,8 +184,8 @@ class Search:
         part._is_aside = True
         return part
 
-    def translated(self, out: Callable[[Any], Any], into: Callable[[Any], Any]) -> Search:
-        """Return this search in other terms: what is kept there is kept here as ``out`` makes it, and starts ``into``.
+    def translated(self, out: Callable[[Any], Any], into: Callable[[Any], Any], *, joins: bool = False) -> Search:
+        """Return this search in other terms, to here by ``out``, back by ``into``; if it ``joins``, the longest wins.
 
         >>> search = Search()
         >>> search.begin()
@@ -196,7 +196,7 @@ class Search:
         start, other = self.start(), self.part(1.0)
         if self.keeps:
             other.begin()
-            other.resumed, other._out = None if start is None else into(start), out
+            other.resumed, other._out, other._joins = None if start is None else into(start), out, joins
         return other
 
     def priced(self, price: float, fixed: float) -> Search:
@@ -233,7 +233,7 @@ class Search:
         search: Search | None = self
         while search is not None and search is not whole:
             cost, search = search._paid(cost), search._whole
-        if whole is None or (whole.kept is not None and whole.kept[0] <= cost):
+        if whole is None or (whole.kept is not None and whole.kept[0] <= cost and not whole._joins):
             return
         whole.kept = cost, plan
         whole._note(cost, plan)
@@ -242,7 +242,8 @@ class Search:
         """Take note of a plan that is the best so far."""
         if self._out is not None and self._whole is not None:
             out = self._out
-            self._whole.keep(self._paid(cost), (lambda: out(plan())) if callable(plan) else out(plan))
+            made: Any = (lambda: out(plan())) if callable(plan) else out(plan)
+            self._whole.keep(-len(made) if self._joins else self._paid(cost), made)
         if self.journal is not None:
             self.journal.note(cost, plan)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -107,11 +106,11 @@ def _stored(
 
 
 def _of_journal(graph: SdfGraph, kept: list[dict[str, int]], options: BuffersOptions) -> CheckReport:
-    """Refuse capacities out of range; what others are good for is evaluated by the verb itself."""
+    """Refuse capacities out of range, count others; what these are good for is evaluated by the verb itself."""
     for capacities, one in product(kept, _stored(graph, options)[2]):
         if not one.least <= capacities.get(one.id, -1) < 2**53:
             raise InputError("holds capacities that are out of range", place=one.id, value=capacities.get(one.id))
-    return CheckReport()
+    return CheckReport(cost=Cost(points=-len(kept)))
 
 
 @verb(
@@ -157,11 +156,13 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
         cycle = least_period(analysed, search)[0]
         _refuse_endless(cycle, options.deadline, is_serial=options.serial)
     deadline = None if options.deadline is None else Fraction(options.deadline)
+    held = list[dict[str, int]]()
     part = search.part(1.0, unlimited=tuning.STORAGE_EFFORT)
+    part = part.translated(lambda found: _joined(held, found), lambda start: _joined(held, start), joins=True)
     with search, naming(source.name or None):
         front = storage_front(analysed, rooms, period_of(cycle), part, deadline)
         front = _with_resumed(front, analysed, rooms, search, deadline)
-        search.keep(-time.time(), [dict(one.capacities) for one in front.points])
+        part.keep(0, [dict(one.capacities) for one in front.points])
     points = front.points
     if not points:
         raise NoPlanError(
@@ -219,7 +220,7 @@ def _searched(task: _Task, search: Search) -> Front:
     points = list[Distribution]()
     for point in front.points():
         points.append(point)
-        search.keep(-time.time(), [dict(one.capacities) for one in points])  # the later the more
+        search.keep(-len(points), [dict(one.capacities) for one in points])
     return Front(tuple(points), tuple(front.demands[len(task.periods.demands) :]), front.is_whole, front.least_size)
 
 
@@ -231,13 +232,7 @@ def storage_front(
     What takes long is done in tasks: of the periods that are left, one stretch each. Every one gives points of the
     front, so that there are some of all periods where it cannot be found as a whole.
     """
-    task, held = _Task(graph, tuple(buffers), deadline), list[dict[str, int]](search.start() or [])
-
-    def joined(found: list[dict[str, int]]) -> list[dict[str, int]]:
-        held.extend(one for one in found if one not in held)
-        return [*held]
-
-    search = search.translated(joined, lambda start: start)
+    task = _Task(graph, tuple(buffers), deadline)
     if deadline is not None:
         return _searched(task, search)
     first = _searched(task, search.part(tuning.STORAGE_FIRST_SHARE).within(tuning.STORAGE_FIRST_EFFORT))
@@ -254,6 +249,12 @@ def storage_front(
     demands = tuple(demand for part in (first, *ranges) for demand in part.demands)
     left = [part.least_size for part in ranges if not part.is_whole]
     return Front(points, demands, not left, min(left, default=ranges[-1].least_size))
+
+
+def _joined(held: list[dict[str, int]], found: list[dict[str, int]]) -> list[dict[str, int]]:
+    """Return what is held with what was found, which is held from now on."""
+    held.extend(one for one in found if one not in held)
+    return [*held]
 
 
 def _undominated(found: list[Distribution]) -> tuple[Distribution, ...]:
