@@ -78,6 +78,13 @@ def test_a_journal_of_something_else_is_refused(change: dict[str, object], tmp_p
     assert path.read_bytes() == before
 
 
+def test_an_empty_file_is_a_journal_of_any_search(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    path.touch()
+    assert read_journal(path, {**ASKED, "options": {"budget": 4}}) is None
+    assert read_journal(journal(path, 5), ASKED) is not None
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "letter"
     path.write_text("Dear all,\n")
