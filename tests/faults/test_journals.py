@@ -92,6 +92,41 @@ def test_where_memory_ends_the_answer_is_what_is_kept(name: str) -> None:
     assert search.interrupted or found.plan is not None
 
 
+#: A command whose memory ends as soon as an answer is kept.
+_SHORT_COMMAND = """
+import runpy, sys
+from shorthaul.core.search import Search
+note, ended = Search._note, []
+def short(self, cost, plan):
+    note(self, cost, plan)
+    if self._whole is None and not ended:
+        ended.append(cost)
+        print("no room", file=sys.stderr)
+        raise MemoryError
+Search._note = short
+runpy.run_module("shorthaul", run_name="__main__")
+"""
+_PLANS = {
+    "pebble plan": ("fft:n=16,word=1", "--budget", "6"),
+    "tensor plan": ("transformer-block",),
+    "dataflow plan": ("sobel", "--population", "10", "--offspring", "5"),
+    "spatial plan": ("yule:n=256", "--no-baselines"),
+    "affine plan": ("matvec", "--size", "M=20,N=20,S=16"),
+}
+
+
+@pytest.mark.parametrize("name", [*_PLANS, *SEARCHES])
+def test_a_command_whose_memory_ends_has_an_answer(name: str, tmp_path: Path) -> None:
+    arguments = (*(_PLANS[name] if name in _PLANS else SEARCHES[name][0]), "--effort", "1", "--journal", "j")
+    if name not in {"spatial plan", "dataflow schedule"}:
+        arguments += ("--workers", "1")
+    line = [sys.executable, "-c", _SHORT_COMMAND, *name.split(), *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "no room" in done.stderr
+    assert records(tmp_path / "j")
+
+
 def test_a_journal_ends_with_the_storage_that_was_shown(tmp_path: Path) -> None:
     arguments, effort, _ = SEARCHES["dataflow buffers"]
     path = tmp_path / "j"

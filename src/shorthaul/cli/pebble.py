@@ -94,9 +94,14 @@ def memory(
     from shorthaul.report.text import entries, print_table
 
     columns = ("capacity_bits", "area_um2", "relative_leakage", "relative_read_energy")
-    sram = result.extra["sram"]
-    rows, title = entries(sram["estimates"], columns), f"SRAM: {sram['source']}"
-    _finish(result, source.workload, output, lambda stream: print_table(columns, rows, file=stream, title=title))
+
+    def details(stream: TextIO) -> None:
+        if result.extra:  # none where memory left no room for more than the plan
+            sram = result.extra["sram"]
+            rows = entries(sram["estimates"], columns)
+            print_table(columns, rows, file=stream, title=f"SRAM: {sram['source']}")
+
+    _finish(result, source.workload, output, details)
 
 
 @verb(app, "sweep")
