@@ -124,9 +124,9 @@ def test_sums_that_have_no_room_by_every_method_are_made_by_the_one_of_least_mem
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parents = [-1, 0, 1, 1, 0, 4, 5]
-    monkeypatch.setattr("shorthaul.spatial.verbs.treefix.room", lambda: tuning.RUNS_BYTES * len(parents))
+    monkeypatch.setattr("shorthaul.spatial.verbs.treefix.room", lambda _share=0.9: tuning.RUNS_BYTES * len(parents))
     assert len(treefix(parents).extra["cycles_by_method"]) == 3
-    monkeypatch.setattr("shorthaul.spatial.verbs.treefix.room", lambda: tuning.RUNS_BYTES * len(parents) - 1)
+    monkeypatch.setattr("shorthaul.spatial.verbs.treefix.room", lambda _share=0.9: tuning.RUNS_BYTES * len(parents) - 1)
     found = treefix(parents)
     assert list(found.extra["cycles_by_method"]) == ["convergecast"]
     assert found.plan.arrays["value"].tolist() == [7, 3, 1, 1, 3, 2, 1]
