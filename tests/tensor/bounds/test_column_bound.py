@@ -21,7 +21,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.cost_model.granularity import Granularities
 from shorthaul.tensor.cost_model.profile import profile_of
-from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, SPEC
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, RULES
 
 
 def ratio(problem, rules, best):
@@ -49,11 +49,12 @@ def exhausted(seed, rules, operators):
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
-def test_no_search_beats_it_and_most_meet_it(rules):
+@pytest.mark.parametrize("rules", RULES.values(), ids=lambda rules: rules.name)
+def test_no_search_beats_it_and_many_meet_it(rules):
+    """Most under the contest's rules; under those of the paper graph inputs that fit are there for nothing."""
     ratios = [found for seed in range(12) if (found := searched(seed, rules)) is not None]
     assert len(ratios) > 9
-    assert sum(found < 1 + 1e-6 for found in ratios) > len(ratios) / 2
+    assert sum(found < 1 + 1e-6 for found in ratios) > (1 if rules.retains_inputs else len(ratios) / 2)
 
 
 @pytest.mark.costly
@@ -106,10 +107,6 @@ def test_programs_of_the_contest_s_kind_are_worth_that_too():
     assert len(problems) > 15
     for rules in (CONTEST, CONTEST_LOOSE):
         assert all(all_at_once(problem, rules, exhausts=False) for problem in problems)
-
-
-def test_the_paper_s_rules_have_none():
-    assert column_prices(starved(0, 3), SPEC, Search(effort=1)) is None
 
 
 def test_groups_that_the_program_has_already_are_no_progress() -> None:

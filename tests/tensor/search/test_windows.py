@@ -12,7 +12,7 @@ from tests.tensor.random_plans import random_problem
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.replay import replay
-from shorthaul.tensor.model import CONTEST, SPEC
+from shorthaul.tensor.model import CONTEST
 from shorthaul.tensor.search import windows
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.search.stretches import stretches
@@ -70,9 +70,3 @@ def test_the_groups_of_a_window_are_those_of_the_sequence():
     for window in cut:
         own = [subgraph.operators for subgraph in window.plan(plan).subgraphs]
         assert window.into(alone.sequence, own) == alone.sequence
-
-
-def test_the_papers_rules_have_no_windows():
-    problem = random_problem(np.random.default_rng(0), operators=5)
-    schedules, alone = begun(problem, SPEC)
-    assert windows.solve_windows(schedules, alone, Search(effort=1)) is alone

@@ -121,20 +121,20 @@ def test_run_executes_legal_plans_only():
 class TestShares:
     """Of the effort or the time: what the plan leaves is for the bound, and they run beside each other by the clock."""
 
-    problem = contest_problem(4046)  # 7 operators; its program is proven with an effort of 0.2
+    problem = contest_problem(4046)  # 7 operators; its program is proven with an effort of 0.015
     latency = 7_969_177.6
 
     def test_the_bound_has_what_the_plan_leaves(self, monkeypatch):
         monkeypatch.setattr(driver, "improved", lambda begun, *_: begun)
-        half = shorthaul.tensor.bound(self.problem, rules="contest", effort=0.16).bound
-        found = shorthaul.tensor.plan(self.problem, rules="contest", effort=0.32, workers=1)
+        half = shorthaul.tensor.bound(self.problem, rules="contest", effort=0.01).bound
+        found = shorthaul.tensor.plan(self.problem, rules="contest", effort=0.034, workers=1)  # to begin takes 0.018
         assert half.value < 0.98 * self.latency
         assert found.cost["latency"] == pytest.approx(self.latency)
         assert found.bound.value == pytest.approx(self.latency)
 
     def test_a_proof_that_goes_on_is_the_one_of_both_efforts(self):
         plan = one_operator_per_subgraph(self.problem, CONTEST)
-        first = prove(self.problem, CONTEST, Search(effort=0.05), plan)
+        first = prove(self.problem, CONTEST, Search(effort=0.01), plan)
         second = prove(self.problem, CONTEST, Search(effort=0.3), plan, earlier=first)
         assert first.bound.value < second.bound.value
         assert second.bound.value == pytest.approx(self.latency)
@@ -170,7 +170,7 @@ class TestSweep:
         assert [point["capacity"] for point in points] == [11250, 28348, 71433, 180000]
         latencies = [point["latency"] for point in points]
         assert latencies == sorted(latencies, reverse=True)
-        assert all(point["bound"] <= point["latency"] for point in points)
+        assert all(point["bound"] <= point["latency"] * (1 + 1e-9) for point in points)
         assert found.figures[0].lines[0].y == tuple(latencies)
 
     def test_over_bandwidth(self):

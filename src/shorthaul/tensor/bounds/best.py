@@ -11,7 +11,7 @@ import numpy as np
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.core.searching.tasks import run_tasks
-from shorthaul.tensor.bounds.columns import Program, has_columns, is_too_wide
+from shorthaul.tensor.bounds.columns import Program, has_columns, has_turns, is_too_wide
 from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.parts import (
     PartPrograms,
@@ -130,7 +130,7 @@ class _Proving:
         if self.program is not None:
             self._has_begun = True
             self._note(self.program.solve(search, self._plan), search)
-            if not math.isinf(self._latency):
+            if not (math.isinf(self._latency) or self.program.is_ordered):
                 self.program, better = ordered_prices(self.program, search, self._latency)
                 self._note(better, search)
         elif has_parts:
@@ -210,8 +210,9 @@ def prove(
         if bound.is_met_by(latency):
             return Proof(bound, None)
     proving = _Proving(problem, rules, bound.value, plan, latency)
+    has_parts = has_turns(problem, rules)
     if earlier is None or earlier.program is None:
-        proving.run(search if math.isinf(latency) else search.part(_PRICING))
+        proving.run(search if math.isinf(latency) else search.part(_PRICING), has_parts=has_parts)
     else:
         proving.resume(earlier.program)
         proving.go_on(search.part(_PRICING), has_parts=False)
@@ -219,7 +220,7 @@ def prove(
         return Proof(bound, None)
     program = proving.program
     bound = _larger(bound, proving.best, rules)
-    if program is None or math.isinf(latency) or bound.is_met_by(latency) or search.expired():
+    if program is None or not has_parts or math.isinf(latency) or bound.is_met_by(latency) or search.expired():
         return Proof(bound, None, program)
     from shorthaul.tensor.bounds.integer import chosen_groups
 

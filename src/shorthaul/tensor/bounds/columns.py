@@ -34,7 +34,7 @@ from shorthaul.tensor.bounds.master import Master, alike_rows
 from shorthaul.tensor.bounds.prices import Parts, Prices
 from shorthaul.tensor.bounds.pricing import Column, Pricing, column_of
 from shorthaul.tensor.bounds.walking import Found
-from shorthaul.tensor.cost_model.exhaustion import Floor, is_exhaustible
+from shorthaul.tensor.cost_model.exhaustion import Floor
 from shorthaul.tensor.cost_model.granularity import Granularities
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Problem, Rules
@@ -54,6 +54,8 @@ from shorthaul.tensor.tuning import (
 
 Floats = NDArray[np.float64]
 
+#: Pairs of width and height above which the program does not apply, where the native tile says how many there are.
+_MOST_TILES: Final = 1 << 20
 #: Columns that enter the linear program at once.
 _ENTERING: Final = 300
 #: The weight of compute in parts that others are drawn to at first.
@@ -88,8 +90,17 @@ _SPARE: Final = 0.03
 
 
 def has_columns(problem: Problem, rules: Rules) -> bool:
-    """True if the linear program applies to the rules."""
-    return not rules.stores_shared and not rules.retains_inputs and is_exhaustible(problem.machine, rules)
+    """True if the linear program applies: latencies of most columns can be exhausted."""
+    machine = problem.machine
+    return not rules.granularity_is_native or machine.native_width * machine.native_height <= _MOST_TILES
+
+
+def has_turns(problem: Problem, rules: Rules) -> bool:
+    """True if columns say what is retained for the next group, so that there are windows, and rows of order.
+
+    Where tensors stay for any number of groups, they do not.
+    """
+    return not rules.retains_inputs and has_columns(problem, rules)
 
 
 def column_program(
@@ -99,7 +110,7 @@ def column_program(
     later: frozenset[int] = frozenset(),
     order: list[int] | None = None,
 ) -> Program | None:
-    """Return the linear program, None under rules that it does not apply to or if the graph has too many groups.
+    """Return the linear program, None if it does not apply or if the graph has too many groups.
 
     What is far too wide for its diagram, with the effort there is, is not begun. ``order`` is one of narrow fronts.
     """
@@ -156,7 +167,8 @@ class Program:
         self.diagram = Diagram(problem, rules, search.part(BUILDING_SHARE), MOST_NODES, later, cuts, order, ordering)
         self.columns: dict[Column, float] = {}
         self._parts: dict[Column, float] = {}
-        self.is_ordered = False  #: whether its solution breaks no row of an ordering that would be found
+        #: Whether its solution breaks no row of an ordering that would be found.
+        self.is_ordered = not has_turns(problem, rules)
         self.value = math.inf  #: of the linear program with the columns so far
         self._granularities = Granularities(problem.machine, rules)
         self._latencies: dict[Profile, _Latency] = {}
@@ -325,7 +337,7 @@ class Program:
 
     def chosen(self, ordering: Ordering, search: Search) -> tuple[float, list[tuple[Column, float]]]:
         """Return the value of the columns so far under an ordering, and how much of which one that has."""
-        rows = Rows(self.problem, self.diagram.later, ordering)
+        rows = Rows(self.problem, self.rules, self.diagram.later, ordering)
         master = Master(rows.asked, np.arange(rows.number))
         found = {}
         for known, latency in self.columns.items():

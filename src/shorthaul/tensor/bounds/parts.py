@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import Program, has_columns
+from shorthaul.tensor.bounds.columns import Program, has_turns
 from shorthaul.tensor.bounds.fronts import narrow_order
 from shorthaul.tensor.bounds.groups.regions import cut_links
 from shorthaul.tensor.bounds.prices import Prices, keep
@@ -119,7 +119,7 @@ class PartPrograms:
 
 def part_prices(problem: Problem, rules: Rules, search: Search, plan: Plan | None = None) -> Prices | None:
     """Return the best prices that are proven within ``search``, None if there are none, or too little is left."""
-    if not has_columns(problem, rules):
+    if not has_turns(problem, rules):
         return None
     programs = PartPrograms(problem, rules, plan)
     for part in passes(problem, search):

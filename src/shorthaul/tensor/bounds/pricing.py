@@ -61,18 +61,21 @@ def column_of(
     produced = {problem.operators[index].output for index in inside}
     consumed = {tensor for index in inside for tensor in problem.operators[index].inputs}
     resident &= consumed - produced
+    retained &= produced
     sinks = produced - consumed - retained
     served = [rows.cover[index] for index in inside]
-    there = produced | resident
+    shape = problem.tensors[min(sinks | retained)]
+    for_all = {tensor for tensor in produced if rows.serves_all(tensor, shape)}
+    there = (produced - for_all) | (resident & rows.hand_over.keys())
     taking = [(user, t) for user in inside for t in dict.fromkeys(problem.operators[user].inputs) if t in there]
     served += [rows.link[pair] for pair in taking]
-    served += [rows.link[user, tensor] for tensor in sinks for user in problem.consumers[tensor]]
-    served += [rows.hand_over[tensor] for tensor in retained]
+    served += [rows.link[user, tensor] for tensor in sinks | for_all for user in problem.consumers[tensor]]
+    served += [rows.hand_over[tensor] for tensor in retained & rows.hand_over.keys()]
     if rows.support:
         deeds = deeds_of(problem, inside, resident, retained)
         served += [row for each, row in rows.support.items() if deeds.supports(each)]
     served += [row for sets, row in rows.succession.items() if holds_one(retained, sets)]
-    taken = [rows.hand_over[tensor] for tensor in resident]
+    taken = [rows.hand_over[tensor] for tensor in resident & rows.hand_over.keys()]
     taken += [row for sets, row in rows.succession.items() if holds_one(resident, sets)]
     signs = (1.0,) * len(served) + (-1.0,) * len(taken)
     return Column(inside, resident, retained, (*served, *taken), signs)

@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 #: Where boxes begin, as parts of the native tile: parts of groups are priced at no granularity, but at boxes.
 _TILES: Final = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 4 / 5, 8 / 9, 1)
 _DEPTHS: Final = (0, 1 / 16, 1 / 4, 1 / 2, 1)
+#: Where there is no native tile to keep to: into how many parts the longest axis falls, if each is longer than this.
+_COUNTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024, 2048)
+_SHORT: Final = 3
 #: Rows of a table: time, then traffic, each of what any step of a tile may take, of what only its last one takes, and
 #: how much of the first that last step may take; then what is held in the first step, and in the last.
 TIME, TRAFFIC, HELD, ROWS = 0, 3, 6, 8
@@ -47,13 +50,14 @@ class Boxes:
     def __init__(self, problem: Problem, rules: Rules) -> None:
         self.problem, self.rules = problem, rules
         machine = problem.machine
-        every = list(
-            product(
-                _ranges(machine.native_width, _TILES),
-                _ranges(machine.native_height, _TILES),
-                _ranges(machine.native_width, _DEPTHS),
-            )
-        )
+        ends: tuple[tuple[int, tuple[float, ...]], ...]
+        ends = ((machine.native_width, _TILES), (machine.native_height, _TILES), (machine.native_width, _DEPTHS))
+        if not rules.granularity_is_native:
+            made = [problem.tensors[each.output] for each in problem.operators]
+            depths = [problem.reduction(index) for index, each in enumerate(problem.operators) if each.is_matmul]
+            longest = (max(each.width for each in made), max(each.height for each in made), max([1, *depths]))
+            ends = tuple((end, _fractions(end)) for end in longest)
+        every = list(product(*(_ranges(*end) for end in ends)))
         low = np.array([[begin for begin, _ in box] for box in every], dtype=np.int64)
         high = np.array([[end for _, end in box] for box in every], dtype=np.int64)
         self.low: tuple[Integers, ...] = tuple(low.T)
@@ -78,8 +82,7 @@ class Boxes:
         table = np.zeros((ROWS, len(self.low[0])))
         largest = Steps(self.problem, item, *self.high)
         if kind == "work":
-            times = np.broadcast_arrays(*[largest.whole_time(slice_) for slice_ in slices])
-            self._divide(table[TIME:TRAFFIC], slices, (largest.count * np.max(times, axis=0)).sum(axis=(0, 1)))
+            self._divide(table[TIME:TRAFFIC], slices, largest.time_in_all(slices))
             return table
         size = slices[0].height * slices[0].width
         passing = (largest.count * largest.passing(slices, beside)).sum(axis=(0, 1))
@@ -132,6 +135,10 @@ class Boxes:
         found[TRAFFIC + 1] += stored * shape.size  # by the last step of each tile
         found[TRAFFIC:] /= machine.bandwidth
         return np.where(fits, found, np.inf)
+
+
+def _fractions(end: int) -> tuple[float, ...]:
+    return (0, *(1 / count for count in _COUNTS if end > _SHORT * count or count == 1))
 
 
 def _ranges(native: int, parts: Iterable[float]) -> list[tuple[int, int]]:

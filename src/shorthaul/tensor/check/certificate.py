@@ -12,10 +12,10 @@ from typing import Any, Final, TypeVar
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.check.column_floor import cheaper
+from shorthaul.tensor.check.column_floor import TooManyError, cheaper
 from shorthaul.tensor.check.groups.by_box import favoured_by_box
 from shorthaul.tensor.check.groups.history import NO_TURNS, Deed, Turns
-from shorthaul.tensor.check.groups.parts import NO_PARTS, Demand, Parts, TooManyError
+from shorthaul.tensor.check.groups.parts import NO_PARTS, Demand, Parts
 from shorthaul.tensor.check.groups.pricing import Groups, Prices
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column
 from shorthaul.tensor.model import Problem, Rules, Tensor
@@ -201,10 +201,12 @@ def _table(given: dict[str, Any], name: str, ranges: tuple[range, ...], place: s
 def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Violation]:
     """Return what is wrong with a certificate: none, and its value bounds the latency of every plan from below.
 
-    Raises :class:`InputError` under rules that it does not apply to.
+    Raises :class:`InputError` where it prices what the rules do not ask for, or is too large.
     """
-    if rules.stores_shared or rules.retains_inputs or not rules.granularity_is_native:
-        raise InputError("has no certificates", place="--rules", value=rules.name, allowed="contest or contest-loose")
+    others = (certificate.hand_over, certificate.parts.cuts, certificate.turns.supports, certificate.turns.successions)
+    if rules.retains_inputs and any(others):
+        cure = "leave out hand_over, cuts, support and succession: a tensor may stay for any number of groups"
+        raise InputError("says nothing under these rules", place="bound.certificate", value=rules.name, cure=cure)
     supports = (price for _, price in certificate.turns.supports)
     total = math.fsum([*certificate.cover.values(), *certificate.link.values(), *supports])
     if certificate.value > total * (1 + _ROUNDING):

@@ -8,10 +8,11 @@ column, and in each row and column one tile at least is entered otherwise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import reduce
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,20 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+#: Boxes of granularities that are looked at together, and for one column at most.
+_AT_ONCE: Final = 16_384
+_MOST_BOXES: Final = 2_000_000
+
+
+class TooManyError(Exception):
+    """There are more states, groups in the making, or granularities, than are looked at."""
+
 
 def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple[int, int, int] | None:
     """Return a granularity at which the column may take less than ``worth``, None if it takes as much at every one."""
     machine = problem.machine
+    if not rules.granularity_is_native:
+        return _cheaper_of_many(problem, item, worth)
     widest, tallest = min(item.width, machine.native_width), min(item.height, machine.native_height)
     w = np.repeat(np.arange(1, widest + 1), tallest)
     h = np.tile(np.arange(1, tallest + 1), widest)
@@ -59,6 +70,42 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
             size = int(steps.w[place]), int(steps.h[place]), int(steps.k[place])
             if least_in_any_order(machine, item, *size, worth) < worth:
                 return size
+    return None
+
+
+def _cheaper_of_many(problem: Problem, item: Column, worth: float) -> tuple[int, int, int] | None:
+    """Return the same of granularities up to the whole: boxes of them that may take less are halved, and halved again.
+
+    Raises :class:`TooManyError` where that are too many.
+    """
+    ends = np.array([[item.width], [item.height], [max(1, item.deepest)]], dtype=np.int64)
+    pending = [(np.ones_like(ends), ends)]
+    looked_at = 0
+    while pending:
+        low, high = pending.pop()
+        if low.shape[1] > _AT_ONCE:
+            pending.append((low[:, _AT_ONCE:], high[:, _AT_ONCE:]))
+            low, high = low[:, :_AT_ONCE], high[:, :_AT_ONCE]
+        looked_at += low.shape[1]
+        if looked_at > _MOST_BOXES:
+            raise TooManyError
+        open_ = Steps(problem, item, *high).outline_in_all() < worth
+        open_ &= Steps(problem, item, *low).held_at_least() <= problem.machine.capacity
+        low, high = low[:, open_], high[:, open_]
+        is_one = (low == high).all(axis=0)
+        ones = Steps(problem, item, *low[:, is_one])
+        for place in np.flatnonzero(ones.floor() < worth) if is_one.any() else ():
+            size = int(ones.w[place]), int(ones.h[place]), int(ones.k[place])
+            if least_in_any_order(problem.machine, item, *size, worth) < worth:
+                return size
+        low, high = low[:, ~is_one], high[:, ~is_one]
+        if low.shape[1]:
+            axis = np.argmax(high / low, axis=0)
+            each = np.arange(low.shape[1])
+            upper, lower = low.copy(), high.copy()
+            lower[axis, each] = (low[axis, each] + high[axis, each]) // 2
+            upper[axis, each] = lower[axis, each] + 1
+            pending.append((np.concatenate([low, upper], axis=1), np.concatenate([lower, high], axis=1)))
     return None
 
 
@@ -354,6 +401,33 @@ class Steps:
         outline: Floats = np.maximum((self.count * tiles).sum(axis=(0, 1)), traffic / self.machine.bandwidth)
         return outline
 
+    def outline_in_all(self) -> Floats:
+        """Return a bound on what all granularities up to these take, however their tiles and steps are divided."""
+        compute = sum((self.time_in_all(group) for group in self.item.works), np.zeros(len(self.k)))
+        traffic = np.full(len(self.k), float(self.item.height * self.item.width * self.item.stored))
+        for group in self.item.loads:
+            passing = (self.count * self.passing(group)).sum(axis=(0, 1))
+            traffic += np.maximum(passing, group[0].height * group[0].width)
+        outline: Floats = np.maximum(compute, traffic / self.machine.bandwidth)
+        return outline
+
+    def held_at_least(self) -> Floats:
+        """Return what these and all longer tiles and steps hold at least: in first steps, or in last ones.
+
+        Of the slices of a tensor the largest, as others may be the same there.
+        """
+        first, last = np.zeros(len(self.k)), np.zeros(len(self.k))
+        for group in self.item.loads:
+            size = {True: np.zeros(len(self.k)), False: np.zeros(len(self.k))}
+            for slice_ in group:
+                rows, columns = self.extents(slice_, np.zeros_like(self.k))
+                is_last = not slice_.length
+                size[is_last] = np.maximum(size[is_last], (rows * columns)[0, 0])
+            first, last = first + size[False], last + size[True]
+        outputs = self.tall[0, 0] * self.wide[0, 0] * self.item.stored
+        held: Floats = np.maximum(first, last) + outputs + float(self.item.held)
+        return held
+
     def passing(self, group: tuple[Slice, ...], beside: tuple[Slice, ...] = ()) -> Floats:
         """Return by class of tile how much of a tensor a tile loads at least, in several steps.
 
@@ -367,7 +441,7 @@ class Steps:
         for slice_ in group:
             if STEP in {slice_.rows, slice_.columns}:
                 rows, columns = self.along(slice_)
-                less = 2 * (self.tall * columns if slice_.rows == STEP else rows * self.wide)
+                less = 2 * (self.tall[:1] * columns if slice_.rows == STEP else rows * self.wide[:, :1])
                 tiles = any((other.rows if slice_.rows == STEP else other.columns) == TILE for other in beside)
                 less = less * (tiles or len(group) > 1)
                 passes = (self.steps_of(slice_) > 1) & ~whole
@@ -380,6 +454,27 @@ class Steps:
         rows = {WHOLE: slice_.height * full, TILE: self.tall, STEP: slice_.length * full}[slice_.rows]
         columns = {WHOLE: slice_.width * full, TILE: self.wide, STEP: slice_.length * full}[slice_.columns]
         return rows, columns
+
+    def time_in_all(self, group: tuple[Slice, ...]) -> Floats:
+        """Return the least time of what one operator does in all tiles no larger than these, of all its slices."""
+        times = []
+        for slice_ in group:
+            exact = slice_.marking == Marking.ROWS.value, slice_.marking == Marking.COLUMNS.value
+            lengths = self.item.height, self.item.width
+            natives = self.machine.native_height, self.machine.native_width
+            time = np.full(len(self.k), slice_.cost)
+            for axis, (code, number) in enumerate(((slice_.rows, self.rows), (slice_.columns, self.columns))):
+                if code == TILE:  # what follows the tiles has the length of the outputs in all of them
+                    native = lengths[axis] / natives[axis]
+                    time = time * (native if exact[axis] else np.maximum(number, math.ceil(native)))
+                else:
+                    whole = (slice_.height, slice_.width)[axis] if code == WHOLE else slice_.length
+                    native = whole / natives[axis]
+                    time = time * number * (native if exact[axis] else math.ceil(native))
+            is_again = slice_.part != Extent.STEP.value and STEP not in {slice_.rows, slice_.columns}
+            times.append(time * self.steps_of(slice_) if is_again else time)
+        most: Floats = np.max(times, axis=0)
+        return most
 
     def whole_time(self, slice_: Slice) -> Floats:
         """Return the time of all that the steps of a tile ask of a slice."""

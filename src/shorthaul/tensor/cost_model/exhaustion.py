@@ -1,4 +1,4 @@
-"""The least latency of a subgraph over all granularities and orders, proven by exhaustion, where the rules cap them."""
+"""The least latency of a subgraph over all granularities and orders, proven by exhaustion, if they are not too many."""
 
 from __future__ import annotations
 
@@ -26,13 +26,8 @@ _SHARPENED: Final = 8
 _OF_A_PROGRAM: Final = 8_000
 #: A bound that is below the limit by this part is not below it.
 _ROUNDING: Final = 1e-12
-#: Pairs of width and height above which no table of them is made.
-LARGEST_TILES: Final = 1 << 20
-
-
-def is_exhaustible(machine: Machine, rules: Rules) -> bool:
-    """True where the rules cap the granularity, and few enough are left."""
-    return rules.granularity_is_native and machine.native_width * machine.native_height <= LARGEST_TILES
+#: Pairs of width and height above which no table of them is made: as numbers, it takes 32 MiB.
+LARGEST_TILES: Final = 1 << 22
 
 
 class Floor:
@@ -46,9 +41,9 @@ class Floor:
         costs = fitting = cost_kernels.Costs(*kernel_arguments(profile, machine))
         if profile.shared_loads:
             fitting = cost_kernels.Costs(*kernel_arguments(surely_held(profile), machine))
-        w = min(profile.width, machine.native_width)
-        h = min(profile.height, machine.native_height)
-        k = min(max(1, profile.k_limit), machine.native_width)
+        w, h, k = profile.width, profile.height, max(1, profile.k_limit)
+        if rules.granularity_is_native:
+            w, h, k = min(w, machine.native_width), min(h, machine.native_height), min(k, machine.native_width)
         prologues = (profile.left_prologue, profile.right_prologue) if rules.prologues_are_whole else (0, 0)
         self._profile = profile
         self._shape = (w, h)
@@ -58,7 +53,7 @@ class Floor:
         self._work = exhaustion_kernels.Exhaustion(costs, fitting, self._orders, limits, self._limit)
         #: The bound so far, infinite if no granularity fits.
         self.value = 0.0
-        self.is_final = False
+        self.is_final = w * h > LARGEST_TILES
         self._ranked: tuple[Integers, Floats] | None = None  # pairs of width and height, and their bounds
         self._place = 0
         self._chunk = _FEWEST

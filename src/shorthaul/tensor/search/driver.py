@@ -15,7 +15,7 @@ from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks, runs_beside, slots
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import Proof, lower_bound, prove
-from shorthaul.tensor.bounds.columns import has_columns
+from shorthaul.tensor.bounds.columns import has_columns, has_turns
 from shorthaul.tensor.cost_model.granularity import Execution, Granularities
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import CONTEST, Problem, Rules
@@ -250,7 +250,7 @@ def improved(begun: Begun, search: Search, restarts: int, bound: Bound) -> Begun
 
 
 def _has_windows(problem: Problem, rules: Rules) -> bool:
-    return has_columns(problem, rules) and len(problem.operators) > tuning.WINDOW_OPERATORS
+    return has_turns(problem, rules) and len(problem.operators) > tuning.WINDOW_OPERATORS
 
 
 def _restarted(begun: Begun, search: Search, restarts: int, bound: Bound) -> Solution:

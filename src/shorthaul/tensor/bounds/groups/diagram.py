@@ -96,12 +96,12 @@ class Diagram:
         self.rules = rules
         self.later = later
         self.cuts = cuts
-        self.rows = Rows(problem, later, ordering)
+        self.rows = Rows(problem, rules, later, ordering)
         order = narrow_order(problem, search) if order is None else order
         self.ordering, self.decided = ordering, order
         self._is_ordered = bool(ordering.supports or ordering.successions)
         self.order = [index for index in order if index not in later]
-        self.boxes = Boxes(problem.machine)
+        self.boxes = Boxes(problem, rules)
         self._numbers: dict[Work | Load, int] = {}
         self._pieces: list[Work | Load] = []
         self._tables: dict[tuple[int, Tensor], Floats] = {}
@@ -211,20 +211,22 @@ class Diagram:
         index = self.order[place]
         output = problem.operators[index].output
         is_alike = problem.tensors[output] == outputs.shape
+        is_for_all = rows.serves_all(output, outputs.shape)
+        may_keep = is_alike and output in rows.fitting and not (mine is not None and is_for_all)
         part = mine.part if mine else 1 + max((item.part for item in front.values()), default=-1)
         givings = [Giving()]
         if outputs.is_part:
             givings += self._takings.givings(output, outputs.shape)
         for giving in givings:
-            for is_retained in (False, True) if is_alike and output in rows.hand_over else (False,):
+            for is_retained in (False, True) if may_keep else (False,):
                 is_stored = mine is None and not giving.rows and not is_retained
                 if is_stored and not is_alike:
                     continue
                 served = [rows.cover[index], *giving.rows]
                 demands = giving.demands | (mine.demands if mine else frozenset())
-                if is_retained:
+                if output in rows.hand_over and is_retained:
                     served.append(rows.hand_over[output])
-                elif is_stored:
+                elif is_stored or is_for_all:
                     served += [rows.link[user, output] for user in problem.consumers[output]]
                 if is_stored or is_retained:
                     demands |= {Demand(TILE, TILE, 0, PADDED)}
@@ -256,7 +258,8 @@ class Diagram:
                 tensor = each.tensor
                 sharing = self._sharing[index, tensor] if outputs.is_part else _ALONE
                 share = 1 / sharing.number
-                if way != LOADED:
+                is_served = way != LOADED and not rows.serves_all(tensor, outputs.shape)
+                if is_served and (way != RESIDENT or tensor in rows.hand_over):
                     served.append(rows.link[index, tensor])
                 if self._is_ordered and way in (LOADED, RESIDENT):
                     needs.add(Deed(STORED if way == LOADED else RETAINED, tensor))
@@ -266,7 +269,8 @@ class Diagram:
                     taken.append((self._takings.row(index, tensor, outputs.shape, each.made), 1.0))
                 elif way == RESIDENT and tensor not in joined.front:
                     resident.append(tensor)
-                    taken.append((rows.hand_over[tensor], share))
+                    if tensor in rows.hand_over:
+                        taken.append((rows.hand_over[tensor], share))
                     held += share * problem.tensors[tensor].size
                 elif way == LOADED and outputs.is_part:
                     pieces.append(self._load(tensor, each.loaded, sharing))
@@ -332,7 +336,7 @@ class Diagram:
 
     def _asked_of(self, index: int, tensor: int, made: frozenset[Demand]) -> _Asked:
         ways = [LOADED]
-        if tensor in self.rows.hand_over:
+        if tensor in self.rows.fitting:
             ways.append(RESIDENT)
         if self._may_be_made(index, tensor):
             ways.append(MADE)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, ROWS_EXACT, STEP, TILE
-from shorthaul.tensor.model import Machine, Tensor
+from shorthaul.tensor.model import Problem, Rules, Tensor
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -24,6 +24,9 @@ Mask = NDArray[np.bool_]
 #: Where the boxes begin along each axis, as parts of the native tile.
 _TILE_PARTS: Final = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 4 / 5, 8 / 9, 1)
 _STEP_PARTS: Final = (0, 1 / 16, 1 / 4, 1 / 2, 1)
+#: The same without a native tile to keep to: so many parts of the longest axis, and parts no shorter than this.
+_DIVISORS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024, 2048)
+_SHORTEST: Final = 3
 
 
 #: Rows of a table: what takes time in all steps, in the last step of a tile alone, and how much of the former that step
@@ -85,10 +88,16 @@ class Boxes:
     A table of a piece has a column per box, and the rows above; traffic is in elements.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        w, h = (_ranges(native, _TILE_PARTS) for native in (machine.native_width, machine.native_height))
-        k = _ranges(machine.native_width, _STEP_PARTS)
+    def __init__(self, problem: Problem, rules: Rules) -> None:
+        machine = self.machine = problem.machine
+        if rules.granularity_is_native:
+            w, h = (_ranges(native, _TILE_PARTS) for native in (machine.native_width, machine.native_height))
+            k = _ranges(machine.native_width, _STEP_PARTS)
+        else:
+            shapes = [problem.tensors[operator.output] for operator in problem.operators]
+            sinks = [problem.reduction(index) for index, each in enumerate(problem.operators) if each.is_matmul]
+            longest = max(shape.width for shape in shapes), max(shape.height for shape in shapes), max(sinks, default=1)
+            w, h, k = (_ranges(most, _parts_of(most)) for most in longest)
         every = np.array(list(product(w, h, k)), dtype=np.int64)
         self.w, self.h, self.k = (every[:, axis].T for axis in range(3))  # first and last of each box
         self.count = len(every)
@@ -224,7 +233,11 @@ def _native(follows: bool, extent: float, tiles: Integers, *, is_exact: bool) ->
     return found
 
 
+def _parts_of(most: int) -> tuple[float, ...]:
+    return (0, *(1 / parts for parts in _DIVISORS if parts == 1 or most > _SHORTEST * parts))
+
+
 def _ranges(native: int, parts: tuple[float, ...]) -> list[tuple[int, int]]:
-    """Return ranges from 1 to the native length."""
+    """Return ranges from 1 to the native length, or the longest one."""
     first = sorted({max(1, round(native * part)) for part in parts})
     return list(zip(first, [*(following - 1 for following in first[1:]), native], strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shorthaul.tensor.bounds.groups.cutting import Taking
 from shorthaul.tensor.bounds.groups.ordering import UNORDERED, Ordering
-from shorthaul.tensor.model import Problem, Tensor
+from shorthaul.tensor.model import Problem, Rules, Tensor
 
 
 class Rows:
@@ -12,9 +12,13 @@ class Rows:
 
     ``support`` and ``succession`` are rows of what their order asks of groups. ``cut`` are rows by which parts of
     groups take from others, ``weight`` those by shape of outputs whose prices are the weights of compute in parts.
+    Where rules let tensors stay for any number of groups, none is handed over: those ``fitting`` are there for nothing.
     """
 
-    def __init__(self, problem: Problem, later: frozenset[int] = frozenset(), ordering: Ordering = UNORDERED) -> None:
+    def __init__(
+        self, problem: Problem, rules: Rules, later: frozenset[int] = frozenset(), ordering: Ordering = UNORDERED
+    ) -> None:
+        self._tensors, self._stores_shared = problem.tensors, rules.stores_shared
         self.cover = [index for index in range(len(problem.operators)) if index not in later]
         pairs = [
             (index, tensor)
@@ -30,16 +34,27 @@ class Rows:
         begin += len(self.support)
         self.asked = begin  # rows before this ask for something
         capacity = problem.machine.capacity
-        inner = [
-            t for t, users in enumerate(problem.consumers) if set(users) - later and problem.producer[t] is not None
+        #: Tensors that may be found resident.
+        self.fitting = [
+            tensor
+            for tensor, users in enumerate(problem.consumers)
+            if set(users) - later and problem.tensors[tensor].size <= capacity
+            if rules.retains_inputs or problem.producer[tensor] is not None
         ]
-        fitting = [tensor for tensor in inner if problem.tensors[tensor].size <= capacity]
-        self.hand_over = {tensor: begin + number for number, tensor in enumerate(fitting)}
-        begin += len(fitting)
+        handed = [] if rules.retains_inputs else self.fitting
+        self.hand_over = {tensor: begin + number for number, tensor in enumerate(handed)}
+        begin += len(handed)
         self.succession = {sets: begin + number for number, sets in enumerate(ordering.successions)}
         self.cut: dict[Taking, int] = {}
         self.weight: dict[Tensor, int] = {}
         self.others = begin + len(self.succession)  #: the number of rows but those of parts
+
+    def serves_all(self, tensor: int, shape: Tensor) -> bool:
+        """True if a group with outputs of this shape that makes a tensor serves all its takers, inside or not.
+
+        It may store the tensor beside what it makes of it.
+        """
+        return self._stores_shared and self._tensors[tensor] == shape
 
     @property
     def number(self) -> int:

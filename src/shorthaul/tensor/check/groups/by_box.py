@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import HELD, weighed
-from shorthaul.tensor.check.groups.parts import TooManyError
-from shorthaul.tensor.check.groups.pricing import Asks, Groups, State, Words, named
+from shorthaul.tensor.check.column_floor import TooManyError
+from shorthaul.tensor.check.groups.naming import Words, named
+from shorthaul.tensor.check.groups.pricing import Asks, Groups, State
 from shorthaul.tensor.check.slices import Column
 from shorthaul.tensor.model import Tensor
 

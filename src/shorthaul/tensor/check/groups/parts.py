@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import TIME, TRAFFIC
+from shorthaul.tensor.check.column_floor import TooManyError
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Slice
 from shorthaul.tensor.model import Problem, Tensor
 
@@ -25,10 +26,6 @@ Demand = tuple[int, int, int, str]
 
 #: Sets of slices that parts may ask of one tensor, above which a certificate is not verified.
 _MOST_SETS: Final = 100
-
-
-class TooManyError(Exception):
-    """There are more states, or groups in the making, than are looked at."""
 
 
 @dataclass(frozen=True, slots=True)

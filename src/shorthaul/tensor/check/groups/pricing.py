@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import HELD, ROWS, TRAFFIC, Boxes, weighed
+from shorthaul.tensor.check.column_floor import TooManyError
 from shorthaul.tensor.check.groups.deciding import takers_first
 from shorthaul.tensor.check.groups.history import NO_TURNS, Histories, History, Turns
-from shorthaul.tensor.check.groups.parts import ALL, NO_PARTS, Demand, Parts, Share, Takings, TooManyError
+from shorthaul.tensor.check.groups.naming import Words, named
+from shorthaul.tensor.check.groups.parts import ALL, NO_PARTS, Demand, Parts, Share, Takings
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column, Slice
 from shorthaul.tensor.model import Problem, Rules, Tensor
 
@@ -114,9 +116,6 @@ class _Step(NamedTuple):
     asks: Asks
     state: State | None
     words: tuple[str, ...]
-
-
-Words: TypeAlias = "tuple[Words, tuple[str, ...]] | None"
 
 
 class _Group(NamedTuple):
@@ -302,7 +301,8 @@ class Groups:
         output, size = problem.operators[index].output, problem.tensors[problem.operators[index].output].size
         is_alike = problem.tensors[output] == state.shape
         takers = problem.consumers[output]
-        may_keep = takers and is_alike and size <= problem.machine.capacity
+        is_for_all = self.rules.stores_shared and is_alike  # it may store it beside, for nothing
+        may_keep = takers and is_alike and size <= problem.machine.capacity and (mine is None or not is_for_all)
         givings = [(frozenset[Demand](), 0.0)]
         if state.is_part:
             givings += self._takings.givings(output, state.shape)
@@ -316,7 +316,7 @@ class Groups:
                 slices.add((TILE, TILE, 0, "none"))
             if is_kept:
                 gain += prices.hand_over.get(output, 0.0)
-            elif is_stored:
+            if is_stored or is_for_all:
                 gain += math.fsum(prices.link.get((taker, output), 0.0) for taker in takers)
             base = Asks(
                 pieces=(self._number("work", tuple(self._work(index, item) for item in sorted(slices))),),
@@ -353,7 +353,7 @@ class Groups:
         for tensor, way in ways.items():
             before = grown.get(tensor)
             share = self._takings.share(index, tensor) if state.is_part else ALL
-            if way != _LOADED:
+            if way in self._serving(tensor, state.shape):
                 gain += self.prices.link.get((index, tensor), 0.0)
             if way == _RESIDENT and before is None:
                 gain -= share.part * self.prices.hand_over.get(tensor, 0.0)
@@ -431,13 +431,19 @@ class Groups:
         return [way for way in ways if known in (None, way)]
 
     def _any_way(self, index: int, tensor: int) -> list[str]:
-        ways = [_LOADED]
-        if self.problem.producer[tensor] is not None:
-            if self.problem.tensors[tensor].size <= self.problem.machine.capacity:
-                ways.append(_RESIDENT)
-            if not self._is_prologue(index, tensor) or self._is_whole_somewhere(index, tensor):
-                ways.append(_MADE)
+        ways, is_made = [_LOADED], self.problem.producer[tensor] is not None
+        if (is_made or self.rules.retains_inputs) and self.problem.tensors[
+            tensor
+        ].size <= self.problem.machine.capacity:
+            ways.append(_RESIDENT)
+        if is_made and (not self._is_prologue(index, tensor) or self._is_whole_somewhere(index, tensor)):
+            ways.append(_MADE)
         return ways
+
+    def _serving(self, tensor: int, shape: Tensor) -> tuple[str, ...]:
+        """Return the ways that serve its taker alone: no row asks how it came there if it may stay for any group."""
+        made = () if self.rules.stores_shared and self.problem.tensors[tensor] == shape else (_MADE, _CUT)
+        return made if self.rules.retains_inputs else (_RESIDENT, *made)
 
     def _is_whole_somewhere(self, index: int, tensor: int) -> bool:
         """True if the rule on prologues lets a MatMul have ``tensor`` made in its group at some granularity."""
@@ -489,12 +495,3 @@ def _best(groups: dict[Asks, _Group], width: int | None) -> Iterable[tuple[Asks,
     if width is None:
         return groups.items()
     return sorted(groups.items(), key=lambda item: -item[1].promise)[:width]
-
-
-def named(words: Words) -> str:
-    """Return the name of a group: its operators (with + if the output is retained) and tensors resident (with r)."""
-    found: list[str] = []
-    while words is not None:
-        words, last = words
-        found += last
-    return f"operators {' '.join(reversed(found))}"
