@@ -193,10 +193,15 @@ class Program:
         self, inside: frozenset[int], resident: frozenset[int], retained: frozenset[int], search: Search
     ) -> None:
         """Enter a group of a plan, if it fits."""
-        column = column_of(self.problem, self.diagram.rows, inside, resident, retained)
-        met = self._latency(column, search).met
-        if math.isfinite(met):
-            self.enter(column, met)
+        made = {self.problem.operators[index].output for index in inside}
+        taken = {tensor for index in inside for tensor in self.problem.operators[index].inputs}
+        shared = (made & taken) - retained if self.rules.stores_shared else set()
+        beside = frozenset(tensor for tensor in shared if not {*self.problem.consumers[tensor]} <= inside)
+        for stored in {frozenset[int](), beside}:
+            column = column_of(self.problem, self.diagram.rows, inside, resident, retained, stored)
+            met = self._latency(column, search).met
+            if math.isfinite(met):
+                self.enter(column, met)
 
     def enter_parts(self, search: Search) -> None:
         """Enter all parts of one operator, and begin with the prices of these."""
@@ -242,7 +247,7 @@ class Program:
     def _latency(self, column: Column, search: Search) -> _Latency:
         produced = {self.problem.operators[index].output for index in column.inside}
         consumed = {tensor for index in column.inside for tensor in self.problem.operators[index].inputs}
-        outputs = sorted((produced - consumed) | column.retained)
+        outputs = sorted((produced - consumed) | column.retained | column.beside)
         profile = profile_of(self.problem, column.inside, outputs, column.resident, column.retained)
         search.spend(len(column.inside) / PROFILED_PER_EFFORT)
         if profile not in self._latencies:

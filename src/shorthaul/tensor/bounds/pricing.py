@@ -52,10 +52,16 @@ class Column(NamedTuple):
     rows: tuple[int, ...]
     signs: tuple[float, ...]
     is_part: bool = False  #: a part of a group
+    beside: frozenset[int] = frozenset()  #: what it stores beside taking it
 
 
 def column_of(
-    problem: Problem, rows: Rows, inside: frozenset[int], resident: frozenset[int], retained: frozenset[int]
+    problem: Problem,
+    rows: Rows,
+    inside: frozenset[int],
+    resident: frozenset[int],
+    retained: frozenset[int],
+    beside: frozenset[int] = frozenset(),
 ) -> Column:
     """Return a group with its coefficients."""
     produced = {problem.operators[index].output for index in inside}
@@ -64,21 +70,20 @@ def column_of(
     retained &= produced
     sinks = produced - consumed - retained
     served = [rows.cover[index] for index in inside]
-    shape = problem.tensors[min(sinks | retained)]
-    for_all = {tensor for tensor in produced if rows.serves_all(tensor, shape)}
-    there = (produced - for_all) | (resident & rows.hand_over.keys())
+    there = produced if rows.keeps_for_all else produced | resident
+    for_all = sinks | beside | retained if rows.keeps_for_all else sinks
     taking = [(user, t) for user in inside for t in dict.fromkeys(problem.operators[user].inputs) if t in there]
     served += [rows.link[pair] for pair in taking]
-    served += [rows.link[user, tensor] for tensor in sinks | for_all for user in problem.consumers[tensor]]
-    served += [rows.hand_over[tensor] for tensor in retained & rows.hand_over.keys()]
+    served += [rows.link[user, tensor] for tensor in for_all for user in problem.consumers[tensor]]
+    served += [] if rows.keeps_for_all else [rows.hand_over[tensor] for tensor in retained]
     if rows.support:
         deeds = deeds_of(problem, inside, resident, retained)
         served += [row for each, row in rows.support.items() if deeds.supports(each)]
     served += [row for sets, row in rows.succession.items() if holds_one(retained, sets)]
-    taken = [rows.hand_over[tensor] for tensor in resident & rows.hand_over.keys()]
+    taken = [] if rows.keeps_for_all else [rows.hand_over[tensor] for tensor in resident]
     taken += [row for sets, row in rows.succession.items() if holds_one(resident, sets)]
     signs = (1.0,) * len(served) + (-1.0,) * len(taken)
-    return Column(inside, resident, retained, (*served, *taken), signs)
+    return Column(inside, resident, retained, (*served, *taken), signs, beside=beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +356,7 @@ class Pricing:
             tuple(rows),
             tuple(signs),
             outputs.is_part,
+            frozenset(operators[choice.operator].output for choice in choices if choice.is_beside),
         )
 
 

@@ -45,6 +45,7 @@ class Choice(NamedTuple):
     operator: int
     resident: tuple[int, ...]
     is_retained: bool
+    is_beside: bool = False  #: its output is stored beside being taken in its group
 
 
 @dataclass

@@ -211,22 +211,25 @@ class Diagram:
         index = self.order[place]
         output = problem.operators[index].output
         is_alike = problem.tensors[output] == outputs.shape
-        is_for_all = rows.serves_all(output, outputs.shape)
-        may_keep = is_alike and output in rows.fitting and not (mine is not None and is_for_all)
+        ways = [(False, False)]
+        if is_alike and output in rows.fitting and problem.consumers[output]:
+            ways.append((True, False))
+        if is_alike and rows.stores_shared and mine is not None:
+            ways.append((False, True))
         part = mine.part if mine else 1 + max((item.part for item in front.values()), default=-1)
         givings = [Giving()]
         if outputs.is_part:
             givings += self._takings.givings(output, outputs.shape)
         for giving in givings:
-            for is_retained in (False, True) if may_keep else (False,):
-                is_stored = mine is None and not giving.rows and not is_retained
+            for is_retained, is_beside in ways:
+                is_stored = is_beside or (mine is None and not giving.rows and not is_retained)
                 if is_stored and not is_alike:
                     continue
                 served = [rows.cover[index], *giving.rows]
                 demands = giving.demands | (mine.demands if mine else frozenset())
-                if output in rows.hand_over and is_retained:
+                if is_retained and not rows.keeps_for_all:
                     served.append(rows.hand_over[output])
-                elif is_stored or is_for_all:
+                elif is_stored or is_retained:
                     served += [rows.link[user, output] for user in problem.consumers[output]]
                 if is_stored or is_retained:
                     demands |= {Demand(TILE, TILE, 0, PADDED)}
@@ -236,7 +239,7 @@ class Diagram:
                 if is_stored or is_retained:
                     does.add(Deed(STORED if is_stored else RETAINED, output))
                 deeds = GroupDeeds(frozenset(does), frozenset())
-                choice = Choice(index, (), is_retained)
+                choice = Choice(index, (), is_retained, is_beside)
                 joined = _Joined(front, outputs._replace(kind=kind), choice, served, [], more, part, deeds)
                 self._join(node, place, outputs, joined, demands)
 
@@ -258,8 +261,7 @@ class Diagram:
                 tensor = each.tensor
                 sharing = self._sharing[index, tensor] if outputs.is_part else _ALONE
                 share = 1 / sharing.number
-                is_served = way != LOADED and not rows.serves_all(tensor, outputs.shape)
-                if is_served and (way != RESIDENT or tensor in rows.hand_over):
+                if way != LOADED and (way != RESIDENT or not rows.keeps_for_all):
                     served.append(rows.link[index, tensor])
                 if self._is_ordered and way in (LOADED, RESIDENT):
                     needs.add(Deed(STORED if way == LOADED else RETAINED, tensor))
@@ -269,7 +271,7 @@ class Diagram:
                     taken.append((self._takings.row(index, tensor, outputs.shape, each.made), 1.0))
                 elif way == RESIDENT and tensor not in joined.front:
                     resident.append(tensor)
-                    if tensor in rows.hand_over:
+                    if not rows.keeps_for_all:
                         taken.append((rows.hand_over[tensor], share))
                     held += share * problem.tensors[tensor].size
                 elif way == LOADED and outputs.is_part:
@@ -279,7 +281,7 @@ class Diagram:
             grown = _Joined(
                 front,
                 Outputs(outputs.shape, kind),
-                Choice(index, tuple(resident), joined.choice.is_retained),
+                joined.choice._replace(resident=tuple(resident)),
                 served,
                 taken,
                 Addition(tuple(pieces), joined.more.stored, held, joined.more.k_limit, left, right),

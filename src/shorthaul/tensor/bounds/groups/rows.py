@@ -18,7 +18,8 @@ class Rows:
     def __init__(
         self, problem: Problem, rules: Rules, later: frozenset[int] = frozenset(), ordering: Ordering = UNORDERED
     ) -> None:
-        self._tensors, self._stores_shared = problem.tensors, rules.stores_shared
+        #: Whether a group may store what its own operators take, and whether what it retains serves as what it stores.
+        self.stores_shared, self.keeps_for_all = rules.stores_shared, rules.retains_inputs
         self.cover = [index for index in range(len(problem.operators)) if index not in later]
         pairs = [
             (index, tensor)
@@ -48,13 +49,6 @@ class Rows:
         self.cut: dict[Taking, int] = {}
         self.weight: dict[Tensor, int] = {}
         self.others = begin + len(self.succession)  #: the number of rows but those of parts
-
-    def serves_all(self, tensor: int, shape: Tensor) -> bool:
-        """True if a group with outputs of this shape that makes a tensor serves all its takers, inside or not.
-
-        It may store the tensor beside what it makes of it.
-        """
-        return self._stores_shared and self._tensors[tensor] == shape
 
     @property
     def number(self) -> int:

@@ -301,13 +301,16 @@ class Groups:
         output, size = problem.operators[index].output, problem.tensors[problem.operators[index].output].size
         is_alike = problem.tensors[output] == state.shape
         takers = problem.consumers[output]
-        is_for_all = self.rules.stores_shared and is_alike  # it may store it beside, for nothing
-        may_keep = takers and is_alike and size <= problem.machine.capacity and (mine is None or not is_for_all)
+        kinds = [(False, False)]
+        if takers and is_alike and size <= problem.machine.capacity:
+            kinds.append((True, False))
+        if is_alike and self.rules.stores_shared and mine is not None:
+            kinds.append((False, True))
         givings = [(frozenset[Demand](), 0.0)]
         if state.is_part:
             givings += self._takings.givings(output, state.shape)
-        for (given, worth), is_kept in product(givings, [False, True] if may_keep else [False]):
-            is_stored = mine is None and not given and not is_kept
+        for (given, worth), (is_kept, is_beside) in product(givings, kinds):
+            is_stored = is_beside or (mine is None and not given and not is_kept)
             if is_stored and not is_alike:
                 continue
             slices = set(given) | (set(mine.slices) if mine else set())
@@ -316,7 +319,7 @@ class Groups:
                 slices.add((TILE, TILE, 0, "none"))
             if is_kept:
                 gain += prices.hand_over.get(output, 0.0)
-            if is_stored or is_for_all:
+            if is_stored or (is_kept and self.rules.retains_inputs):
                 gain += math.fsum(prices.link.get((taker, output), 0.0) for taker in takers)
             base = Asks(
                 pieces=(self._number("work", tuple(self._work(index, item) for item in sorted(slices))),),
@@ -353,7 +356,7 @@ class Groups:
         for tensor, way in ways.items():
             before = grown.get(tensor)
             share = self._takings.share(index, tensor) if state.is_part else ALL
-            if way in self._serving(tensor, state.shape):
+            if way != _LOADED and (way != _RESIDENT or not self.rules.retains_inputs):
                 gain += self.prices.link.get((index, tensor), 0.0)
             if way == _RESIDENT and before is None:
                 gain -= share.part * self.prices.hand_over.get(tensor, 0.0)
@@ -439,11 +442,6 @@ class Groups:
         if is_made and (not self._is_prologue(index, tensor) or self._is_whole_somewhere(index, tensor)):
             ways.append(_MADE)
         return ways
-
-    def _serving(self, tensor: int, shape: Tensor) -> tuple[str, ...]:
-        """Return the ways that serve its taker alone: no row asks how it came there if it may stay for any group."""
-        made = () if self.rules.stores_shared and self.problem.tensors[tensor] == shape else (_MADE, _CUT)
-        return made if self.rules.retains_inputs else (_RESIDENT, *made)
 
     def _is_whole_somewhere(self, index: int, tensor: int) -> bool:
         """True if the rule on prologues lets a MatMul have ``tensor`` made in its group at some granularity."""
