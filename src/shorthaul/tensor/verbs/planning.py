@@ -175,8 +175,8 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     --------
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> found = bound(example_3()).bound
-    >>> found.of, found.value, found.method
-    ('latency', 4500.0, 'compute')
+    >>> found.of, round(found.value, 6), found.method
+    ('latency', 4500.0, 'linear program over subgraphs')
     """
     problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
     if isinstance(problem, Network):
