@@ -88,6 +88,7 @@ class Search:
         self._whole: Search | None = None
         self._kept_back_s = 0.0
         self._progress = progress
+        self._reported: dict[str, Any] | None = None
         self._previous: dict[int, object] = {}
         #: True for the search of a command, which has its process to itself.
         self.is_command = is_command
@@ -118,10 +119,12 @@ class Search:
         return self.effort is None and self.time_limit is None
 
     def spend(self, effort: float) -> None:
-        """Note work that was done, here and in the searches that this one is a part of."""
+        """Note work that was done, here and in the searches that this one is a part of; the progress line goes on."""
         self._spent += effort
         if self._whole is not None and not self._is_beside:
             self._whole.spend(effort)
+        if self._reported is not None and self._progress is not None and self._progress.is_due(self.elapsed_s()):
+            self.report(**self._reported)
 
     def spent(self) -> float:
         """Return what was spent so far: effort where work is counted, seconds where only the clock limits."""
@@ -359,21 +362,17 @@ class Search:
 
     def report(self, *, best: float | None = None, bound: float | None = None, what: str = "") -> None:
         """Tell the progress line where the search stands; with a journal, it shows what is in there."""
-        if self._is_aside:
-            best = bound = None
-        best, bound = (None if value is None else self._paid(value) for value in (best, bound))
+        best, bound = (None if value is None or self._is_aside else self._paid(value) for value in (best, bound))
         if self._whole is not None:
             self._whole.report(best=best, bound=bound, what=what)
+        self._reported = {"best": best, "bound": bound, "what": what}
         if self._progress is None or not self._progress.is_due(self.elapsed_s()):
             return
         if self.journal is not None:
             if not self.journal.write() and not self.journal.has_failed:
                 return
-            if self._proves:
-                shown = self.journal.shown(None if bound is None else -bound)
-                bound = None if shown is None else -shown
-            else:
-                best = self.journal.shown(best)
+            shown = self.journal.shown(best if not self._proves else None if bound is None else -bound)
+            best, bound = (best, None if shown is None else -shown) if self._proves else (shown, bound)
         self._progress.show(self.elapsed_s(), best, bound, what)
 
     def __enter__(self) -> Search:
