@@ -297,10 +297,15 @@ def certified_proof(value: float, rules: Rules, *, is_cut: bool) -> str:
             "compute and its traffic with the weight of the shape of its outputs: what one of them makes for another "
             "is priced, and what several load is divided among all that may load it."
         )
+    demands = "either runs the taker where the tensor is made, or stores it, or retains it"
+    if not rules.retains_inputs:
+        demands = (
+            "either runs the taker where the tensor is made or resident, or stores it; a tensor is found resident no "
+            "more often than it is retained"
+        )
     return (
         f"Under the rules '{rules.name}': every plan covers every operator, and for every tensor that one operator "
-        "takes from another either runs the taker where the tensor is made or resident, or stores it; a tensor is "
-        "found resident no more often than it is retained. The certificate prices these demands. For no connected set "
+        f"takes from another {demands}. The certificate prices these demands. For no connected set "
         "of operators, whatever it finds resident and retains, do the prices of what it serves exceed its "
         "least latency over all granularities and orders; so no plan takes less than all demands are worth, "
         f"{value:.12g}.{parts}"
