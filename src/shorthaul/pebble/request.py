@@ -18,7 +18,8 @@ class Request:
     """What is asked for: a plan or a bound for ``cdag`` within ``budget``, as good as ``search`` allows.
 
     ``terms`` are the prices and the order; the usual ones are those of the paper. ``order`` is an order of computation
-    to begin with, beside those of the methods.
+    to begin with, beside those of the methods. A budget that holds all values is as good as any larger one, with which
+    products might not fit.
     """
 
     cdag: Cdag
@@ -27,6 +28,9 @@ class Request:
     search: Search
     terms: Terms = Terms()
     order: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", min(self.budget, int(self.cdag.weights.sum())))
 
     @property
     def is_usual(self) -> bool:

@@ -132,12 +132,3 @@ def test_values_are_inputs_or_among_the_nodes() -> None:
     wrong: list[list[int]] = [inputs * 2, [], [cdag.n]]
     for values in wrong:
         assert proven(cdag, [{**part, "values": values}], 4) == -1
-
-
-def test_rooms_larger_than_all_values_leave_nothing_to_load() -> None:
-    cdag = product(np.random.default_rng(0), (4, 4, 4), from_nothing=False, most=1)
-    computed = np.flatnonzero(~cdag.given).tolist()
-    part = {"kind": "successor", "nodes": computed, "prices": [0] * len(computed), "values": list(range(cdag.n))}
-    for budget in (2**46, 2**50, 2**60, 2**62):  # some products of these and charges exceed 64 bits
-        assert successors.excess(cdag, budget, search=Search()).excess == 0
-        assert proven(cdag, [part], budget) == cdag.algorithmic_bound()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,14 @@ from shorthaul.pebble.bounds.crossings import crossing
 from shorthaul.pebble.check.certificate import verify
 from shorthaul.pebble.exact import priced_search
 from shorthaul.pebble.local_search.sequences import Game
-from shorthaul.pebble.model import Cdag, Terms, build
+from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, Terms, build
 from shorthaul.pebble.states.layered_search import layered
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 FFT, BUDGET = kernels_as_graphs.fft(n=64, word=1), 8
 USUAL = Terms()
 #: More than any bound proves.
-ANY = 10**9
+ANY = 10**18
 
 
 def proven(
@@ -120,6 +121,17 @@ def test_no_certificate_that_is_accepted_exceeds_an_optimum() -> None:
 @pytest.mark.slow
 def test_no_certificate_that_is_accepted_exceeds_an_optimum_on_thousands() -> None:
     assert accepted_below_optima(range(1000, 4000))[0] > 50
+
+
+def test_memories_that_hold_all_values_leave_nothing_to_move() -> None:
+    for cdag in (kernels_as_graphs.stencil(n=12, t=6, word=1), kernels_as_graphs.matmul(m=4, n=4, k=4, word=1)):
+        heavy = replace(cdag, weights=cdag.weights * (LARGEST_TOTAL // int(cdag.weights.sum())))
+        for seen in (cdag, heavy):
+            known, least = seen.algorithmic_bound(), seen.least_budget()
+            parts = shorthaul.pebble.bound(seen, budget=least, effort=0.2).bound.details["certificate"]["parts"][1:]
+            for budget in (2**46, 2**58, 2**60):  # some products of these and charges exceed 64 bits
+                assert shorthaul.pebble.bound(seen, budget=budget, effort=0.1).bound.value == known
+                assert all(proven(seen, [part], budget) in (-1, known) for part in parts)
 
 
 def priced_below_optima(seeds: range) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,15 @@ def test_matrix_vector_products_are_recognised_however_they_are_numbered() -> No
     )
     assert matrix_vector.recognise(kernels_as_graphs.matmul(m=2, n=2, k=2)) is None
     assert matrix_vector.recognise(kernels_as_graphs.pyramid(n=3)) is None
+
+
+def test_products_whose_weights_differ_are_planned() -> None:
+    cdag = kernels_as_graphs.mvm(m=4, n=5, word=1)
+    for seed in range(4):
+        weights = np.random.default_rng(seed).integers(1, 6, cdag.n)
+        mixed = replace(cdag, weights=weights)
+        assert matrix_vector.recognise(mixed) is None
+        assert pebble.plan(mixed, budget=mixed.least_budget(), effort=0.1).check.ok
 
 
 def test_the_memory_bound_of_products_is_true() -> None:

@@ -54,7 +54,8 @@ def excess(
     >>> excess(mvm(m=2, n=3, word=1), 3, search=Search(time_limit=600)).excess
     9
     """
-    if cdag.n > tuning.MOST_FOR_PARTS or int(cdag.weights.sum()) > LARGEST_TOTAL // tuning.LARGEST_PART:
+    heaviest = int((cdag.weights + cdag.needs()).sum())  # what parts of it may weigh
+    if cdag.n > tuning.MOST_FOR_PARTS or heaviest > LARGEST_TOTAL // tuning.LARGEST_PART:
         return Found(0, ())
     search = search.part(1.0, unlimited=tuning.PARTS_EFFORT)
     game = Game(replace(cdag, origin=None), budget, recompute, goal)

@@ -55,6 +55,8 @@ def excess(cdag: Cdag, budget: int, *, search: Search, taken: IntArray = _NOTHIN
     >>> excess(pyramid(n=10, word=1), 3, search=Search()).excess
     70
     """
+    if int((cdag.weights + cdag.needs()).sum()) > LARGEST_TOTAL // (2 * _PARTS):  # what parts of it may weigh
+        return Found(0)
     best: list[_Ascent] = []
     pieces: list[Piece] = []
     trying = search.part(tuning.SUCCESSORS_SETS)
@@ -200,8 +202,6 @@ def _steps(cdag: Cdag, budget: int, search: Search, is_taken: BoolArray) -> _Ste
     from scipy.sparse import csr_array
 
     weights, readers = cdag.weights, cdag.children.degrees()
-    if int(weights.sum()) > LARGEST_TOTAL // (2 * _PARTS):
-        return None
     per_unit = _PARTS + np.where(cdag.given, 0, _PARTS // np.maximum(1, readers))
     is_counted = (readers <= tuning.MOST_READERS) & (readers > cdag.given) & ~is_taken
     computed = np.flatnonzero(~cdag.given)
@@ -225,8 +225,7 @@ def _steps(cdag: Cdag, budget: int, search: Search, is_taken: BoolArray) -> _Ste
     stored = np.bincount(targets, (weights * (per_unit - _PARTS))[sources], minlength=m).astype(np.int64)
     dearest = np.zeros(m, dtype=np.int64)
     np.maximum.at(dearest, targets, per_unit[sources])
-    rooms = np.minimum(budget - cdag.needs()[computed], int(weights.sum()))  # more is as good, and products fit
-    rooms, kind = np.unique(rooms, return_inverse=True)
+    rooms, kind = np.unique(budget - cdag.needs()[computed], return_inverse=True)
     every = -(-len(rooms) // tuning.MOST_ROOMS)  # so many rooms next to each other count as the largest of them
     rooms, kind = np.append(rooms[every - 1 : -1 : every], rooms[-1]), kind // every
     after = np.empty((m, len(rooms)), dtype=np.int64)

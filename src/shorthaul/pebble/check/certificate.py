@@ -97,6 +97,7 @@ def verify(
         seen, is_cut = _cut(cdag, bound["certificate"].get("cut"), recompute=recompute)
     except WrongError as error:
         violations.append(Violation(_RULE, "bound.certificate.cut", str(error)))
+    budget = min(budget, int(cdag.weights.sum()))  # more is as good, and products fit
     shares = _Shares(Game(seen, budget + (terms.slack(cdag) if terms.in_place else 0), recompute, terms.partial))
     remarks: list[str] = []
     is_certain, has_base, loaded = True, False, 0

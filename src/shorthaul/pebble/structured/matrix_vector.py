@@ -59,6 +59,8 @@ class Tiling:
 def recognise(cdag: Cdag) -> Mvm | None:
     """Return the nodes of ``cdag`` by their role if it is an MVM graph (Definition 4.1) with two columns or more.
 
+    All nodes of a role weigh the same, and products as much as sums.
+
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
     >>> recognise(mvm(m=3, n=4, word=1)).sums.shape
     (3, 4)
@@ -92,6 +94,8 @@ def recognise(cdag: Cdag) -> Mvm | None:
     of_columns = np.where(is_swapped[:, None], chains.products[:, order], chains.products)
     entry_of = np.zeros(cdag.n, dtype=np.int64)
     entry_of[products] = both[~shared]
+    if any(np.ptp(cdag.weights[role]) for role in (both[shared], both[~shared], computed)):
+        return None
     return Mvm(
         vector=words[0],
         matrix=entry_of[of_columns],
@@ -152,9 +156,7 @@ def tilings(cdag: Cdag, mvm: Mvm, budget: int | None = None) -> Iterator[Tiling]
     rows are taken up and down in turn, so that the last accumulator of a block is the first of the next.
     """
     m, n = mvm.m, mvm.n
-    word = int(cdag.weights[mvm.vector].max())
-    entry = int(cdag.weights[mvm.matrix].max())
-    acc = int(max(cdag.weights[mvm.products].max(), cdag.weights[mvm.sums].max()))
+    word, entry, acc = (int(cdag.weights[role.flat[0]]) for role in (mvm.vector, mvm.matrix, mvm.sums))
     least = cdag.algorithmic_bound()
     step = max(2 * acc, entry + acc)  # a product and a new sum, or a matrix entry and a product
     moved = m * n * (word + entry) + m * (2 * n - 1) * acc
@@ -217,8 +219,7 @@ def memory_bound(cdag: Cdag, mvm: Mvm) -> Bound:
     >>> memory_bound(cdag, recognise(cdag)).value
     99
     """
-    word = int(cdag.weights[mvm.vector].min())
-    acc = int(min(cdag.weights[mvm.products].min(), cdag.weights[mvm.sums].min()))
+    word, acc = (int(cdag.weights[role.flat[0]]) for role in (mvm.vector, mvm.sums))
     others = mvm.m - 1
     value = 3 * acc + min(others * acc + word, 2 * others * acc, (mvm.n - 1) * word + min(word, acc))
     return Bound(

@@ -133,7 +133,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     cdag, options, search, source = asked(workload, CDAGS, PlanOptions, keywords)
     options, memory = on_machine(cdag, options)
     request = _request(cdag, options, search)
-    budget = request.budget
+    budget = options.budget or request.budget
     options = replace(options, budget=budget)
     keep_back(cdag, search)
     with search:
@@ -251,7 +251,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     cdag, options, search, source = asked(workload, CDAGS, BoundOptions, keywords)
     options, memory = on_machine(cdag, options)
     request = _request(cdag, options, search)
-    budget = request.budget
+    budget = options.budget or request.budget
     options = replace(options, budget=budget)
     with search:
         best = with_certificate(bounded(request))

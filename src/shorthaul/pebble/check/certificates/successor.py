@@ -70,7 +70,7 @@ class _Steps:
         np.add.at(self._all, nodes, self._charge[values])
         np.add.at(self._stored, nodes, (weights * store)[values])
         np.maximum.at(self._dearest, nodes, (_UNIT + store)[values])
-        self._room = np.minimum(game.budget - cdag.needs(), int(weights.sum()))  # more is as good, and products fit
+        self._room = game.budget - cdag.needs()
         self.first_loads = _UNIT * int(weights[counts & cdag.given].sum())
 
     def _left(self, nodes: IntArray, shared: IntArray, room: IntArray) -> IntArray:
