@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from shorthaul.core.searching.ending import ENDING
+
 if TYPE_CHECKING:
     from shorthaul.core.search import Search
 
@@ -21,6 +23,10 @@ DEFECT_STATUS = 70
 _LATE_S = 0.9
 #: What watches over the time limit of the command.
 _WATCHES: list[_Watch] = []
+#: The search of the command, once there is one.
+_SEARCHES: list[Search] = []
+#: The variable that names, in a command that began anew, what it had kept before.
+_KEPT = "SHORTHAUL_KEPT"
 _NO_MEMORY = "memory ran out before there was an answer"
 
 
@@ -41,10 +47,7 @@ def end_at_once(number: int, _frame: FrameType | None = None) -> NoReturn:
     """
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         os.write(2, b"interrupted\n" if number == signal.SIGINT else b"terminated\n")
-    document = sys.modules.get("shorthaul.core.document")
-    for path in getattr(document, "TEMPORARY", ()):
-        with contextlib.suppress(OSError):
-            os.unlink(path)  # noqa: PTH108 -- Path would import more
+    _remove_temporary()
     _end_children()
     os._exit(128 + (signal.SIGINT if number == signal.SIGINT else signal.SIGTERM))
 
@@ -144,19 +147,56 @@ def answering_by(limit_s: float | None) -> Iterator[None]:
 
 
 def watch_answer(search: Search) -> None:
-    """Let the search of the command say whether there is something to answer."""
+    """Let the search of the command say whether there is something to answer; one begun anew only answers."""
     for watch in _WATCHES:
         watch.search = search
+    _SEARCHES.append(search)
+    if kept := os.environ.get(_KEPT):
+        from pathlib import Path
+
+        search.journal_file, search.resumed_file = search.journal_file or search.resumed_file, Path(kept)
+        search.workers, search.cluster = 1, None
+        search.stop()
+
+
+def _begin_anew() -> None:
+    """Begin the command anew, once, in this process without all that it holds; what was kept is its answer then."""
+    from pathlib import Path
+
+    from shorthaul.core.document import standard_input
+
+    with contextlib.suppress(OSError, ValueError, MemoryError, AttributeError):
+        place = Path(f"/proc/self/fd/{os.memfd_create('kept', 0)}")  # memory that outlives what a process holds
+        if _KEPT in os.environ or not any(search.save(place) for search in _SEARCHES):
+            return
+        if read := standard_input.cache_info().currsize and standard_input():
+            piped = os.memfd_create("input")
+            Path(f"/proc/self/fd/{piped}").write_bytes(read)
+            os.dup2(piped, 0)
+        print("memory ran out: the answer is the best that was kept", file=sys.stderr, flush=True)
+        os.environ[_KEPT] = str(place)
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until the command can answer them
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def end_without_answer(text: str = _NO_MEMORY, limit: str = "--memory-limit") -> NoReturn:
-    """End at once, whatever is under way, as ``limit`` leaves no more."""
+    """End at once, whatever is under way, as ``limit`` leaves no more: with what was kept, if there is anything."""
     from shorthaul.core.errors import NoPlanError
 
+    _end_children()
+    _remove_temporary()
+    _begin_anew()
     with contextlib.suppress(OSError, ValueError, MemoryError):
         print(f"{text}\n  do:      give a larger {limit}, or a smaller input", file=sys.stderr, flush=True)
-    _end_children()
     os._exit(NoPlanError.exit_status)
+
+
+def _remove_temporary() -> None:
+    """Remove files that are half written."""
+    document = sys.modules.get("shorthaul.core.document")
+    for path in getattr(document, "TEMPORARY", ()):
+        with contextlib.suppress(OSError):
+            os.unlink(path)  # noqa: PTH108 -- Path would import more
 
 
 def _end_children() -> None:

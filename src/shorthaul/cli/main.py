@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from shorthaul.cli.endings import end_at_once, end_at_second_signal, end_by_error, end_by_signal
-from shorthaul.core.searching.ending import ENDING_COMMANDS, keep_processor_time
+from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS, keep_processor_time
 
 #: What NumPy's linear algebra looks at when it is imported. On matrices as small as ours its threads wait for one
 #: another, in every process, and they round differently on other machines.
@@ -84,6 +84,7 @@ def main() -> None:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     signal.signal(number, end_at_once)
             end_at_second_signal()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)  # a command that began anew has them blocked
         keep_processor_time()
         _run()
     except KeyboardInterrupt as ended:

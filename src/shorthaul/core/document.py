@@ -60,7 +60,7 @@ def read_bytes(path: str | Path) -> bytes:
     """
     path = Path(path)
     if str(path) in {STANDARD_STREAM, "/dev/stdin"}:
-        return _read_standard_input()
+        return standard_input()
     try:
         expect_no_output(path)
         status = path.stat()
@@ -84,7 +84,8 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 @functools.cache
-def _read_standard_input() -> bytes:
+def standard_input() -> bytes:
+    """Return all of standard input; raises :class:`InputError` as :func:`read_bytes` does."""
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError("is a terminal", file=STANDARD_STREAM, cure="pipe it in, or name a file")
     try:
@@ -420,9 +421,8 @@ def resolved(path: Path) -> Path:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
-def expect_writable(path: str | Path) -> None:
+def expect_writable(path: Path) -> None:
     """Raise :class:`InputError` if :func:`write_bytes` could not write to ``path`` now."""
-    path = Path(path)
     _expect_name(path)
     if is_device(path):
         return

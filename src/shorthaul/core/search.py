@@ -18,7 +18,7 @@ from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS, is_processo
 from shorthaul.core.searching.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import numpy as np
 
@@ -100,7 +100,9 @@ class Search:
         self.journal_file, self.resumed_file = journal, resume
         self.memory_limit = memory_limit
         self.journal: Journal | None = None
-        #: The points of a sweep that a journal keeps.
+        #: Writes what is kept into a new journal; False if there is nothing.
+        self.save: Callable[[Path], bool] = lambda _: False
+        #: The points of a sweep.
         self.points: Points | None = None
         self.resumed: Any = None
         #: True once a task is done.
@@ -146,13 +148,11 @@ class Search:
         >>> search.affords(9), more.affords(9)
         (False, True)
         """
-        search: Search | None = self
         is_charged = True
-        while search is not None:
+        for search in self._wholes():
             if is_charged and search.effort is not None and search.effort - search._spent < effort:
                 return False
             is_charged = is_charged and not search._is_beside
-            search = search._whole
         return self.remaining_s() >= effort
 
     @property
@@ -332,12 +332,8 @@ class Search:
 
     def is_late(self) -> bool:
         """True once the time limit is over, also what was kept back of it: only the answer itself is left to do."""
-        search: Search | None = self
-        while search is not None:
-            if search.time_limit is not None and search.elapsed_s() >= search.time_limit:
-                return True
-            search = search._whole
-        return False
+        limits = ((search.time_limit, search) for search in self._wholes())
+        return any(limit is not None and search.elapsed_s() >= limit for limit, search in limits)
 
     def expired(self) -> bool:
         """True when the search has to return what it has."""
@@ -404,15 +400,19 @@ class Search:
 
     def leave_cluster(self) -> None:
         """Do what is left on this machine, also of what this search is a part of: the cluster is lost."""
-        search: Search | None = self
-        while search is not None:
-            search.cluster, search = None, search._whole
+        for search in self._wholes():
+            search.cluster = None
 
     def stop(self) -> None:
         """End the search, and what it is a part of, with the best plan so far."""
+        for search in self._wholes():
+            search._stopped = True
+
+    def _wholes(self) -> Iterator[Search]:
+        """Yield this search, and what it is a part of."""
         search: Search | None = self
         while search is not None:
-            search._stopped = True
+            yield search
             search = search._whole
 
 

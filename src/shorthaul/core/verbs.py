@@ -318,8 +318,6 @@ def _engine(function: Callable[..., Any]) -> str:
 
 def _swept(run: Callable[[], Any], search: Search, asked: Mapping[str, Any], form: Any) -> Any:
     """Run a verb that sweeps, with the journal of its points."""
-    if search.journal_file is None and search.resumed_file is None:
-        return run()
     from shorthaul.core.searching.points import journaled_points
 
     with journaled_points(search, asked, form):
@@ -350,11 +348,9 @@ def _keeping(
     """Run a verb that searches for a plan or a bound: with its journal, and with what is kept where it ends without."""
     search.begin(proves=form.proves)
     workload = source.workload
-    try:
-        if search.journal_file is None and search.resumed_file is None:
-            return run()
-        from shorthaul.core.searching.journal import journaled
+    from shorthaul.core.searching.journal import journaled
 
+    try:
         pack, unpack = (lambda kept: form.packed(kept, workload)), (lambda data: form.unpacked(data, workload))
         with journaled(search, asked, pack, unpack, replay):
             return run()
@@ -368,7 +364,8 @@ def _keeping(
         search.stop()
         search.resumed = best
         return run()
-    search.kept = None  # and with it what the search needed to make plans
+    assert search.kept is not None
+    search.kept = search.kept[0], best  # without what the search needed to make it
     report = replay(plan)
     if report is None or not report.ok:
         raise reason

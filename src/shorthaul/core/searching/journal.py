@@ -104,6 +104,14 @@ def read_journal(path: Path, asked: Mapping[str, Any]) -> Record | None:
     return best
 
 
+def _saved(search: Search, journal: Journal) -> bool:
+    """Write the best of a search; False if there is none, or it cannot be written."""
+    if search.kept is not None:
+        journal.note(*search.kept)
+    journal.close()
+    return journal.written is not None
+
+
 @contextlib.contextmanager
 def journaled(
     search: Search,
@@ -119,6 +127,7 @@ def journaled(
     plan that breaks a rule or a bound that is not proven.
     """
     source, target = search.resumed_file, search.journal_file or search.resumed_file
+    search.save = lambda path: _saved(search, Journal(path, asked, pack))
     if target is None or search.journal is not None:
         yield
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 class Points:
     """The answers of the tasks of a sweep: those of a journal, and the journal that the others go to, if any."""
 
-    def __init__(self, held: Mapping[int, Any], file: JournalFile | None) -> None:
+    def __init__(self, held: Mapping[int, Any], file: JournalFile | None, *, is_copy: bool) -> None:
         self._file = file
         self.held = dict(held)
-        self._waiting: list[int] = []
+        self._waiting = [*held] if is_copy else []
+        self.write()
 
     def note(self, number: int, answer: Any) -> None:
         """Take note of the answer of a task, and write what could not be written before."""
@@ -48,13 +50,13 @@ class Points:
 
 @contextlib.contextmanager
 def journaled_points(search: Search, asked: Mapping[str, Any], form: Any) -> Iterator[None]:
-    """Keep the answers of tasks in the journal that ``search`` names, and take over those of the one it resumes.
+    """Keep the answers of tasks, in the journal that ``search`` names too, and take over those of the one it resumes.
 
     ``asked`` is what both have to be of, ``form`` the type of an answer. Raises :class:`InputError` for a journal of
     something else.
     """
     source, target = search.resumed_file, search.journal_file or search.resumed_file
-    if target is None or search.points is not None:
+    if search.points is not None:
         yield
         return
     held = {}
@@ -64,10 +66,14 @@ def journaled_points(search: Search, asked: Mapping[str, Any], form: Any) -> Ite
             raise InputError("holds a point without a number", file=source, value=number)
         text = decode_text(data, file=source)
         held[number] = convert(parse_json(text, file=source), form, file=source, place=f"point {number}")
-    search.points = points = Points(held, JournalFile(target, OF_POINTS, asked))
-    if target != source:
-        for number, answer in held.items():
-            points.note(number, answer)
+    file = None if target is None else JournalFile(target, OF_POINTS, asked)
+    search.points = points = Points(held, file, is_copy=target != source)
+
+    def save(path: Path) -> bool:
+        Points(points.held, JournalFile(path, OF_POINTS, asked), is_copy=True).close()
+        return bool(points.held)
+
+    search.save = save
     try:
         yield
     finally:

@@ -11,7 +11,6 @@ from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
-from shorthaul.core.search import Search
 from shorthaul.core.verbs import Plans, expect
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.check.replay import check_front
@@ -19,7 +18,7 @@ from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
 from shorthaul.dataflow.formats.schedules import load_schedule, load_storage, save_schedule, save_storage
 from shorthaul.dataflow.graphs.expansion import to_sdf
-from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem, prepared, several_from
+from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem, mapping_of, prepared, several_from
 from shorthaul.dataflow.model import Application, Decisions, Platform, Problem, SdfGraph
 from shorthaul.dataflow.options import PlanOptions, ScheduleOptions
 from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan
@@ -153,22 +152,32 @@ SCHEDULES: Plans[PeriodicSchedule, SdfGraph] = Plans(
 
 
 def check_kept(
-    problem: Problem,
-    kept: Explored | Plan | Point,
-    options: PlanOptions | ScheduleOptions,
-    platform: Platform | None = None,
-    **_: object,
+    problem: Problem, kept: Explored | Plan, options: PlanOptions | ScheduleOptions, platform: Platform | None = None
 ) -> CheckReport:
-    """Return the check of what was kept: a state with its points, a plan or one point."""
+    """Return the check of what was kept: a state with its points, or a plan."""
     application, machine = prepared(problem, platform, options.platform, None, None)[1:3]
-    points = (kept,) if isinstance(kept, Point) else kept.front if isinstance(kept, Plan) else kept.points
-    return check_front(application, machine, points)
+    return check_front(application, machine, kept.front if isinstance(kept, Plan) else kept.points)
 
 
-def better_scheduled(search: Search, point: Point) -> Point:
-    """Return the better of a point and the one of its mapping to go on from; :class:`InputError` if that is none."""
-    resumed: Point | None = search.start()
-    if resumed is not None and (resumed.binding, resumed.xi) != (point.binding, point.xi):
-        raise InputError("holds a plan that breaks the rules: it is of another mapping", file=search.resumed_file)
-    search.keep(point.period, point)
-    return point if resumed is None else min(point, resumed, key=lambda one: one.objectives)
+def check_scheduled(
+    problem: Problem,
+    kept: Point | Plan,
+    options: ScheduleOptions,
+    platform: Platform | None = None,
+    mapping: MappingLike | None = None,
+) -> CheckReport:
+    """Return the check of the point that was kept; raises :class:`InputError` if it is of another mapping."""
+    plan = kept if isinstance(kept, Plan) else Plan((kept,))
+    point, whole = plan.front[0], prepared(problem, platform, options.platform, None, None)[0]
+    asked = mapping_of(whole, decisions_of(mapping, options.point), options.mapping, options.point)
+    if asked is not None and not (
+        all(asked.binding.get(actor) == core for actor, core in point.binding.items())
+        and all(asked.xi.get(name, 0) == point.xi.get(name, 0) for name in whole.application.multicasts)
+        and all(
+            point.channel_decision.get(name) in {decision, f"TILE-{decision}", "GLOBAL"}  # where there was no room
+            for name in point.channel_binding
+            for decision in (asked.channel_decision.get(name, "PROD"),)
+        )
+    ):
+        raise InputError("holds a plan that breaks the rules: it is of another mapping")
+    return check_kept(problem, plan, options, platform)

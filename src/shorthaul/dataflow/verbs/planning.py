@@ -54,8 +54,8 @@ from shorthaul.dataflow.verbs.inputs import (
     MappingLike,
     PlanLike,
     Workload,
-    better_scheduled,
     check_kept,
+    check_scheduled,
     decisions_of,
 )
 from shorthaul.dataflow.verbs.prices import Passed, of_points, passed_in, priced
@@ -165,7 +165,7 @@ def plan(
     APPLICATIONS,
     SCHEDULED,
     searching=PlanSearchOptions,
-    replay=check_kept,
+    replay=check_scheduled,
     mapping="The mapping, a point, a plan or a result of which ``point`` is taken, or the path of one.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
@@ -216,7 +216,12 @@ def schedule(
         else:
             one, proven, method = genes(instance, decisions, compact=compact), 1, ""
             point = decoder.point_of(one, 0, search) if isinstance(decoder, MultiStart) else decoder.point_of(one, 0)
-        point = better_scheduled(search, point)
+        search.keep(point.period, point)
+        resumed: Point | None = search.start()
+        if resumed is not None and resumed.objectives < point.objectives:
+            if resumed.channel_binding != point.channel_binding:
+                proven = 1  # that was of the memories which the channels are in now
+            point = resumed
     report = with_remarks(check_point(application, machine, point), application, machine, [point.xi])
     net = mapped_point(application, machine, point)
     bound = period_bound(net)
