@@ -24,8 +24,6 @@ SOLVED_TASKS = 5e3
 LISTED_TASKS = 4.5e4
 #: Actors and ends of channels for which a schedule of little latency is made (sobel, sobel4, multicamera, random).
 SOONEST_TASKS = 5.5e4
-#: Actors and ends of channels, times cores, of which CP-SAT's model of loads is built (multicamera on 320 cores).
-LOAD_MODEL_TERMS = 2e4
 #: Actors and accesses looked at in the search for sets of actors on a core (sobel4, multicamera, 40 random actors).
 CORE_SET_STEPS = 2e8
 
@@ -76,8 +74,6 @@ TILE_SET_SHARE, ALL_CORES_SHARE = 0.6, 0.6
 LEAST_BOUND_EFFORT = 0.02
 #: The effort that they have at least then (sobel, 14 core costs: 0.03), and what sets in tiles are not tried below.
 ENOUGH_FOR_BOUNDS = 0.04
-#: Share of the effort of ``bound`` for sets of actors on cores, before CP-SAT's model of loads gets the rest.
-CORE_SET_SHARE = 0.6
 #: Stretches of core costs whose periods are bounded beside one another.
 COST_STRETCHES = 4
 #: Effort for them at the core costs of the points of a plan, over that of finding these; more where a period is above

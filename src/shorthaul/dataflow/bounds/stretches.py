@@ -1,12 +1,11 @@
 """Lower bounds on the period at many core costs, in tasks: the highest cost, then stretches of the others.
 
-What holds at a core cost holds at every lower one, and a mapping of least load settles all costs down to its own. So
-the highest cost comes first, and a stretch hands down what it finds. What stretches found is put together at the end.
+What holds at a core cost holds at every lower one. So the highest cost comes first, and a stretch hands down what it
+finds. What stretches found is put together at the end.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,11 +30,10 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Risen:
-    """Bounds of a stretch: the least periods, proofs of some, and the core cost down to which nothing rises."""
+    """Bounds of a stretch: the least periods, and proofs of some."""
 
     least: Mapping[float, int]
     proofs: tuple[Any, ...] = ()
-    settled: float = math.inf
 
 
 def in_stretches(
@@ -51,7 +49,7 @@ def in_stretches(
     whole = replace(whole, least=tuple(least.items()))
     first = function(replace(whole, least=whole.least[:1]), search.part(1 / len(least)))
     least, found = _raised(least, [first]), dict[int, Risen]()
-    rest = [pair for pair in least.items() if pair[0] not in first.least and pair[0] < first.settled]
+    rest = [pair for pair in least.items() if pair[0] not in first.least]
     if rest and not search.expired():
         count = min(tuning.COST_STRETCHES, len(rest))
         edges = [len(rest) * at // count for at in range(count + 1)]

@@ -6,7 +6,6 @@ every interconnect of its way. Only the order in time is left out.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,42 +14,13 @@ from typing import Any, Final
 
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
-from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.firings import channels_together
-from shorthaul.dataflow.bounds.period import FrontBound
-from shorthaul.dataflow.bounds.stretches import Risen, Stretch, in_stretches
 from shorthaul.dataflow.model import Application, Channel, Core, Platform, ticks_for
 
 #: A core cost of 1 in whole numbers; costs are rounded so that the bound holds.
 _COST_UNITS: Final = 1000
 #: Sums above this are left out: the solver tells its objective as a float of 53 bits.
 _MOST_SUM: Final = 2**53
-
-
-def refined(
-    application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search
-) -> FrontBound:
-    """Return the bounds with a least period per core cost that counts whole actors, buffers and ways."""
-    curve, _ = in_stretches(_refined, Stretch(application, platform, strategy), bounds, search)
-    return dataclasses.replace(bounds, period_at_cost=curve)
-
-
-def _refined(stretch: Stretch, search: Search) -> Risen:
-    """Return the bounds of a stretch of core costs.
-
-    From the highest cost on: what holds there holds below, and a mapping of least load settles costs down to its own.
-    """
-    found: dict[float, int] = {}
-    least, settled = 0, math.inf
-    for number, (budget, known) in enumerate(stretch.least):
-        least = max(least, known)
-        if budget < settled and not search.expired():
-            part = search.part(1 / (len(stretch.least) - number))
-            models = stretch.application, stretch.platform, stretch.strategy
-            least, cost = least_load(*models, (budget, least), part)
-            settled = min(settled, cost)
-        found[budget] = least
-    return Risen(found, settled=settled)
 
 
 def least_load(
@@ -62,10 +32,6 @@ def least_load(
     """
     from ortools.sat.python import cp_model
 
-    effort = len(platform.cores) * (len(application.actors) + 2 * len(application.channels)) / tuning.LOAD_MODEL_TERMS
-    if effort > min(search.left(), search.remaining_s()):
-        return known[1], math.inf
-    search.spend(effort)
     model = _LoadModel(application, platform, strategy)
     if model.most * (len(platform.cores) + 1) > _MOST_SUM:
         return known[1], math.inf
