@@ -93,6 +93,18 @@ def test_components_without_figures() -> None:
         machine_file(bare)
 
 
+def test_scales_and_bits_of_all_actions() -> None:
+    read = "{name: read, energy: 8e-12, throughput: 8 * 2e9, latency: 0}"
+    scaled = CORES.replace(read, read.replace("latency: 0", "energy_scale: 4")).replace(
+        "name: far\n", "name: far\n    energy_scale: 2\n    bits_per_action: 4\n    n_parallel_instances: 3\n"
+    )
+    far = (machine_file(scaled, "levels").levels or ())[0]
+    assert far.bandwidth_bytes_per_s == pytest.approx(4 * 3 * 2e9)
+    assert (far.read_pj_per_byte, far.write_pj_per_byte) == (pytest.approx(64 * 8 / 4), pytest.approx(128 * 2 / 4))
+    slow = CORES.replace("max(read_latency, write_latency)", "read_latency\n    latency_scale: 2")
+    assert (machine_file(slow, "levels").levels or ())[1].bandwidth_bytes_per_s == pytest.approx(16e9)
+
+
 def test_it_plans(tmp_path: Path) -> None:
     source, target = tmp_path / "cores.yaml", tmp_path / "machine.yaml"
     source.write_text(CORES)
@@ -117,6 +129,7 @@ def test_it_plans(tmp_path: Path) -> None:
         ("size: 256 * KiB", "size: 9**9**9**9", "cannot be worked out"),
         ("size: 256 * KiB", "size: __import__('os').getcwd()", "cannot be worked out"),
         ("size: 256 * KiB", "size: -1", "is no amount"),
+        ("size: 256 * KiB", "siez: 1", r"arch\.nodes\.buffer: has no size"),
         ("fanout: 16", "fanout: 1.5", r"units\.spatial\[0\]\.fanout: is no fan-out"),
         ("reuse: input}", "reuse: 3}", "names no operands"),
         ("total_latency: compute_actions / clock", "size: 1", "does not say how long a compute takes"),

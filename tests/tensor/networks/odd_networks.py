@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from tests.tensor.networks.onnx_writer import Net
 
 ODD: dict[str, Callable[[], Any]] = {}
@@ -95,6 +95,26 @@ def integers() -> Any:
     z = net.op("Mul", y, net.constant([0.5], np.float32))
     q = net.op("QuantizeLinear", net.op("Relu", z), net.constant(0.1, np.float32), net.constant(3, np.uint8))
     return net.model(q, net.op("Gather", net.input(20, 6, kind=TensorProto.FLOAT16), net.constant([3, 1, 19])))
+
+
+@named
+def nothing_added_up() -> Any:
+    net = Net("nothing added up")
+    x = net.op("Relu", net.input(4, 5))
+    none = cut(net, x, 0, 2, 2)
+    total = net.op("ReduceSum", none, net.constant([0]), keepdims=0)
+    product = net.op("MatMul", net.transpose(none, 1, 0), net.op("MatMul", none, net.weight(5, 6)))
+    return net.model(net.op("Add", net.op("MatMul", x, product), net.op("MatMul", total, net.weight(5, 6))))
+
+
+@named
+def floats_of_8_bits() -> Any:
+    net = Net("floats of 8 bits", opset=19)
+    zero = helper.make_tensor("zero", TensorProto.FLOAT8E4M3FN, [], [0.0])
+    net.weights.append(zero)
+    scale = net.constant(0.01, np.float32)  # the largest numbers are cut off
+    q = net.op("QuantizeLinear", net.op("Relu", net.input(6, 16)), scale, "zero")
+    return net.model(net.op("MatMul", net.op("DequantizeLinear", q, scale, "zero"), net.weight(16, 8)))
 
 
 @named

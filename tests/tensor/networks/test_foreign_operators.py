@@ -104,3 +104,25 @@ def test_functions_have_no_operator_that_the_version_of_the_model_lacks(kind: st
     expected = expected if is_simple else expected + weights[1]
     assert all(onnx.defs.has(node.op_type, opset, node.domain) for body in written.functions for node in body.node)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_functions_say_what_definitions_name_and_lists_stay_lists() -> None:
+    """onnxruntime infers shapes by definitions in functions; a list that is empty at first is no tensor."""
+    net = Net("definitions")
+    x = net.op("MeanVarianceNormalization", net.op("Relu", net.input(1, 3, 4, 4)))
+    ends = {name: onnx.helper.make_tensor_value_info(name, kind, []) for name, kind in (("i", 7), ("c", 9), ("d", 9))}
+    lists = [onnx.helper.make_tensor_sequence_value_info(name, 1, None) for name in ("s", "t")]
+    inner = [
+        onnx.helper.make_node("SequenceInsert", ["s", x], ["t"]),
+        onnx.helper.make_node("ReduceMax", [x], ["m"], keepdims=0),
+        onnx.helper.make_node("Less", ["m", net.constant(9, np.float32)], ["d"]),
+    ]
+    body = onnx.helper.make_graph(inner, "body", [ends["i"], ends["c"], lists[0]], [ends["d"], lists[1]])
+    found = net.op("Loop", net.constant(3), net.constant(True, np.bool_), net.op("SequenceEmpty"), body=body)
+    network = network_from_onnx(net.model(net.op("SequenceLength", found)).SerializeToString())
+    assert any("the shape of" in remark for remark in network.remarks)
+    written = functions_of(NetworkPlan(tuple(Group((n,)) for n in range(len(network.operators)))), network)
+    nodes = [*written.graph.node, *(node for each in written.functions for node in each.node)]
+    assert {"SequenceEmpty", "Loop"} <= {node.op_type for node in nodes}
+    (norm,) = (node for node in nodes if node.op_type == "MeanVarianceNormalization")
+    assert [item.name for item in norm.attribute] == ["axes"]

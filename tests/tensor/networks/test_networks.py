@@ -36,6 +36,7 @@ from shorthaul.tensor.networks.machine import Machine, load_machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 from shorthaul.tensor.networks.tiling import Tiled, best_tiling
+from shorthaul.tensor.networks.translation.graph import graph_from_onnx
 from shorthaul.tensor.networks.translation.network import network_from_onnx
 from shorthaul.tensor.verbs.network_search import planned
 
@@ -249,6 +250,21 @@ def test_constants_of_functions_whose_files_have_no_name_of_a_file() -> None:
     graph = make.make_graph([make.make_node("F", ["x"], ["y"], domain="f")], "g", *([end] for end in ends))
     model = make.make_model(graph, opset_imports=[opset, own], functions=[function], ir_version=10)
     assert read(model).operators[0].dims == (8, 4, 6)
+
+
+def test_functions_have_the_attributes_that_they_say_where_none_is_given() -> None:
+    make = onnx.helper
+    leaky = make.make_node("LeakyRelu", ["a"], ["b"])
+    leaky.attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    opset, own, slope = make.make_opsetid("", 18), make.make_opsetid("f", 1), make.make_attribute("slope", 0.25)
+    inner = make.make_function("f", "F", ["a"], ["b"], [leaky], [opset], [], [slope])
+    calls = [make.make_node("F", ["a"], ["c"], domain="f", slope=0.5), make.make_node("F", ["c"], ["b"], domain="f")]
+    outer = make.make_function("f", "G", ["a"], ["b"], calls, [opset, own])
+    ends = (make.make_tensor_value_info(name, 1, [8, 6]) for name in "xy")
+    graph = make.make_graph([make.make_node("G", ["x"], ["y"], domain="f")], "g", *([end] for end in ends))
+    model = make.make_model(graph, opset_imports=[opset, own], functions=[inner, outer], ir_version=10)
+    nodes = graph_from_onnx(model.SerializeToString(), {}).nodes
+    assert [node.attributes["alpha"] for node in nodes] == [0.5, 0.25]
 
 
 def test_a_loop_whose_weights_lie_in_a_file_of_no_length() -> None:

@@ -47,7 +47,9 @@ class _Action(Struct):
     energy: _Expression | None = None
     latency: _Expression | None = None
     throughput: _Expression | None = None
-    bits_per_action: _Expression = 1
+    bits_per_action: _Expression | None = None
+    energy_scale: _Expression = 1
+    latency_scale: _Expression = 1
 
 
 class _Spatial(Struct):
@@ -60,13 +62,17 @@ class _Spatial(Struct):
 class _Node(Struct):
     kind: str = msgspec.field(name="!")
     name: str
-    size: _Expression = "inf"
+    size: _Expression | None = None
     tensors: dict[str, Any] = {}
     actions: list[_Action] = []
     spatial: list[_Spatial] = []
     total_latency: _Expression | None = None
     enabled: _Expression | bool = True
     component_class: str = ""
+    bits_per_action: _Expression | None = None
+    energy_scale: _Expression = 1
+    latency_scale: _Expression = 1
+    n_parallel_instances: _Expression = 1
 
     @property
     def is_free(self) -> bool:
@@ -214,7 +220,7 @@ def _place(node: _Node) -> str:
 def _kept(node: _Node, scope: _Scope) -> frozenset[str]:
     if not node.tensors.keys() & {"keep", "may_keep"}:
         return _SETS["All"]
-    given = [(key, node.tensors[key]) for key in ("keep", "may_keep") if key in node.tensors]
+    given = [(key, node.tensors[key]) for key in ("keep", "may_keep", "back") if key in node.tensors]
     return frozenset().union(*(scope.operands(text, f"{_place(node)}.tensors.{key}") for key, text in given))
 
 
@@ -231,6 +237,8 @@ def _units(nodes: list[_Node]) -> tuple[_Node, _Node | None]:
 
 
 def _memory(node: _Node, scope: _Scope, sides: Mapping[str, int], above: int) -> OperandMemory:
+    if node.size is None:
+        raise InputError("has no size", place=_place(node), cure="write it in bits, inf for one without end")
     names, operands = list(sides), tuple(name for name in _OPERANDS if name in scope.names[node.name])
     energies: dict[tuple[str, str], float | None] = {}
     for way in ("read", "write"):
@@ -256,18 +264,31 @@ def _energy_j(node: _Node, name: str, scope: _Scope) -> float | None:
     if action is None or action.energy is None:
         return 0.0 if node.is_free else None
     place = f"{_place(node)}.actions.{name}"
-    bits = scope.number(action.bits_per_action, f"{place}.bits_per_action")
-    return scope.number(action.energy, f"{place}.energy") / max(bits, 1e-30)
+    each = scope.number(action.energy, f"{place}.energy") * _product(node, action, "energy_scale", scope)
+    return each / _bits(node, action, scope)
+
+
+def _bits(node: _Node, action: _Action, scope: _Scope) -> float:
+    """Return the bits of one action, by what is said of it, else of all."""
+    own = action.bits_per_action if action.bits_per_action is not None else node.bits_per_action
+    return max(scope.number(1 if own is None else own, f"{_place(node)}.bits_per_action"), 1e-30)
+
+
+def _product(node: _Node, action: _Action, scale: str, scope: _Scope) -> float:
+    """Return a scale of an action times that of all of its component."""
+    return math.prod(scope.number(getattr(of, scale), f"{_place(node)}.{scale}") for of in (node, action))
 
 
 def _rate(node: _Node, name: str, scope: _Scope) -> float:
     """Return bits, or operations, per second, by a throughput, the component's time or the action's."""
     action, place = _action(node, name) or _Action(name), _place(node)
     of_action = f"{place}.actions.{name}"
-    bits = scope.number(action.bits_per_action, f"{of_action}.bits_per_action")
+    bits, slower = _bits(node, action, scope), _product(node, action, "latency_scale", scope)
+    slower /= max(scope.number(node.n_parallel_instances, f"{place}.n_parallel_instances"), 1e-30)
     if action.throughput is not None:
-        return min(bits * scope.number(action.throughput, f"{of_action}.throughput"), MOST_RATE)
-    latency = None if action.latency is None else scope.number(action.latency, f"{of_action}.latency")
+        each = scope.number(action.throughput, f"{of_action}.throughput")
+        return min(bits * each / max(slower, 1e-30), MOST_RATE)
+    latency = None if action.latency is None else slower * scope.number(action.latency, f"{of_action}.latency")
     if node.total_latency is not None:
         names = {f"{way}_actions": float(way == name) for way in ("read", "write", "compute")}
         names |= {f"{way}_latency": (latency or 0.0) * (way == name) for way in ("read", "write", "compute")}

@@ -29,6 +29,7 @@ from shorthaul.tensor.networks.translation.constants import (
 )
 from shorthaul.tensor.networks.translation.graph import Graph, Node
 from shorthaul.tensor.networks.translation.operators import weights_of
+from shorthaul.tensor.networks.translation.subgraphs import inlined
 
 Array = npt.NDArray[Any]
 
@@ -322,8 +323,7 @@ def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array
     Raises :class:`InputError` if neither can.
     """
     names = [value.name for value in model.graph.output]
-    if model.functions:  # of which the reference knows those that come before it asks for them
-        model = onnx.inliner.inline_local_functions(model)
+    model = inlined(onnx, model)  # the reference knows functions only that come before it asks for them
     copy = doubled(model)
     del copy.graph.value_info[:]
     errors = []

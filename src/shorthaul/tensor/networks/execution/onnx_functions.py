@@ -15,6 +15,7 @@ from shorthaul.core.document import read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
+from shorthaul.tensor.networks.translation.agreement import with_defaults
 from shorthaul.tensor.networks.translation.constants import fetch, fill_sparse, is_outside
 from shorthaul.tensor.networks.translation.graph import Node
 from shorthaul.tensor.networks.translation.long_rows import LongRows, taken_apart
@@ -100,7 +101,10 @@ class _Writer:
             nodes.append(self._call(functions[-1]))
         nodes += [node.proto for node in last]
         missing = {name for body in (*bodies, last) for name in self._free(body)} - self.stored
-        extra = [numpy_helper.from_array(graph.values[name], name) for name in sorted(missing & set(graph.values))]
+        lists = {node.outputs[0]: node.proto for node in graph.folded if node.kind == "SequenceEmpty"}
+        nodes = [lists[name] for name in sorted(missing & set(lists))] + nodes
+        missing = (missing & set(graph.values)) - set(lists)
+        extra = [numpy_helper.from_array(graph.values[name], name) for name in sorted(missing)]
         copy = onnx.ModelProto()
         copy.CopyFrom(self.original)
         del copy.graph.node[:], copy.graph.value_info[:], copy.functions[:], copy.opset_import[:]
@@ -162,6 +166,9 @@ class _Writer:
         """
         graph, version = self.graph, self.graph.opsets.get("", 1)
         if node.proto.domain or onnx.defs.has(node.kind, version, ""):
+            # Within a function onnxruntime infers shapes by the definition, which names attributes.
+            if not node.proto.domain and onnx.defs.get_schema(node.kind, version, "").has_function:
+                with_defaults(node.proto, graph.opsets)
             return [node.proto]
         known = (graph.shapes, graph.types, graph.values)
         written = taken_apart(onnx, node.proto, node.name, known, {}, version, LongRows(0.0))

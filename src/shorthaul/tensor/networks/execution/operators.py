@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from onnx import helper
 
-from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.execution.arrays import evaluated
 from shorthaul.tensor.networks.execution.experts import tanh_gelu
 from shorthaul.tensor.networks.execution.reading import Index, Reader, converted, mesh
@@ -155,9 +154,8 @@ def _quantised(piece: Piece, places: Sequence[npt.NDArray[np.int64]]) -> Array:
     kind = piece.reader.graph.types[piece.node.outputs[0]]
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
     if "int" not in dtype.name:
-        cure = "plan and check it; only 'run' needs to know what it computes"
-        place = f"node {piece.node.name} ({piece.kind})"
-        raise InputError(f"cannot be executed: it makes numbers of the type {dtype.name}", place=place, cure=cure)
+        most = float(ml_dtypes.finfo(dtype).max) if piece.number("saturate", 1) else math.inf  # type: ignore[no-untyped-call]
+        return np.asarray(np.clip(cut(piece, 0, places) / scale, -most, most).astype(dtype))
     return rounded(cut(piece, 0, places) / scale, zero, dtype)
 
 

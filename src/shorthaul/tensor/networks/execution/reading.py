@@ -109,7 +109,8 @@ class Reader:
 
     def whole(self, name: str) -> Array:
         """Return all elements of a tensor."""
-        return self.take(name, mesh(*(range(size) for size in self.shape(name))))
+        shape = self.shape(name)
+        return np.zeros(shape) if 0 in shape else self.take(name, mesh(*map(range, shape)))
 
 
 def regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Index:

@@ -131,12 +131,12 @@ class Builder:
 
         Raises ValueError where the shapes contradict what it computes; only one that is ``padded`` may read less of an
         axis, or beyond it. A node of which somebody needs further outputs as well, as statistics or masks, is a
-        barrier.
+        barrier, and so is what adds up over nothing.
         """
         expect_covered(axes, self.shape(node.outputs[0]) if inner is None else inner, dims.sizes)
         for access in () if padded else reads:
             expect_read(access.axes, access.shape, dims.sizes)
-        if any(extra in self.used for extra in node.outputs[1:]):
+        if 0 in dims.sizes or any(extra in self.used for extra in node.outputs[1:]):
             self.barrier(node, work=work * math.prod(dims.sizes), unit=unit, known=True)
             return
         name = node.outputs[0]

@@ -34,7 +34,7 @@ from shorthaul.tensor.networks.translation.constants import (
 from shorthaul.tensor.networks.translation.extremes import pooled_by_windows_apart
 from shorthaul.tensor.networks.translation.long_rows import LongRows, put_together, taken_apart
 from shorthaul.tensor.networks.translation.rewriting import is_inlined, mended, rewritten, shapes_of
-from shorthaul.tensor.networks.translation.subgraphs import branch, captured, unrolled, without_sequences
+from shorthaul.tensor.networks.translation.subgraphs import branch, captured, inlined, unrolled, without_sequences
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -142,8 +142,7 @@ def graph_from_onnx(
     bind(model.graph, dims)
     _forget_unfixed(model.graph)  # what the file says of other tensors may name dimensions that now have sizes
     try:
-        model = onnx.inliner.inline_local_functions(model) if model.functions else model
-        made = _Reader(onnx, model, long_rows or LongRows()).read()
+        made = _Reader(onnx, inlined(onnx, model), long_rows or LongRows()).read()
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, DecodeError) as error:
         raise InputError(f"has shapes or types that contradict each other: {first_line(error)}") from None
     told = "is not beside the model: 'run' needs it, and so do shapes that its numbers give; put it there"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import string
 from collections.abc import Callable, Mapping
@@ -435,9 +436,9 @@ def _as_read(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
 
 
 def _looped(given: list[Shape], values: Mapping[str, Any]) -> list[Shape]:
-    """What goes from step to step keeps its shape; what is collected has an axis of all steps, if nothing ends them."""
-    carried, body = given[2:], values["body"]
-    if values["steps"] is None:
+    """What goes on keeps its shape, up to what is empty and grows; what is collected has an axis of all steps."""
+    carried, body = list(itertools.takewhile(lambda shape: 0 not in shape, given[2:])), values["body"]
+    if values["steps"] is None or len(carried) < len(given) - 2:
         return carried
     for value in body.output[1 + len(carried) :]:
         shape = tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)

@@ -48,6 +48,20 @@ def captured(node: Any) -> list[str]:
     return list(found)
 
 
+def inlined(onnx: Any, model: Any) -> Any:
+    """Return a model with the bodies of its own functions in place of these.
+
+    The inliner leaves out what a function says of attributes that are not given, so that is written first.
+    """
+    if not model.functions:
+        return model
+    known = {(function.domain, function.name): function.attribute_proto for function in model.functions}
+    for node in (node for body in (model.graph, *model.functions) for node in nodes_inside(body)):
+        given = {item.name for item in node.attribute}
+        node.attribute.extend(item for item in known.get((node.domain, node.op_type), ()) if item.name not in given)
+    return onnx.inliner.inline_local_functions(model)
+
+
 def unrolled(onnx: Any, node: Any, name: str, known: Known, opset: int) -> tuple[list[Any], list[Any]] | None:
     """Return the steps of a ``Loop`` or a ``Scan`` one after the other, and their constants.
 
