@@ -208,8 +208,7 @@ def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
     energy, longest = kernels.edge_energy(parent, x, y)
     energy += kernels.farthest(np.minimum(parent, np.arange(n, dtype=np.int32) - 1), x, y, np.zeros(n, np.int64))
     changes = np.zeros((4, width * height), np.int32)
-    routes = kernels.Routes(x, y, width, changes)
-    kernels.add_routes(routes, parent, np.arange(n, dtype=np.int32))
+    kernels.add_routes(x, y, width, changes, parent, np.arange(n, dtype=np.int32))
     largest = kernels.sum_routes(width, height, changes)
     return energy, longest, changes, largest
 
@@ -255,7 +254,7 @@ def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
         traffic.messages,
         traffic.hops,
         traffic.longest,
-        [traffic.chains(), traffic.loads(), traffic.busiest(), traffic.largest_load()],
+        [traffic.chains(), traffic.loads(), traffic.busiest()],
         found,
     )
 
@@ -390,7 +389,7 @@ def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
     star, alone = rng.integers(0, 3, (2, len(parent))).astype(float)
     above = rng.integers(0, 2, len(parent)).astype(np.uint8)
     given = parent, np.cumsum(room // 2), np.append(np.cumsum(room), len(parent)), star, 9 * star, above, 5 * alone
-    return kernels.most_of_growth(*given), kernels.weights_of_growth(*given)
+    return [kernels.weights_of_growth(*given, is_told) for is_told in (False, True)]
 
 
 def crowded_parts(rng: np.random.Generator) -> tuple[np.ndarray, ...]:

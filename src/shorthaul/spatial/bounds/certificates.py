@@ -40,7 +40,7 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index) -> d
     many times as its share says.
     """
     (parent, room, star, full), above = parts, subtrees[5]
-    own, longer, shares = weights_of_growth(*subtrees)
+    _, own, longer, shares = weights_of_growth(*subtrees, True)
     top, inside = shares > 0, np.zeros(len(parent), np.int64)  # how many subtrees with a share hold a vertex
     for v, at in enumerate(parent.tolist()):
         inside[v] = top[v] + (inside[at] if at >= 0 else 0)

@@ -14,7 +14,7 @@ from shorthaul.core.searching.memory import room
 from shorthaul.graphs.tree_kernels import children, depths, heavy_children, renumbered
 from shorthaul.spatial.bounds import certificates
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
-from shorthaul.spatial.bounds.growth_kernels import most_of_growth
+from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
 from shorthaul.spatial.bounds.star_kernels import best_stars
 from shorthaul.spatial.bounds.volume_kernels import gains_of_volume
 from shorthaul.spatial.layout.orders import positions, sizes
@@ -101,7 +101,7 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
 def _gain(numbered: Numbered, grid: Grid) -> int:
     """Return how many hops longer than one each the edges are together."""
     parts = _parts(numbered, grid)
-    gain = most_of_growth(*_subtrees(numbered, grid, parts)[0])
+    gain = weights_of_growth(*_subtrees(numbered, grid, parts)[0])[0]
     return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
 
 

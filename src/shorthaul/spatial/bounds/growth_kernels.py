@@ -62,7 +62,7 @@ class Growth:
         borne: cython.const_double[::1],
         above: cython.const_uchar[::1],
         alone: cython.const_double[::1],
-        is_told: cython.bint = False,
+        is_told: cython.bint,
     ) -> None:
         n = int(parent.shape[0])
         rows = n.bit_length() + 2  # the largest subtree of a vertex is done first
@@ -97,7 +97,7 @@ class Growth:
         self.mixed = np.zeros(n if is_told else 0)
 
 
-def most_of_growth(
+def weights_of_growth(
     parent: cython.const_int[::1],
     sums: cython.const_longlong[::1],
     alternate: cython.const_longlong[::1],
@@ -105,7 +105,8 @@ def most_of_growth(
     borne: cython.const_double[::1],
     above: cython.const_uchar[::1],
     alone: cython.const_double[::1],
-) -> float:
+    is_told: cython.bint = False,
+) -> tuple[float, Weights, Weights, Weights]:
     """Return how much longer than one hop each the edges of a tree are together, by the best weights of four arguments.
 
     The vertices are numbered subtree by subtree, parents first and the largest subtree of a parent last. Those below
@@ -120,38 +121,22 @@ def most_of_growth(
     above k vertices 1 - k L for what is below. Leaf j of a star counts with what is left by its own size, since
     that of the j smallest does, weighed by how much is left to the next larger one. The other
     arguments count with what is left of the largest size. As weights may be mixed, values follow the concave hull.
+
+    If asked for, the weights come as well: of the distances below every vertex, shape (n,), those for a long edge
+    somewhere below it, and those of what is ``alone``. Stars have what these leave.
     """
-    growth = Growth(parent, sums, alternate, star, borne, above, alone)
-    with cython.nogil:
-        gain: cython.double = _grow(growth)
-    return float(gain)
-
-
-def weights_of_growth(
-    parent: cython.const_int[::1],
-    sums: cython.const_longlong[::1],
-    alternate: cython.const_longlong[::1],
-    star: cython.const_double[::1],
-    borne: cython.const_double[::1],
-    above: cython.const_uchar[::1],
-    alone: cython.const_double[::1],
-) -> tuple[Weights, Weights, Weights]:
-    """Return the weights of which :func:`most_of_growth` is the sum: of the distances below every vertex, shape (n,).
-
-    The second ones are those for a long edge somewhere below it, the third ones those of what is ``alone``. Stars have
-    what these leave.
-    """
-    growth = Growth(parent, sums, alternate, star, borne, above, alone, True)
+    growth = Growth(parent, sums, alternate, star, borne, above, alone, is_told)
+    n: cython.Py_ssize_t = parent.shape[0] if is_told else 0
     # Of the weights below a vertex, how many times those are taken that bring about a load there.
-    load: cython.double[::1] = np.zeros(parent.shape[0])
-    times: cython.double[::1] = np.ones(parent.shape[0])
-    own: cython.double[::1] = np.zeros(parent.shape[0])
-    longer: cython.double[::1] = np.zeros(parent.shape[0])
-    shares: cython.double[::1] = np.zeros(parent.shape[0])
+    load: cython.double[::1] = np.zeros(n)
+    times: cython.double[::1] = np.ones(n)
+    own: cython.double[::1] = np.zeros(n)
+    longer: cython.double[::1] = np.zeros(n)
+    shares: cython.double[::1] = np.zeros(n)
     v: cython.Py_ssize_t
     with cython.nogil:
-        _grow(growth)
-        for v in range(parent.shape[0]):
+        gain: cython.double = _grow(growth)
+        for v in range(n):
             if parent[v] >= 0:
                 load[v] = load[parent[v]]
                 times[v] = times[parent[v]]
@@ -164,7 +149,7 @@ def weights_of_growth(
                 load[v] = growth.reach[v]
             if growth.longer[v] > 0:
                 longer[v] = times[v] * max(0.0, 1 - load[v] * growth.longer[v])
-    return np.asarray(own), np.asarray(longer), np.asarray(shares)
+    return float(gain), np.asarray(own), np.asarray(longer), np.asarray(shares)
 
 
 @cython.cfunc

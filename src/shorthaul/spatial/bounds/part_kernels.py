@@ -30,50 +30,36 @@ def reaches_of_volume(
     reach: cython.longlong[::1] = np.full(parent.shape[0], -1, np.int64)
     weight: cython.double[::1] = np.zeros(parent.shape[0])
     irregular: cython.uchar[::1] = np.zeros(parent.shape[0], np.uint8)
-    column: cython.longlong[::1] = np.zeros(parent.shape[0], np.int64)
-    with cython.nogil:
-        weigh_all(volume)
-        _tell(volume, reach, weight, irregular, column)
-    return np.asarray(reach), np.asarray(weight), np.asarray(irregular)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _tell(
-    volume: Volume,
-    reach: cython.longlong[::1],
-    weight: cython.double[::1],
-    irregular: cython.uchar[::1],
-    column: cython.longlong[::1],
-) -> cython.void:
-    """Follow what was chosen from the roots down; ``column`` is that of the load below a vertex."""
+    column: cython.longlong[::1] = np.zeros(parent.shape[0], np.int64)  # of the load below a vertex
     v: cython.Py_ssize_t
     w: cython.Py_ssize_t
-    above: cython.Py_ssize_t
+    up: cython.Py_ssize_t
     load: cython.Py_ssize_t
     step: cython.longlong
     regular: cython.longlong
-    for v in range(volume.parent.shape[0]):
-        above = volume.parent[v]
-        w = volume.row[v]
-        load = volume.most + 1
-        regular = -1
-        if above >= 0 and reach[above] >= 0:
-            if reach[above] > 0:
-                regular = min(reach[above] - 1, volume.below[v])
-            step = 1 if w < 0 else _step(volume, v, above, reach[above], column[above])
-            reach[v] = -1 if step == 0 else regular if step == 1 else reach[above] + step - 2
-            if reach[v] >= 0:
-                load = column[above]
-        irregular[v] = reach[v] != regular
-        if reach[v] < 0 and w >= 0 and volume.ball[v] > 0:
-            reach[v] = volume.ball[v] - 1
-            irregular[v] = 2
-        column[v] = load
-        if reach[v] >= 0 and w >= 0:
-            column[v] = volume.chosen[w, reach[v], load]
-            weight[v] = volume.load[column[v]] - volume.load[load]
+    with cython.nogil:
+        weigh_all(volume)
+        for v in range(parent.shape[0]):  # what was chosen, from the roots down
+            up = parent[v]
+            w = volume.row[v]
+            load = volume.most + 1
+            regular = -1
+            if up >= 0 and reach[up] >= 0:
+                if reach[up] > 0:
+                    regular = min(reach[up] - 1, volume.below[v])
+                step = 1 if w < 0 else _step(volume, v, up, reach[up], column[up])
+                reach[v] = -1 if step == 0 else regular if step == 1 else reach[up] + step - 2
+                if reach[v] >= 0:
+                    load = column[up]
+            irregular[v] = reach[v] != regular
+            if reach[v] < 0 and w >= 0 and volume.ball[v] > 0:
+                reach[v] = volume.ball[v] - 1
+                irregular[v] = 2
+            column[v] = load
+            if reach[v] >= 0 and w >= 0:
+                column[v] = volume.chosen[w, reach[v], load]
+                weight[v] = volume.load[column[v]] - volume.load[load]
+    return np.asarray(reach), np.asarray(weight), np.asarray(irregular)
 
 
 @cython.cfunc

@@ -26,77 +26,40 @@ def best_stars(
     own: cython.longlong[::1] = np.zeros(n, np.int64)
     above: cython.uchar[::1] = np.zeros(n, np.uint8)
     heap = Heap()
-    with cython.nogil:
-        _share(starts, kids, sums, best, few, heap)
-        _assign(starts, kids, sums, best, few, own, above, heap)
-    return np.asarray(own), np.asarray(above)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _share(
-    starts: cython.const_int[::1],
-    kids: cython.const_int[::1],
-    sums: cython.const_longlong[::1],
-    best: cython.longlong[:, ::1],
-    few: cython.longlong[:, ::1],
-    heap: Heap,
-) -> cython.void:
     v: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    n: cython.Py_ssize_t = kids.shape[0]
     taken: cython.Py_ssize_t
     total: cython.longlong
-    for v in range(n - 1, -1, -1):
-        total = 0
-        for j in range(starts[v], starts[v + 1]):
-            i = kids[j]
-            total += best[1, i]
-            heap.push(cython.cast(cython.double, best[1, i] - best[0, i]), i)
-        taken = 0
-        best[0, v] = total
-        best[1, v] = total + sums[1]
-        while heap.size > 0:
-            i = heap.items[0]
-            heap.pop()
-            total += best[0, i] - best[1, i]
-            taken += 1
-            for j in range(2):
-                if total + sums[taken + j] > best[j, v]:
-                    best[j, v] = total + sums[taken + j]
-                    few[j, v] = taken
-    for j in range(starts[n], starts[n + 1]):
-        best[0, n] += best[0, kids[j]]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _assign(
-    starts: cython.const_int[::1],
-    kids: cython.const_int[::1],
-    sums: cython.const_longlong[::1],
-    best: cython.longlong[:, ::1],
-    few: cython.longlong[:, ::1],
-    own: cython.longlong[::1],
-    above: cython.uchar[::1],
-    heap: Heap,
-) -> cython.void:
-    v: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    taken: cython.Py_ssize_t
-    for v in range(kids.shape[0]):
-        taken = few[above[v], v]
-        own[v] = sums[taken + above[v]]
-        for j in range(starts[v], starts[v + 1]):
-            i = kids[j]
-            above[i] = 1
-            heap.push(cython.cast(cython.double, best[1, i] - best[0, i]), i)
-        while heap.size > 0:
-            if taken > 0:
-                above[heap.items[0]] = 0
-                taken -= 1
-            heap.pop()
+    with cython.nogil:
+        for v in range(n - 1, -1, -1):
+            total = 0
+            for j in range(starts[v], starts[v + 1]):
+                i = kids[j]
+                total += best[1, i]
+                heap.push(cython.cast(cython.double, best[1, i] - best[0, i]), i)
+            taken = 0
+            best[0, v] = total
+            best[1, v] = total + sums[1]
+            while heap.size > 0:
+                i = heap.items[0]
+                heap.pop()
+                total += best[0, i] - best[1, i]
+                taken += 1
+                for j in range(2):
+                    if total + sums[taken + j] > best[j, v]:
+                        best[j, v] = total + sums[taken + j]
+                        few[j, v] = taken
+        for v in range(n):
+            taken = few[above[v], v]
+            own[v] = sums[taken + above[v]]
+            for j in range(starts[v], starts[v + 1]):
+                i = kids[j]
+                above[i] = 1
+                heap.push(cython.cast(cython.double, best[1, i] - best[0, i]), i)
+            while heap.size > 0:
+                if taken > 0:
+                    above[heap.items[0]] = 0
+                    taken -= 1
+                heap.pop()
+    return np.asarray(own), np.asarray(above)

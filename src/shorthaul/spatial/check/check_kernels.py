@@ -119,21 +119,6 @@ def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:
     return int(most)
 
 
-@cython.final
-@cython.cclass
-class Paths:
-    """The heavy paths of a tree: ``head`` is the vertex that a vertex' path begins with."""
-
-    size: cython.int[::1]
-    heavy: cython.int[::1]
-    head: cython.int[::1]
-
-    def __init__(self, n: cython.Py_ssize_t) -> None:
-        self.size = np.ones(n, np.int32)
-        self.heavy = np.full(n, -1, np.int32)
-        self.head = np.empty(n, np.int32)
-
-
 def lowest_common_ancestors(
     parent: cython.const_int[::1],
     parents_first: cython.const_int[::1],
@@ -141,12 +126,14 @@ def lowest_common_ancestors(
     second: cython.const_int[::1],
     answer: cython.int[::1],
 ) -> None:
-    """Find the lowest common ancestor of every pair, -1 where they are in different trees: climbs heavy paths.
+    """Find the lowest common ancestor of every pair, -1 where they are in different trees: climbs heavy
 
     Of two heads of paths, the one with the smaller subtree is not above the other.
     """
     n: cython.Py_ssize_t = parent.shape[0]
-    paths = Paths(n)
+    size: cython.int[::1] = np.ones(n, np.int32)
+    heavy: cython.int[::1] = np.full(n, -1, np.int32)
+    head: cython.int[::1] = np.empty(n, np.int32)  # the vertex that a vertex' heavy path begins with
     p: cython.Py_ssize_t
     u: cython.Py_ssize_t
     v: cython.Py_ssize_t
@@ -155,19 +142,19 @@ def lowest_common_ancestors(
             v = parents_first[i] if parents_first.shape[0] > 0 else i
             p = parent[v]
             if p >= 0:
-                paths.size[p] += paths.size[v]
-                if paths.heavy[p] < 0 or paths.size[v] > paths.size[paths.heavy[p]]:
-                    paths.heavy[p] = v
+                size[p] += size[v]
+                if heavy[p] < 0 or size[v] > size[heavy[p]]:
+                    heavy[p] = v
         for i in range(n):
             v = parents_first[i] if parents_first.shape[0] > 0 else i
             p = parent[v]
-            paths.head[v] = paths.head[p] if p >= 0 and paths.heavy[p] == v else v
+            head[v] = head[p] if p >= 0 and heavy[p] == v else v
         for i in range(first.shape[0]):
             u = first[i]
             v = second[i]
-            while u >= 0 and v >= 0 and paths.head[u] != paths.head[v]:
-                if paths.size[paths.head[u]] > paths.size[paths.head[v]]:
-                    v = parent[paths.head[v]]
+            while u >= 0 and v >= 0 and head[u] != head[v]:
+                if size[head[u]] > size[head[v]]:
+                    v = parent[head[v]]
                 else:
-                    u = parent[paths.head[u]]
-            answer[i] = -1 if u < 0 or v < 0 else u if paths.size[u] > paths.size[v] else v
+                    u = parent[head[u]]
+            answer[i] = -1 if u < 0 or v < 0 else u if size[u] > size[v] else v

@@ -16,8 +16,7 @@ class Machine:
     """Links as in :class:`shorthaul.spatial.model.Fabric`, with the neighbour that each leads to; and what was found.
 
     ``hops`` from the processor where a search began; ``queue`` holds who may still be nearer, ``inside`` marks them.
-    ``loads`` are the sizes that cross each link; ``lengths``, if it has room, takes the hops of each message of the
-    last replay. ``missing`` is a message that has no way, or -1.
+    ``loads`` are the sizes that cross each link. ``missing`` is a message that has no way, or -1.
     """
 
     links: cython.const_int[:, ::1]
@@ -27,7 +26,6 @@ class Machine:
     queue: cython.int[::1]
     inside: cython.uchar[::1]
     loads: cython.longlong[:, ::1]
-    lengths: cython.longlong[::1]
     count: cython.Py_ssize_t
     energy = cython.declare(cython.longlong, visibility="readonly")
     longest = cython.declare(cython.longlong, visibility="readonly")
@@ -44,7 +42,6 @@ class Machine:
         self.queue = np.zeros(cells, np.int32)
         self.inside = np.zeros(cells, np.uint8)
         self.loads = loads
-        self.lengths = np.empty(0, np.int64)
         self.count = 0
         self.energy = 0
         self.longest = 0
@@ -93,69 +90,43 @@ def replay(
     target: cython.const_int[::1],
     weight: cython.const_int[::1],
     far: cython.longlong,
-) -> None:
-    """Send messages, those of one source after one another; ``far`` is more than the longest way can be.
-
-    Seen from its target, every step of a way is the first of up, down, south, north, east, west that keeps it shortest.
-    """
-    with cython.nogil:
-        _replay(machine, source, target, weight, far)
-
-
-def replay_lengths(
-    machine: Machine,
-    source: cython.const_int[::1],
-    target: cython.const_int[::1],
-    weight: cython.const_int[::1],
-    far: cython.longlong,
 ) -> Counts:
-    """Send messages as :func:`replay` does; return the hops of each."""
-    machine.lengths = np.zeros(source.shape[0], np.int64)
-    with cython.nogil:
-        _replay(machine, source, target, weight, far)
-    return np.asarray(machine.lengths)
+    """Send messages, those of one source after one another; return the hops of each.
 
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _replay(
-    machine: Machine,
-    source: cython.const_int[::1],
-    target: cython.const_int[::1],
-    weight: cython.const_int[::1],
-    far: cython.longlong,
-) -> cython.void:
+    ``far`` is more than the longest way can be. Seen from its target, every step of a way is the first of up, down,
+    south, north, east, west that keeps it shortest.
+    """
+    lengths: cython.longlong[::1] = np.zeros(source.shape[0], np.int64)
     begin: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t
     limit: cython.longlong
     found: cython.bint
-    while begin < source.shape[0]:
-        end = begin
-        while end < source.shape[0] and source[end] == source[begin]:
-            end += 1
-        limit = 2
-        found = False
-        while not found:
-            _spread(machine, source[begin], limit)
-            found = True
-            for i in range(begin, end):
-                if machine.hops[target[i]] == UNSEEN:
-                    found = False
-            if not found and limit > far:
+    with cython.nogil:
+        while begin < source.shape[0]:
+            end = begin
+            while end < source.shape[0] and source[end] == source[begin]:
+                end += 1
+            limit = 2
+            found = False
+            while not found and machine.missing < 0:
+                _spread(machine, source[begin], limit)
+                found = True
                 for i in range(begin, end):
                     if machine.hops[target[i]] == UNSEEN:
-                        machine.missing = i
-                return
-            limit = 2 * limit
-        for i in range(begin, end):
-            hops = machine.hops[target[i]]
-            machine.energy += hops * weight[i]
-            machine.longest = max(machine.longest, hops)
-            if machine.lengths.shape[0] > 0:
-                machine.lengths[i] = hops
-            _descend(machine, target[i], source[i], weight[i])
-        begin = end
+                        found = False
+                        if limit > far:
+                            machine.missing = i
+                limit = 2 * limit
+            if not found:
+                break
+            for i in range(begin, end):
+                hops = machine.hops[target[i]]
+                machine.energy += hops * weight[i]
+                machine.longest = max(machine.longest, hops)
+                lengths[i] = hops
+                _descend(machine, target[i], source[i], weight[i])
+            begin = end
+    return np.asarray(lengths)
 
 
 @cython.cfunc

@@ -10,42 +10,6 @@ from cython.cimports.shorthaul.core.compiled.bits import wrapped_product, wrappe
 PRIME = cython.declare(cython.ulonglong, 2147483647)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _combine(
-    values: cython.ulonglong[:, ::1],
-    a: cython.Py_ssize_t,
-    b: cython.Py_ssize_t,
-    out: cython.Py_ssize_t,
-    code: cython.int,
-) -> cython.void:
-    """Write the value of a o that of b to ``out``: sum, max, min, product, xor, or, and by their code, 0 to 6.
-
-    Code 7 composes affine maps modulo 2^31 - 1: first (a0, a1), then (b0, b1), where (m, c) maps t to m t + c. Sums
-    and products are modulo 2^64; words are compared as unsigned numbers.
-    """
-    one: cython.ulonglong = values[a, 0]
-    other: cython.ulonglong = values[b, 0]
-    if code == 0:
-        values[out, 0] = wrapped_sum(one, other)
-    elif code == 1:
-        values[out, 0] = max(one, other)
-    elif code == 2:
-        values[out, 0] = min(one, other)
-    elif code == 3:
-        values[out, 0] = wrapped_product(one, other)
-    elif code == 4:
-        values[out, 0] = one ^ other
-    elif code == 5:
-        values[out, 0] = one | other
-    elif code == 6:
-        values[out, 0] = one & other
-    else:
-        values[out, 1] = (values[a, 1] * other + values[b, 1]) % PRIME
-        values[out, 0] = one * other % PRIME
-
-
 def fold_words(
     parent: cython.const_int[::1],
     parents_first: cython.const_int[::1],
@@ -53,15 +17,43 @@ def fold_words(
     code: cython.int,
     up: cython.bint,
 ) -> None:
-    """Replace every value by the fold of its subtree, or of its path from the root; shape (n, words)."""
+    """Replace every value by the fold of its subtree, or of its path from the root; shape (n, words).
+
+    By sum, max, min, product, xor, or, and by their code, 0 to 6. Code 7 composes affine maps modulo 2^31 - 1: first
+    the parent's, (a0, a1), then (b0, b1), where (m, c) maps t to m t + c. Sums and products are modulo 2^64; words are
+    compared as unsigned numbers.
+    """
+    a: cython.Py_ssize_t
+    out: cython.Py_ssize_t
     with cython.nogil:
         n: cython.Py_ssize_t = parent.shape[0]
         for i in range(n):
             v = n - 1 - i if up else i
             if parents_first.shape[0] > 0:
                 v = parents_first[v]
-            if parent[v] >= 0:
-                _combine(values, parent[v], v, parent[v] if up else v, code)
+            a = parent[v]
+            if a < 0:
+                continue
+            out = a if up else v
+            one = values[a, 0]
+            other = values[v, 0]
+            if code == 0:
+                values[out, 0] = wrapped_sum(one, other)
+            elif code == 1:
+                values[out, 0] = max(one, other)
+            elif code == 2:
+                values[out, 0] = min(one, other)
+            elif code == 3:
+                values[out, 0] = wrapped_product(one, other)
+            elif code == 4:
+                values[out, 0] = one ^ other
+            elif code == 5:
+                values[out, 0] = one | other
+            elif code == 6:
+                values[out, 0] = one & other
+            else:
+                values[out, 1] = (values[a, 1] * other + values[v, 1]) % PRIME
+                values[out, 0] = one * other % PRIME
 
 
 def fold_reals(

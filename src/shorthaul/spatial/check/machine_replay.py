@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.spatial.check.fabric_kernels import Machine, replay, replay_lengths
+from shorthaul.spatial.check.fabric_kernels import Machine, replay
 from shorthaul.spatial.check.replay import differing_parents
 from shorthaul.spatial.model import Fabric, Load, Tree
 from shorthaul.spatial.plan import Layout
@@ -90,7 +90,7 @@ class MachineReplay:
         order = np.argsort(sender, kind="stable")
         a, b = sender[order], receiver[order]
         weight = np.full(len(a), words, np.int32)
-        hops = replay_lengths(self._machine, self._cell[a], self._cell[b], weight, self._far)
+        hops = replay(self._machine, self._cell[a], self._cell[b], weight, self._far)
         clock, reached = self._clock[a] + 1, self._reached[a] + hops
         np.maximum.at(self._clock, b, clock)
         np.maximum.at(self._reached, b, reached)

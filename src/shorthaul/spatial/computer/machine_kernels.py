@@ -82,17 +82,16 @@ class Traffic:
 
     def chains(self) -> tuple[int, int, int]:
         """Return the longest chain of messages, of hops and of cycles."""
-        return int(_largest(self, CLOCK, 0)), int(_largest(self, FAR, 0)), int(_largest(self, READY, 0))
+        clock, far, ready = (int(self._column(column).max(initial=0)) for column in (CLOCK, FAR, READY))
+        return clock, far, ready
 
     def busiest(self) -> int:
         """Return the most messages that a processor sent or received."""
-        return int(max(_largest(self, PORTS, 0), _largest(self, PORTS, 32)))
+        ports = self._column(PORTS)
+        return int(max((ports & np.uint64(LOW)).max(initial=0), (ports >> np.uint64(32)).max(initial=0)))
 
-    def largest_load(self) -> int:
-        """Return the most words over one link."""
-        with cython.nogil:
-            load = _largest_load(self)
-        return int(load)
+    def _column(self, column: int) -> npt.NDArray[np.uint64]:
+        return np.asarray(self.table)[column : ROW * self.processors : ROW]
 
     def loads(self) -> npt.NDArray[np.int32]:
         """Return the words over every link."""
@@ -130,28 +129,6 @@ class Messages:
         self.words = words
         self.starts = starts
         self.route = route
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _largest(traffic: Traffic, column: cython.Py_ssize_t, bits: cython.int) -> cython.ulonglong:
-    most: cython.ulonglong = 0
-    keeps: cython.ulonglong = LOW if column == PORTS else ~cython.cast(cython.ulonglong, 0)
-    with cython.nogil:
-        for p in range(traffic.processors):
-            most = max(most, (traffic.table[ROW * p + column] >> bits) & keeps)
-    return most
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _largest_load(traffic: Traffic) -> cython.ulonglong:
-    most: cython.ulonglong = 0
-    at: cython.Py_ssize_t
-    for at in range(ROW * traffic.processors, traffic.table.shape[0], 2):
-        most = max(most, traffic.table[at + 1] & LOAD)
-    return most
 
 
 @cython.cfunc

@@ -124,7 +124,7 @@ class Network:
         depth, distance, _ = self._traffic.chains()
         amounts = {"energy_hops": self._traffic.hops, "depth": depth, "distance_hops": distance}
         if self.count_links:
-            amounts["link_load"] = self._traffic.largest_load()
+            amounts["link_load"] = int(self._traffic.loads().max(initial=0))
         return Cost(**amounts)
 
     def figures(self) -> dict[str, Any]:

@@ -60,8 +60,18 @@ def parse(reader: Reader, count: cython.Py_ssize_t) -> tuple[int, int, int]:
     stop: cython.Py_ssize_t = min(reader.offset + count, reader.text.shape[0])
     with cython.nogil:
         problem = _parse(reader, stop)
-        if problem == FINE:
-            problem = UNFINISHED if reader.offset < reader.text.shape[0] else _finish(reader)
+        if problem == FINE and reader.offset < reader.text.shape[0]:
+            problem = UNFINISHED
+        elif problem == FINE and reader.opened >= 0:
+            reader.offset = reader.name[reader.opened, 0]
+            problem = UNCLOSED
+        elif problem == FINE and reader.n == 0:
+            reader.offset = 0
+            problem = EMPTY
+        elif problem == FINE:
+            for v in range(reader.n):
+                if reader.name[v, 0] < 0:
+                    reader.name[v, 0] = 0
     return int(problem), int(reader.offset), int(reader.n)
 
 
@@ -76,27 +86,56 @@ def _parse(reader: Reader, stop: cython.Py_ssize_t) -> cython.int:
             reader.offset += 1
         elif c == 91:
             problem = _skip_comment(reader)
-        elif c == 40:
-            problem = _open(reader)
+        elif c == 40:  # an inner vertex begins; until it is closed its name tells where that was
+            if reader.has_vertex:
+                return COMMA
+            reader.name[reader.n, 0] = reader.offset
+            reader.opened = _begin(reader)
+            reader.offset += 1
         else:
-            if not reader.has_vertex and c != 59:
-                problem = _begin_leaf(reader, c)
-                if problem != FINE:
-                    break
+            if not reader.has_vertex and c != 59:  # a leaf begins, perhaps without a name
+                if reader.opened < 0 and (c == 44 or c == 41):
+                    return OUTSIDE if c == 44 else UNOPENED
+                reader.name[reader.n, 0] = -1
+                reader.current = _begin(reader)
+                reader.has_vertex = True
             if c == 44:
-                problem = FINE if reader.opened >= 0 else OUTSIDE
-                if problem == FINE:
-                    reader.has_vertex = False
-                    reader.offset += 1
+                if reader.opened < 0:
+                    return OUTSIDE
+                reader.has_vertex = False
+                reader.offset += 1
             elif c == 41:
-                problem = _close(reader)
+                if reader.opened < 0:
+                    return UNOPENED
+                reader.current = reader.opened
+                reader.opened = reader.parent[reader.opened]
+                reader.name[reader.current, 0] = -1
+                reader.offset += 1
             elif c == 59:
-                problem = _end_tree(reader)
+                if reader.opened >= 0:
+                    reader.offset = reader.name[reader.opened, 0]
+                    return UNCLOSED
+                if not reader.has_tree:
+                    return EMPTY
+                reader.has_vertex = False
+                reader.has_tree = False
+                reader.offset += 1
             elif c == 58:
                 problem = _read_length(reader)
             else:
                 problem = _read_name(reader, c)
     return problem
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _begin(reader: Reader) -> cython.Py_ssize_t:
+    """Begin a vertex below the one that is open; return it."""
+    reader.parent[reader.n] = reader.opened
+    reader.n += 1
+    reader.has_tree = True
+    return reader.n - 1
 
 
 @cython.cfunc
@@ -116,66 +155,6 @@ def _skip_comment(reader: Reader) -> cython.int:
             reader.offset = i
             return FINE
     return COMMENT
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _open(reader: Reader) -> cython.int:
-    """Begin an inner vertex at "("; until it is closed its name tells where that was."""
-    if reader.has_vertex:
-        return COMMA
-    reader.parent[reader.n] = reader.opened
-    reader.name[reader.n, 0] = reader.offset
-    reader.opened = reader.n
-    reader.n += 1
-    reader.has_tree = True
-    reader.offset += 1
-    return FINE
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _begin_leaf(reader: Reader, c: cython.uchar) -> cython.int:
-    """Begin a leaf, perhaps without a name."""
-    if reader.opened < 0 and (c == 44 or c == 41):
-        return OUTSIDE if c == 44 else UNOPENED
-    reader.parent[reader.n] = reader.opened
-    reader.name[reader.n, 0] = -1
-    reader.current = reader.n
-    reader.n += 1
-    reader.has_vertex = True
-    reader.has_tree = True
-    return FINE
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _close(reader: Reader) -> cython.int:
-    if reader.opened < 0:
-        return UNOPENED
-    reader.current = reader.opened
-    reader.opened = reader.parent[reader.opened]
-    reader.name[reader.current, 0] = -1
-    reader.offset += 1
-    return FINE
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _end_tree(reader: Reader) -> cython.int:
-    if reader.opened >= 0:
-        reader.offset = reader.name[reader.opened, 0]
-        return UNCLOSED
-    if not reader.has_tree:
-        return EMPTY
-    reader.has_vertex = False
-    reader.has_tree = False
-    reader.offset += 1
-    return FINE
 
 
 @cython.cfunc
@@ -262,22 +241,6 @@ def _read_name(reader: Reader, c: cython.uchar) -> cython.int:
     return FINE
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _finish(reader: Reader) -> cython.int:
-    if reader.opened >= 0:
-        reader.offset = reader.name[reader.opened, 0]
-        return UNCLOSED
-    if reader.n == 0:
-        reader.offset = 0
-        return EMPTY
-    for v in range(reader.n):
-        if reader.name[v, 0] < 0:
-            reader.name[v, 0] = 0
-    return FINE
-
-
 def write(
     starts: cython.const_int[::1],
     kids: cython.const_int[::1],
@@ -287,70 +250,41 @@ def write(
     out: cython.uchar[::1],
 ) -> int:
     """Write the trees into ``out`` (large enough) and return how many bytes were written."""
-    writer = Writer(starts, kids, text, out)
+    cursor: cython.int[::1] = np.array(starts)  # the next child to write
+    stack: cython.int[::1] = np.empty(kids.shape[0] + 1, np.int32)
+    size: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t = kids.shape[0]
+    r: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    top: cython.Py_ssize_t
     with cython.nogil:
-        n: cython.Py_ssize_t = writer.kids.shape[0]
-        r: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        v: cython.Py_ssize_t
-        top: cython.Py_ssize_t
-        for r in range(writer.starts[n], writer.starts[n + 1]):
-            writer.stack[0] = writer.kids[r]
+        for r in range(starts[n], starts[n + 1]):
+            stack[0] = kids[r]
             top = 1
             while top > 0:
-                v = writer.stack[top - 1]
-                if writer.cursor[v] < writer.starts[v + 1]:
-                    _put(writer, 40 if writer.cursor[v] == writer.starts[v] else 44)
-                    writer.stack[top] = writer.kids[writer.cursor[v]]
-                    writer.cursor[v] += 1
+                v = stack[top - 1]
+                if cursor[v] < starts[v + 1]:
+                    out[size] = 40 if cursor[v] == starts[v] else 44
+                    size += 1
+                    stack[top] = kids[cursor[v]]
+                    cursor[v] += 1
                     top += 1
                     continue
-                if writer.starts[v + 1] > writer.starts[v]:
-                    _put(writer, 41)
+                if starts[v + 1] > starts[v]:
+                    out[size] = 41
+                    size += 1
                 for i in range(name[v, 0], name[v, 1]):
-                    _put(writer, writer.text[i])
+                    out[size] = text[i]
+                    size += 1
                 if length[v, 1] > length[v, 0]:
-                    _put(writer, 58)
+                    out[size] = 58
+                    size += 1
                     for i in range(length[v, 0], length[v, 1]):
-                        _put(writer, writer.text[i])
+                        out[size] = text[i]
+                        size += 1
                 top -= 1
-            _put(writer, 59)
-            _put(writer, 10)
-    return int(writer.size)
-
-
-@cython.final
-@cython.cclass
-class Writer:
-    """Trees, and the text written so far."""
-
-    starts: cython.const_int[::1]
-    kids: cython.const_int[::1]
-    text: cython.const_uchar[::1]
-    out: cython.uchar[::1]
-    cursor: cython.int[::1]  # the next child to write
-    stack: cython.int[::1]
-    size: cython.Py_ssize_t
-
-    def __init__(
-        self,
-        starts: cython.const_int[::1],
-        kids: cython.const_int[::1],
-        text: cython.const_uchar[::1],
-        out: cython.uchar[::1],
-    ) -> None:
-        self.starts = starts
-        self.kids = kids
-        self.text = text
-        self.out = out
-        self.cursor = np.array(starts)
-        self.stack = np.empty(kids.shape[0] + 1, np.int32)
-        self.size = 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _put(writer: Writer, c: cython.uchar) -> cython.void:
-    writer.out[writer.size] = c
-    writer.size += 1
+            out[size] = 59
+            out[size + 1] = 10
+            size += 2
+    return int(size)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
-from shorthaul.spatial.layout.cost_kernels import Routes, add_routes, edge_energy, sum_routes
+from shorthaul.spatial.layout.cost_kernels import add_routes, edge_energy, sum_routes
 from shorthaul.spatial.model import Grid
 
 Index = npt.NDArray[np.int32]
@@ -20,7 +20,7 @@ def link_loads(source: Index, target: Index, x: Index, y: Index, grid: Grid) -> 
     A message from or to -1 is none.
     """
     loads = np.zeros((4, grid.cells), np.int32)
-    add_routes(Routes(x, y, grid.width, loads), source, target)
+    add_routes(x, y, grid.width, loads, source, target)
     sum_routes(grid.width, grid.height, loads)
     return loads.reshape(4, grid.height, grid.width)
 

@@ -42,57 +42,37 @@ def farthest(
     return int(longest)
 
 
-@cython.final
-@cython.cclass
-class Routes:
-    """Processors at (x, y), and the load changes of the links between them."""
-
-    x: cython.const_int[::1]
-    y: cython.const_int[::1]
-    width: cython.Py_ssize_t
-    changes: cython.int[:, ::1]
-
-    def __init__(
-        self,
-        x: cython.const_int[::1],
-        y: cython.const_int[::1],
-        width: cython.Py_ssize_t,
-        changes: cython.int[:, ::1],
-    ) -> None:
-        self.x = x
-        self.y = y
-        self.width = width
-        self.changes = changes
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_route(routes: Routes, s: cython.Py_ssize_t, t: cython.Py_ssize_t) -> cython.void:
-    sx: cython.Py_ssize_t = routes.x[s]
-    tx: cython.Py_ssize_t = routes.x[t]
-    row: cython.Py_ssize_t = routes.y[s] * routes.width
-    end: cython.Py_ssize_t = routes.y[t] * routes.width
-    if tx > sx:
-        routes.changes[0, row + sx] += 1
-        routes.changes[0, row + tx] -= 1
-    elif tx < sx:
-        routes.changes[1, row + tx] += 1
-        routes.changes[1, row + sx] -= 1
-    if end > row:
-        routes.changes[2, row + tx] += 1
-        routes.changes[2, end + tx] -= 1
-    elif end < row:
-        routes.changes[3, end + tx] += 1
-        routes.changes[3, row + tx] -= 1
-
-
-def add_routes(routes: Routes, source: cython.const_int[::1], target: cython.const_int[::1]) -> None:
-    """Add the messages source[i] -> target[i] between processors; one from or to -1 is none."""
+def add_routes(
+    x: cython.const_int[::1],
+    y: cython.const_int[::1],
+    width: cython.Py_ssize_t,
+    changes: cython.int[:, ::1],
+    source: cython.const_int[::1],
+    target: cython.const_int[::1],
+) -> None:
+    """Add the messages source[i] -> target[i] between processors at (x, y); one from or to -1 is none."""
+    row: cython.Py_ssize_t
+    end: cython.Py_ssize_t
     with cython.nogil:
         for i in range(source.shape[0]):
-            if source[i] >= 0 and target[i] >= 0:
-                _add_route(routes, source[i], target[i])
+            if source[i] < 0 or target[i] < 0:
+                continue
+            sx = x[source[i]]
+            tx = x[target[i]]
+            row = y[source[i]] * width
+            end = y[target[i]] * width
+            if tx > sx:
+                changes[0, row + sx] += 1
+                changes[0, row + tx] -= 1
+            elif tx < sx:
+                changes[1, row + tx] += 1
+                changes[1, row + sx] -= 1
+            if end > row:
+                changes[2, row + tx] += 1
+                changes[2, end + tx] -= 1
+            elif end < row:
+                changes[3, end + tx] += 1
+                changes[3, row + tx] -= 1
 
 
 def sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cython.int[:, ::1]) -> int:

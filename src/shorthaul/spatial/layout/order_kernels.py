@@ -43,14 +43,6 @@ class Centring:
         self.mirrored = np.zeros(n, np.uint8)
 
 
-def centred_positions(centring: Centring) -> Index:
-    """Return the position of every vertex in the centred order."""
-    with cython.nogil:
-        _choose(centring)
-        _place(centring)
-    return np.asarray(centring.position)
-
-
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
@@ -76,62 +68,57 @@ def _length(centring: Centring, v: cython.Py_ssize_t, pairs: cython.longlong) ->
     return total + sqrt(cython.cast(cython.double, front))
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _choose(centring: Centring) -> cython.void:
-    """Choose the pairs of every vertex, children first: none, or half of them, a quarter, ..."""
+def centred_positions(centring: Centring) -> Index:
+    """Return the position of every vertex in the centred order.
+
+    The pairs of every vertex are chosen, children first: none, or half of them, a quarter, ... Then every vertex gets
+    its range, parents first, and in it its place; what lies before its parent is mirrored.
+    """
     n: cython.Py_ssize_t = centring.kids.shape[0]
     pairs: cython.longlong
-    for v in range(n - 1, -1, -1):
-        pairs = (centring.starts[v + 1] - centring.starts[v]) >> 1
-        best = _length(centring, v, 0)
-        while pairs > 0:
-            length = _length(centring, v, pairs)
-            if length < best:
-                best = length
-                centring.pairs[v] = pairs
-            pairs >>= 1
-        _length(centring, v, centring.pairs[v])
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _place(centring: Centring) -> cython.void:
-    """Give every vertex its range, parents first, and in it its place; what lies before its parent is mirrored."""
-    n: cython.Py_ssize_t = centring.kids.shape[0]
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
     low: cython.longlong
     front: cython.longlong
     behind: cython.longlong
     at: cython.longlong
-    low = 0
-    for j in range(centring.starts[n], centring.starts[n + 1]):
-        centring.position[centring.kids[j]] = low
-        low += centring.sizes[centring.kids[j]]
-    for v in range(n):  # the position of v is still where its range begins
-        low = centring.position[v]
-        front = centring.before[v]
-        behind = front + 1
-        for j in range(centring.starts[v], centring.starts[v + 1]):
-            k = centring.kids[j]
-            centring.mirrored[k] = centring.mirrored[v]
-            if j - centring.starts[v] < 2 * centring.pairs[v] and (j - centring.starts[v]) & 1 == 0:
-                front -= centring.sizes[k]
-                at = front
-                centring.mirrored[k] ^= 1
-            else:
-                at = behind
-                behind += centring.sizes[k]
+    with cython.nogil:
+        for v in range(n - 1, -1, -1):
+            pairs = (centring.starts[v + 1] - centring.starts[v]) >> 1
+            best = _length(centring, v, 0)
+            while pairs > 0:
+                length = _length(centring, v, pairs)
+                if length < best:
+                    best = length
+                    centring.pairs[v] = pairs
+                pairs >>= 1
+            _length(centring, v, centring.pairs[v])
+        low = 0
+        for j in range(centring.starts[n], centring.starts[n + 1]):
+            centring.position[centring.kids[j]] = low
+            low += centring.sizes[centring.kids[j]]
+        for v in range(n):  # the position of v is still where its range begins
+            low = centring.position[v]
+            front = centring.before[v]
+            behind = front + 1
+            for j in range(centring.starts[v], centring.starts[v + 1]):
+                k = centring.kids[j]
+                centring.mirrored[k] = centring.mirrored[v]
+                if j - centring.starts[v] < 2 * centring.pairs[v] and (j - centring.starts[v]) & 1 == 0:
+                    front -= centring.sizes[k]
+                    at = front
+                    centring.mirrored[k] ^= 1
+                else:
+                    at = behind
+                    behind += centring.sizes[k]
+                if centring.mirrored[v]:
+                    at = centring.sizes[v] - at - centring.sizes[k]
+                centring.position[k] = low + at
+            at = centring.before[v]
             if centring.mirrored[v]:
-                at = centring.sizes[v] - at - centring.sizes[k]
-            centring.position[k] = low + at
-        at = centring.before[v]
-        if centring.mirrored[v]:
-            at = centring.sizes[v] - 1 - at
-        centring.position[v] = low + at
+                at = centring.sizes[v] - 1 - at
+            centring.position[v] = low + at
+    return np.asarray(centring.position)
 
 
 def shapes(parent: cython.const_int[::1], shape: cython.ulonglong[::1], size: cython.int[::1]) -> None:
@@ -174,51 +161,35 @@ def fill(
     place: cython.int[::1] = np.zeros(size.shape[0], np.int32)
     count: cython.int[::1] = np.zeros(max(processors, 1), np.int32)
     leaves: cython.Py_ssize_t = 1 << max(processors - 1, 1).bit_length()
+    # A tree over the processors before the last one: the most room below every node.
     left: cython.longlong[::1] = np.zeros(2 * leaves, np.int64)
     least: cython.longlong = np.asarray(size).min(initial=2**31 - 1) if back else room + 1
-    with cython.nogil:
-        placed = _fill(size, room, most, processors, place, count, left, least)
-    return np.asarray(place), int(placed)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fill(
-    size: cython.const_int[::1],
-    room: cython.longlong,
-    most: cython.longlong,
-    processors: cython.longlong,
-    place: cython.int[::1],
-    count: cython.int[::1],
-    left: cython.longlong[::1],
-    least: cython.longlong,
-) -> cython.longlong:
-    """``left`` is a tree over the processors before the last one: the most room below every node."""
     last: cython.int = 0
+    at: cython.int
     used: cython.longlong = 0
-    for v in range(size.shape[0]):
-        if size[v] > room:
-            return v
-        at = last
-        if count[last] == most or used + size[v] > room:
-            if left[1] >= size[v]:
-                at = _last_with(left, size[v])
+    v: cython.Py_ssize_t = 0
+    with cython.nogil:
+        while v < size.shape[0] and size[v] <= room:
+            at = last
+            if count[last] == most or used + size[v] > room:
+                if left[1] >= size[v]:
+                    at = _last_with(left, size[v])
+                else:
+                    if room - used >= least and count[last] < most:
+                        _record(left, last, room - used)
+                    last += 1
+                    used = 0
+                    at = last
+            if at >= processors:
+                break
+            place[v] = at
+            count[at] += 1
+            if at == last:
+                used += size[v]
             else:
-                if room - used >= least and count[last] < most:
-                    _record(left, last, room - used)
-                last += 1
-                used = 0
-                at = last
-        if at >= processors:
-            return v
-        place[v] = at
-        count[at] += 1
-        if at == last:
-            used += size[v]
-        else:
-            _record(left, at, 0 if count[at] == most else left[(left.shape[0] >> 1) + at] - size[v])
-    return size.shape[0]
+                _record(left, at, 0 if count[at] == most else left[leaves + at] - size[v])
+            v += 1
+    return np.asarray(place), int(v)
 
 
 @cython.cfunc

@@ -51,20 +51,13 @@ class Roads:
         self.limit = 0
         self.steep = steep
         self.reads = 0
+        v: cython.Py_ssize_t
+        k: cython.Py_ssize_t
         with cython.nogil:
-            _fill(self)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fill(roads: Roads) -> cython.void:
-    v: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    for v in range(roads.crowd.place.shape[0]):
-        for k in range(roads.crowd.starts[v], roads.crowd.starts[v + 1]):
-            if roads.crowd.near[k] > v:
-                _send(roads, v, k, 1)
+            for v in range(crowd.place.shape[0]):
+                for k in range(crowd.starts[v], crowd.starts[v + 1]):
+                    if crowd.near[k] > v:
+                        _send(self, v, k, 1)
 
 
 @cython.cfunc
