@@ -13,7 +13,6 @@ from tests.tensor.random_plans import random_problem
 from tests.twins import Case, assert_agree
 
 from shorthaul.tensor.cost_model.cost import kernel_arguments
-from shorthaul.tensor.cost_model.exhaustion import surely_held
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Machine
 from shorthaul.tensor.search.schedules import graph_arguments
@@ -87,14 +86,13 @@ def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cost_kernels = beside(kernels, "cost_kernels")
     profile, machine = some_profile(rng)
     made = cost_kernels.Costs(*kernel_arguments(profile, machine))
-    fitting = cost_kernels.Costs(*kernel_arguments(surely_held(profile), machine)) if profile.is_mixed else made
     ordered = beside(kernels, "order_kernels").Orders(made, *profile.mixed_axes)
-    limits = np.array([4, 5, max(1, min(4, profile.k_limit)), int(rng.integers(8)), int(rng.integers(8))])
-    work = kernels.Exhaustion(made, fitting, ordered, limits, float(rng.choice((60.0, np.inf))))
-    values = np.empty((4, 5))
-    kernels.outlines(work, float(rng.choice((0.0, 40.0, np.inf))), values)
-    pairs = np.argsort(values, axis=None, kind="stable")
-    place = kernels.exhaust(work, pairs[: int(np.isfinite(values).sum())], values.ravel(), 0, 1000)
+    limits = np.array([max(1, min(4, profile.k_limit)), int(rng.integers(8)), int(rng.integers(8))])
+    work = kernels.Exhaustion(made, ordered, limits, float(rng.choice((60.0, np.inf))))
+    boxes = np.sort(rng.integers(1, 7, (20, 2, 2)), axis=2).reshape(20, 4)
+    values = np.empty(20)
+    kernels.bound_boxes(work, boxes, values)
+    place = kernels.exhaust(work, np.ascontiguousarray(boxes[np.isfinite(values), ::2]), values, 1000)
     return values, place, work.floor, np.array(kernels.kept(work))
 
 

@@ -127,13 +127,15 @@ def test_tiles_are_bounded_together_by_no_more_than_each_alone():
                 continue
             profile = profile_of(problem, subgraph.operators, state.outputs, state.resident, state.retained)
             costs = cost_kernels.Costs(*kernel_arguments(profile, machine))
-            limits = np.array([24, 20, 24, 0, 0], dtype=np.int64)
-            alone, together = np.empty((2, 24, 20))
             orders = order_kernels.Orders(costs, *profile.mixed_axes)
-            work = exhaustion_kernels.Exhaustion(costs, costs, orders, limits, np.inf)
-            exhaustion_kernels.outlines(work, np.inf, alone)
-            exhaustion_kernels.outlines(work, 0.0, together)
-            assert (together <= alone * (1 + 1e-12)).all()
+            work = exhaustion_kernels.Exhaustion(costs, orders, np.array([24, 0, 0]), np.inf)
+            alone, together = np.empty(30), np.empty(30)
+            boxes = np.sort([rng.integers(1, (25, 21), (30, 2)).T for _ in range(2)], axis=0).transpose(2, 1, 0)
+            exhaustion_kernels.bound_boxes(work, np.ascontiguousarray(boxes).reshape(30, 4), together)
+            for corner in np.ndindex(2, 2):
+                ones = np.stack([boxes[:, axis, corner[axis]] for axis in (0, 0, 1, 1)], axis=1)
+                exhaustion_kernels.bound_boxes(work, np.ascontiguousarray(ones), alone)
+                assert (together <= alone * (1 + 1e-12)).all()
             best = Granularities(machine, CONTEST).best(profile)
             if best is not None:
                 floors = [Floor(profile, machine, CONTEST, limit) for limit in (np.inf, best.latency)]
@@ -281,13 +283,10 @@ def test_no_shorter_step_takes_less_than_one_that_cuts_all_reductions_evenly():
         machine = replace(problem.machine, native_width=int(rng.integers(4, 9)), native_height=int(rng.integers(4, 9)))
         profile = profile_of(problem, range(5), [problem.operators[4].output], [], [])
         costs = cost_kernels.Costs(*kernel_arguments(profile, machine))
-        limits = np.array([machine.native_width, machine.native_height, 4, 0, 0], dtype=np.int64)
-        orders, even = order_kernels.Orders(costs, False, False), int(limits[2])
-        table = np.full(limits[0] * limits[1], -1.0)
-        for w, h in product(range(1, limits[0] + 1), range(1, limits[1] + 1)):
-            work = exhaustion_kernels.Exhaustion(costs, costs, orders, limits, 0.0)
-            pair = np.array([(w - 1) * limits[1] + h - 1])
-            assert exhaustion_kernels.exhaust(work, pair, table, 0, 1) == 1
+        orders, even = order_kernels.Orders(costs, False, False), 4
+        for w, h in product(range(1, machine.native_width + 1), range(1, machine.native_height + 1)):
+            work = exhaustion_kernels.Exhaustion(costs, orders, np.array([even, 0, 0]), 0.0)
+            assert exhaustion_kernels.exhaust(work, np.array([[w, h]]), np.array([-1.0]), 1) == 1
             assert work.done == 1, "the longest step that cuts all evenly, and none below it"
             least = work.floor
             floors = [price_kernels.floor(costs, w, h, k) for k in range(1, even)]

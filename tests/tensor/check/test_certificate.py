@@ -182,10 +182,17 @@ def test_no_execution_is_below_the_floor():
             item = column(problem, inside, list(found.outputs), found.resident, found.retained)
             size = subgraph.granularity
             steps = Steps(problem, item, *(np.array([value]) for value in (size.w, size.h, size.k)))
-            assert steps.floor()[0] <= found.latency * (1 + 1e-9)
-            assert steps.outline()[0] <= found.latency * (1 + 1e-9)
+            assert steps.floor(problem.machine.capacity)[0] <= found.latency * (1 + 1e-9)
+            low, high = ([np.array([value]) for value in ends] for ends in a_box_around(size, rng))
+            assert Steps(problem, item, *high).outline_in_all(*low[:2])[0] <= found.latency * (1 + 1e-9)
+            assert Steps(problem, item, *low).held_at_least()[0] <= found.peak
             seen += 1
     assert seen > 45
+
+
+def a_box_around(size, rng):
+    low = [int(rng.integers(1, value + 1)) for value in (size.w, size.h, size.k)]
+    return low, [value + int(rng.integers(0, 4)) for value in (size.w, size.h, size.k)]
 
 
 def small():

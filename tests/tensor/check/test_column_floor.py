@@ -32,7 +32,7 @@ def square(size, machine, *, is_residual):
 def test_no_order_takes_less_and_some_take_little_more(native):
     problem, item = square(11, Machine(150.0, 0.5, *native), is_residual=True)
     sizes = np.array(list(product(range(1, native[0] + 1), range(1, native[1] + 1), range(1, native[0] + 1))))
-    floors = Steps(problem, item, *sizes.T).floor()
+    floors = Steps(problem, item, *sizes.T).floor(problem.machine.capacity)
     for (w, h, k), floor in zip(sizes.tolist(), floors, strict=True):
         assert floor <= least_in_any_order(problem.machine, item, w, h, k, math.inf) * (1 + 1e-9)
     assert np.isfinite(floors).sum() > 50

@@ -14,7 +14,6 @@ from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.cost_model import price_kernels
 from shorthaul.tensor.cost_model.cost import Costs
-from shorthaul.tensor.cost_model.exhaustion import surely_held
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.cost_model.traversal import ALL
 from shorthaul.tensor.model import CONTEST, SPEC
@@ -40,12 +39,9 @@ def compare(seed, rules, operators):
         if not profile.is_mixed:
             assert price_kernels.floor(costs.kernel, size.w, size.h, size.k) <= latency * (1 + 1e-12)
         elif rules is CONTEST and all(problem.producer[t] in subgraph.operators for t in seen.retained):
-            fewer = Costs(surely_held(profile), problem.machine)
-            fewer.at(size)
-            fewer.follow(order)
             group = column(problem, frozenset(subgraph.operators), list(seen.outputs), seen.resident, seen.retained)
             checked = Steps(problem, group, *(np.array([length]) for length in (size.w, size.h, size.k)))
-            assert fewer.peak <= checked.held(only_sure=True)[0] <= seen.peak
+            assert checked.held(only_sure=True)[0] <= seen.peak
         compared += 1
         mixed += profile.is_mixed
     return compared, mixed

@@ -82,7 +82,7 @@ class Boxes:
         table = np.zeros((ROWS, len(self.low[0])))
         largest = Steps(self.problem, item, *self.high)
         if kind == "work":
-            self._divide(table[TIME:TRAFFIC], slices, largest.time_in_all(slices))
+            self._divide(table[TIME:TRAFFIC], slices, largest.time_in_all(slices, *self.low[1::-1]))
             return table
         size = slices[0].height * slices[0].width
         passing = (largest.count * largest.passing(slices, beside)).sum(axis=(0, 1))

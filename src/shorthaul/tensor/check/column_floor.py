@@ -36,50 +36,20 @@ class TooManyError(Exception):
 
 
 def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple[int, int, int] | None:
-    """Return a granularity at which the column may take less than ``worth``, None if it takes as much at every one."""
-    machine = problem.machine
-    if not rules.granularity_is_native:
-        return _cheaper_of_many(problem, item, worth)
-    widest, tallest = min(item.width, machine.native_width), min(item.height, machine.native_height)
-    w = np.repeat(np.arange(1, widest + 1), tallest)
-    h = np.tile(np.arange(1, tallest + 1), widest)
-    deepest = min(item.deepest, machine.native_width)
-    least = np.ones_like(w)
-    if rules.prologues_are_whole:
-        room = (machine.native_width, machine.native_height)
-        for need, tile, length, most in zip(item.prologues, (w, h), (item.width, item.height), room, strict=True):
-            partial = (tile < min(need, length)) | (need > most)
-            least = np.maximum(least, np.where(partial, need, 1))
-    open_ = least <= deepest
-    w, h, least = w[open_], h[open_], least[open_]
-    if not len(w):
-        return None
-    outline = Steps(problem, item, w, h, np.full_like(w, deepest)).outline()
-    fits = Steps(problem, item, w, h, least).held(only_sure=True) <= machine.capacity
-    open_ = fits & (outline < worth)
-    w, h, least, outline = w[open_], h[open_], least[open_], outline[open_]
-    for first in range(0, len(w), 64):
-        part = slice(first, first + 64)
-        depth = np.arange(1, deepest + 1)
-        every = [np.repeat(array[part], deepest) for array in (w, h, least)]
-        k = np.tile(depth, len(w[part]))
-        chosen = k >= every[2]
-        steps = Steps(problem, item, every[0][chosen], every[1][chosen], k[chosen])
-        floor = np.maximum(steps.floor(), np.repeat(outline[part], deepest)[chosen])
-        for place in np.flatnonzero(floor < worth):
-            size = int(steps.w[place]), int(steps.h[place]), int(steps.k[place])
-            if least_in_any_order(machine, item, *size, worth) < worth:
-                return size
-    return None
+    """Return a granularity at which the column may take less than ``worth``, None if it takes as much at every one.
 
-
-def _cheaper_of_many(problem: Problem, item: Column, worth: float) -> tuple[int, int, int] | None:
-    """Return the same of granularities up to the whole: boxes of them that may take less are halved, and halved again.
-
-    Raises :class:`TooManyError` where that are too many.
+    Boxes of granularities that may take less are halved, and halved again. Raises :class:`TooManyError` where that are
+    too many.
     """
-    ends = np.array([[item.width], [item.height], [max(1, item.deepest)]], dtype=np.int64)
-    pending = [(np.ones_like(ends), ends)]
+    machine = problem.machine
+    most = [item.width, item.height, max(1, item.deepest)]
+    if rules.granularity_is_native:
+        natives = (machine.native_width, machine.native_height, machine.native_width)
+        most = [*map(min, most, natives)]
+    even = _even(problem, item, most[2])
+    high = np.array([[most[0], most[0]], [most[1], most[1]], [even, most[2]]], dtype=np.int64)
+    low = np.array([[1, 1], [1, 1], [1, even + 1]], dtype=np.int64)
+    pending = [(low, high)]
     looked_at = 0
     while pending:
         low, high = pending.pop()
@@ -89,24 +59,57 @@ def _cheaper_of_many(problem: Problem, item: Column, worth: float) -> tuple[int,
         looked_at += low.shape[1]
         if looked_at > _MOST_BOXES:
             raise TooManyError
-        open_ = Steps(problem, item, *high).outline_in_all() < worth
-        open_ &= Steps(problem, item, *low).held_at_least() <= problem.machine.capacity
+        if rules.prologues_are_whole:
+            low = np.stack([*low[:2], _least_depths(problem, item, low[2], *high[:2])])
+        low, high = low[:, low[2] <= high[2]], high[:, low[2] <= high[2]]
+        open_ = Steps(problem, item, *high).outline_in_all(*low[:2]) < worth
+        open_ &= Steps(problem, item, *low).held_at_least() <= machine.capacity
         low, high = low[:, open_], high[:, open_]
-        is_one = (low == high).all(axis=0)
-        ones = Steps(problem, item, *low[:, is_one])
-        for place in np.flatnonzero(ones.floor() < worth) if is_one.any() else ():
+        is_one = (low[:2] == high[:2]).all(axis=0) & ((low[2] == high[2]) | (high[2] <= even))
+        first, last = low[:, is_one], high[:, is_one]
+        ones = Steps(problem, item, *last)
+        floor = ones.floor(np.where(first[2] < last[2], np.inf, machine.capacity)) if is_one.any() else np.zeros(0)
+        for place in np.flatnonzero(floor < worth):
             size = int(ones.w[place]), int(ones.h[place]), int(ones.k[place])
-            if least_in_any_order(problem.machine, item, *size, worth) < worth:
+            if first[2, place] < size[2]:
+                depths = np.arange(first[2, place], size[2] + 1)
+                each = np.stack([np.full_like(depths, size[0]), np.full_like(depths, size[1]), depths])
+                pending.append((each, each))
+            elif least_in_any_order(machine, item, *size, worth) < worth:
                 return size
         low, high = low[:, ~is_one], high[:, ~is_one]
         if low.shape[1]:
-            axis = np.argmax(high / low, axis=0)
-            each = np.arange(low.shape[1])
+            ratio = high / low
+            ratio[2, high[2] <= even] = 0
+            axis, each = np.argmax(ratio, axis=0), np.arange(low.shape[1])
             upper, lower = low.copy(), high.copy()
             lower[axis, each] = (low[axis, each] + high[axis, each]) // 2
             upper[axis, each] = lower[axis, each] + 1
             pending.append((np.concatenate([low, upper], axis=1), np.concatenate([lower, high], axis=1)))
     return None
+
+
+def _even(problem: Problem, item: Column, deepest: int) -> int:
+    """Return a step such that shorter ones take no less than it does, whether it fits or not; 0 without one.
+
+    It cuts the only reduction evenly, and is no longer than a native tile. What is the same in every step is paid more
+    often in shorter ones; nothing may be there by chance, or as all of a tensor is.
+    """
+    lengths = {slice_.length for group in item.works for slice_ in group} - {0}
+    for group in item.loads + item.works:
+        if len({STEP in (slice_.rows, slice_.columns) for slice_ in group}) > 1 or mixed(group):
+            return 0
+    most = min(deepest, problem.machine.native_width, problem.machine.native_height)
+    return max(k for k in range(1, most + 1) if min(lengths) % k == 0) if len(lengths) == 1 else 0
+
+
+def _least_depths(problem: Problem, item: Column, k: Integers, w: Integers, h: Integers) -> Integers:
+    """Return what steps have at least, by the rule on prologues, where tiles are up to so wide and high."""
+    room = (problem.machine.native_width, problem.machine.native_height)
+    for need, tile, length, most in zip(item.prologues, (w, h), (item.width, item.height), room, strict=True):
+        partial = (tile < min(need, length)) | (need > most)
+        k = np.maximum(k, np.where(partial, need, 1))
+    return k
 
 
 class _Times(NamedTuple):
@@ -304,12 +307,11 @@ class Steps:
         held: Floats = (most + self.tall * self.wide * self.item.stored).max(axis=(0, 1)) + float(self.item.held)
         return held
 
-    def floor(self) -> Floats:
-        """Return for every granularity what no order takes less than, infinite where it does not fit.
+    def floor(self, capacity: Floats) -> Floats:
+        """Return for every granularity what no order takes less than, infinite where it does not fit so much.
 
         Where slices may coincide by chance it is weak: without their tensors, or without the most that may save.
         """
-        capacity = self.machine.capacity
         times = self.times(list(self.item.loads), list(self.item.works))
         floor = self.any_order(times)
         plain = np.where(self.held(only_sure=False) <= capacity, floor, np.inf)
@@ -382,32 +384,25 @@ class Steps:
                 kept.append(there)
         return kept
 
-    def outline(self) -> Floats:
-        """Return a quick bound by width and height: what must be computed, and what must pass by, in every tile.
+    def outline_in_all(self, w: Integers, h: Integers) -> Floats:
+        """Return a bound on what all granularities up to these take, whose tiles are at least so wide and high.
 
-        All traffic together is another: every tensor is loaded once at least.
+        What follows the tiles along one axis alone, ``down`` or ``across``, every tile loads its part of, or of what
+        follows the other one; their product is at most the smaller part times the largest one of either.
         """
-        stored = self.tall * self.wide * self.item.stored
-        tile_traffic = np.zeros((1, 1, len(self.k))) + stored
+        compute = sum((self.time_in_all(group, h, w) for group in self.item.works), np.zeros(len(self.k)))
         traffic = np.full(len(self.k), float(self.item.height * self.item.width * self.item.stored))
+        down, across = np.zeros(len(self.k)), np.zeros(len(self.k))
         for group in self.item.loads:
-            most = self.passing(group)
-            tile_traffic = tile_traffic + most
-            traffic += np.maximum((self.count * most).sum(axis=(0, 1)), group[0].height * group[0].width)
-        compute = np.zeros((1, 1, len(self.k)))
-        for group in self.item.works:
-            compute = compute + np.max(np.broadcast_arrays(*[self.whole_time(slice_) for slice_ in group]), axis=0)
-        tiles = np.maximum(compute, tile_traffic / self.machine.bandwidth)
-        outline: Floats = np.maximum((self.count * tiles).sum(axis=(0, 1)), traffic / self.machine.bandwidth)
-        return outline
-
-    def outline_in_all(self) -> Floats:
-        """Return a bound on what all granularities up to these take, however their tiles and steps are divided."""
-        compute = sum((self.time_in_all(group) for group in self.item.works), np.zeros(len(self.k)))
-        traffic = np.full(len(self.k), float(self.item.height * self.item.width * self.item.stored))
-        for group in self.item.loads:
+            size = group[0].height * group[0].width
+            rows, columns = self.codes(group[0])
+            is_down = (rows == TILE) & (columns == WHOLE) & (len(group) == 1)
+            is_across = (rows == WHOLE) & (columns == TILE) & (len(group) == 1)
+            down, across = down + np.where(is_down, size, 0), across + np.where(is_across, size, 0)
             passing = (self.count * self.passing(group)).sum(axis=(0, 1))
-            traffic += np.maximum(passing, group[0].height * group[0].width)
+            traffic += np.where(is_down | is_across, 0, np.maximum(passing, size))
+        again = np.minimum(down * self.item.width / self.wide[0, 0], across * self.item.height / self.tall[0, 0])
+        traffic += np.maximum(down + across, again)
         outline: Floats = np.maximum(compute, traffic / self.machine.bandwidth)
         return outline
 
@@ -455,18 +450,23 @@ class Steps:
         columns = {WHOLE: slice_.width * full, TILE: self.wide, STEP: slice_.length * full}[slice_.columns]
         return rows, columns
 
-    def time_in_all(self, group: tuple[Slice, ...]) -> Floats:
-        """Return the least time of what one operator does in all tiles no larger than these, of all its slices."""
+    def time_in_all(self, group: tuple[Slice, ...], h: Integers, w: Integers) -> Floats:
+        """Return the least time of what one operator does in all tiles of these sizes up to those here."""
         times = []
         for slice_ in group:
             exact = slice_.marking == Marking.ROWS.value, slice_.marking == Marking.COLUMNS.value
             lengths = self.item.height, self.item.width
             natives = self.machine.native_height, self.machine.native_width
             time = np.full(len(self.k), slice_.cost)
+            tiles = (self.tall[:, 0], h), (self.wide[0], w)
             for axis, (code, number) in enumerate(((slice_.rows, self.rows), (slice_.columns, self.columns))):
                 if code == TILE:  # what follows the tiles has the length of the outputs in all of them
                     native = lengths[axis] / natives[axis]
-                    time = time * (native if exact[axis] else np.maximum(number, math.ceil(native)))
+                    (longest, last), least = tiles[axis]
+                    last = np.where(least >= longest, last, 1)  # of several sizes, it may be short
+                    each = (number - 1) * np.ceil(np.minimum(least, longest) / natives[axis])
+                    padded = np.maximum(each + np.ceil(last / natives[axis]), math.ceil(native))
+                    time = time * (native if exact[axis] else padded)
                 else:
                     whole = (slice_.height, slice_.width)[axis] if code == WHOLE else slice_.length
                     native = whole / natives[axis]
@@ -475,17 +475,6 @@ class Steps:
             times.append(time * self.steps_of(slice_) if is_again else time)
         most: Floats = np.max(times, axis=0)
         return most
-
-    def whole_time(self, slice_: Slice) -> Floats:
-        """Return the time of all that the steps of a tile ask of a slice."""
-        rows, columns = self.along(slice_)
-        down: Floats = rows / self.machine.native_height
-        across: Floats = columns / self.machine.native_width
-        down = down if slice_.marking == Marking.ROWS.value else np.ceil(down)
-        across = across if slice_.marking == Marking.COLUMNS.value else np.ceil(across)
-        time: Floats = slice_.cost * down * across
-        is_again = slice_.part != Extent.STEP.value and STEP not in {slice_.rows, slice_.columns}
-        return time * self.steps_of(slice_) if is_again else time
 
 
 def apart(group: tuple[Slice, ...]) -> list[tuple[Slice, ...]]:

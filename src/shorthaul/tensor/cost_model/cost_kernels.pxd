@@ -31,7 +31,6 @@ cdef class Costs:
     cdef double[::1] times
 
 cdef void settle(Costs costs, long long w, long long h, long long k) noexcept nogil
-cdef double first_held(Costs costs) noexcept nogil
 cdef double peak_of(Costs costs) noexcept nogil
 cdef void evaluate(Costs costs) noexcept nogil
 cdef bint evaluate_within(Costs costs, double limit) noexcept nogil

@@ -238,15 +238,6 @@ def _slices(costs: Costs, tall: cython.longlong, wide: cython.longlong, step: cy
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def first_held(costs: Costs) -> cython.double:
-    """Return the working set of the first step of an interior tile."""
-    size = _slices(costs, costs.tall[0], costs.wide[0], 0) + costs.tall[0] * costs.wide[0] * costs.stored
-    return cython.cast(cython.double, size + costs.held)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def peak_of(costs: Costs) -> cython.double:
     """Return the largest working set: that of an interior tile, which is nowhere smaller than a clipped one."""
     tall: cython.longlong = costs.tall[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Final
 
@@ -12,101 +11,101 @@ from numpy.typing import NDArray
 from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels, order_kernels
 from shorthaul.tensor.cost_model.cost import kernel_arguments
 from shorthaul.tensor.cost_model.entering import least_of_orders
-from shorthaul.tensor.cost_model.profile import STEP, Load, Profile
+from shorthaul.tensor.cost_model.profile import Profile
 from shorthaul.tensor.model import Machine, Rules
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Granularities evaluated at once, the first time and later on.
-_FEWEST: Final = 2_000
-_MOST: Final = 64_000
-#: Bounds of granularities that are made better at once, and granularities evaluated in the time of one (4 ms).
-_SHARPENED: Final = 8
+#: Boxes of tiles halved at once, the first time and later on, and granularities evaluated.
+_FEWEST: Final = 64
+_MOST: Final = 4_096
+_EVALUATED: Final = 64_000
+#: Granularities evaluated in the time in which one bound is made better (4 ms).
 _OF_A_PROGRAM: Final = 8_000
 #: A bound that is below the limit by this part is not below it.
 _ROUNDING: Final = 1e-12
-#: Pairs of width and height above which no table of them is made: as numbers, it takes 32 MiB.
-LARGEST_TILES: Final = 1 << 22
+#: What a bound is of: a granularity, the best there is, or one that can be made better; or a box of tiles.
+_BEST: Final = 0
+_ONE: Final = 1
+_BOX: Final = 2
 
 
 class Floor:
     """A lower bound on the latency of a profile that grows with :meth:`raise_it`, up to the least there is.
 
     It holds for slices that coincide by chance (:attr:`Profile.is_mixed`) too. ``limit`` is a latency that is met: the
-    bound grows no further. When all granularities are looked at, those with the least bounds get better ones.
+    bound grows no further. The box of tiles with the least bound is halved, until it is one; all steps of that are
+    looked at, and then orders at those granularities that have the least bounds.
     """
 
     def __init__(self, profile: Profile, machine: Machine, rules: Rules, limit: float = np.inf) -> None:
-        costs = fitting = cost_kernels.Costs(*kernel_arguments(profile, machine))
-        if profile.shared_loads:
-            fitting = cost_kernels.Costs(*kernel_arguments(surely_held(profile), machine))
+        costs = cost_kernels.Costs(*kernel_arguments(profile, machine))
         w, h, k = profile.width, profile.height, max(1, profile.k_limit)
         if rules.granularity_is_native:
             w, h, k = min(w, machine.native_width), min(h, machine.native_height), min(k, machine.native_width)
         prologues = (profile.left_prologue, profile.right_prologue) if rules.prologues_are_whole else (0, 0)
         self._profile = profile
-        self._shape = (w, h)
         self._limit = limit * (1 - _ROUNDING)
-        limits = np.array([w, h, k, *prologues], dtype=np.int64)
         self._orders = order_kernels.Orders(costs, *profile.mixed_axes)
-        self._work = exhaustion_kernels.Exhaustion(costs, fitting, self._orders, limits, self._limit)
+        limits = np.array([k, *prologues], dtype=np.int64)
+        self._work = exhaustion_kernels.Exhaustion(costs, self._orders, limits, self._limit)
         #: The bound so far, infinite if no granularity fits.
         self.value = 0.0
-        self.is_final = w * h > LARGEST_TILES
-        self._ranked: tuple[Integers, Floats] | None = None  # pairs of width and height, and their bounds
-        self._place = 0
+        self.is_final = False
         self._chunk = _FEWEST
-        self._low: list[
-            tuple[float, bool, tuple[int, int, int], float]
-        ] = []  # a heap: bounds, and whether they are best
+        # a heap: bounds, what they are of, its numbers, and how much less that is than the bound there
+        self._open: list[tuple[float, int, tuple[int, ...], float]] = []
+        self._add_boxes(np.array([[1, w, 1, h]]), np.zeros(1))
 
     def raise_it(self) -> int:
-        """Look at some more granularities, each time at more of them; return how many, tiles outlined included."""
+        """Look at some more granularities; return how many, boxes of tiles included."""
         if self.is_final:
             return 0
-        before = self._work.done
-        if self._ranked is None:
-            table = np.empty(self._shape)
-            exhaustion_kernels.outlines(self._work, self._limit, table)
-            outline = table.ravel()
-            order = np.argsort(outline, kind="stable")
-            self._ranked = order[: np.searchsorted(outline[order], np.inf)], outline
-        pairs, outline = self._ranked
-        if self._place < len(pairs):
-            self._place = exhaustion_kernels.exhaust(self._work, pairs, outline, self._place, self._chunk)
-            for w, h, k, floor, less in np.asarray(exhaustion_kernels.kept(self._work)).tolist():
-                heappush(self._low, (floor, False, (int(w), int(h), int(k)), less))
+        before, more = self._work.done, 0
+        boxes: list[tuple[int, ...]] = []
+        values = []
+        while len(boxes) < self._chunk and self._open and self._open[0][1] == _BOX:
+            value, _, box, _ = heappop(self._open)
+            boxes.append(box)
+            values.append(value)
+        if boxes:
+            self._look_at(np.array(boxes), np.array(values))
             self._chunk = min(2 * self._chunk, _MOST)
-            done = int(self._work.done - before)
-        else:
-            done = self._sharpen()
-        is_whole = self._place >= len(pairs)
-        least = self._low[0][0] if self._low else np.inf
-        self.value = float(min(least, self._limit, np.inf if is_whole else outline[pairs[self._place]]))
-        self.is_final = is_whole and (not self._low or self._low[0][1])
-        return done
+        elif self._open and self._open[0][1] == _ONE:
+            bound, _, size, less = heappop(self._open)
+            bound = max(bound, least_of_orders(self._orders, self._profile, (size[0], size[1], size[2])) - less)
+            self._add(bound, _BEST, size)
+            more = _OF_A_PROGRAM
+        self.value = min(self._limit, self._open[0][0] if self._open else np.inf)
+        self.is_final = not self._open or self._open[0][1] == _BEST
+        return int(self._work.done - before) + more
 
-    def _sharpen(self) -> int:
-        """Replace the least bounds by better ones, of what comes before what; return what that takes."""
-        for done in range(_SHARPENED):
-            if not self._low or self._low[0][1]:
-                return done * _OF_A_PROGRAM
-            floor, _, size, less = heappop(self._low)
-            better = max(floor, least_of_orders(self._orders, self._profile, size) - less)
-            if better < self._limit:
-                heappush(self._low, (better, True, size, less))
-        return _SHARPENED * _OF_A_PROGRAM
+    def _look_at(self, boxes: Integers, values: Floats) -> None:
+        """Halve boxes along the longer axis; where they are one tile, look at all steps."""
+        is_one = (boxes[:, 0] == boxes[:, 1]) & (boxes[:, 2] == boxes[:, 3])
+        ones, known = boxes[is_one], values[is_one]
+        pairs = np.ascontiguousarray(ones[:, ::2])
+        done = exhaustion_kernels.exhaust(self._work, pairs, known, _EVALUATED)
+        for w, h, k, bound, less in np.asarray(exhaustion_kernels.kept(self._work)).tolist():
+            self._add(bound, _ONE, (int(w), int(h), int(k)), less)
+        for box, value in zip(ones[done:].tolist(), known[done:].tolist(), strict=True):
+            self._add(value, _BOX, tuple(box))
+        boxes, known = boxes[~is_one], values[~is_one]
+        axis = np.where(boxes[:, 1] * boxes[:, 2] >= boxes[:, 3] * boxes[:, 0], 0, 2)
+        each = np.arange(len(boxes))
+        lower, upper = boxes.copy(), boxes.copy()
+        lower[each, axis + 1] = (boxes[each, axis] + boxes[each, axis + 1]) // 2
+        upper[each, axis] = lower[each, axis + 1] + 1
+        self._add_boxes(np.concatenate([lower, upper]), np.concatenate([known, known]))
 
+    def _add_boxes(self, boxes: Integers, known: Floats) -> None:
+        """Add boxes of which bounds are ``known``: their own, or those if they are larger."""
+        values = np.empty(len(boxes))
+        exhaustion_kernels.bound_boxes(self._work, boxes, values)
+        for box, value in zip(boxes.tolist(), np.maximum(values, known).tolist(), strict=True):
+            self._add(value, _BOX, tuple(box))
 
-def surely_held(profile: Profile) -> Profile:
-    """Return the profile without slices that may be others; it holds no more in any step, nor in longer ones.
-
-    A slice that follows the step may be another one of its tensor by chance, or where the step is as long as the axis.
-    The slices that are left are distinct from one another as they are in the whole profile.
-    """
-    return replace(profile, shared_loads=tuple(map(_without_steps, profile.shared_loads)))
-
-
-def _without_steps(slices: tuple[Load, ...]) -> tuple[Load, ...]:
-    return tuple(item for item in slices if STEP not in (item.rows, item.columns)) or slices[:1]
+    def _add(self, bound: float, kind: int, numbers: tuple[int, ...], less: float = 0.0) -> None:
+        if bound < self._limit:
+            heappush(self._open, (bound, kind, numbers, less))

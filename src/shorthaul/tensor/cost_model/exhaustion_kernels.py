@@ -17,6 +17,7 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     FULL,
     GROUP,
     HEIGHT,
+    HELD,
     LAST,
     NUMBER,
     REDUCTION,
@@ -29,7 +30,6 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
 from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import (
     Costs,
     evaluate,
-    first_held,
     later_step,
     peak_of,
     settle,
@@ -38,8 +38,8 @@ from cython.cimports.shorthaul.tensor.cost_model.order_kernels import Orders
 from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order
 
 INF = cython.declare(cython.double, float("inf"))
-#: Widths, and heights, that are bounded together first.
-BLOCK = cython.declare(cython.longlong, 8)
+#: A box of tiles takes as long as so many granularities.
+BOX = cython.declare(cython.longlong, 10)
 
 
 @cython.cfunc
@@ -60,18 +60,15 @@ def _covers_steps(costs: Costs) -> cython.bint:
 @cython.final
 @cython.cclass
 class Exhaustion:
-    """The least latency of a profile over all granularities up to the limits, and all orders.
+    """The least latency of a profile over all steps up to the limit, and all orders.
 
     ``floor`` is the least bound on all orders among the granularities evaluated; those of which it is below ``limit``
     are ``kept``: width, height, step, bound, and how much less that is than the bound at this granularity.
     """
 
     costs: Costs
-    fitting: Costs  # with so many slices that may coincide by chance that none does; the same where there are none
     orders: Orders
     is_mixed: cython.bint
-    w_most: cython.longlong
-    h_most: cython.longlong
     k_most: cython.longlong
     left_prologue: cython.longlong  # reductions whose operand is made inside, 0 where no rule says so
     right_prologue: cython.longlong
@@ -85,18 +82,16 @@ class Exhaustion:
     def __init__(
         self,
         costs: Costs,
-        fitting: Costs,
         orders: Orders,
         limits: cython.const_longlong[::1],
         limit: cython.double,
     ) -> None:
-        """``limits``: the largest w, h and k, the longest left and right prologue."""
+        """``limits``: the longest step, left and right prologue."""
         self.costs = costs
-        self.fitting = fitting
         self.orders = orders
         self.is_mixed = orders.is_mixed
-        self.w_most, self.h_most, self.k_most = limits[0], limits[1], limits[2]
-        self.left_prologue, self.right_prologue = limits[3], limits[4]
+        self.k_most = limits[0]
+        self.left_prologue, self.right_prologue = limits[1], limits[2]
         self.even = 0
         if costs.reductions.shape[0] > 0 and not orders.is_mixed and not _covers_steps(costs):
             common = math.gcd(*(int(length) for length in costs.reductions))
@@ -143,21 +138,37 @@ def _in_all(code: cython.longlong, extent: cython.double, tiles: cython.longlong
 @cython.nogil
 @cython.exceptval(check=False)
 def _native_in_all(
-    code: cython.longlong, extent: cython.double, tiles: cython.longlong, is_exact: cython.bint
+    code: cython.longlong,
+    extent: cython.double,
+    tiles: cython.longlong,
+    is_exact: cython.bint,
+    shortest: cython.double,
+    last: cython.double,
 ) -> cython.double:
-    """Return the same in native tiles, each paid for whole unless the axis is charged as it is."""
+    """Return the same in native tiles, each paid for whole unless the axis is charged as it is.
+
+    ``shortest`` is the least length of all tiles but the last one, ``last`` that of the last one, in native tiles.
+    """
     if is_exact:
         return _in_all(code, extent, tiles)
     if code == TILE:
-        return max(cython.cast(cython.double, tiles), ceil(extent))
+        return max(ceil(extent), cython.cast(cython.double, tiles - 1) * ceil(shortest) + ceil(last))
     return cython.cast(cython.double, tiles) * ceil(extent)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _least_compute(costs: Costs) -> cython.double:
-    """Return the least time that all tiles no larger than those that were set take to compute."""
+def _least_compute(costs: Costs, w: cython.longlong, h: cython.longlong) -> cython.double:
+    """Return the least time to compute of tiles at least so wide and high, and no larger than those that were set."""
+    wide = cython.cast(cython.double, min(w, costs.width)) / costs.native_width
+    high = cython.cast(cython.double, min(h, costs.height)) / costs.native_height
+    last_wide = 1.0 / costs.native_width
+    last_high = 1.0 / costs.native_height
+    if costs.wide[0] <= w:
+        last_wide = cython.cast(cython.double, costs.wide[1]) / costs.native_width
+    if costs.tall[0] <= h:
+        last_high = cython.cast(cython.double, costs.tall[1]) / costs.native_height
     c: cython.Py_ssize_t
     total: cython.double = 0.0
     most: cython.double = 0.0
@@ -169,8 +180,10 @@ def _least_compute(costs: Costs) -> cython.double:
         columns = cython.cast(cython.double, costs.reductions[group] if by_column == STEP else costs.charges[WIDTH, c])
         exact = costs.charges[EXACT, c]
         time = costs.base[c]
-        time *= _native_in_all(by_row, rows / costs.native_height, costs.rows, exact == ROWS_EXACT)
-        time *= _native_in_all(by_column, columns / costs.native_width, costs.columns, exact == COLUMNS_EXACT)
+        time *= _native_in_all(by_row, rows / costs.native_height, costs.rows, exact == ROWS_EXACT, high, last_high)
+        time *= _native_in_all(
+            by_column, columns / costs.native_width, costs.columns, exact == COLUMNS_EXACT, wide, last_wide
+        )
         if group >= 0 and costs.charges[REDUCTION, c] != STEP and by_row != STEP and by_column != STEP:
             time *= cython.cast(cython.double, costs.steps_of[group])
         if costs.charges[BEGIN, c] == c:  # of an operator with several charges, the dearest
@@ -189,10 +202,15 @@ def _least_traffic(costs: Costs) -> cython.double:
     Every tensor is loaded once; in every tile the parts of a reduction that pass by in several steps. Of the slices of
     a tensor only the largest counts, and none where one of them is the whole tensor. Where others coincide with it by
     chance, two parts of it may be there already, each as long as the tile.
+
+    What follows the tiles along one axis alone is ``down`` or ``across``: every tile loads its part of one or of the
+    other. A product of both parts is no more than the lesser one times the largest part of either.
     """
     s: cython.Py_ssize_t
     first: cython.Py_ssize_t
     total: cython.double = cython.cast(cython.double, costs.height * costs.width * costs.stored)
+    down: cython.double = 0.0
+    across: cython.double = 0.0
     for first in range(costs.loads.shape[1]):
         if costs.loads[BEGIN, first] != first:
             continue
@@ -201,6 +219,12 @@ def _least_traffic(costs: Costs) -> cython.double:
             cython.double, costs.loads[HEIGHT, first] * costs.loads[WIDTH, first] * costs.loads[NUMBER, first]
         )
         most: cython.double = once
+        if end - first == 1 and costs.l_er[first] == TILE and costs.l_ec[first] == FULL:
+            down += once
+            continue
+        if end - first == 1 and costs.l_er[first] == FULL and costs.l_ec[first] == TILE:
+            across += once
+            continue
         for s in range(first, end):
             if costs.l_er[s] == FULL and costs.l_ec[s] == FULL:
                 most = once
@@ -217,86 +241,95 @@ def _least_traffic(costs: Costs) -> cython.double:
                     size -= 2.0 * rows * costs.width
             most = max(most, size)
         total += most
-    return total
+    rows = cython.cast(cython.double, costs.height) / cython.cast(cython.double, costs.tall[0])
+    columns = cython.cast(cython.double, costs.width) / cython.cast(cython.double, costs.wide[0])
+    return total + max(down + across, min(down * columns, across * rows))
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _outline(costs: Costs) -> cython.double:
-    """Return a lower bound on the latency at all tiles no larger than those that were set."""
-    return max(_least_compute(costs), _least_traffic(costs) / costs.bandwidth)
+def _least_held(costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong) -> cython.double:
+    """Return what all tiles and steps no smaller than these hold at least: in a first step, or in a last one.
 
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _most_depth(
-    work: Exhaustion, fitting: Costs, w: cython.longlong, h: cython.longlong, low: cython.longlong
-) -> cython.longlong:
-    """Return the longest step that may fit, ``low`` if none above it does: longer ones hold no less in a first step.
-
-    They may in others, as the last step of a tile, in which more is loaded, is shorter or longer.
+    Of the slices of a tensor the largest, as others may be the same there. A last step may be short; the longest
+    reduction goes on until then.
     """
+    s: cython.Py_ssize_t
+    first: cython.longlong = 0
+    last: cython.longlong = 0
+    in_first: cython.longlong = 0
+    in_last: cython.longlong = 0
+    longest: cython.longlong = 0
+    for s in range(costs.reductions.shape[0]):
+        longest = max(longest, costs.reductions[s])
+    h, w = min(h, costs.height), min(w, costs.width)
+    for s in range(costs.loads.shape[1]):
+        if costs.loads[BEGIN, s] == s:
+            first += in_first
+            last += in_last
+            in_first = in_last = 0
+        if costs.loads[HELD, s]:
+            continue
+        group = costs.loads[GROUP, s]
+        length: cython.longlong = 0 if group == LAST else costs.reductions[group]
+        rows = costs.loads[HEIGHT, s]
+        columns = costs.loads[WIDTH, s]
+        if costs.loads[ROWS, s] == TILE:
+            rows = h
+        if costs.loads[COLUMNS, s] == TILE:
+            columns = w
+        size = costs.loads[NUMBER, s]
+        shortest = size
+        if costs.loads[ROWS, s] == STEP:
+            size *= min(k, length)
+        else:
+            size *= rows
+            shortest *= rows
+        if costs.loads[COLUMNS, s] == STEP:
+            size *= min(k, length)
+        else:
+            size *= columns
+            shortest *= columns
+        if group != LAST:
+            in_first = max(in_first, size)
+        if length == 0 or length == longest:
+            in_last = max(in_last, shortest)
+    most = max(first + in_first, last + in_last) + h * w * costs.stored + costs.held
+    return cython.cast(cython.double, most)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _most_depth(work: Exhaustion, w: cython.longlong, h: cython.longlong, low: cython.longlong) -> cython.longlong:
+    """Return the longest step that may fit with tiles of this size, or larger ones; ``low`` if none above it does."""
     high = work.k_most
     while low < high:
         middle = (low + high + 1) // 2
-        settle(fitting, w, h, middle)
-        if first_held(fitting) > fitting.capacity:
+        if _least_held(work.costs, w, h, middle) > work.costs.capacity:
             high = middle - 1
         else:
             low = middle
     return low
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _outline_block(
-    work: Exhaustion,
-    costs: Costs,
-    fitting: Costs,
-    left: cython.longlong,
-    top: cython.longlong,
-    limit: cython.double,
-    values: cython.double[:, ::1],
-) -> cython.void:
-    """Write the bounds of a block of tiles, wider than ``left`` and higher than ``top``."""
-    right = min(left + BLOCK, work.w_most)
-    bottom = min(top + BLOCK, work.h_most)
-    settle(costs, right, bottom, work.k_most)
-    least = _outline(costs)
-    work.done += 1
-    w: cython.longlong
-    h: cython.longlong
-    for w in range(left + 1, right + 1):
-        for h in range(top + 1, bottom + 1):
-            values[w - 1, h - 1] = least
-            if least >= limit:
-                continue
-            work.done += 1
-            values[w - 1, h - 1] = INF
-            k = _least_depth(work, costs, w, h)
-            if k > work.k_most:
-                continue
-            settle(fitting, w, h, k)
-            if peak_of(fitting) > fitting.capacity:
-                continue
-            settle(costs, w, h, _most_depth(work, fitting, w, h, k))
-            values[w - 1, h - 1] = _outline(costs)
+def bound_boxes(work: Exhaustion, boxes: cython.const_longlong[:, ::1], values: cython.double[::1]) -> None:
+    """Write a lower bound on the latency for each box of tiles, infinite where nothing fits.
 
-
-def outlines(work: Exhaustion, limit: cython.double, values: cython.double[:, ::1]) -> None:
-    """Write a lower bound on the latency for each width and height of a tile (from 1), infinite where nothing fits.
-
-    Tiles that take ``limit`` at least may get one bound together.
+    A box is its first and last width, and its first and last height.
     """
     i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
+    costs: Costs = work.costs
     with cython.nogil:
-        for i in range((work.w_most + BLOCK - 1) // BLOCK):
-            for j in range((work.h_most + BLOCK - 1) // BLOCK):
-                _outline_block(work, work.costs, work.fitting, i * BLOCK, j * BLOCK, limit, values)
+        for i in range(boxes.shape[0]):
+            work.done += BOX
+            values[i] = INF
+            k = _least_depth(work, costs, boxes[i, 1], boxes[i, 3])
+            if k > work.k_most or _least_held(costs, boxes[i, 0], boxes[i, 2], k) > costs.capacity:
+                continue
+            settle(costs, boxes[i, 1], boxes[i, 3], _most_depth(work, boxes[i, 0], boxes[i, 2], k))
+            values[i] = max(_least_compute(costs, boxes[i, 0], boxes[i, 2]), _least_traffic(costs) / costs.bandwidth)
 
 
 @cython.cfunc
@@ -346,39 +379,32 @@ def _keep(
 
 def exhaust(
     work: Exhaustion,
-    pairs: cython.const_longlong[::1],
+    pairs: cython.const_longlong[:, ::1],
     values: cython.const_double[::1],
-    first: cython.longlong,
     most: cython.longlong,
 ) -> int:
-    """Evaluate granularities, pairs of width and height by ascending bound, until none can be below the limit.
+    """Evaluate all granularities of pairs of width and height, whose bounds are ``values``.
 
-    A pair is its place in ``values``, as :func:`outlines` writes them. Returns the number of pairs looked at once
-    ``most`` granularities are evaluated, all of them when nothing is left.
+    Returns the number of pairs looked at once ``most`` granularities are evaluated, all of them when nothing is left.
     """
-    place: cython.Py_ssize_t
+    place: cython.Py_ssize_t = 0
     done: cython.longlong = 0
     is_fitting: cython.bint
     costs: Costs = work.costs
     work.kept = np.empty((most + work.k_most, 5))
     work.number = 0
     with cython.nogil:
-        place = first
         while place < pairs.shape[0] and done < most:
-            if values[pairs[place]] >= work.limit:
-                place = pairs.shape[0]
-                break
-            w = pairs[place] // work.h_most + 1
-            h = pairs[place] % work.h_most + 1
+            w, h = pairs[place, 0], pairs[place, 1]
             least = _least_depth(work, costs, w, h)
-            k = max(_most_depth(work, work.fitting, w, h, least), work.even)
+            k = max(_most_depth(work, w, h, least), work.even)
             while k >= least:
                 settle(costs, w, h, k)
                 done += 1
                 if work.is_mixed and may_coincide(costs):
                     followed = work.orders.followed
                     floor = chance_floor(work.orders, costs, w, h, k, work.limit)
-                    _keep(work, w, h, k, max(values[pairs[place]], floor), 0.0)
+                    _keep(work, w, h, k, max(values[place], floor), 0.0)
                     done += work.orders.followed - followed
                 else:
                     is_fitting = peak_of(costs) <= costs.capacity
@@ -388,10 +414,10 @@ def exhaust(
                         if k == work.even:
                             less = _straddled(costs)
                             if floor - less >= work.limit or (is_fitting and costs.reductions.shape[0] == 1):
-                                _keep(work, w, h, k, floor - less, less)
+                                _keep(work, w, h, k, max(values[place], floor - less), less)
                                 break
                         if is_fitting:
-                            _keep(work, w, h, k, floor, 0.0)
+                            _keep(work, w, h, k, max(values[place], floor), 0.0)
                 k -= 1
             place += 1
         work.done += done

@@ -166,8 +166,10 @@ class Boxes:
         machine, output, sink = self.machine, work.output, demand.sink
         rows = {TILE: shape.height, STEP: sink, FULL: output.height}[demand.rows] / machine.native_height
         columns = {TILE: shape.width, STEP: sink, FULL: output.width}[demand.columns] / machine.native_width
-        down = _native(demand.rows == TILE, rows, self._down(shape), is_exact=demand.exact == ROWS_EXACT)
-        across = _native(demand.columns == TILE, columns, self._across(shape), is_exact=demand.exact == COLUMNS_EXACT)
+        first = np.minimum(self.h[0], shape.height) / machine.native_height if demand.rows == TILE else None
+        down = _native(rows, self._down(shape), first, is_exact=demand.exact == ROWS_EXACT)
+        first = np.minimum(self.w[0], shape.width) / machine.native_width if demand.columns == TILE else None
+        across = _native(columns, self._across(shape), first, is_exact=demand.exact == COLUMNS_EXACT)
         again = sink and reduction != STEP and STEP not in (demand.rows, demand.columns)
         time: Floats = work.base_cost * down * across * (-(-sink // self.k[1]) if again else 1)
         return time
@@ -220,16 +222,16 @@ class Boxes:
         return smallest
 
 
-def _native(follows: bool, extent: float, tiles: Integers, *, is_exact: bool) -> Floats:
-    """Return the fewest native tiles along one axis in all tiles; a slice that ``follows`` them extends so far in all.
+def _native(extent: float, tiles: Integers, first: Floats | None, *, is_exact: bool) -> Floats:
+    """Return the fewest native tiles along one axis in all tiles; a slice that follows them extends so far in all.
 
-    Tiles longer than a native one do not take what their mean takes, nor what the longest ones take.
+    Then ``first`` is the least length of all tiles but the last one.
     """
     if not is_exact:
         extent = math.ceil(extent)
-    if not follows:
+    if first is None:
         return tiles.astype(np.float64) * extent
-    found: Floats = np.maximum(0 if is_exact else tiles, np.full(len(tiles), float(extent)))
+    found: Floats = np.maximum(0 if is_exact else (tiles - 1) * np.ceil(first) + 1, float(extent))
     return found
 
 
