@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from shorthaul import dataflow
 from shorthaul.core.document import digest
+from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from tests.commands import shorthaul as command
 from tests.commands import shorthaul_json
@@ -51,6 +53,17 @@ def test_what_is_resumed_is_never_worse(name: str, tmp_path: Path) -> None:
     assert len(records(first)) > 0
     assert searched(name, "0.01", "--resume", first, "--journal", second) >= found
     assert searched(name, "0.01", "--resume", second) >= found
+
+
+def test_all_least_periods_are_resumed_without_any_effort(tmp_path: Path) -> None:
+    """Those by loads of tiles too, which have no certificates."""
+
+    def periods(*more: object) -> list[Any]:
+        found = shorthaul_json("dataflow", "bound", "sobel4", "--workers", "1", *map(str, more))
+        return list(found["front_bound"]["period_at_core_cost"])
+
+    found = periods("--effort", "1", "--journal", tmp_path / "j")
+    assert periods("--resume", tmp_path / "j") == found != periods()
 
 
 class Short(Search):
@@ -208,6 +221,20 @@ def test_a_forged_plan_is_refused(name: str, tmp_path: Path) -> None:
         done = command(*name.split(), *arguments, *more)
         assert (tmp_path / f"copy of {wrong}").exists() == (done.returncode == 0), "what is forged is not copied"
         assert done.returncode in ((0, 2) if name == "dataflow buffers" and wrong == [] else (2,)), done.stderr
+
+
+def test_a_schedule_goes_on_from_one_of_its_mapping_alone(tmp_path: Path) -> None:
+    """Its channels may be in other memories, for which the search proves nothing; of another mapping it is refused."""
+    front = dataflow.plan("sobel4", effort=0.5, generations=10).plan.front[4:7]
+    for number, point in enumerate(front):
+        longer = dataflow.schedule("sobel4", point, decoder="modulo", effort=0.2, journal=tmp_path / f"{number}")
+        shorter = dataflow.schedule("sobel4", point, decoder="modulo", effort=0.01, resume=tmp_path / f"{number}")
+        assert shorter.cost["period"] <= longer.cost["period"]
+    heads, lines = zip(*((tmp_path / name).read_bytes().split(b"\n", 1) for name in ("0", "1")), strict=True)
+    (tmp_path / "forged").write_bytes(heads[0] + b"\n" + lines[1])
+    with pytest.raises(InputError, match="another mapping"):
+        dataflow.schedule("sobel4", front[0], decoder="modulo", resume=tmp_path / "forged", journal=tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def test_a_killed_bound_is_not_lost(tmp_path: Path) -> None:

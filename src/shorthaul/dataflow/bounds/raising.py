@@ -32,10 +32,16 @@ class Contents(Protocol):
 def raised(
     application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search
 ) -> FrontBound:  # fmt: skip
-    """Return the bounds that the effort raises, those with proofs first; without one they are left as they are."""
-    if search.is_unlimited:
+    """Return the bounds that the effort raises; without one they are left as they are.
+
+    Those that go on from a journal are raised by loads of tiles at least, for which it has no proofs.
+    """
+    if search.is_unlimited and search.resumed is None:
         return bounds
-    bounds = with_tile_loads(application, platform, strategy, bounds, search.part(tuning.TILE_SHARE))
+    part = search.part(tuning.TILE_SHARE, unlimited=tuning.ENOUGH_FOR_BOUNDS)
+    bounds = with_tile_loads(application, platform, strategy, bounds, part)
+    if search.is_unlimited:
+        return _of_all_cores(bounds)
     bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE))
     _keep(search, bounds)
     bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, search)
