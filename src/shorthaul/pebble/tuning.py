@@ -243,22 +243,16 @@ NUMBERING_RATE: Final = 1e5
 MOST_FOR_PRODUCTS: Final = 300_000
 MOST_RENUMBERED: Final = 100_000
 MOST_FOR_PARTS: Final = 20_000
-#: Parts of up to this many nodes are searched exhaustively, without and with recomputation; up to the third number the
-#: search with recomputation is sure to end; larger ones, up to the fourth, are bounded by wavefronts. The least part,
-#: and the largest at first.
+#: Parts grow up to this many nodes, without and with recomputation; windows up to the third number are searched
+#: exhaustively, larger ones, up to the fifth, bounded by wavefronts; up to the fourth the search with recomputation is
+#: sure to end. The least part, and the largest at first.
 LARGEST_PART: Final = 40
 LARGEST_RECOMPUTED_PART: Final = 36
+LARGEST_SEARCHED_PART: Final = 48
 SURE_RECOMPUTED_PART: Final = 12
 LARGEST_CUT_PART: Final = 2500
 SMALLEST_PART: Final = 3
 FIRST_PART: Final = 10
-#: How often a part starts from the cones of outputs or inputs, on graphs of up to this many nodes; how many cones are
-#: tried before parts grow, their largest size, and what each may take of what is left.
-CONE_CHANCE: Final = 0.1
-MOST_CONED: Final = 1000
-CONES: Final = 6
-LARGEST_CONE: Final = 48
-CONE_SHARE: Final = 0.12
 #: Parts grown between two linear programs, and what growing one costs per node of the graph and beside that.
 PARTS_BATCH: Final = 20
 GROWING_RATE: Final = 1e8
@@ -274,15 +268,8 @@ PACKING_S: Final = 0.2
 PARTS_PATIENCE: Final = 3.0
 PARTS_PATIENCE_EFFORT: Final = 1.5
 PARTS_EFFORT: Final = 10.0
-#: On graphs larger than those searched exhaustively: pools of parts that grow beside one another at most, the effort of
-#: each, and the share of the effort in which the parts to begin with are found.
-POOLS: Final = 4
-POOL_EFFORT: Final = 0.4
-BEGINNING_SHARE: Final = 0.8
-#: Effort of finding those, in parts of an equal share: cones, wavefronts of the whole, windows of odd and of even
-#: heights.
-BEGINNINGS: Final = (1.2, 0.7, 1.3, 0.8)
-#: What one part, the whole graph, the wavefronts of a part and of the whole, and the windows may take of what is left.
+#: What one part, the whole graph, the wavefronts of a part and of the whole, and the windows may take of what is left:
+#: of graphs on which parts do not grow, all that is left.
 PART_SHARE: Final = 0.04
 WHOLE_SHARE: Final = 0.15
 CUT_SHARE: Final = 0.15

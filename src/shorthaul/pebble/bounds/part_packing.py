@@ -1,8 +1,7 @@
 """Sums of bounds of parts: small parts searched exhaustively, larger ones by wavefronts, packed by a linear program.
 
-Parts grow from the prices of the linear program (column generation): a part whose bound exceeds what its nodes are
-worth raises the sum. On large graphs the parts to begin with, of several kinds, are found beside one another. Then
-pools grow beside one another, each from all of those and from a seed of its own, and their parts are packed together.
+Windows of layers are the parts to begin with, and all of them on large graphs. On small ones parts grow from the prices
+of the linear program (column generation): a part whose bound exceeds what its nodes are worth raises the sum.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from shorthaul.core.search import Search
-from shorthaul.core.searching.tasks import run_tasks
-from shorthaul.graphs.csr import Csr, component_of, layers
+from shorthaul.graphs.csr import component_of, layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import parts, wavefront
 from shorthaul.pebble.bounds.packing_lp import FloatArray, Packing, packed
@@ -63,15 +61,10 @@ def excess(
     if pool.is_searched_whole():
         return pool.found()
     pool.know(known)
-    if cdag.n <= tuning.MOST_FOR_EXACT:
-        pool.begin()
+    grows = cdag.n <= tuning.MOST_FOR_EXACT
+    pool.begin(tuning.WINDOW_SHARE if grows else 1.0)
+    if grows:
         pool.grow()
-        return pool.found()
-    begun = [_Task(game, number, len(_BEGINNINGS), kind) for number, kind in enumerate(_BEGINNINGS)]
-    pool.take(begun, search.part(tuning.BEGINNING_SHARE), tuning.BEGINNINGS)
-    if not search.expired() and not pool.is_enough():
-        pieces, pools = tuple(pool.pieces()), min(tuning.POOLS, 1 + int(search.left() / tuning.POOL_EFFORT))
-        pool.take([_Task(game, number, pools, known=pieces) for number in range(pools)], search)
     return pool.found()
 
 
@@ -85,33 +78,6 @@ class Game:
     goal: int | None
 
 
-#: Parts to begin with, by what finds them: cones, wavefronts of the whole, windows of odd and of even heights.
-_BEGINNINGS = ("cones", "whole", "odd", "even")
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Parts to begin with of a kind, or a pool that is to grow from those known, one of so many tasks."""
-
-    game: Game
-    number: int
-    count: int
-    beginning: str | None = None
-    known: tuple[Piece, ...] = ()
-
-
-def _filled(task: _Task, search: Search) -> list[Piece]:
-    """Return the parts that a task adds to those it knows."""
-    pool = Pool(task.game, search, task.number, task.count)
-    pool.know(task.known)
-    if task.beginning is None:
-        pool.grow(tuning.PARTS_PATIENCE_EFFORT / task.count)
-    else:
-        pool.begin(task.beginning)
-    known = {frozenset(piece.nodes.tolist()) for piece in task.known}
-    return [piece for piece in pool.pieces() if frozenset(piece.nodes.tolist()) not in known]
-
-
 class Pool:
     """The parts tried so far, and the linear program over them."""
 
@@ -119,15 +85,12 @@ class Pool:
         self,
         game: Game,
         search: Search,
-        number: int = 0,
-        scale: float = 1,
         keep: Callable[[Sequence[tuple[Piece, Fraction]]], None] = lambda _: None,
     ) -> None:
         self._keep = keep
         self._cdag, self._budget, self._recompute, self._goal = game.cdag, game.budget, game.recompute, game.goal
         self._search = search
-        self._scale = scale  # of the shares that parts take
-        self._rng = np.random.default_rng((search.seed, number) if number else search.seed)
+        self._rng = np.random.default_rng(search.seed)
         self._largest = tuning.LARGEST_RECOMPUTED_PART if self._recompute else tuning.LARGEST_PART
         self._values: dict[frozenset[int], int] = {}
         self._shown: dict[frozenset[int], Piece] = {}
@@ -135,7 +98,6 @@ class Pool:
         self._unit = int(np.gcd.reduce(self._cdag.weights))
         self._sources, self._targets = self._cdag.edge_arrays()
         self._near: dict[int, list[int]] = {}
-        self._cone: dict[tuple[int, bool], frozenset[int]] = {}
         self._best: Packing | None = None  # of those that growing parts were packed in
 
     def know(self, pieces: Iterable[Piece]) -> None:
@@ -146,37 +108,15 @@ class Pool:
                 self._values[key] = piece.excess
                 self._shown[key] = piece
 
-    def take(self, tasks: Sequence[_Task], search: Search, weights: Sequence[float] | None = None) -> None:
-        """Take the parts that tasks find, in their order."""
-        answers = dict(run_tasks(_filled, tasks, search=search, weights=weights))
-        for number in sorted(answers):
-            self.know(answers[number])
-
-    def pieces(self) -> list[Piece]:
-        """Return the parts that prove something."""
-        return [self._shown.get(part) or Piece(np.array(sorted(part)), self._values[part]) for part in self._chosen()]
-
-    def is_enough(self) -> bool:
-        """True if the parts so far reach the goal."""
-        packing = self._packing()
-        self._keep(self._pieces_of(packing))
-        total = packing.total
-        self._search.report(bound=self._cdag.algorithmic_bound() + total, what="parts")
-        return self._goal is not None and total >= self._goal
-
-    def begin(self, kind: str | None = None) -> None:
-        """Find parts to begin with, all or those of a kind."""
+    def begin(self, share: float) -> None:
+        """Find parts to begin with: wavefronts of the whole, and windows, which take a share of what is left."""
         n = self._cdag.n
-        if kind in (None, "whole") and not self._recompute and n <= tuning.LARGEST_CUT_PART:
-            front = wavefront.turning(self._cdag, self._budget, search=self._part(tuning.TURNING_SHARE))
+        if not self._recompute and n <= tuning.LARGEST_CUT_PART:
+            front = wavefront.turning(self._cdag, self._budget, search=self._search.part(tuning.TURNING_SHARE))
             self.know([front.piece(self._cdag, np.arange(n))])
-        if kind in (None, "odd", "even"):
-            self._add_windows({None: (0, 1), "odd": (1,), "even": (0,)}[kind])
-        if kind in (None, "cones") and n <= tuning.MOST_CONED and not self._recompute:
-            for number in range(tuning.CONES):
-                self._value(self._cones(up=number % 3 == 2, most=tuning.LARGEST_CONE), tuning.CONE_SHARE)
+        self._add_windows(share)
 
-    def grow(self, patience: float = tuning.PARTS_PATIENCE_EFFORT) -> None:
+    def grow(self) -> None:
         """Grow parts until the time is up, the goal is reached, or nothing has come for long."""
         packing = best = self._packing()
         size = tuning.FIRST_PART
@@ -190,7 +130,7 @@ class Pool:
                 self._search.report(bound=self._cdag.algorithmic_bound() + best.total, what="parts")
             else:
                 size = min(self._largest, size + 2)
-            if self._search.spent() > tuning.PARTS_PATIENCE * improved + patience:
+            if self._search.spent() > tuning.PARTS_PATIENCE * improved + tuning.PARTS_PATIENCE_EFFORT:
                 break
         self._best = best
 
@@ -200,7 +140,9 @@ class Pool:
         if best is not None and best.total > packing.total:
             packing = best
         parts = tuple((len(part), self._values[part], share / packing.whole) for part, share in self._shares(packing))
-        return Found(packing.total, parts, self._pieces_of(packing))
+        pieces = self._pieces_of(packing)
+        self._keep(pieces)
+        return Found(packing.total, parts, pieces)
 
     def _shares(self, packing: Packing) -> list[tuple[frozenset[int], int]]:
         # Parts that came later have no shares.
@@ -234,10 +176,6 @@ class Pool:
         if moved and not self._recompute:
             self._shown[nodes] = exhausted(np.array(sorted(nodes), dtype=np.int64), moved)
 
-    def _part(self, share: float) -> Search:
-        """Return the search of a part, with its share of what is left."""
-        return self._search.part(min(1.0, self._scale * share))
-
     def _chosen(self) -> list[frozenset[int]]:
         return [part for part, value in self._values.items() if value > 0]
 
@@ -247,21 +185,21 @@ class Pool:
         values = [self._values[part] for part in chosen]
         return packed(self._cdag.n, members, values, unit=self._unit, search=self._search)
 
-    def _value(self, nodes: frozenset[int], share: float = tuning.PART_SHARE) -> int:
+    def _value(self, nodes: frozenset[int]) -> int:
         """Return the bound of a part."""
         known = self._values.get(nodes)
         if known is not None:
             return known
         self._search.spend(tuning.GROWING_EFFORT + self._cdag.n / tuning.GROWING_RATE)
         if self._recompute:
-            value = self._recomputing(nodes, share)
+            value = self._recomputing(nodes)
         else:
             found = parts.restriction(self._cdag, nodes)
             if found is None:
                 return 0
             key = _key(found[0])
             if key not in self._alike:
-                self._alike[key] = self._bounded(found[0], len(nodes), share)
+                self._alike[key] = self._bounded(found[0], len(nodes))
             value, front = self._alike[key]
             if front is not None:
                 front = replace(front, group=found[1][front.group])
@@ -271,39 +209,41 @@ class Pool:
         self._values[nodes] = value
         return value
 
-    def _recomputing(self, nodes: frozenset[int], share: float) -> int:
+    def _recomputing(self, nodes: frozenset[int]) -> int:
         game = parts.recomputing(self._cdag, nodes)
         if game is None:
             return 0
         key = (*_key(game.cdag), game.outside.tobytes())
         if key not in self._alike:
-            self._alike[key] = parts.excess_recomputing(game, self._budget, search=self._part(share)), None
+            self._alike[key] = (
+                parts.excess_recomputing(game, self._budget, search=self._search.part(tuning.PART_SHARE)),
+                None,
+            )
         return self._alike[key][0]
 
-    def _bounded(self, part: Cdag, size: int, share: float) -> tuple[int, wavefront.Front | None]:
-        found = parts.excess(part, self._budget, search=self._part(share)) if size <= tuning.LARGEST_CONE else None
-        if found is not None:
-            return found, None
-        front = wavefront.turning(part, self._budget, search=self._part(tuning.CUT_SHARE))
+    def _bounded(self, part: Cdag, size: int) -> tuple[int, wavefront.Front | None]:
+        if size <= tuning.LARGEST_SEARCHED_PART:
+            found = parts.excess(part, self._budget, search=self._search.part(tuning.PART_SHARE))
+            if found is not None:
+                return found, None
+        front = wavefront.turning(part, self._budget, search=self._search.part(tuning.CUT_SHARE))
         return front.excess, front
 
-    def _add_windows(self, parities: Sequence[int]) -> None:
+    def _add_windows(self, share: float) -> None:
         """Add the connected pieces of a few consecutive layers, counted from the inputs or from the outputs."""
-        most = self._search.spent() + min(1.0, self._scale * tuning.WINDOW_SHARE) * self._search.left()
-        for pieces in self._windows(parities):
+        most = self._search.spent() + share * self._search.left()
+        for pieces in self._windows():
             for nodes in pieces:
                 if self._search.spent() >= most or self._search.expired():
                     return
                 self._value(nodes)
 
-    def _windows(self, parities: Sequence[int]) -> Iterator[list[frozenset[int]]]:
+    def _windows(self) -> Iterator[list[frozenset[int]]]:
         cdag = self._cdag
         depth = layers(cdag.children, cdag.order)
         above = layers(cdag.parents, cdag.order[::-1])
         keys = [depth, int(above.max()) - above]
         for height in range(1, int(depth.max()) + 1):
-            if height % 2 not in parities:
-                continue
             fits = False
             for key in keys:
                 for start in range(int(key.max()) - height + 1):
@@ -344,9 +284,7 @@ class Pool:
                 self._trim(nodes, value, packing.prices)
 
     def _start(self, support: list[frozenset[int]]) -> set[int]:
-        """Return a part of the packing, two of them that touch, a single node, or what a few ends have in common."""
-        if self._rng.random() < tuning.CONE_CHANCE and self._cdag.n <= tuning.MOST_CONED:
-            return set(self._cones(up=bool(self._rng.random() < 0.3), most=self._largest))
+        """Return a part of the packing, two of them that touch, or a single node."""
         if not support or self._rng.random() < 0.5:
             return {int(self._rng.integers(self._cdag.n))}
         first = support[int(self._rng.integers(len(support)))]
@@ -355,33 +293,6 @@ class Pool:
         around = first.union(*(self._neighbours(v) for v in first))
         touching = [part for part in support if part != first and not part.isdisjoint(around)]
         return set(first.union(touching[int(self._rng.integers(len(touching)))])) if touching else set(first)
-
-    def _cones(self, *, up: bool, most: int) -> frozenset[int]:
-        """Return what some outputs are computed from, much of it shared; going up, what is computed from inputs."""
-        cdag = self._cdag
-        links, ended = (cdag.children, cdag.parents) if up else (cdag.parents, cdag.children)
-        ends = np.flatnonzero(ended.degrees() == 0).tolist()
-        chosen = self._reached(int(ends[int(self._rng.integers(len(ends)))]), links)
-        while True:
-            others = [self._reached(end, links) for end in ends if end not in chosen]
-            grown = [chosen | other for other in others if len(chosen | other) <= most]
-            if not grown:
-                return chosen
-            sizes = np.array([len(nodes) for nodes in grown])
-            least = np.flatnonzero(sizes == sizes.min())
-            chosen = grown[int(least[int(self._rng.integers(len(least)))])]
-
-    def _reached(self, end: int, links: Csr) -> frozenset[int]:
-        key = (end, links is self._cdag.children)
-        if key not in self._cone:
-            found, waiting = {end}, [end]
-            while waiting and len(found) <= tuning.LARGEST_CONE:
-                for other in links.neighbours(waiting.pop()).tolist():
-                    if other not in found:
-                        found.add(other)
-                        waiting.append(other)
-            self._cone[key] = frozenset(found)
-        return self._cone[key]
 
     def _neighbours(self, node: int) -> list[int]:
         found = self._near.get(node)

@@ -47,7 +47,7 @@ class Tables(Pool):
         self._size = 0
         self._best: Packing | None = None
 
-    def _value(self, nodes: frozenset[int], share: float = 0.0) -> int:  # noqa: ARG002 -- tables take no search
+    def _value(self, nodes: frozenset[int]) -> int:
         """Return what a part costs from the start; 0 too if its table would be too large."""
         known = self._values.get(nodes)
         if known is not None:
@@ -67,7 +67,7 @@ class Tables(Pool):
         """
         self._search = search
         if self._size == 0:
-            self._add_windows((0, 1))
+            self._add_windows(tuning.WINDOW_SHARE)
             self._size = tuning.FIRST_PATTERN
         packing = self._packing()
         best = packing if self._best is None or packing.total > self._best.total else self._best
