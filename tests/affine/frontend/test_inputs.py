@@ -115,15 +115,39 @@ EQUAL = {
     "pointers": ("for (int i = 0; i < n; i++) *(*(A + i) + 1) = *(c + i);", "for (int i = 0; i < n; i++) A[i][1] = c[i];"),
     "while": (
         "int i = 0, j; while (i < n) { j = i; while (j-- > 0) A[i][j] = c[j]; d[i] = 0; i += 1; }",
-        "for (int i = 0; i < n; i++) { for (int j = i - 1; j >= 0; j--) A[i][j] = c[j]; d[i] = 0; }",
+        "for (int i = 0; i < n; i++) { for (int j = 0; j < i; j++) A[i][i - j - 1] = c[i - j - 1]; d[i] = 0; }",
     ),
     "do": (
         "int i = 0; do { int j = n; do { A[i][j - 1] = 0; } while (--j > 0); i = i + 1; } while (i < n);",
-        "for (int i = 0; i < n; i++) for (int j = n; j > 0; j--) A[i][j - 1] = 0;",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][n - j - 1] = 0;",
     ),
     "do, once at least": (
         "int i = 2; do c[i] = d[i]; while (i++ < n - 4);",
-        "for (int i = 2; i <= max(2, n - 4); i++) c[i] = d[i];",
+        "for (int i = 0; i <= max(0, n - 6); i++) c[i + 2] = d[i + 2];",
+    ),
+    "pointers that walk": (
+        "double *p = x; for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) *p++ += y[j]; d[i] = p[-1]; p += 2; }",
+        "for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) x[i * (n + 2) + j] += y[j]; d[i] = x[i * (n + 2) + n - 1]; }",
+    ),
+    "pointers into rows": (
+        "double *p = &A[0][0]; for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) *p++ = 0; }",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][j] = 0;",
+    ),
+    "ends by pointers": (
+        "double *end = c + n; for (double *p = c; p != end; ++p) *p = 0; double *lo = c, *hi = c + n; while (lo < hi) *lo++ = *--hi;",
+        "for (int i = 0; i < n; i++) c[i] = 0; for (int i = 0; i < n - i; i++) c[i] = c[n - i - 1];",
+    ),
+    "packed by a walk": (
+        "int k = 0; for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) x[k++] = A[i][j];",
+        "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) x[i * (i + 1) / 2 + j] = A[i][j];",
+    ),
+    "shorter than a walk": (
+        "double *p = x; for (int i = 1; i < n - 1; i++) *p++ = 0; for (int i = 0; i < n; i++) *p++ = 1;",
+        "assert(n >= 2); for (int i = 1; i < n - 1; i++) x[i - 1] = 0; for (int i = 0; i < n; i++) x[n + i - 2] = 1;",
+    ),
+    "strides": (
+        "int k = 0; for (int i = 0; i < n; i++, k += m) { int l = k; for (int j = 0; j < n; j++, l += 2) x[l] = 0; }",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) x[i * m + 2 * j] = 0;",
     ),
     "two counters": (
         "int i, j; for (i = 0, j = n - 1; i < j; i++, j--) { c[i] += d[j]; } for (i = j = 1; i < n; j += 3, i += 2) c[i] = d[j - 1];",
@@ -136,6 +160,10 @@ EQUAL = {
     "set twice": (
         "int i, j; for (i = 0, j = 0; i < n; i++) { for (j = i; j < n; j++) A[i][j] = 0; }",
         "for (int i = 0; i < n; i++) for (int j = i; j < n; j++) A[i][j] = 0;",
+    ),
+    "limits that count": (
+        "int j; for (int i = 0; i < n; i++) { j = 0; while (j < i) { A[i][j / 2] = c[j]; j++; } for (j = 0; j < n; j++) d[j] = 0; }",
+        "for (int i = 0; i < n; i++) { for (int j = 0; j < i; j++) A[i][j / 2] = c[j]; for (int j = 0; j < n; j++) d[j] = 0; }",
     ),
     "packed triangle": (
         "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) c[i * (i + 1) / 2 + j] = d[((i + 1) * i >> 1) + i];",

@@ -48,7 +48,9 @@ class Names:
         for name in self.parameters:
             if reached.find_dim_by_name(isl.dim_type.param, name) >= 0:
                 reached = reached.intersect(variable(name).ge_set(integer(1)))
-        if reached.is_empty() or any(_has_end(reached, name) for name in free):
+                if name in self.integers:
+                    reached = reached.intersect(variable(name).eq_set(integer(self.integers[name])))
+        if reached.is_empty() or any(_has_end(reached, name) for name in free if name not in self.integers):
             return False
         self.assumed.append(allowed)
         return True
@@ -273,6 +275,17 @@ def condition(node: Any, names: Names) -> isl.Set:
             "!=": left.ne_set,
         }[node.op](right)
     return affine(node, names).ne_set(integer(0))
+
+
+def assume(node: Any, names: Names) -> None:
+    """Note what parameters have to fulfil for an assertion to hold; one on data says nothing of them."""
+    try:
+        holds = condition(node, names)
+    except InputError:
+        return
+    if names.reached is not None and not names.assume_none(names.reached.subtract(holds)):
+        cure = "correct the assertion, or the loops around it"
+        raise InputError("the assertion never holds", place=str(names.place(node)), value=c_text(node), cure=cure)
 
 
 def bound_set(params: isl.Set, iterators: Sequence[str], name: str) -> isl.Set:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -12,26 +12,39 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.accesses import Access
 from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer, without_iterators
+from shorthaul.affine.frontend.rewriting.trees import names_in, nodes
 from shorthaul.affine.model import Statement
 from shorthaul.core.errors import InputError
 
 
 def refuse_outside(
-    declared: Any, access: Access, subscripts: Sequence[isl.PwAff], names: Names, iterators: Collection[str]
+    declared: Any,
+    access: Access,
+    subscripts: Sequence[isl.PwAff],
+    names: Names,
+    iterators: Collection[str],
+    values: Mapping[str, Any],
 ) -> None:
-    """Raise :class:`InputError` if a subscript is never inside its declared extent, or leaves one that is a number.
+    """Raise :class:`InputError` if a subscript is never inside its declared extent, or leaves one that is a number,
+    or goes through rows of an array as if it had one axis, whatever the sizes are.
 
-    ``names`` are those at the declaration, ``iterators`` the loops around the access. What is out of bounds for some
-    sizes only says that these sizes are not meant, and is accepted.
+    ``names`` are those at the declaration, ``iterators`` the loops around the access, where ``values`` are known. What
+    is out of bounds for some sizes only says that these sizes are not meant, and is accepted.
     """
     extents = []
     while isinstance(declared, c_ast.ArrayDecl):
         extents.append(declared.dim)
         declared = declared.type
     if len(extents) != len(subscripts):
+        for extent, written in zip(extents[1:], access.subscripts[1:], strict=False):
+            length = None if extent is None else c_text(extent)
+            whole = [written, *(values[name] for name in names_in([written]) & values.keys())]
+            products = [node for node in nodes(whole) if isinstance(node, c_ast.BinaryOp) and node.op == "*"]
+            if any(length in {c_text(node.left), c_text(node.right)} for node in products):
+                raise _outside(extent, written, access, names)
         return
     made = without_iterators(access.params, iterators)
-    for extent, value, written in zip(extents, subscripts, access.subscripts, strict=True):
+    for at, (extent, value, written) in enumerate(zip(extents, subscripts, access.subscripts, strict=True)):
         if extent is None:
             continue
         try:  # a name of its own parameters: an extent alone makes no name a parameter of the program
@@ -40,14 +53,21 @@ def refuse_outside(
             continue
         outside = value.lt_set(integer(0)).union(value.ge_set(size)).intersect(access.params)
         always = access.params.is_subset(outside)
-        if always or (size.is_cst() and made.is_subset(without_iterators(outside, iterators))):
-            raise InputError(
-                f"the subscript {c_text(written)} leaves the declared extent {c_text(extent)}",
-                place=str(names.place(written)),
-                value=c_text(access.node),
-                allowed=f"0 up to {c_text(extent)} - 1",
-                cure="correct the subscript, or declare the array larger",
-            )
+        rows_on = (
+            value.ge_set(size.scale_val(isl.Val(2))).intersect(access.params) if at and not size.is_cst() else outside
+        )
+        if always or ((at or size.is_cst()) and made.is_subset(without_iterators(rows_on, iterators))):
+            raise _outside(extent, written, access, names)
+
+
+def _outside(extent: Any, written: Any, access: Access, names: Names) -> InputError:
+    return InputError(
+        f"the subscript {c_text(written)} leaves the declared extent {c_text(extent)}",
+        place=str(names.place(written)),
+        value=c_text(access.node),
+        allowed=f"0 up to {c_text(extent)} - 1",
+        cure="correct the subscript, or declare the array larger; a walk through all rows needs an array of one axis",
+    )
 
 
 def reach(statements: Sequence[Statement], array: str, axis: int) -> Any:

@@ -19,10 +19,9 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.accesses import Access
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.expressions import Names, affine, integer
+from shorthaul.affine.frontend.polynomials import Polynomial, plus, product_of, times
 from shorthaul.core.errors import InputError
 
-#: Factors by products of names in ascending order; () is the constant.
-_Polynomial = dict[tuple[str, ...], Fraction]
 #: How far the first row may be from what the squares tell.
 _SHIFTS: Final = (0, -1, 1)
 #: Names of which all parities are looked at.
@@ -50,7 +49,7 @@ def triangles_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.Pw
 
 
 def _rows(
-    polynomial: _Polynomial, access: Access, names: Names, grows: bool, shift: int
+    polynomial: Polynomial, access: Access, names: Names, grows: bool, shift: int
 ) -> Iterator[tuple[isl.PwAff, ...]]:
     """Yield the row and the place in it of one access, if isl can prove that it stays in its row."""
     sign = 1 if grows else -1
@@ -58,17 +57,17 @@ def _rows(
     line = _root(twice, names)
     if line is None:
         return
-    rest = _sum(twice, _product(line, line), -1)
-    first = _root(_sum({}, rest, -1), names, of_parameters=True) if not grows else {}
-    if first is None or any(len(key) > 1 for key in _sum(rest, _product(first, first), 1)):
+    rest = plus(twice, product_of(line, line), -1)
+    first = _root(plus({}, rest, -1), names, of_parameters=True) if not grows else {}
+    if first is None or any(len(key) > 1 for key in plus(rest, product_of(first, first), 1)):
         return
-    last = _sum(first, {(): Fraction(shift)}, 1)
+    last = plus(first, {(): Fraction(shift)}, 1)
     for side, more in product((1, -1), _SHIFTS):
-        row = _sum({(): Fraction(more)}, line, side)
-        place = _sum(twice, _sum(_product(row, row), row, 1), -1)
+        row = plus({(): Fraction(more)}, line, side)
+        place = plus(twice, plus(product_of(row, row), row, 1), -1)
         place = {key: sign * factor / 2 for key, factor in place.items()}
         if not grows:
-            place = _sum(place, {key: factor / 2 for key, factor in _sum(_product(last, last), last, 1).items()}, -1)
+            place = plus(place, {key: factor / 2 for key, factor in plus(product_of(last, last), last, 1).items()}, -1)
         if any(len(key) > 1 or factor.denominator > 1 for key, factor in place.items() if factor):
             continue
         x, r = _line(row, names), _line(place, names)
@@ -77,7 +76,7 @@ def _rows(
             yield x, r
 
 
-def _root(twice: _Polynomial, names: Names, *, of_parameters: bool = False) -> _Polynomial | None:
+def _root(twice: Polynomial, names: Names, *, of_parameters: bool = False) -> Polynomial | None:
     """Return the linear form whose square has the terms with squares of an iterator, or of a parameter."""
     for key, factor in sorted(twice.items()):
         if len(key) == 2 and key[0] == key[1] and (of_parameters or key[0] in names.iterators):
@@ -90,7 +89,7 @@ def _root(twice: _Polynomial, names: Names, *, of_parameters: bool = False) -> _
     return {} if of_parameters else None
 
 
-def _polynomial(node: c_ast.Node, names: Names) -> _Polynomial | None:
+def _polynomial(node: c_ast.Node, names: Names) -> Polynomial | None:
     """Return an integer expression as a polynomial of degree 2 at most, None if it is none."""
     if isinstance(node, c_ast.Cast):
         return _polynomial(node.expr, names)
@@ -103,12 +102,13 @@ def _polynomial(node: c_ast.Node, names: Names) -> _Polynomial | None:
             return None
         return {(node.name,): Fraction(1)}
     if isinstance(node, c_ast.UnaryOp) and node.op == "-":
-        return _times(_polynomial(node.expr, names), Fraction(-1))
+        inner = _polynomial(node.expr, names)
+        return None if inner is None else times(inner, Fraction(-1))
     if isinstance(node, c_ast.BinaryOp) and node.op in {"+", "-", "*"}:
         left, right = _polynomial(node.left, names), _polynomial(node.right, names)
         if left is None or right is None:
             return None
-        made = _product(left, right) if node.op == "*" else _sum(left, right, 1 if node.op == "+" else -1)
+        made = product_of(left, right) if node.op == "*" else plus(left, right, 1 if node.op == "+" else -1)
         return made if all(len(key) <= 2 for key in made) else None
     value = constant(node, names.integers)
     if value is not None:
@@ -116,11 +116,11 @@ def _polynomial(node: c_ast.Node, names: Names) -> _Polynomial | None:
     if isinstance(node, c_ast.BinaryOp) and node.op in {"/", ">>"}:
         given, divisor = _polynomial(node.left, names), constant(node.right, names.integers)
         halves = divisor == (2 if node.op == "/" else 1)
-        return _times(given, Fraction(1, 2)) if halves and given is not None and _is_even(given) else None
+        return times(given, Fraction(1, 2)) if halves and given is not None and _is_even(given) else None
     return None
 
 
-def _is_even(polynomial: _Polynomial) -> bool:
+def _is_even(polynomial: Polynomial) -> bool:
     """True if it is even for all integers: halves are exact then."""
     if any(factor.denominator > 1 for factor in polynomial.values()):
         return False
@@ -133,26 +133,7 @@ def _is_even(polynomial: _Polynomial) -> bool:
     return all(sum(key <= chosen for key in odd) % 2 == 0 for chosen in ones)
 
 
-def _times(polynomial: _Polynomial | None, factor: Fraction) -> _Polynomial | None:
-    return None if polynomial is None else {key: value * factor for key, value in polynomial.items()}
-
-
-def _sum(one: _Polynomial, other: _Polynomial, sign: int) -> _Polynomial:
-    made = dict(one)
-    for key, value in other.items():
-        made[key] = made.get(key, Fraction(0)) + sign * value
-    return {key: value for key, value in made.items() if value}
-
-
-def _product(one: _Polynomial, other: _Polynomial) -> _Polynomial:
-    made: _Polynomial = {}
-    for (left, first), (right, second) in product(one.items(), other.items()):
-        key = tuple(sorted(left + right))
-        made[key] = made.get(key, Fraction(0)) + first * second
-    return {key: value for key, value in made.items() if value}
-
-
-def _line(form: _Polynomial, names: Names) -> isl.PwAff:
+def _line(form: Polynomial, names: Names) -> isl.PwAff:
     result = integer(int(form.get((), 0)))
     for key, factor in form.items():
         if key:

@@ -12,11 +12,11 @@ from pycparser import c_ast, c_parser
 
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
-from shorthaul.affine.frontend.rewriting.counting import with_one_counter
+from shorthaul.affine.frontend.rewriting.counting import with_moves_apart
 from shorthaul.affine.frontend.rewriting.inlining import inlined
-from shorthaul.affine.frontend.rewriting.pointers import without_pointers
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
 from shorthaul.affine.frontend.rewriting.trees import nodes, words_of
+from shorthaul.affine.frontend.rewriting.walking import without_walking
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError, unknown_name
 
@@ -92,7 +92,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     definition.body = inlined(definition.body, written, declarations)
     find = _region if "#pragma scop" in chosen.text else _whole
     body, constants = find(definition.body, declarations, chosen.name)
-    plain = c_ast.Compound(without_pointers(with_one_counter(body)))
+    plain = c_ast.Compound(without_walking(with_moves_apart(body), declarations, constants))
     body = tuple(flattened(plain, declarations, structures).block_items)
     return Region(chosen.name, body, declarations, constants, replace(done, integers=integers))
 

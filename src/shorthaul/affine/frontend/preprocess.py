@@ -239,7 +239,8 @@ class _State:
                 )
             parameters = tuple(token.text for token in body[1:close] if token.text != ",")
             body = body[close + 1 :]
-        value = None if parameters is not None else _integer(body)
+        is_size = parameters is None and name.text != "S"  # as the fast memory is called
+        value = _integer(body) if is_size else None
         self.macros[name.text] = Macro(tuple(body), parameters, value)
 
     def _condition(self, name: str, rest: list[Token], place: str) -> bool:

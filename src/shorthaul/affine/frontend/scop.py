@@ -24,7 +24,16 @@ from shorthaul.affine.frontend.code_text import code_text, fragments
 from shorthaul.affine.frontend.constants import constant, numbers_in_control
 from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.einsum import einsum_loops, is_einsum
-from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
+from shorthaul.affine.frontend.expressions import (
+    Names,
+    assume,
+    bound_map,
+    bound_set,
+    c_text,
+    condition,
+    integer,
+    variable,
+)
 from shorthaul.affine.frontend.extents import reach, refuse_outside
 from shorthaul.affine.frontend.loops import by_factors, iterations
 from shorthaul.affine.frontend.parser import Region, parse
@@ -290,23 +299,16 @@ class _Builder:
             return position
         if isinstance(node, c_ast.Assignment):
             return position + self.assign(node, scope, position)
+        if isinstance(node, c_ast.FuncCall) and getattr(node.name, "name", "") == "assert" and node.args is not None:
+            assume(node.args.exprs[0], self.names(scope))
+            return position
         if isinstance(node, c_ast.FuncCall):
-            raise InputError(
-                "a call may have side effects",
-                place=self.place(node),
-                value=c_text(node),
-                allowed="assignments",
-                cure="write out what the function assigns",
-            )
+            problem, cure = "a call may have side effects", "write out what the function assigns"
+            raise InputError(problem, place=self.place(node), value=c_text(node), allowed="assignments", cure=cure)
         if isinstance(node, c_ast.Cast) or not has_effect(node):
             return position  # a statement without effect, such as (void)x;
-        raise InputError(
-            "is no assignment",
-            place=self.place(node),
-            value=c_text(node),
-            allowed="assignments",
-            cure="keep loops, ifs and assignments only",
-        )
+        problem, cure = "is no assignment", "keep loops, ifs and assignments only"
+        raise InputError(problem, place=self.place(node), value=c_text(node), allowed="assignments", cure=cure)
 
     def assign(self, node: Any, scope: _Scope, position: int) -> int:
         """Emit an assignment, the inner ones of a chain first; return how many statements it made."""
@@ -385,7 +387,7 @@ class _Builder:
         names = self.names(_Scope(universe, locals=self.constants))
         for draft, access in self.accesses():
             declared = self.symbols.declared.get(access.array)
-            refuse_outside(declared, access, elements[id(access)], names, draft.scope.iterators)
+            refuse_outside(declared, access, elements[id(access)], names, draft.scope.iterators, draft.scope.locals)
 
     def statements(
         self, elements: dict[int, tuple[isl.PwAff, ...]], length: int, space: isl.Space

@@ -1,45 +1,10 @@
-"""Local pointers that stand for a row or a place of an array: ``double *row = A[i];``, ``float *p = &x[i * n];``."""
+"""Places that pointers lead to, as elements of arrays."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from pycparser import c_ast
-
-from shorthaul.affine.frontend.rewriting.trees import assigned, in_blocks, is_name, names_in, rewritten
-
-
-def without_pointers(items: Sequence[Any]) -> list[Any]:
-    r"""Return statements in which elements of arrays stand for those behind local pointers that are set once.
-
-    >>> from pycparser import c_generator, c_parser
-    >>> text = "void f(void) { for (;;) { double *r = A[i], *p = &x[2 * i]; r[j] += *p + p[1]; } }"
-    >>> (loop,) = without_pointers(c_parser.CParser().parse(text).ext[0].body.block_items)
-    >>> print(c_generator.CGenerator().visit(loop.stmt.block_items[0]))
-    A[i][j] += x[2 * i] + x[(2 * i) + 1]
-    """
-    result: list[Any] = []
-    for at, item in enumerate(items):
-        if isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.PtrDecl) and item.init is not None:
-            rest = list(items[at + 1 :])
-            start = rewritten(copy.deepcopy(item.init), _without_cast)
-            names = {item.name, *names_in([start])}
-            if place(start) is not None and not names & assigned(rest):
-                change = partial(_behind, item.name, start)
-                return [*result, *without_pointers([rewritten(one, change) for one in rest])]
-        result.append(in_blocks(item, without_pointers))
-    return result
-
-
-def _without_cast(node: Any) -> Any:
-    return node.expr if isinstance(node, c_ast.Cast) and isinstance(node.to_type.type, c_ast.PtrDecl) else node
-
-
-def _behind(name: str, start: Any, node: Any) -> Any:
-    return element(copy.deepcopy(start) if is_name(node, name) else node)
 
 
 def element(node: Any) -> Any:
