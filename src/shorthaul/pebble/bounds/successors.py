@@ -62,8 +62,8 @@ def excess(cdag: Cdag, budget: int, *, search: Search, taken: IntArray = _NOTHIN
     trying = search.part(tuning.SUCCESSORS_SETS)
     for nodes in _sets(cdag):
         best = sorted([*best, *_tried(cdag, nodes, budget, trying)], key=lambda ascent: -ascent.excess)
-        pieces += [ascent.piece() for ascent in best[2:]]
-        del best[2:]  # they may be large
+        pieces += [ascent.piece() for ascent in best[tuning.SUCCESSORS_KEPT :]]
+        del best[tuning.SUCCESSORS_KEPT :]  # they may be large
     for ascent in best:
         ascent.go_on(tuning.SUCCESSORS_ROUNDS, search)
     most = max(best, key=lambda ascent: ascent.excess, default=None)
