@@ -417,7 +417,11 @@ SLICES = {
     ),
     "rows": (
         "    for k in range(3):\n        B[k, :] += A[k, 1] * C[k + 1, 2:]\n",
-        "    m = B.shape[1]\n    for k in range(3):\n        for j in range(m):\n            B[k, j] += A[k, 1] * C[k + 1, j + 2]\n",
+        "    m = C.shape[1]\n    for k in range(3):\n        for j in range(m - 2):\n            B[k, j] += A[k, 1] * C[k + 1, j + 2]\n",
+    ),
+    "names of rows": (
+        "    n, m = A.shape\n    for k in range(n):\n        row = A[k]\n        row[:] *= B[k]\n        C[k] = row[0]\n",
+        "    n, m = A.shape\n    for k in range(n):\n        for j in range(m):\n            A[k, j] *= B[k]\n        C[k] = A[k, 0]\n",
     ),
     "zeros": (
         "    m = A.shape[0]\n    x = np.zeros((m, 2))\n    x[:, 1] = A[:]\n",
@@ -460,7 +464,7 @@ WRONG_PYTHON = {
     "for i in range(n):\n        while i:\n            a[i] = 0": ("line 3 column 9", "static control"),
     "for i in range(n):\n        double = a[i]\n        a[i] = double": ("line 1", "word of C"),
     "for i in range(n):\n        i = a.shape\n        a[i] = 0": ("line 3", "one name"),
-    "for i in range(n):\n        a[i] = a[:]": ("line 3", "1 slices where 0"),
+    "for i in range(n):\n        a[i] = a[:]": ("line 3", "more axes are assigned"),
     "for i in range(n):\n        a[i] = [1][i]": ("line 3", "no element of a named array"),
     "for i in range(n):\n        return\n    a[1] = 2": ("line 3", "at its end only"),
     "a[0] = 1": ("no function with loops",),

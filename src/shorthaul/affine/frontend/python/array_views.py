@@ -185,7 +185,7 @@ class Views:
         lengths: tuple[ast.expr, ...] = ()
         if any(item.lengths for item in parts):
             lengths = self._broadcast([item.lengths for item in parts])
-            self._require_numbers(node)
+            self.require_numbers(node)
 
         def element(at: Sequence[ast.expr]) -> ast.expr:
             made = copy.copy(node)
@@ -199,7 +199,7 @@ class Views:
 
         return View(lengths, element)
 
-    def _require_numbers(self, node: ast.expr) -> None:
+    def require_numbers(self, node: ast.AST) -> None:
         """Raise for arguments beside arrays that may be arrays too."""
         for item in ast.iter_child_nodes(node):
             if isinstance(item, ast.Name) and item.id in self.arguments - self.numbers and not self.ranks.get(item.id):

@@ -8,6 +8,7 @@ another place, an array of its own holds the values until all are known.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Sequence
 
 from shorthaul.affine.frontend.python.array_pieces import (
@@ -30,6 +31,7 @@ from shorthaul.affine.frontend.python.array_pieces import (
 )
 from shorthaul.affine.frontend.python.array_views import Views
 from shorthaul.affine.frontend.python.pieces import base_of, fail, names_in, new_extents, shape_of
+from shorthaul.affine.frontend.python.row_names import without_row_names
 
 
 def in_loops(function: ast.FunctionDef) -> ast.FunctionDef:
@@ -43,6 +45,8 @@ def in_loops(function: ast.FunctionDef) -> ast.FunctionDef:
             for at_0 in range(A.shape[1]):
                 y[i] += A[i, at_0] * x[at_0]
     """
+    function = copy.deepcopy(function)
+    without_row_names(function, Views(function).ranks)
     return _Lowering(function).lowered()
 
 
@@ -83,19 +87,13 @@ class _Lowering(Views):
         return self._assigned(target, node.value, node.op if isinstance(node, ast.AugAssign) else None)
 
     def _has_to_be_lowered(self, node: ast.Assign | ast.AugAssign, target: ast.expr) -> bool:
-        if on_arrays(node):
-            return True
         base, subscripts = base_of(target)
-        if not isinstance(base, ast.Name):
-            return False
-        if isinstance(target, ast.Name) and base.id not in self.arguments | self.made:  # a name for a new array
-            return any(isinstance(item, ast.Slice) for item in ast.walk(node.value)) or any(
-                isinstance(item, ast.Name) and item.id in self.ranks for item in outside_of_subscripts(node.value)
-            )
-        whole = len(subscripts) < self.ranks.get(base.id, 0) or any(isinstance(item, ast.Slice) for item in subscripts)
-        return whole and any(
-            ast.unparse(loaded(item)) != ast.unparse(loaded(target)) for item in reads_of(base.id, node.value)
-        )
+        if on_arrays(node) or not isinstance(base, ast.Name):
+            return on_arrays(node)
+        is_part = len(subscripts) < self.ranks.get(base.id, 0) and (subscripts or base.id in self.arguments | self.made)
+        is_sliced = any(isinstance(item, ast.Slice) for item in ast.walk(node))
+        whole = (item for item in outside_of_subscripts(node.value) if isinstance(item, ast.Name))
+        return bool(is_part or is_sliced or any(self.ranks.get(item.id) for item in whole))
 
     def _assigned(
         self, target: ast.Name | ast.Subscript, value: ast.expr, operator: ast.operator | None
@@ -114,6 +112,8 @@ class _Lowering(Views):
                 self.equal(own.lengths, reduced[0].lengths)
                 return self.summed(own, *reduced)
         view = self.view(value)
+        if own is not None and own.lengths:
+            self.require_numbers(ast.Tuple([value]))
         if new:
             self.make(base.id, view.lengths)
             own = self.view(ast.Name(base.id, ast.Load()))

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from shorthaul.affine.frontend.python.array_pieces import nest, placed, stored, subscript
-from shorthaul.affine.frontend.python.pieces import NEW, base_of, called_name, fail, names_in
+from shorthaul.affine.frontend.python.array_views import Views
+from shorthaul.affine.frontend.python.pieces import NEW, called_name, fail, names_in
 
 _ZERO, _ONE = ast.Constant(0.0), ast.Constant(1.0)
 _FILLED = {"zeros": _ZERO, "ones": _ONE, "empty": None}
@@ -58,11 +59,7 @@ class _Words:
 
     def __init__(self, function: ast.FunctionDef) -> None:
         self.names = {item.id for item in names_in(function)}
-        self.axes: dict[str, int] = {}
-        for node in ast.walk(function):
-            base, subscripts = base_of(node) if isinstance(node, ast.Subscript) else (None, [])
-            if isinstance(base, ast.Name):
-                self.axes[base.id] = max(self.axes.get(base.id, 0), len(subscripts))
+        self.axes = Views(function).ranks
 
     def block(self, items: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Return statements in usual words."""

@@ -29,7 +29,6 @@ from shorthaul.affine.frontend.python.pieces import (
     called_name,
     coord_of,
     declaration_of,
-    difference,
     fail,
     is_text,
     joined,
@@ -38,7 +37,6 @@ from shorthaul.affine.frontend.python.pieces import (
     names_in,
     new_extents,
     number_of,
-    plus,
     scalar_type,
     shape_of,
 )
@@ -119,8 +117,6 @@ class _Translator:
         self.made: dict[str, None] = {}  #: arrays made in the function
         self.indices: set[str] = set()
         self.assigned: dict[str, int] = {}
-        self.alike: dict[tuple[str, int], list[tuple[tuple[str, int], int]]] = {}  #: how much longer other axes are
-        self.whole: dict[str, ast.Name] = {}  #: arguments without subscripts beside slices
         self._survey()
 
     def region(self, text: str) -> Region:
@@ -160,10 +156,6 @@ class _Translator:
             for target in assigned_names(node):
                 self.assigned[target] = self.assigned.get(target, 0) + 1
         self._follow_indices()
-        for node in ast.walk(self.function):
-            if isinstance(node, ast.Assign | ast.AugAssign) and new_extents(node.value) is None:
-                self._aligned(node)
-        self._require_numbers()
         self.indices -= {"range", "reversed", "len", "min", "max", *self.axes}
         for name in (*self.arguments, *self.assigned):
             if name in _KEYWORDS:
@@ -182,14 +174,6 @@ class _Translator:
         """Return the arguments whose annotation is one of ``types``."""
         given = (*self.function.args.posonlyargs, *self.function.args.args)
         return {item.arg for item in given if item.annotation is not None and ast.unparse(item.annotation) in types}
-
-    def _require_numbers(self) -> None:
-        """Raise for arguments that may be whole arrays or numbers."""
-        numbers = self._annotated(REALS | {"int"})
-        for name, node in self.whole.items():
-            if name not in {*self.axes, *self.indices, *numbers}:
-                cure = f"write {name}[:] for an array, '{name}: float' in the function's head for a number"
-                fail(node, f"{name} may be an array or a number", cure)
 
     def _subscripted(self, node: ast.Subscript) -> None:
         base, subscripts = base_of(node)
@@ -227,58 +211,12 @@ class _Translator:
             self.indices |= {inner.id for item in shapes for inner in names_in(item)}
 
     def extent(self, array: str, axis: int, node: Any) -> Any:
-        """Return the extent of an array in C: as the function names it, or a parameter ``A_0`` of its own.
-
-        Slices of one statement are equally long, so one extent tells another.
-        """
-        reached = {(array, axis): 0}
-        waiting = [(array, axis)]
-        while waiting and not any(place in self.extents for place in reached):
-            here = waiting.pop(0)
-            for there, more in self.alike.get(here, []):
-                if there not in reached:
-                    reached[there] = reached[here] + more
-                    waiting.append(there)
-        known = next((place for place in reached if place in self.extents), None)
-        if known is None:
+        """Return the extent of an array in C: as the function names it, or a parameter ``A_0`` of its own."""
+        if (array, axis) not in self.extents:
             name = f"{array}_{axis}"
             self.sizes[name] = None
             self.extents[array, axis] = c_ast.ID(name, coord_of(node))
-        elif known != (array, axis):
-            self.extents[array, axis] = minus(self.extents[known], reached[known])
         return self.extents[array, axis]
-
-    def _aligned(self, node: ast.Assign | ast.AugAssign) -> None:
-        """Note how much longer an axis is than another one, from the slices of one statement."""
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        own = self._ends(target)
-        inner = {id(item.value) for item in ast.walk(node.value) if isinstance(item, ast.Subscript)}
-        for item in ast.walk(node.value) if own else ():
-            if isinstance(item, ast.Name) and id(item) not in inner and item.id in self.arguments:
-                self.whole[item.id] = item
-            for (here, a), (there, b) in zip(
-                reversed(own), reversed(self._ends(item) if isinstance(item, ast.expr) else []), strict=False
-            ):
-                if a is not None and b is not None:
-                    self.alike.setdefault(here, []).append((there, b - a))
-                    self.alike.setdefault(there, []).append((here, a - b))
-
-    def _ends(self, node: ast.expr) -> list[tuple[tuple[str, int], int | None]]:
-        """Return for every sliced axis how much shorter than the axis its slice is; None if not by a number."""
-        base, subscripts = base_of(node)
-        if not isinstance(base, ast.Name) or base.id not in self.axes:
-            return []
-        result: list[tuple[tuple[str, int], int | None]] = []
-        for axis in range(self.axes[base.id]):
-            item = subscripts[axis] if axis < len(subscripts) else ast.Slice()
-            if isinstance(item, ast.Slice):
-                lower = 0 if item.lower is None else number_of(item.lower)
-                upper = 0 if item.upper is None else number_of(item.upper)
-                plain = lower is not None and lower >= 0 and upper is not None and (upper < 0 or item.upper is None)
-                result.append(
-                    ((base.id, axis), lower - upper if plain and lower is not None and upper is not None else None)
-                )
-        return result
 
     # -- statements
 
@@ -327,7 +265,7 @@ class _Translator:
         return loop_of(name, start, end, step, body, at)
 
     def assignment(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> list[Any]:
-        """Return an assignment, with the loops of its slices; nothing for names of extents."""
+        """Return an assignment, nothing for names of extents."""
         if isinstance(node, ast.AnnAssign) and node.value is None:
             return []
         assert node.value is not None
@@ -351,33 +289,7 @@ class _Translator:
                 )
             value = self.value(node.value, index=True)
             return [declaration_of(target.id, scalar_type(target.id, "int"), value, coord_of(node))]
-        axes = self.sliced(target)
-        loops = [f"at_{number}" for number in range(len(axes))]
-        left, right = self.value(target, loops=loops), self.value(node.value, loops=loops)
-        result: Any = c_ast.Assignment(operator, left, right, coord_of(node))
-        for name, (first, end) in reversed(list(zip(loops, axes, strict=True))):
-            result = loop_of(
-                name, c_ast.Constant("int", "0", coord_of(node)), difference(end, first), 1, result, coord_of(node)
-            )
-        return [result]
-
-    def sliced(self, node: ast.expr) -> list[tuple[Any, Any]]:
-        """Return first index and end of every axis that the array expression ``node`` keeps."""
-        base, subscripts = base_of(node)
-        if not isinstance(base, ast.Name) or base.id not in self.axes:
-            return []
-        missing = range(len(subscripts), self.axes[base.id])
-        found = [
-            self.slice_of(item, base.id, axis) for axis, item in enumerate(subscripts) if isinstance(item, ast.Slice)
-        ]
-        return [*found, *(self.slice_of(None, base.id, axis, base) for axis in missing)]
-
-    def slice_of(self, node: ast.Slice | None, array: str, axis: int, place: Any = None) -> tuple[Any, Any]:
-        """Return first index and end of a slice."""
-        place = node or place
-        lower, upper = (node.lower, node.upper) if node is not None else (None, None)
-        first = c_ast.Constant("int", "0", coord_of(place)) if lower is None else self.index(lower, array, axis)
-        return first, self.extent(array, axis, place) if upper is None else self.index(upper, array, axis)
+        return [c_ast.Assignment(operator, self.value(target), self.value(node.value), coord_of(node))]
 
     def new_array(self, target: ast.Name, call: ast.expr, shapes: Sequence[ast.expr]) -> list[Any]:
         """Return the zeros of a new array."""
@@ -406,38 +318,30 @@ class _Translator:
             return self.value(node, index=True)
         return minus(self.extent(array, axis, node), -number)
 
-    def element(self, node: ast.expr, loops: Sequence[str]) -> Any:
-        """Return an element of an array; slices go along the last of ``loops``."""
+    def element(self, node: ast.expr) -> Any:
+        """Return an element of an array."""
         base, subscripts = base_of(node)
         if not isinstance(base, ast.Name):
             fail(node, "is no element of a named array")
+        if len(subscripts) < self.axes[base.id] or any(isinstance(item, ast.Slice) for item in subscripts):
+            fail(node, f"has {self.axes[base.id]} axes where one element is meant", "subscript it in full")
         made: Any = c_ast.ID(base.id, coord_of(node))
-        axes = [*subscripts, *[None] * (self.axes[base.id] - len(subscripts))]
-        count = sum(item is None or isinstance(item, ast.Slice) for item in axes)
-        if count > len(loops):
-            fail(node, f"has {count} slices where {len(loops)} are assigned to", "subscript it in full")
-        rest = list(loops[len(loops) - count :])
-        for axis, item in enumerate(axes):
-            if item is None or isinstance(item, ast.Slice):
-                first, _ = self.slice_of(item, base.id, axis, node)
-                at: Any = plus(first, c_ast.ID(rest.pop(0), coord_of(node)))
-            else:
-                at = self.index(item, base.id, axis)
-            made = c_ast.ArrayRef(made, at, coord_of(node))
+        for axis, item in enumerate(subscripts):
+            made = c_ast.ArrayRef(made, self.index(item, base.id, axis), coord_of(node))
         return made
 
-    def value(self, node: ast.expr, *, index: bool = False, loops: Sequence[str] = ()) -> Any:
+    def value(self, node: ast.expr, *, index: bool = False) -> Any:
         """Return an expression in C; ``index``: an integer that subscripts, limits or conditions use."""
         at = coord_of(node)
 
         def inner(item: ast.expr) -> Any:
-            return self.value(item, index=index, loops=loops)
+            return self.value(item, index=index)
 
         shape = shape_of(node)
         if shape is not None and shape[1] is not None:
             return self.extent(shape[0], shape[1], node)
         if isinstance(node, ast.Subscript) or (isinstance(node, ast.Name) and node.id in self.axes):
-            return self.element(node, loops)
+            return self.element(node)
         if isinstance(node, ast.Name):
             self.require_known(node)
             return c_ast.ID(node.id, at)
