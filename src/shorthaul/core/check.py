@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shorthaul.core.amounts import Cost
@@ -32,13 +32,7 @@ class Violation:
 
     def document(self) -> dict[str, Any]:
         """Return the violation as the JSON object that result documents hold."""
-        return {
-            "rule": self.rule,
-            "place": self.place,
-            "message": self.message,
-            "required": self.required,
-            "available": self.available,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,12 +262,10 @@ def is_of_memory(error: BaseException | None) -> bool:
     >>> is_of_memory(OSError(errno.ENOMEM, "Cannot allocate memory"))
     True
     """
-    while error is not None and not _tells_of_memory(error):
-        error = error.__cause__
-    return error is not None
-
-
-def _tells_of_memory(error: BaseException) -> bool:
+    if error is None or isinstance(error, MemoryError):
+        return error is not None
     if isinstance(error, ImportError):  # the loader of shared objects has no other words
-        return any(words in str(error).lower() for words in ("failed to map segment", "cannot allocate memory"))
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        is_told = any(words in str(error).lower() for words in ("failed to map segment", "cannot allocate memory"))
+    else:
+        is_told = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return is_told or is_of_memory(error.__cause__)

@@ -38,7 +38,4 @@ def attach(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any]
         setattr(sys.modules[package], name, value)
         return value
 
-    def listing() -> list[str]:
-        return sorted(names)
-
-    return load, listing
+    return load, lambda: sorted(names)

@@ -80,7 +80,8 @@ class Search:
         self.effort = effort
         self.time_limit = time_limit
         self.seed = seed
-        self.workers = usable_cores() if workers is None else workers
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.workers = cores if workers is None else workers
         self.cluster = cluster
         self.started = time.monotonic() if started is None else started
         self._spent = 0.0
@@ -492,8 +493,3 @@ class SweepSearchOptions(TaskSearchOptions):
     resume: Path | None = option(
         None, "Take over the points in this journal, and keep the others there too unless --journal is given."
     )
-
-
-def usable_cores() -> int:
-    """Return the number of processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

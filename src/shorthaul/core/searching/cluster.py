@@ -8,7 +8,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import resource_tracker
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.processes import deaf
 from shorthaul.core.searching.signals import Allowance, TaskSearch, Told
 from shorthaul.core.version import VERSION
 
@@ -254,7 +255,8 @@ def connected(address: str, workers: int) -> Any:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if address == LOCAL:
         settings = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
-        with _children_deaf_to_interrupts():
+        resource_tracker.ensure_running()  # it unblocks the signal in the thread that starts it
+        with deaf({signal.SIGINT}):  # which a terminal sends to all of them: the search tells them
             return Client(LocalCluster(n_workers=workers, **settings), set_as_default=False)
     try:
         protocol, place = parse_address(address)
@@ -273,23 +275,6 @@ def connected(address: str, workers: int) -> Any:
         client.wait_for_workers(1, timeout=_FIRST_WORKER_S)
     _expect_same_version(client, address)
     return client
-
-
-@contextmanager
-def _children_deaf_to_interrupts() -> Iterator[None]:
-    """Start threads and processes that never see Ctrl-C, which a terminal sends to all of them: the search tells them.
-
-    One that is pressed meanwhile reaches this thread afterwards.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # it unblocks the signal in the thread that starts it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _expect_same_version(client: Any, address: str) -> None:

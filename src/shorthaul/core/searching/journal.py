@@ -10,7 +10,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,14 +26,6 @@ _INTERVAL_S: Final = 0.3
 _SHARE: Final = 20
 #: After a failure, seconds to the next try.
 _RETRY_S: Final = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A plan of a journal: its cost, and the bytes that its engine made of it."""
-
-    cost: float
-    data: bytes
 
 
 class Journal:
@@ -91,16 +82,16 @@ class Journal:
         self._file.close()
 
 
-def read_journal(path: Path, asked: Mapping[str, Any]) -> Record | None:
-    """Return the best plan in a journal, None if it holds none yet.
+def read_journal(path: Path, asked: Mapping[str, Any]) -> tuple[float, bytes] | None:
+    """Return the best cost in a journal and the bytes of its plan, None if it holds none yet.
 
     Raises :class:`InputError` if the file is no journal, or one of something else than ``asked``.
     """
-    best: Record | None = None
+    best: tuple[float, bytes] | None = None
     for entry, data in read_lines(path, OF_PLANS, asked):
         cost = entry.get("cost")
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and (best is None or cost <= best.cost):
-            best = Record(float(cost), data)
+        if isinstance(cost, int | float) and not isinstance(cost, bool) and (best is None or cost <= best[0]):
+            best = float(cost), data
     return best
 
 
@@ -134,7 +125,7 @@ def journaled(
     record = None if source is None else read_journal(source, asked)
     if source is not None and record is not None:
         try:
-            plan = unpack(record.data)
+            plan = unpack(record[1])
             report = check(plan)
         except InputError as error:
             raise error.in_file(source) from None
@@ -146,7 +137,7 @@ def journaled(
             what = "a bound that is not proven" if search.proves else "a plan that breaks the rules"
             raise InputError(f"holds {what}: {report.violations[0]}", file=source)
         else:
-            cost = record.cost if report.cost is None else float(next(iter(report.cost.values())))
+            cost = record[0] if report.cost is None else float(next(iter(report.cost.values())))
             search.resumed = plan
             search.keep(cost, plan, proves=search.proves)
     journal = Journal(target, asked, pack)

@@ -108,7 +108,11 @@ class JournalFile:
         elif self._is_torn:
             line = b"\n" + line
         self._is_torn = True
-        _write_all(self._handle, line)
+        view = memoryview(line)
+        while view:
+            view = view[os.write(self._handle, view) :]
+        with contextlib.suppress(OSError):  # pipes and devices cannot be synced
+            os.fsync(self._handle)
         self._is_torn = False
         self._grown += len(line)
 
@@ -179,11 +183,3 @@ def _read_line(line: bytes) -> tuple[dict[str, Any], bytes] | None:
         return (document, base64.b64decode(data, validate=True)) if isinstance(document, dict) else None
     except (ValueError, RecursionError):
         return None
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
-    with contextlib.suppress(OSError):  # pipes and devices cannot be synced
-        os.fsync(handle)

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -79,7 +79,7 @@ class _Crew:
         served = (self.work, others) if self.is_forked else (None, ())
         process = context.Process(target=_serve, args=(there, *served), daemon=True)
         try:
-            with _deaf() if self.is_forked else _unseen_main():
+            with deaf(_ALL) if self.is_forked else _unseen_main():
                 process.start()
         except (OSError, EOFError):  # no memory, too many processes; the server of forks was killed
             here.close()
@@ -208,9 +208,15 @@ def _messages(crew: _Crew) -> Iterator[tuple[_Worker, Any]]:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Keep signals from a process that is being copied: the copy would answer them as the command does."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ALL)
+def deaf(numbers: Iterable[int]) -> Iterator[None]:
+    """Keep signals from a process that is being made: a copy would answer them as the command does.
+
+    One that comes meanwhile reaches this thread afterwards.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
     finally:
