@@ -225,11 +225,13 @@ def test_a_forged_plan_is_refused(name: str, tmp_path: Path) -> None:
 
 def test_a_schedule_goes_on_from_one_of_its_mapping_alone(tmp_path: Path) -> None:
     """Its channels may be in other memories, for which the search proves nothing; of another mapping it is refused."""
-    front = dataflow.plan("sobel4", effort=0.5, generations=10).plan.front[4:7]
+    plan = dataflow.plan("sobel4", effort=0.5, generations=10).plan
+    assert plan is not None
+    front = plan.front[4:7]
     for number, point in enumerate(front):
         longer = dataflow.schedule("sobel4", point, decoder="modulo", effort=0.2, journal=tmp_path / f"{number}")
         shorter = dataflow.schedule("sobel4", point, decoder="modulo", effort=0.01, resume=tmp_path / f"{number}")
-        assert shorter.cost["period"] <= longer.cost["period"]
+        assert shorter.to_dict()["cost"]["period"] <= longer.to_dict()["cost"]["period"]
     heads, lines = zip(*((tmp_path / name).read_bytes().split(b"\n", 1) for name in ("0", "1")), strict=True)
     (tmp_path / "forged").write_bytes(heads[0] + b"\n" + lines[1])
     with pytest.raises(InputError, match="another mapping"):
