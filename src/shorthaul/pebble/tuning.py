@@ -253,8 +253,11 @@ SURE_RECOMPUTED_PART: Final = 12
 LARGEST_CUT_PART: Final = 2500
 SMALLEST_PART: Final = 3
 FIRST_PART: Final = 10
-#: Parts grown between two linear programs, and what growing one costs per node of the graph and beside that.
+#: Parts grown between two linear programs at least, and nodes of the graph for each (stencils and a pyramid of 900 to
+#: 1,260 nodes with recomputation, effort 2: 3 says 1.08 to 1.69 times as much as 8); what growing one costs per node and
+#: beside that.
 PARTS_BATCH: Final = 20
+NODES_PER_PART: Final = 3
 GROWING_RATE: Final = 1e8
 GROWING_EFFORT: Final = 3e-4
 #: Nonzeros times pivots of the linear programs per effort, and what each program costs beside that.
@@ -268,13 +271,12 @@ PACKING_S: Final = 0.2
 PARTS_PATIENCE: Final = 3.0
 PARTS_PATIENCE_EFFORT: Final = 1.5
 PARTS_EFFORT: Final = 10.0
-#: What one part, the whole graph, the wavefronts of a part and of the whole, and the windows may take of what is left:
-#: of graphs on which parts do not grow, all that is left.
+#: What one part, the whole graph, the wavefronts of a part and of the whole, and the windows may take of what is left.
 PART_SHARE: Final = 0.04
 WHOLE_SHARE: Final = 0.15
 CUT_SHARE: Final = 0.15
 TURNING_SHARE: Final = 0.3
-WINDOW_SHARE: Final = 0.4
+WINDOW_SHARE: Final = 0.8
 #: What moments take of the time for bounds, and segments and successors, which come first: with 0.2 for successors
 #: those of C kernels of 14 and 9 are 1.7 % less in the mean (convolution, fdtd-2d).
 MOMENTS_SHARE: Final = 0.4

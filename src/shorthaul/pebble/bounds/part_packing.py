@@ -1,7 +1,7 @@
 """Sums of bounds of parts: small parts searched exhaustively, larger ones by wavefronts, packed by a linear program.
 
-Windows of layers are the parts to begin with, and all of them on large graphs. On small ones parts grow from the prices
-of the linear program (column generation): a part whose bound exceeds what its nodes are worth raises the sum.
+Windows of layers are the parts to begin with. Then parts grow from the prices of the linear program (column
+generation): a part whose bound exceeds what its nodes are worth raises the sum.
 """
 
 from __future__ import annotations
@@ -61,10 +61,8 @@ def excess(
     if pool.is_searched_whole():
         return pool.found()
     pool.know(known)
-    grows = cdag.n <= tuning.MOST_FOR_EXACT
-    pool.begin(tuning.WINDOW_SHARE if grows else 1.0)
-    if grows:
-        pool.grow()
+    pool.begin()
+    pool.grow()
     return pool.found()
 
 
@@ -108,13 +106,13 @@ class Pool:
                 self._values[key] = piece.excess
                 self._shown[key] = piece
 
-    def begin(self, share: float) -> None:
-        """Find parts to begin with: wavefronts of the whole, and windows, which take a share of what is left."""
+    def begin(self) -> None:
+        """Find parts to begin with: wavefronts of the whole, and windows."""
         n = self._cdag.n
         if not self._recompute and n <= tuning.LARGEST_CUT_PART:
             front = wavefront.turning(self._cdag, self._budget, search=self._search.part(tuning.TURNING_SHARE))
             self.know([front.piece(self._cdag, np.arange(n))])
-        self._add_windows(share)
+        self._add_windows()
 
     def grow(self) -> None:
         """Grow parts until the time is up, the goal is reached, or nothing has come for long."""
@@ -229,9 +227,9 @@ class Pool:
         front = wavefront.turning(part, self._budget, search=self._search.part(tuning.CUT_SHARE))
         return front.excess, front
 
-    def _add_windows(self, share: float) -> None:
+    def _add_windows(self) -> None:
         """Add the connected pieces of a few consecutive layers, counted from the inputs or from the outputs."""
-        most = self._search.spent() + share * self._search.left()
+        most = self._search.spent() + tuning.WINDOW_SHARE * self._search.left()
         for pieces in self._windows():
             for nodes in pieces:
                 if self._search.spent() >= most or self._search.expired():
@@ -270,7 +268,7 @@ class Pool:
     def _grow_batch(self, packing: Packing, size: int) -> None:
         """Try parts that the prices make promising, and keep the ones that cost least for what they prove."""
         support = [part for part, share in zip(self._chosen(), packing.shares, strict=True) if share]
-        for _ in range(tuning.PARTS_BATCH):
+        for _ in range(max(tuning.PARTS_BATCH, self._cdag.n // tuning.NODES_PER_PART)):
             if self._search.expired():
                 return
             self._search.spend(tuning.GROWING_EFFORT)

@@ -67,7 +67,7 @@ class Tables(Pool):
         """
         self._search = search
         if self._size == 0:
-            self._add_windows(tuning.WINDOW_SHARE)
+            self._add_windows()
             self._size = tuning.FIRST_PATTERN
         packing = self._packing()
         best = packing if self._best is None or packing.total > self._best.total else self._best
