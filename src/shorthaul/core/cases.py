@@ -57,10 +57,6 @@ class Source(Generic[T]):
     digest: str
 
 
-def _never(_text: str) -> None:
-    """Return no error."""
-
-
 @dataclass(frozen=True, slots=True)
 class Workloads(Generic[T]):
     """The workloads of an engine: their type, the built-in ones, and how files and objects of the field become one.
@@ -76,7 +72,7 @@ class Workloads(Generic[T]):
     accepted: str
     convert: Callable[[Any, Any], T | None] | None = None
     of_files: tuple[str, ...] = ()
-    mistaken: Callable[[str], InputError | None] = _never
+    mistaken: Callable[[str], InputError | None] = lambda _: None
 
     def source(self, workload: object, reading: Any = None, options: Any = None) -> Source[T]:  # noqa: ARG002
         """Return ``workload`` with its source; raises :class:`InputError` if nothing of the engine can be made of it.
@@ -129,7 +125,7 @@ def resolve(
     cases: Sequence[Case[T]],
     load: Callable[[Path, bytes], T],
     of_files: Mapping[str, object] = MappingProxyType({}),
-    mistaken: Callable[[str], InputError | None] = _never,
+    mistaken: Callable[[str], InputError | None] = lambda _: None,
 ) -> Source[T]:
     """Return the workload that ``text`` names: a file, ``-`` for standard input, or a built-in case with parameters.
 
