@@ -100,6 +100,17 @@ def test_true_certificates_hold() -> None:
     assert proven(forest, Grid(8, 8), bound.details["certificate"]) >= bound.value
 
 
+def any_hub(rng: np.random.Generator, tree: Tree) -> list[Any]:
+    """A vertex, the least cap, and vertices around it that are joined to it."""
+    rooted = Rooted(tree, [top := int(rng.integers(tree.n))])
+    kept, below = {top}, [0] * tree.n
+    kept.update(v for v in rooted.order if rooted.parent[v] in kept and rng.random() < 0.8)
+    for v in reversed(rooted.order[1:]):
+        below[v] += v in kept
+        below[rooted.parent[v]] += below[v]
+    return [top, max(1, *(below[v] for v in rooted.kids[top])), sorted(kept - {top})]
+
+
 def test_no_certificate_proves_more_than_a_layout_takes() -> None:
     rng = np.random.default_rng(2)
     tight = 0
@@ -120,7 +131,9 @@ def test_no_certificate_proves_more_than_a_layout_takes() -> None:
             layers = [{"shares": [[int(rooted.order[0]), share]], **parts} for share in (1.0, *rng.random(turn % 4))]
             some_of_all = {"sums": sums, "longer": longer, "upward": upward, "layers": layers[1:]}
             parts_alone = {"sums": [], "longer": [], "upward": upward, "layers": layers[:1]}
-            certificates = ({"kind": "growth", **one, **below} for one in (some_of_all, parts_alone))
+            hubs_alone = {"sums": [], "longer": [], "upward": [], "layers": [], "hubs": [any_hub(rng, tree)]}
+            alone = (some_of_all, parts_alone, hubs_alone)
+            certificates = ({"kind": "growth", **one, **below} for one in alone)
             found = max(proven(tree, Grid(5, 4), certificate) for certificate in certificates)
             assert found <= energy
             tight += found > tree.n - 1

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
+from shorthaul.spatial.bounds.hubs import Hub
 from shorthaul.spatial.bounds.part_kernels import reaches_of_volume
 from shorthaul.spatial.bounds.star_kernels import best_stars
 
@@ -33,11 +34,11 @@ def of_stars(starts: Index, kids: Index, sums: Counts, names: Index) -> dict[str
     return {"kind": "stars", "upward": names[above.astype(bool)].tolist()}
 
 
-def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index) -> dict[str, Any]:
+def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs: Sequence[Hub]) -> dict[str, Any]:
     """Return the roots, and the weights of what the vertices below one need, and of a long edge below it.
 
     Stars have what these and the ``layers`` leave. A layer holds certificates of subtrees that do not overlap, each as
-    many times as its share says.
+    many times as its share says. All this is of the trees without the edges of the ``hubs``, which are named already.
     """
     (parent, room, star, full), above = parts, subtrees[5]
     _, own, longer, shares = weights_of_growth(*subtrees, True)
@@ -58,6 +59,7 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index) -> d
         "longer": _weighed(names, longer),
         "upward": names[above.astype(bool)].tolist(),
         "layers": layers,
+        "hubs": [[hub.top, hub.cap, hub.kept] for hub in hubs],
     }
 
 

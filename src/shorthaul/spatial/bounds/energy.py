@@ -15,6 +15,7 @@ from shorthaul.graphs.tree_kernels import children, depths, heavy_children, renu
 from shorthaul.spatial.bounds import certificates
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
+from shorthaul.spatial.bounds.hubs import Hub, best_hubs
 from shorthaul.spatial.bounds.star_kernels import best_stars
 from shorthaul.spatial.bounds.volume_kernels import gains_of_volume
 from shorthaul.spatial.layout.orders import positions, sizes
@@ -50,9 +51,10 @@ _OF_GROWTH = (
     "Few processors lie k hops away from one, 4k at most. So the k vertices below one are so many hops from it "
     "together, which the edges on the ways to them take; where more vertices are t, t - 2, ... levels below one than "
     "processors as many hops away, an edge is longer than a hop; and the neighbours of a vertex, the edges shared out "
-    "among these stars, are as far away as there is room. Parts of the tree need room too: within t hops of a "
-    "processor are 2 t^2 + 2 t + 1. Let every vertex of a part reach the processors within some hops of it. A child "
-    "with a reach b below its parent's adds none while the edge is of one hop, and at most 2 b + 1 with each further "
+    "among these stars, are as far away as there is room, and so are the nearest few vertices of each subtree below "
+    "one. Parts of the tree need room too: within t hops of a processor are 2 t^2 + 2 t + 1. Let every vertex of a "
+    "part reach the processors within some hops of it. A child with a reach b below its parent's adds none while the "
+    "edge is of one hop, and at most 2 b + 1 with each further "
     "hop; with the same or a larger reach it adds some at once. A part with more vertices than it reaches so takes "
     "longer edges. All of this is given weights so that no edge counts more than once: the best ones, by linear "
     "programming. Which vertex is the root does not change the energy: the centroid is tried, and unless the tree is "
@@ -79,12 +81,14 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     if tree.n > _NEVER_LATE and ((search is not None and search.remaining_s() <= 0) or room() < _BYTES * tree.n):
         return Bound("energy_hops", edges, "edges", proofs["edges"], details)
     numbered = parents_before(centred(tree))
-    gain = _gain(numbered, grid)
+    gain, hubs = _gain(numbered, grid), list[Hub]()
     if tree.n <= _MOST_TWICE:
         as_given = parents_before(tree)
         if (more := _gain(as_given, grid)) > gain:
             gain, numbered = more, as_given
-    values = {"edges": edges, "cuts": _cut_bound(tree, grid), "growth": edges + gain}
+    if tree.n <= certificates.MOST_CERTIFIED:
+        gain, numbered, hubs = _with_hubs(gain, numbered, grid, names)
+    values = {"edges": edges, "cuts": _cut_bound(tree, grid), "growth": edges + _whole(gain)}
     method = max(values, key=lambda name: (values[name], name == "edges"))
     degrees = tree.degrees()
     longest, load = distance_bound(tree, degrees), _load_bound(grid, int(degrees.max()))
@@ -94,15 +98,36 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
         if method == "growth":
             order = numbered[2] if names is None else names[numbered[2]]
             parts = _parts(numbered, grid)
-            details["certificate"] = certificates.of_growth(*_subtrees(numbered, grid, parts), parts, order)
+            details["certificate"] = certificates.of_growth(*_subtrees(numbered, grid, parts), parts, order, hubs)
     return Bound("energy_hops", values[method], method, proofs[method], details)
 
 
-def _gain(numbered: Numbered, grid: Grid) -> int:
+def _gain(numbered: Numbered, grid: Grid) -> float:
     """Return how many hops longer than one each the edges are together."""
-    parts = _parts(numbered, grid)
-    gain = weights_of_growth(*_subtrees(numbered, grid, parts)[0])[0]
+    return weights_of_growth(*_subtrees(numbered, grid, _parts(numbered, grid))[0])[0]
+
+
+def _whole(gain: float) -> int:
     return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
+
+
+def _with_hubs(gain: float, numbered: Numbered, grid: Grid, names: Index | None) -> tuple[float, Numbered, list[Hub]]:
+    """Return the gain with the best hubs, the trees left without these, and the hubs by the names of vertices."""
+    starts, kids, order, parent = numbered
+
+    def left(parent: Index) -> Numbered:
+        return parents_before(centred(Tree(parent)))
+
+    sums, _ = room_around(grid, len(parent))
+    hubs, cut = best_hubs(starts, kids, parent, sums, lambda parent: _gain(left(parent), grid))
+    with_hubs = left(cut) if hubs else numbered
+    found = sum(hub.value for hub in hubs) + _gain(with_hubs, grid) if hubs else gain
+    if found <= gain:
+        return gain, numbered, []
+    name = order if names is None else names[order]
+    named = [Hub(int(name[hub.top]), hub.cap, name[hub.kept].tolist(), hub.value) for hub in hubs]
+    starts, kids, again, parent = with_hubs
+    return found, (starts, kids, order[again], parent), named
 
 
 def centred(tree: Tree) -> Tree:

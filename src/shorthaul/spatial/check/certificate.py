@@ -151,7 +151,8 @@ def _proven(kind: str, tree: Tree, where: Grid | Room, given: Mapping[str, Any])
     edges = int((tree.parent >= 0).sum())
     if kind == "edges":
         return edges
-    return edges + _growth(Rooted(tree, expect_vertices(given, "roots", tree.n)), where, given)
+    hubs, left = _hubs(tree, where, given)
+    return edges + _growth(Rooted(left, expect_vertices(given, "roots", tree.n)), where, given, hubs)
 
 
 def _stars(tree: Tree, where: Room, given: Mapping[str, Any]) -> int:
@@ -226,8 +227,46 @@ def _needed(rooted: Rooted, weight: list[int], most: int) -> int:
     return cuts
 
 
-def _growth(rooted: Rooted, grid: Grid, given: Mapping[str, Any]) -> int:
-    """Return what the edges have to spare, since vertices below one need room around it, and stars and parts do."""
+def _hubs(tree: Tree, grid: Grid, given: Mapping[str, Any]) -> tuple[float, Tree]:
+    """Return what the edges above the vertices near hubs have to spare, and the trees without these edges.
+
+    The vertices kept around a hub need room. Of the ways to them from there no edge is on more than ``cap``.
+    """
+    listed, found, left = given.get("hubs", []), 0.0, tree.parent.copy()
+    if not isinstance(listed, list) or any(not isinstance(hub, list) or len(hub) != 3 for hub in listed):
+        raise WrongError("hubs", "must be a list of vertices, caps and those kept")
+    near: list[list[int]] = [[] for _ in range(tree.n)]
+    for v, above in enumerate(tree.parent.tolist()):
+        if above >= 0:
+            near[v].append(above)
+            near[above].append(v)
+    for top, cap, listed_kept in listed:
+        expect_vertices({"hubs": [top]}, "hubs", tree.n)
+        kept, order, way = set(expect_vertices({"hubs": listed_kept}, "hubs", tree.n)), [top], {top: (-1, 0)}
+        for v in order:
+            beside = [u for u in near[v] if u in kept and u not in way]
+            way.update((u, (v, way[v][1] + 1)) for u in beside)
+            order += beside
+        if len(order) != len(kept) + 1 or type(cap) is not int or cap < 1:
+            raise WrongError("hubs", f"vertex {top} must have a cap, and vertices around it that are joined to it")
+        below = dict.fromkeys(order, 0)
+        for v in order[:0:-1]:
+            above, below[v] = way[v][0], below[v] + 1
+            below[above] += below[v]
+            child = v if tree.parent[v] == above else above
+            if left[child] != v + above - child or below[v] > cap:
+                raise WrongError("hubs", f"the edge of vertices {v} and {above} counts too often")
+            left[child] = -1
+        levels = sum(level for _, level in way.values())
+        found += max(0, _least_sums(grid, len(order))[-1] - levels) / cap
+    return found, Tree(left)
+
+
+def _growth(rooted: Rooted, grid: Grid, given: Mapping[str, Any], hubs: float) -> int:
+    """Return what the edges have to spare, since vertices below one need room around it, and stars and parts do.
+
+    What ``hubs`` prove of other edges is added.
+    """
     n = len(rooted.parent)
     sums, longer = (expect_weighed(given, key, n) for key in ("sums", "longer"))
     least = _least_sums(grid, max(rooted.size))
@@ -254,7 +293,7 @@ def _growth(rooted: Rooted, grid: Grid, given: Mapping[str, Any]) -> int:
         gain, borne = gain + added, [one + other for one, other in zip(borne, more, strict=True)]
     most = max(1.0, *borne)
     gain += sum(_beside(rooted, grid, expect_vertices(given, "upward", n), borne, most))
-    return _spared(gain, most)
+    return max(0, math.ceil((hubs + gain / (most * (1 + _ROUNDING))) * (1 - _ROUNDING) - _ROUNDING))
 
 
 def _shares(rooted: Rooted, layer: Mapping[str, Any]) -> list[float]:
@@ -267,11 +306,6 @@ def _shares(rooted: Rooted, layer: Mapping[str, Any]) -> list[float]:
             raise WrongError("layers.shares", f"vertex {v} is below another one")
         share[v] = tops.get(v, share[v])
     return share
-
-
-def _spared(gain: float, most: float) -> int:
-    """Return how many hops weights prove that add up to ``gain``, where an edge counts ``most`` times."""
-    return max(0, math.ceil(gain * (1 - _ROUNDING) / max(1.0, most * (1 + _ROUNDING)) - _ROUNDING))
 
 
 def _least_sums(grid: Grid, count: int) -> list[int]:
