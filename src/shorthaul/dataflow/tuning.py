@@ -112,8 +112,6 @@ LINEAR_PROGRAM_S = 1.0
 RAISING_BYTES = 32 << 20
 #: How much longer bounds and checks of points take than the points, and checks than bounds (multicamera: 5 and 3).
 FINISH_OVER_POINT, CHECK_OVER_BOUND = 5.0, 3.0
-#: Least effort of the exact solves between two turns of annealing. Not measured.
-LEAST_POLISH = 0.05
 #: Networks of more tasks are not solved exactly in the end: building one takes a second.
 MOST_POLISHED_TASKS = 1000
 
@@ -187,7 +185,8 @@ LEAVES_AT_ONCE = 2000
 
 # Latency
 
-#: Share of the search for schedules of little latency, where that is an objective. Not measured.
+#: Share of the search for schedules of little latency, where that is an objective (of 148 drawn limits, effort of 0.05,
+#: 28 are not kept, 29 with 0.15, 30 with 0.5).
 LATENCY_SHARE = 0.3
 
 # Exact modulo scheduling

@@ -74,8 +74,7 @@ class Enumeration:
         self.dearest = int(self.price.sum())
         if constraints.max_cost is not None:
             self.dearest = min(self.dearest, math.floor(constraints.max_cost * _MILLION / self.unit + 1e-6))
-        #: A period that is longer than that of any schedule of interest.
-        self.never = int(instance.tau.max(axis=1).clip(0).sum() + 2 * instance.ticks.max(axis=1).sum()) + 2
+        self.never = instance.never
         if constraints.deadline is not None:
             self.never = min(self.never, constraints.deadline + 1)
         self.is_complete = False

@@ -114,8 +114,6 @@ class _Polishing:
         self.random, self.draw = Random(search.seed), search.generator()
         self.symmetry = Symmetry(instance)
         self.most_period = math.inf if constraints.deadline is None else constraints.deadline
-        #: A period that is longer than that of any schedule of interest.
-        self.never = int(instance.tau.max(axis=1).clip(0).sum() + 2 * instance.ticks.max(axis=1).sum()) + 2
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         most = math.inf if constraints.max_cost is None else constraints.max_cost
         sums = budgets_of(instance, np.asarray(self.loads.price), tuning.MOST_BUDGETS)
@@ -141,7 +139,7 @@ class _Polishing:
             spent = self.search.spent()
             self._anneal(self.known.turns)
             idle = 0 if self.known.waiting else idle + 1
-            self._solve(tuning.SOLVES_OVER_REST * max(self.search.spent() - spent, tuning.LEAST_POLISH))
+            self._solve(tuning.SOLVES_OVER_REST * (self.search.spent() - spent))
             self.known.turns += 1
         self.known.is_over = idle >= tuning.MOST_IDLE_TURNS
 
@@ -244,8 +242,8 @@ class _Polishing:
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
-        end = self.search.spent() + effort
-        while self.known.waiting and not self.search.expired() and self.search.spent() < end:
+        begun = self.search.spent()
+        while self.known.waiting and not self.search.expired() and self.search.spent() - begun <= effort:
             self.known.waiting = {key: one for key, one in self.known.waiting.items() if one.load < self._rival(one)}
             if not self.known.waiting:
                 return
@@ -321,7 +319,7 @@ class _Polishing:
         most_bytes = self.constraints.max_footprint
         rival = self._rival(candidate)
         if most_bytes is not None:
-            rival = min(rival, self.most_period + 1, self.never)
+            rival = min(rival, self.most_period + 1, self.instance.never)
         if rival == math.inf:
             return None
         tries = max(0, candidate.tries - 1)

@@ -48,6 +48,11 @@ class Instance:
     able: tuple[IntArray, ...]
 
     @property
+    def never(self) -> int:
+        """A period that is longer than that of any schedule of interest."""
+        return int(self.tau.max(axis=1).clip(0).sum() + 2 * self.ticks.max(axis=1).sum()) + 2
+
+    @property
     def memories(self) -> tuple[str, ...]:
         """The names of the memories, by number."""
         return tuple(self.platform.memories)
