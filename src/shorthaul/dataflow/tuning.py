@@ -45,8 +45,6 @@ CORE_SET_TOLERANCE = 0.005
 #: Most actors whose tiles' loads are looked for, the share of the effort for that, and the actors and ends of channels
 #: of which CP-SAT's model of a tile is built in an effort (sobel4: 6,769, which is met, in 0.02 CPU s).
 MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.2, 2e4
-#: Actors whose cores count in the model of all tiles: with all of them it is rarely solved.
-MOST_CORES_LOADED = 4
 #: What tiles hold together: most actors, how many orders of these are tried, and in how many parts of a period ticks of
 #: crossbars are counted where tables have no more than so many entries (20 actors: 7,216 with 64, 7,418 with 128, 7,518
 #: with 256). In the last case, buffers of few ticks are apart until tables are as small.

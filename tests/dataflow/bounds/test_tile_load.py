@@ -10,7 +10,7 @@ from tests.dataflow.load_model import least_load
 
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.period import bounds_on_all
-from shorthaul.dataflow.bounds.tile_load import least_of_all_tiles, least_tile_load, with_tile_loads
+from shorthaul.dataflow.bounds.tile_load import least_tile_load, with_tile_loads
 from shorthaul.dataflow.workloads import generators
 
 
@@ -21,7 +21,6 @@ def hunt(seeds: range, most_actors: int, count: int) -> tuple[int, int, int]:
         application, platform = problem.application, problem.platform
         kept = [actor.id for actor in application.actors if actor.kind == "actor" or strategy == "reference"]
         least = max(least_tile_load(application, platform, strategy, name, Search(effort=2)) for name in kept)
-        least = max(least, least_of_all_tiles(application, platform, strategy, Search(effort=2)))
         budget = max((cost for cost, _ in simple.period_at_cost), default=0.0)
         load, cost = least_load(application, platform, strategy, (budget, 0), Search(effort=5))
         if budget and cost < math.inf:
@@ -55,13 +54,3 @@ def test_the_sources_tile_limits_the_period(name: str, least: int) -> None:
     bounds = bounds_on_all(application, platform, "mrb-explore")
     found = with_tile_loads(application, platform, "mrb-explore", bounds, Search(effort=2))
     assert bounds.period.value < found.period.value == found.period_at_cost[-1][1] == least
-
-
-def test_all_tiles_need_more_than_that_of_one_actor() -> None:
-    """Little fits the memories of cores: tokens that stay in a tile cross its crossbar, others two of them."""
-    application, platform = generators.random_graph(12, 0.3, 2, 2000, 7), generators.platform24()
-    bounds = bounds_on_all(application, platform, "mrb-explore")
-    found = with_tile_loads(application, platform, "mrb-explore", bounds, Search(effort=2))
-    least = least_of_all_tiles(application, platform, "mrb-explore", Search(effort=2))
-    assert (bounds.period.value, least) == (2_583, 3_433)
-    assert least <= found.period.value <= 4_114  # the load of a mapping

@@ -1,7 +1,7 @@
-"""The least load of tiles: of their crossbars, and of the cores that execute actors.
+"""The least load of the tile of one actor: of its crossbar, and of the core that executes the actor.
 
-Which actors share a tile is decided by CP-SAT: the tile of one actor alone, where nothing is asked of other tiles, or
-all of them. A token that actors in a tile share with actors outside crosses the crossbar and the network.
+Which actors share the tile is decided by CP-SAT, where nothing is asked of other tiles. A token that actors in the tile
+share with actors outside crosses the crossbar and the network.
 """
 
 from __future__ import annotations
@@ -37,28 +37,19 @@ def with_tile_loads(
     carried = carried_near(application, platform, kept)
     names = sorted((name for name in kept if carried[name]), key=lambda name: -carried[name])
     names = names[: tuning.MOST_TILES_LOADED]
-    each = 1 / (tuning.MOST_TILES_LOADED + 1)
-    tasks = [(application, platform, strategy, name) for name in ([*names, None] if names else [])]
-    shares = [*[each] * len(names), 1 - len(names) * each]
-    weights = [len(tasks) * share for share in shares]
-    for number, least in sorted(run_tasks(_least_load, tasks, search=search, weights=weights)):
-        if least > bounds.period.value and number < len(names):
+    tasks = [(application, platform, strategy, name) for name in names]
+    for number, least in sorted(run_tasks(_least_load, tasks, search=search)):
+        if least > bounds.period.value:
             proof = f"wherever {names[number]} is, its core or the crossbar of its tile is busy for {least} ticks"
             bounds = dataclasses.replace(bounds, period=Bound("period", least, "tile of one actor", proof))
-        elif least > bounds.period.value:
-            proof = f"wherever actors are, a core or the crossbar of a tile is busy for {least} ticks"
-            bounds = dataclasses.replace(bounds, period=Bound("period", least, "all tiles", proof))
     least = int(bounds.period.value)
     curve = tuple((cost, max(known, least)) for cost, known in bounds.period_at_cost)
     return dataclasses.replace(bounds, period_at_cost=curve)
 
 
-def _least_load(task: tuple[Application, Platform, str, str | None], search: Search) -> int:
-    """Return the least load of the tile of an actor, or of all tiles."""
-    application, platform, strategy, name = task
-    if name is None:
-        return least_of_all_tiles(application, platform, strategy, search)
-    return least_tile_load(application, platform, strategy, name, search)
+def _least_load(task: tuple[Application, Platform, str, str], search: Search) -> int:
+    """Return the least load of the tile of an actor."""
+    return least_tile_load(*task, search)
 
 
 def least_tile_load(application: Application, platform: Platform, strategy: str, name: str, search: Search) -> int:
@@ -79,40 +70,11 @@ def least_tile_load(application: Application, platform: Platform, strategy: str,
         part.spend(effort)
         model = _TileModel(cp_model.CpModel(), application, platform, tile, strategy)
         model.cp.add(model.here[name] == 1)
-        least = _least_period(model.cp, [model], [name], part)
+        least = _least_period(model, name, part)
         if not least:
             return 0
         found.append(least)
     return min(found)
-
-
-def least_of_all_tiles(application: Application, platform: Platform, strategy: str, search: Search) -> int:
-    """Return a lower bound on the period of every mapping, with every actor in one tile; 0 if the effort is too little.
-
-    In each tile, actors have no more work than its cores do in a period, counted at the costs of cores.
-    """
-    from ortools.sat.python import cp_model
-
-    terms = len(platform.tiles) * (len(application.actors) + 2 * len(application.channels))
-    if terms / tuning.TILE_MODEL_TERMS > min(search.left(), search.remaining_s()):
-        return 0
-    search.spend(terms / tuning.TILE_MODEL_TERMS)
-    cp = cp_model.CpModel()
-    models = [_TileModel(cp, application, platform, tile, strategy) for tile in platform.tiles]
-    moved = dict.fromkeys(models[0].here, 0)
-    for channel in application.channels:
-        for end in {channel.src, channel.dst} & set(moved):
-            moved[end] += channel.token_bytes
-    names = sorted(moved, key=lambda name: -moved[name])
-    for name in names:
-        cp.add_exactly_one(model.here[name] for model in models)
-    for insides in zip(*(model.single for model in models), strict=True):
-        cp.add_at_most_one(insides)
-    if len({_kind(tile) for tile in platform.tiles}) == 1:  # the first actors are in the first tiles
-        for number, name in enumerate(names):
-            for model in models[number + 1 :]:
-                cp.add(model.here[name] == 0)
-    return _least_period(cp, models, names[: tuning.MOST_CORES_LOADED], search)
 
 
 def _kind(tile: Tile) -> tuple[object, ...]:
@@ -120,18 +82,16 @@ def _kind(tile: Tile) -> tuple[object, ...]:
     return tile.crossbar_bytes_per_s, tile.tile_memory_bytes, tuple(cores)
 
 
-def _least_period(cp: Any, models: Sequence[_TileModel], names: Sequence[str], search: Search) -> int:
-    """Return a lower bound on the largest load: of crossbars, and of the cores of ``names``; 0 if there is none."""
+def _least_period(model: _TileModel, name: str, search: Search) -> int:
+    """Return a lower bound on the largest load: of the crossbar, and of the core of an actor; 0 if there is none."""
     from ortools.sat.python import cp_model
 
-    most = sum(model.most for model in models)
-    if most > _MOST_SUM or models[0].bytes > _MOST_BYTES:
+    if model.most > _MOST_SUM or model.bytes > _MOST_BYTES:
         return 0
-    period = cp.new_int_var(0, max(1, most), "period")
-    for model in models:
-        model.limit(period, names)
-    cp.minimize(period)
-    status, solver = solve_model(cp, search)
+    period = model.cp.new_int_var(0, max(1, model.most), "period")
+    model.limit(period, name)
+    model.cp.minimize(period)
+    status, solver = solve_model(model.cp, search)
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}:
         return 0
     return max(0, math.ceil(float(solver.best_objective_bound) - 1e-6))
@@ -158,7 +118,6 @@ class _TileModel:
         self.on_core: dict[str, list[Any]] = {name: [] for name in self.here}
         self.room: list[Any] = []
         self.shared: list[Any] = []
-        self.single: list[Any] = []  # whether buffers of one place are in the tile
         costs = {core.type: Fraction(platform.core_types[core.type].cost) for core in tile.cores}
         unit = Fraction(_UNITS) / max(costs.values()) if max(costs.values()) > 0 else Fraction(1)
         self.costs = {kind: math.floor(cost * unit) for kind, cost in costs.items()}
@@ -192,7 +151,6 @@ class _TileModel:
             self.cp.add_implication(local, inside)
             self.room.append(size * local)
         if kept == 0:
-            self.single.append(inside)
             self.shared += [size * inside, -size * local]
         if kept <= 1:
             outside = far * (count - among)
@@ -208,8 +166,8 @@ class _TileModel:
             times = ends.count(end)
             self.on_core[end] += [times * far - times * (far - near) * inside, -times * near * local]
 
-    def limit(self, period: Any, names: Sequence[str]) -> None:
-        """Let the crossbar, the core of each of ``names`` that is here, and all cores together have time enough."""
+    def limit(self, period: Any, name: str) -> None:
+        """Let the crossbar, the core of ``name``, which is here, and all cores together have time enough."""
         self.cp.add(sum(self.loads) <= period)
         work = []
         for actor in self.application.actors:
@@ -221,7 +179,7 @@ class _TileModel:
                 self.cp.add(here == 0)
                 continue
             work.append(min(self.costs[kind] * time for kind, time in ticks.items()) * here)
-            if actor.id in names:
+            if actor.id == name:
                 load = min(ticks.values()) + sum(self.on_core[actor.id])
                 self.cp.add(load <= period).only_enforce_if(here)
         self.cp.add(sum(work) <= sum(self.costs[core.type] for core in self.tile.cores) * period)
