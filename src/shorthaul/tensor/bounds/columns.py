@@ -67,7 +67,7 @@ _SLACK: Final = 1e-13
 #: Where groups are judged box by box, prices are lowered by this part.
 _LESS: Final = 1e-10
 #: Groups in the making that go on at each node, one pricing after the other, and if they are judged box by box.
-_WIDTHS: Final = ((8, False), (32, True), (MOST_LABELS, True))
+_WIDTHS: Final = ((2, False), (32, True), (MOST_LABELS, True))
 #: The weight of the best prices so far against the last ones.
 _INERTIA: Final = 0.5
 #: Fronts, as many times as a diagram may have nodes, above which none is begun (measured: 0.04 to 5 nodes a front).
@@ -318,6 +318,8 @@ class Program:
             self.value, last = solved
             if self.is_proven():
                 break
+            if not self._worth(self._centre):
+                inertia = 0.0  # nothing is known to be drawn to
             point = inertia * self._centre + (1 - inertia) * last
             is_whole = width == MOST_LABELS
             is_proven = is_proof and (is_whole or not inertia)

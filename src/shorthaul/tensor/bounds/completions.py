@@ -185,5 +185,9 @@ def _tables(diagram: Diagram) -> tuple[Integers, list[Outputs], Floats]:
     numbers: dict[tuple[int, Outputs], int] = {}
     pairs = zip(diagram.addition.tolist(), diagram.outputs, strict=True)
     found = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], dtype=np.int64)
-    tables = np.array([diagram.table_of(diagram.additions[number], outputs) for number, outputs in numbers])
+    made = [diagram.table_of(diagram.additions[number], outputs) for number, outputs in numbers]
+    tables = np.zeros((len(made), ROWS, max((table.shape[1] for table in made), default=0)))
+    tables[:, TIME] = np.inf  # where there are fewer boxes
+    for table, one in zip(tables, made, strict=True):
+        table[:, : one.shape[1]] = one
     return found, [outputs for _, outputs in numbers], tables

@@ -268,8 +268,7 @@ class Pricing:
         """Return for each weight what a profile costs at least, infinite where no granularity is left."""
         outputs, profile = self._outputs[number], self._profiles[number]
         amounts = Addition((), *(getattr(profile, name) for name in Addition._fields[1:]))
-        table = self.diagram.table_of(amounts, outputs, profile.pieces)
-        table = table[:, (table[HELD:].max(axis=0) <= self.capacity) & np.isfinite(table[TIME])]
+        table = self.diagram.table_of(amounts, outputs, profile.pieces, self.capacity)
         if outputs.is_part:
             self._means.add(self._shapes[outputs.shape], *_times(table))
             self._mean_of[number] = len(self._mean_of)

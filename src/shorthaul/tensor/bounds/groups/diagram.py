@@ -8,6 +8,7 @@ operator, with what it adds to the group's profile and to the rows of the linear
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Final, NamedTuple
@@ -101,7 +102,7 @@ class Diagram:
         self.ordering, self.decided = ordering, order
         self._is_ordered = bool(ordering.supports or ordering.successions)
         self.order = [index for index in order if index not in later]
-        self.boxes = Boxes(problem, rules)
+        self._boxes: dict[Tensor, Boxes] = {}
         self._numbers: dict[Work | Load, int] = {}
         self._pieces: list[Work | Load] = []
         self._tables: dict[tuple[int, Tensor], Floats] = {}
@@ -381,22 +382,42 @@ class Diagram:
         """Return the table of a piece by box of granularities (see :class:`Boxes`)."""
         found = self._tables.get((piece, shape))
         if found is None:
-            found = self._tables[piece, shape] = self.boxes.table(self._pieces[piece], shape)
+            found = self._tables[piece, shape] = self._boxes_of(shape).table(self._pieces[piece])
         return found
 
-    def table_of(self, addition: Addition, outputs: Outputs, pieces: Sequence[tuple[int, int]] | None = None) -> Floats:
+    def _boxes_of(self, shape: Tensor) -> Boxes:
+        if shape not in self._boxes:
+            self._boxes[shape] = Boxes(self.problem, self.rules, shape)
+        return self._boxes[shape]
+
+    def table_of(
+        self,
+        addition: Addition,
+        outputs: Outputs,
+        pieces: Sequence[tuple[int, int]] | None = None,
+        capacity: float = math.inf,
+    ) -> Floats:
         """Return the table of what is added to a group, traffic as time, infinite where nothing is allowed.
 
-        ``pieces``, with how often they occur, stand for those of the addition.
+        ``pieces``, with how often they occur, stand for those of the addition. With a ``capacity`` there are no columns
+        of boxes where nothing is allowed or fits.
         """
         shape = outputs.shape
-        table = self.boxes.outputs(shape, addition.stored, addition.held)
-        for piece, number in ((piece, 1) for piece in addition.pieces) if pieces is None else pieces:
-            more = self.table(piece, shape)
-            table += more if number == 1 else number * more
+        pairs = ((piece, 1) for piece in addition.pieces) if pieces is None else pieces
+        tables = [(self.table(piece, shape), number) for piece, number in pairs]
+        boxes = self._boxes_of(shape)
+        table = boxes.outputs(addition.stored, addition.held)
+        for more, number in tables:
+            table[HELD:] += number * more[HELD:]
+        allowed = boxes.allowed(addition.k_limit, addition.left_prologue, addition.right_prologue)
+        if capacity < math.inf:
+            columns = np.flatnonzero(allowed & (table[HELD:].max(axis=0) <= capacity))
+            table, allowed = table[:, columns], allowed[columns]
+            tables = [(more[:HELD].take(columns, axis=1), number) for more, number in tables]
+        for more, number in tables:
+            table[:HELD] += more[:HELD] if number == 1 else number * more[:HELD]
         table[TRAFFIC:HELD] /= self.problem.machine.bandwidth
-        limits = addition.k_limit, addition.left_prologue, addition.right_prologue
-        table[TIME, ~self.boxes.allowed(shape, *limits)] = np.inf
+        table[TIME, ~allowed] = np.inf
         return table
 
     def _piece(self, piece: Work | Load) -> int:

@@ -83,13 +83,14 @@ class Load(NamedTuple):
 
 
 class Boxes:
-    """The granularities of a machine in boxes, and the least of pieces in each of them.
+    """The granularities of groups with outputs of a shape in boxes, and the least of pieces in each of them.
 
     A table of a piece has a column per box, and the rows above; traffic is in elements.
     """
 
-    def __init__(self, problem: Problem, rules: Rules) -> None:
-        machine = self.machine = problem.machine
+    def __init__(self, problem: Problem, rules: Rules, shape: Tensor) -> None:
+        machine, self.shape = problem.machine, shape
+        self.machine = machine
         if rules.granularity_is_native:
             w, h = (_ranges(native, _TILE_PARTS) for native in (machine.native_width, machine.native_height))
             k = _ranges(machine.native_width, _STEP_PARTS)
@@ -98,23 +99,26 @@ class Boxes:
             sinks = [problem.reduction(index) for index, each in enumerate(problem.operators) if each.is_matmul]
             longest = max(shape.width for shape in shapes), max(shape.height for shape in shapes), max(sinks, default=1)
             w, h, k = (_ranges(most, _parts_of(most)) for most in longest)
+        w, h = (
+            [(first, min(last, most)) for first, last in ranges if first <= most]
+            for ranges, most in ((w, shape.width), (h, shape.height))
+        )
         every = np.array(list(product(w, h, k)), dtype=np.int64)
         self.w, self.h, self.k = (every[:, axis].T for axis in range(3))  # first and last of each box
-        self.count = len(every)
 
-    def table(self, piece: Work | Load, shape: Tensor) -> Floats:
-        """Return the table of a piece in a subgraph whose outputs have this shape."""
+    def table(self, piece: Work | Load) -> Floats:
+        """Return the table of a piece."""
         table = np.zeros((ROWS, len(self.w[0])))
         if isinstance(piece, Work):
-            times = [self._time(piece, demand, reduction, shape) for demand, reduction in piece.slices]
+            times = [self._time(piece, demand, reduction) for demand, reduction in piece.slices]
             most = np.max(times, axis=0)
             self._share(table[TIME : TIME + 3], most, [demand.sink for demand, _ in piece.slices])
         else:
-            most = self._traffic(piece, shape)
+            most = self._traffic(piece)
             self._share(table[TRAFFIC : TRAFFIC + 3], most, [sink for _, _, sink in piece.slices])
             for rows, columns, sink in piece.slices:  # each by itself: others may be the same by chance
-                size = self._held(rows, shape.height, piece.tensor.height, sink, self.h)
-                size = size * self._held(columns, shape.width, piece.tensor.width, sink, self.w)
+                size = self._held(rows, self.shape.height, piece.tensor.height, sink, self.h)
+                size = size * self._held(columns, self.shape.width, piece.tensor.width, sink, self.w)
                 row = HELD + (not sink)
                 table[row] = np.maximum(table[row], size)
             table *= piece.share
@@ -132,19 +136,19 @@ class Boxes:
         rows[0] = most
         rows[2] = most * np.minimum(1.0, self.k[1] / sinks[0]) if len(sinks) == 1 else most
 
-    def outputs(self, shape: Tensor, stored: int, held: float) -> Floats:
+    def outputs(self, stored: int, held: float) -> Floats:
         """Return the table of outputs that are stored, and of what is held whole all the time."""
         table = np.zeros((ROWS, len(self.w[0])))
-        table[TRAFFIC + 1] = stored * shape.size
-        table[HELD:] = held + stored * np.minimum(self.w[0], shape.width) * np.minimum(self.h[0], shape.height)
+        table[TRAFFIC + 1] = stored * self.shape.size
+        table[HELD:] = held + stored * self.w[0] * self.h[0]
         return table
 
-    def allowed(self, shape: Tensor, k_limit: float, left_prologue: int, right_prologue: int) -> Mask:
+    def allowed(self, k_limit: float, left_prologue: int, right_prologue: int) -> Mask:
         """Return the boxes in which some granularity is allowed."""
         allowed: Mask = self.k[0] <= k_limit
         sides = (
-            (left_prologue, self.w[1], shape.width, self.machine.native_width),
-            (right_prologue, self.h[1], shape.height, self.machine.native_height),
+            (left_prologue, self.w[1], self.shape.width, self.machine.native_width),
+            (right_prologue, self.h[1], self.shape.height, self.machine.native_height),
         )
         for reduction, longest, length, native in sides:
             if reduction:
@@ -152,54 +156,54 @@ class Boxes:
                 allowed &= whole | (self.k[1] >= reduction)
         return allowed
 
-    def _down(self, shape: Tensor) -> Integers:
+    def _down(self) -> Integers:
         """Return the fewest tiles along a column."""
-        tiles: Integers = -(-shape.height // np.minimum(self.h[1], shape.height))
+        tiles: Integers = -(-self.shape.height // self.h[1])
         return tiles
 
-    def _across(self, shape: Tensor) -> Integers:
-        tiles: Integers = -(-shape.width // np.minimum(self.w[1], shape.width))
+    def _across(self) -> Integers:
+        tiles: Integers = -(-self.shape.width // self.w[1])
         return tiles
 
-    def _time(self, work: Work, demand: Demand, reduction: int, shape: Tensor) -> Floats:
+    def _time(self, work: Work, demand: Demand, reduction: int) -> Floats:
         """Return the least time that a slice takes in all tiles; in each step that asks for it, it is computed."""
         machine, output, sink = self.machine, work.output, demand.sink
-        rows = {TILE: shape.height, STEP: sink, FULL: output.height}[demand.rows] / machine.native_height
-        columns = {TILE: shape.width, STEP: sink, FULL: output.width}[demand.columns] / machine.native_width
-        first = np.minimum(self.h[0], shape.height) / machine.native_height if demand.rows == TILE else None
-        down = _native(rows, self._down(shape), first, is_exact=demand.exact == ROWS_EXACT)
-        first = np.minimum(self.w[0], shape.width) / machine.native_width if demand.columns == TILE else None
-        across = _native(columns, self._across(shape), first, is_exact=demand.exact == COLUMNS_EXACT)
+        rows = {TILE: self.shape.height, STEP: sink, FULL: output.height}[demand.rows] / machine.native_height
+        columns = {TILE: self.shape.width, STEP: sink, FULL: output.width}[demand.columns] / machine.native_width
+        first = self.h[0] / machine.native_height if demand.rows == TILE else None
+        down = _native(rows, self._down(), first, is_exact=demand.exact == ROWS_EXACT)
+        first = self.w[0] / machine.native_width if demand.columns == TILE else None
+        across = _native(columns, self._across(), first, is_exact=demand.exact == COLUMNS_EXACT)
         again = sink and reduction != STEP and STEP not in (demand.rows, demand.columns)
         time: Floats = work.base_cost * down * across * (-(-sink // self.k[1]) if again else 1)
         return time
 
-    def _traffic(self, load: Load, shape: Tensor) -> Floats:
+    def _traffic(self, load: Load) -> Floats:
         """Return the fewest elements loaded: the tensor once, or in every tile what passes by in several steps."""
         tensor, slices, _, beside = load
         least = np.full(len(self.w[0]), float(tensor.size))
         whole = np.zeros(len(self.w[0]), dtype=np.bool_)
         for rows, columns, sink in slices:
-            whole |= self._may_be_full(rows, shape.height, sink, self.h) & self._may_be_full(
-                columns, shape.width, sink, self.w
+            whole |= self._may_be_full(rows, self.shape.height, sink, self.h) & self._may_be_full(
+                columns, self.shape.width, sink, self.w
             )
         for rows, columns in beside if tensor.size <= self.machine.capacity else ():
             # A step that has all of the tensor, whoever asked for it, leaves nothing to load for the next one.
-            whole |= self._may_be_full(rows, shape.height, tensor.height, self.h) & self._may_be_full(
-                columns, shape.width, tensor.width, self.w
+            whole |= self._may_be_full(rows, self.shape.height, tensor.height, self.h) & self._may_be_full(
+                columns, self.shape.width, tensor.width, self.w
             )
-        down, across = self._down(shape), self._across(shape)
+        down, across = self._down(), self._across()
         for rows, columns, sink in slices:
             if STEP not in (rows, columns):
                 continue
             # Of the parts that pass by in every tile, two may be there by chance, as other slices.
             chances = 2 * (len(slices) > 1 or any(code[columns == STEP] == TILE for code in beside))
             if rows == STEP:
-                rest = sink - chances * np.minimum(self.h[1], shape.height)
-                extent = shape.width * down if columns == TILE else tensor.width * down * across
+                rest = sink - chances * self.h[1]
+                extent = self.shape.width * down if columns == TILE else tensor.width * down * across
             else:
-                rest = sink - chances * np.minimum(self.w[1], shape.width)
-                extent = shape.height * across if rows == TILE else tensor.height * down * across
+                rest = sink - chances * self.w[1]
+                extent = self.shape.height * across if rows == TILE else tensor.height * down * across
             passes = np.maximum(rest, 0) * extent
             least = np.where((sink > self.k[1]) & ~whole, np.maximum(least, passes), least)
         return least
