@@ -139,10 +139,10 @@ def added_sums(
 def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
     """Yield the arguments on a graph that are made for sizes only: inside of boxes, on finished sums, between moments.
 
-    None where only what follows from ancestors at one event may be used.
+    None where only arguments of one kind may be used.
     """
     flow, known = argued.graph.flow, argued.pool
-    if argued.graph.only_events:
+    if argued.graph.only:
         return
     for stencil in with_values(boxed_stencils(flow), flow):
         general = stencil_levels.sub_bound(stencil, flow, balanced=True)

@@ -241,6 +241,11 @@ _CONES = Family(cones.cones, cones.sub_bound, has_value=False)
 _LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SINGLE, _SUCCESSIVE)
 _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SINGLE, _SUCCESSIVE)
 _PUBLISHED = (_LAYERS, _WAVEFRONTS)
+_BALANCED = partial(stencil_levels.sub_bound, balanced=True)
+_LEVELS = Family(stencil_levels.stencils, _BALANCED, has_value=False)
+_COUPLED = Family(coupled.coupled, _BALANCED, has_value=False)
+#: By kind: the arguments on graphs on which those of one kind only hold.
+_ONLY = {"wavefront": (_WAVEFRONTS,), "stencil": (_LEVELS, _COUPLED)}
 
 
 def _argued(
@@ -260,7 +265,7 @@ def _argued(
     with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(flow))
     where = instances(small, sets)
-    pool = _of_events(flow, where, finding) if graph.only_events else _pool(flow, options, where, finding)
+    pool = _of(_ONLY[graph.only], flow, where, finding) if graph.only else _pool(flow, options, where, finding)
     with charged_to(search):
         parts, sums = combinations(pool, flow, where, symmetric=options.profile == "best")
         if not graph.is_whole:
@@ -295,7 +300,7 @@ def _pool(
 
     necks = [*found(_HOURGLASSES), *found(_CONES)] if symmetric else []
     levels = found(Family(columns.stencils, count, has_value=False))
-    fields = found(Family(coupled.coupled, count, has_value=False)) if symmetric else []
+    fields = found(_COUPLED) if symmetric else []
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):
         alone = candidates(flow, where, symmetric=symmetric, without=covered)
@@ -306,10 +311,12 @@ def _pool(
     return [*alone, *merged, *listed, *levels, *fields, *necks]
 
 
-def _of_events(flow: DataFlow, where: tuple[Instance, ...], search: Search) -> list[Candidate | Fixed]:
-    """Return the arguments on what waits at one event."""
+def _of(
+    families: Sequence[Family], flow: DataFlow, where: tuple[Instance, ...], search: Search
+) -> list[Candidate | Fixed]:
+    """Return the arguments of some families."""
     with charged_to(search):
-        return [*until_out_of_effort(_WAVEFRONTS.arguments(flow, where))]
+        return until_out_of_effort(found for family in families for found in family.arguments(flow, where))
 
 
 def _no_proof() -> Proof:

@@ -43,7 +43,7 @@ from shorthaul.affine.check.formulas import (
     is_same,
     value_of,
 )
-from shorthaul.affine.check.graphs.stages import OF_EVENTS, Stage, derived
+from shorthaul.affine.check.graphs.stages import Stage, derived
 from shorthaul.affine.check.graphs.sums import has_sums
 from shorthaul.affine.check.lifetime_argument import KINDS, Waiting, waiting_of, wrong_relations
 from shorthaul.affine.check.lifetime_points import Graph, wrong_in, wrong_sum
@@ -130,8 +130,8 @@ def verify(
                 allowed = f"{', '.join(_VERIFIED)} or formula"
                 raise InputError("is of an unknown kind", place="kind", value=kind, allowed=allowed)
             stage, found = stages.of(part)
-            if stage.only_events and kind != OF_EVENTS:
-                raise InputError("does not hold in any order of the terms", place="kind", value=kind)
+            if stage.only and kind != stage.only:
+                raise InputError("does not hold on this graph", place="kind", value=kind)
             there = replace(samples, executed=stage.executed)
             found = list(dict.fromkeys([*found, *_VERIFIED[kind](part, stage.reads, there)]))
         except (InputError, isl.Error, KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
