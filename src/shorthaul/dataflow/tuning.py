@@ -42,9 +42,9 @@ UNCOVERED_COST = 2.0
 #: By how much sets may earn too much for the proof that none earn more: bounds get that much lower (multicamera at a
 #: core cost of 12: with less, few searches for sets come to an end).
 CORE_SET_TOLERANCE = 0.005
-#: Most actors whose tiles' loads are looked for, the share of the effort for that, and the actors and ends of channels
-#: of which CP-SAT's model of a tile is built in an effort (sobel4: 6,769, which is met, in 0.02 CPU s).
-MOST_TILES_LOADED, TILE_SHARE, TILE_MODEL_TERMS = 3, 0.2, 2e4
+#: Share of the effort for the load of one actor's tile, and the actors and ends of channels of which CP-SAT's model of
+#: one is built in an effort (sobel4: 6,769, which is met, in 0.02 CPU s).
+TILE_SHARE, TILE_MODEL_TERMS = 0.2, 2e4
 #: What tiles hold together: most actors, how many orders of these are tried, and in how many parts of a period ticks of
 #: crossbars are counted where tables have no more than so many entries (20 actors: 7,216 with 64, 7,418 with 128, 7,518
 #: with 256). In the last case, buffers of few ticks are apart until tables are as small.

@@ -15,7 +15,6 @@ from typing import Any, Final
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
-from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.firings import carried_near, channels_together
 from shorthaul.dataflow.bounds.period import FrontBound
@@ -32,24 +31,16 @@ _UNITS: Final = 1000
 def with_tile_loads(
     application: Application, platform: Platform, strategy: str, bounds: FrontBound, search: Search
 ) -> FrontBound:  # fmt: skip
-    """Return the bounds with the least load of the tiles of the actors that crossbars carry most for."""
+    """Return the bounds with the least load of the tile of the actor that crossbars carry most for."""
     kept = [actor.id for actor in application.actors if actor.kind != "multicast" or strategy == "reference"]
     carried = carried_near(application, platform, kept)
-    names = sorted((name for name in kept if carried[name]), key=lambda name: -carried[name])
-    names = names[: tuning.MOST_TILES_LOADED]
-    tasks = [(application, platform, strategy, name) for name in names]
-    for number, least in sorted(run_tasks(_least_load, tasks, search=search)):
-        if least > bounds.period.value:
-            proof = f"wherever {names[number]} is, its core or the crossbar of its tile is busy for {least} ticks"
-            bounds = dataclasses.replace(bounds, period=Bound("period", least, "tile of one actor", proof))
-    least = int(bounds.period.value)
-    curve = tuple((cost, max(known, least)) for cost, known in bounds.period_at_cost)
+    name = max(kept, key=lambda name: carried[name], default="")
+    least = least_tile_load(application, platform, strategy, name, search) if carried.get(name) else 0
+    if least > bounds.period.value:
+        proof = f"wherever {name} is, its core or the crossbar of its tile is busy for {least} ticks"
+        bounds = dataclasses.replace(bounds, period=Bound("period", least, "tile of one actor", proof))
+    curve = tuple((cost, max(known, int(bounds.period.value))) for cost, known in bounds.period_at_cost)
     return dataclasses.replace(bounds, period_at_cost=curve)
-
-
-def _least_load(task: tuple[Application, Platform, str, str], search: Search) -> int:
-    """Return the least load of the tile of an actor."""
-    return least_tile_load(*task, search)
 
 
 def least_tile_load(application: Application, platform: Platform, strategy: str, name: str, search: Search) -> int:
