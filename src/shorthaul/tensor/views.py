@@ -33,7 +33,7 @@ def figures(problem: Problem, plan: Plan, replayed: Replay) -> tuple[OfPoint, ..
 
 def of_bound(problem: Problem, bound: Bound) -> tuple[Figure, ...]:
     """Return the figures of a bound: what every argument proves, and the operators."""
-    names = ("compute", "boundary_traffic", "streamed_operands", "products", "linear_program")
+    names = ("compute", "boundary_traffic", "streamed_operands", "linear_program")
     found = {name.replace("_", " "): bound.details[name] for name in names if name in bound.details}
     return by_argument(bound.of, found), operator_graph(problem)
 

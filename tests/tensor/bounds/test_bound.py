@@ -13,7 +13,7 @@ from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.bounds.best import lower_bound, prove
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import load_problem
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, RULES, SPEC, Machine, Operator, OperatorType, Problem, Tensor
@@ -186,16 +186,10 @@ def test_contest_instances(instance, compute, traffic, least):
     assert lower_bound(problem, SPEC).value == pytest.approx(compute)
 
 
-def test_products_of_graph_inputs_have_the_bound_of_their_buffer():
-    """What lies in fast memory limits what a product loads, unless a MatMul follows: sums above one take no space."""
-    bounds = []
-    for is_followed in (False, True):
-        graph = GraphBuilder()
-        out = graph.pointwise((graph.matmul(graph.tensor(64, 64), graph.tensor(64, 64), base_cost=1),), base_cost=1)
-        if is_followed:
-            graph.matmul(out, graph.tensor(64, 1), base_cost=1)
-        bounds.append(lower_bound(graph.problem(capacity=100, bandwidth=1), SPEC))
-    single, followed = bounds
-    assert single.method == "products"
-    assert single.value == 2 * 64**3 / 10 - 2 * 100
-    assert followed.details["products"] == followed.details["boundary_traffic"]
+def test_a_large_product_is_proven():
+    """Neither operand fits: four columns and five rows of tiles, whose operands pass by once for each."""
+    graph = GraphBuilder()
+    graph.matmul(graph.tensor(4096, 4096), graph.tensor(4096, 4096), base_cost=1)
+    problem = graph.problem(capacity=2**20, bandwidth=1)
+    search = Search(effort=0.05, workers=1)
+    assert prove(problem, SPEC, search).bound.value == pytest.approx(10 * 4096**2)

@@ -232,7 +232,7 @@ def test_figures_beside_a_certificate(effort, wrongs, tmp_path):
         return [violation.place for violation in found.check.violations]
 
     assert told({}) == told({"streamed_operands": 0.0}) == []
-    names = ["boundary_traffic", "compute", "linear_program", "products", "streamed_operands"]
+    names = ["boundary_traffic", "compute", "linear_program", "streamed_operands"]
     for wrong in wrongs:
         assert sorted(told({name: wrong(document["bound"][name]) for name in names})) == names
     certificate = document["bound"]["certificate"]

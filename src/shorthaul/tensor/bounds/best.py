@@ -31,7 +31,7 @@ from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import BUILDING_SHARE, PROVEN_ALONE
 
 #: The bounds by formula among the details of a bound, and the method of one that has a certificate.
-BY_FORMULA: Final = ("compute", "boundary_traffic", "streamed_operands", "products")
+BY_FORMULA: Final = ("compute", "boundary_traffic", "streamed_operands")
 CERTIFIED: Final = "linear program over subgraphs"
 #: The share of the effort in which linear programs are solved, before the integer program.
 _PRICING: Final = 0.85
@@ -46,7 +46,7 @@ _MOST_KEPT: Final = 0.4
 
 
 def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) -> Bound:
-    """Return the largest of these bounds on the latency: compute, boundary traffic, streamed operands, products.
+    """Return the largest of these bounds on the latency: compute, boundary traffic, streamed operands.
 
     ``details`` holds all of them. Streamed operands are left out where ``search`` ends before they are found.
 
@@ -62,9 +62,7 @@ def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) ->
     boundary = _boundary(problem)
     streamed = _streamed(problem, streams, search)
     traffic = boundary / machine.bandwidth
-    repeated = _products(problem)
-    products = (boundary + repeated) / machine.bandwidth
-    values = dict(zip(BY_FORMULA, (compute, traffic, streamed.value, products), strict=True))
+    values = dict(zip(BY_FORMULA, (compute, traffic, streamed.value), strict=True))
     found = max(BY_FORMULA, key=lambda name: values[name])
     method, value = found.replace("_", " "), values[found]
     proofs = {
@@ -77,12 +75,6 @@ def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) ->
             f"or {traffic:.12g} at this bandwidth, and no step takes less than its traffic."
         ),
         "streamed operands": streamed.proof,
-        "products": (
-            f"Graph inputs in use are loaded and graph outputs stored once, {boundary:.12g} elements; MatMuls whose "
-            f"operands nobody makes and nobody else reads, and that no MatMul follows, move {repeated:.12g} more, as "
-            "slices of both and a tile as large as the output's lie in S elements while m n k multiplications are "
-            "done: they move 2 m n k / sqrt(S) - 2 S at least, the output counted once (Smith et al. 2019)."
-        ),
     }
     return Bound("latency", value, method, f"Under the rules '{rules.name}': {proofs[method]}", values)
 
@@ -316,27 +308,6 @@ def _boundary(problem: Problem) -> int:
     loaded = [tensor for tensor in problem.graph_inputs if problem.consumers[tensor]]
     stored = [tensor for tensor in problem.graph_outputs if problem.producer[tensor] is not None]
     return sum(problem.tensors[tensor].size for tensor in [*loaded, *stored])
-
-
-def _products(problem: Problem) -> float:
-    """Return what MatMuls load of graph inputs beyond once, in elements, as fast memory holds a part of them only.
-
-    A MatMul that another one follows, through Pointwise operators or at once, may be above it in a subgraph, where what
-    it adds up takes no space. Any other one is a sink: then all outputs of its subgraph have tiles of its own size.
-    """
-    capacity, extra = problem.machine.capacity, 0.0
-    is_followed = [False] * len(problem.operators)
-    for index in reversed(problem.topological_order):
-        operator = problem.operators[index]
-        behind = problem.consumers[operator.output]
-        is_followed[index] = any(problem.operators[user].is_matmul or is_followed[user] for user in behind)
-        is_apart = all(problem.producer[t] is None and problem.consumers[t] == (index,) for t in operator.inputs)
-        if not operator.is_matmul or is_followed[index] or not is_apart or len(set(operator.inputs)) < 2:
-            continue
-        sizes = [problem.tensors[tensor].size for tensor in (*operator.inputs, operator.output)]
-        work = problem.reduction(index) * problem.tensors[operator.output].size
-        extra += max(0.0, 2 * work / math.sqrt(capacity) - 2 * capacity - sum(sizes))
-    return extra
 
 
 class _Streamed(NamedTuple):
