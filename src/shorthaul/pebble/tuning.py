@@ -254,7 +254,7 @@ LARGEST_CUT_PART: Final = 2500
 SMALLEST_PART: Final = 3
 FIRST_PART: Final = 10
 #: Parts grown between two linear programs at least, and nodes of the graph for each (stencils and a pyramid of 900 to
-#: 1,260 nodes with recomputation, effort 2: 3 says 1.08 to 1.69 times as much as 8); what growing one costs per node and
+#: 1,260 nodes with recomputation, effort 2: 3 says 1.08 to 1.69 times what 8 does); what growing one costs per node and
 #: beside that.
 PARTS_BATCH: Final = 20
 NODES_PER_PART: Final = 3

@@ -36,8 +36,8 @@ def sums_stay_below(seeds: range, largest: int) -> tuple[int, int]:
         for cut in [random_partition(rng, cdag.n) for _ in range(4)]:
             once = recomputing = 0
             for nodes in cut:
-                part = parts.restricted(cdag, nodes)
-                value = 0 if part is None else parts.excess(part, budget, search=Search())
+                part = parts.restriction(cdag, nodes)
+                value = 0 if part is None else parts.excess(part[0], budget, search=Search())
                 assert value is not None
                 once += value
                 game = parts.recomputing(cdag, nodes)

@@ -42,9 +42,9 @@ def test_parts_move_what_the_search_of_bounds_says() -> None:
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, 14, int(rng.choice([1, 3])))
         nodes = sorted(rng.choice(cdag.n, 10, replace=False).tolist())
-        part = parts.restricted(cdag, nodes)
+        found = parts.restriction(cdag, nodes)
         budget = cdag.least_budget()
-        moved = None if part is None else parts.excess(part, budget, search=Search())
+        moved = None if found is None else parts.excess(found[0], budget, search=Search())
         if moved:
             moving += 1
             assert is_accepted(Game(cdag, budget), nodes, moved), seed

@@ -20,13 +20,13 @@ def test_a_table_starts_with_what_the_part_costs_alone() -> None:
         cdag = random_cdag(rng, int(rng.integers(5, 14)), int(rng.choice([1, 4])))
         budget = cdag.least_budget() + int(rng.integers(0, 2))
         nodes = np.flatnonzero(rng.random(cdag.n) < 0.7).tolist()
-        part = parts.restricted(cdag, nodes)
-        if part is None:
+        found = parts.restriction(cdag, nodes)
+        if found is None:
             continue
         table = table_of(cdag, nodes, budget, most=10**6, search=Search())
         assert table is not None
         unit = int(np.gcd.reduce(cdag.weights))
-        assert table.start * unit == parts.excess(part, budget, search=Search()), seed
+        assert table.start * unit == parts.excess(found[0], budget, search=Search()), seed
         against = table_of(cdag, nodes, budget, most=10**6, search=Search(), from_end=True)
         assert against is not None
         assert against.start == table.start, seed

@@ -266,7 +266,7 @@ class Pool:
         return [frozenset(group.tolist()) for group in groups if len(group)]
 
     def _grow_batch(self, packing: Packing, size: int) -> None:
-        """Try parts that the prices make promising, and keep the ones that cost least for what they prove."""
+        """Try parts that the prices make promising."""
         support = [part for part, share in zip(self._chosen(), packing.shares, strict=True) if share]
         for _ in range(max(tuning.PARTS_BATCH, self._cdag.n // tuning.NODES_PER_PART)):
             if self._search.expired():
@@ -276,10 +276,7 @@ class Pool:
             if len(start) > self._largest:
                 continue
             least = max(len(start) + 1, int(self._rng.integers(max(tuning.SMALLEST_PART, size // 2), size + 1)))
-            nodes = self._grown(start, min(self._largest, least), packing.prices)
-            value = self._value(nodes)
-            if value and value > sum(packing.prices[v] for v in nodes) - 1e-6:
-                self._trim(nodes, value, packing.prices)
+            self._value(self._grown(start, min(self._largest, least), packing.prices))
 
     def _start(self, support: list[frozenset[int]]) -> set[int]:
         """Return a part of the packing, two of them that touch, or a single node."""
@@ -319,15 +316,6 @@ class Pool:
             for u in self._neighbours(added):
                 links[u] = links.get(u, 0.0) + 1.0
         return frozenset(nodes)
-
-    def _trim(self, nodes: frozenset[int], value: int, prices: FloatArray) -> None:
-        """Add the part without the nodes that its bound does not need, dearest first."""
-        for v in sorted(nodes, key=lambda v: (-prices[v], v)):
-            if self._search.expired():
-                return
-            smaller = nodes - {v}
-            if self._value(smaller) == value:
-                nodes = smaller
 
 
 def _key(part: Cdag) -> tuple[bytes, ...]:

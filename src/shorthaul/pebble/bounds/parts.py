@@ -20,22 +20,17 @@ from shorthaul.pebble.states.layered_search import Cut, layered
 _CUT = Cut(64, per_set=4, greed=0.5)
 
 
-def restricted(cdag: Cdag, nodes: Iterable[int]) -> Cdag | None:
-    """Return the CDAG of some nodes and the edges among them; None if there are no edges.
+def restriction(cdag: Cdag, nodes: Iterable[int]) -> tuple[Cdag, IntArray] | None:
+    """Return the CDAG of some nodes and the edges among them, and which node each of its nodes is; None without edges.
 
-    A node that reads others outside the part gets one input of their weight that nothing else reads: it takes their
-    room while the node is computed, and is moved once. Nodes without edges are left out.
+    A node that reads others outside the part gets one input of their weight that nothing else reads, node -1: it takes
+    their room while the node is computed, and is moved once. Nodes without edges are left out.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> restricted(fft(n=4, word=1), [4, 8]).weights.tolist()
-    [1, 1, 2, 1]
+    >>> part, nodes = restriction(fft(n=4, word=1), [4, 8])
+    >>> part.weights.tolist(), nodes.tolist()
+    ([1, 1, 2, 1], [4, 8, -1, -1])
     """
-    found = restriction(cdag, nodes)
-    return None if found is None else found[0]
-
-
-def restriction(cdag: Cdag, nodes: Iterable[int]) -> tuple[Cdag, IntArray] | None:
-    """Return what :func:`restricted` does, and which node each of its nodes is, -1 for the inputs from outside."""
     chosen = distinct(np.fromiter(nodes, dtype=np.int64))
     number = np.full(cdag.n, -1, dtype=np.int64)
     number[chosen] = np.arange(len(chosen))
