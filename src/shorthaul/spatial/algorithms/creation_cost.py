@@ -28,47 +28,38 @@ MESSAGE_WORDS = 2
 _REPLAYED = 2**14
 
 
-def creation(tree: Tree, x: Index, y: Index, grid: Grid, position: Index, *, search: Search) -> dict[str, Any]:
-    """Run layout creation on vertices stored in their own order, v at (x[v], y[v]), and return what it took.
+def creation(
+    tree: Tree, place: Index | tuple[Index, Index], where: Grid | Fabric, position: Index, *, search: Search
+) -> dict[str, Any]:
+    """Run layout creation on vertices stored in their own order and return what it took: cost and other counts.
 
-    The cost and the machine's other counts. ``position`` is the light-first order it has to arrive
-    at. Raises :class:`DefectError` if it does not, or if the replay counts another cost.
+    Vertex v is at (x[v], y[v]) of a grid, or on processor ``place[v]`` of a machine. At the end that of position p is
+    where p was; ``position`` is the light-first order it has to arrive at. Raises :class:`DefectError` if it does not,
+    or if the replay counts another cost.
 
     >>> line = np.arange(4, dtype=np.int32)
     >>> tree = Tree(np.array([-1, 0, 0, 1], np.int32))
-    >>> creation(tree, line, 0 * line, Grid(4, 1), np.array([0, 2, 1, 3]), search=Search())["depth"] > 0
+    >>> creation(tree, (line, 0 * line), Grid(4, 1), np.array([0, 2, 1, 3]), search=Search())["depth"] > 0
     True
     """
-    replay = Replay(x, y, grid) if tree.n <= _REPLAYED else None
-    network = Network(x, y, grid, count_links=tree.n <= _REPLAYED, listener=replay, search=search)
-    machine = Machine.over(network, tree.n, message_words=MESSAGE_WORDS)
-    return _run(machine, replay, tree, position, search.seed)
-
-
-def creation_on_machine(tree: Tree, fabric: Fabric, place: Index, position: Index, *, search: Search) -> dict[str, Any]:
-    """Do so on a machine, with the vertices stored in their own order, v on processor ``place[v]``.
-
-    At the end the vertex of position p is there, too: on processor ``place[p]``.
-    """
-    cell, processor, count = np.unique(place, return_inverse=True, return_counts=True)
     is_replayed = tree.n <= _REPLAYED
-    replay = MachineReplay(fabric, cell) if is_replayed else None
-    network = FabricNetwork(fabric, cell, int(count.max()), count_links=is_replayed, listener=replay, search=search)
-    words = fabric.memory_bytes // WORD_BYTES
-    machine = Machine.over(network, len(cell), words=words, message_words=min(words, MESSAGE_WORDS))
-    return _run(machine, replay, tree, position, search.seed, processor.astype(np.int32))
-
-
-def _run(
-    machine: Machine,
-    replay: Replay | MachineReplay | None,
-    tree: Tree,
-    position: Index,
-    seed: int,
-    processor: Index | None = None,
-) -> dict[str, Any]:
+    replay: Replay | MachineReplay | None
+    processor: Index | None = None
+    if isinstance(where, Grid):
+        x, y = place
+        replay = Replay(x, y, where) if is_replayed else None
+        network = Network(x, y, where, count_links=is_replayed, listener=replay, search=search)
+        machine = Machine.over(network, tree.n, message_words=MESSAGE_WORDS)
+    else:
+        cell, inverse, count = np.unique(place, return_inverse=True, return_counts=True)
+        replay = MachineReplay(where, cell) if is_replayed else None
+        most, words = int(count.max()), where.memory_bytes // WORD_BYTES
+        network = FabricNetwork(where, cell, most, count_links=is_replayed, listener=replay, search=search)
+        machine = Machine.over(network, len(cell), words=words, message_words=min(words, MESSAGE_WORDS))
+        processor = inverse.astype(np.int32)
     linked = links(tree.parent, *children(tree.parent, np.empty(0, np.int32)))
-    if not (machine.collect(create_layout(machine, linked, processor=processor, seed=seed)) == position).all():
+    created = create_layout(machine, linked, processor=processor, seed=search.seed)
+    if not (machine.collect(created) == position).all():
         raise DefectError("layout creation by messages arrived at another order")
     cost = machine.cost()
     if replay is not None and dict(replay.cost()) != dict(cost):

@@ -134,8 +134,26 @@ def weights_of_growth(
     longer: cython.double[::1] = np.zeros(n)
     shares: cython.double[::1] = np.zeros(n)
     v: cython.Py_ssize_t
+    gain: cython.double = 0
+    at: cython.longlong
     with cython.nogil:
-        gain: cython.double = _grow(growth)
+        for v in range(parent.shape[0] - 1, -1, -1):
+            at = parent[v]
+            if growth.top >= 0 and growth.owner[growth.top] == v:
+                _weigh(growth, v, growth.top)
+                if at >= 0:
+                    _add(growth, at)
+                else:
+                    gain += growth.value[growth.top]
+                    growth.top -= 1
+            elif at >= 0:  # a leaf
+                if growth.top < 0 or growth.owner[growth.top] != at:
+                    growth.top += 1
+                    _begin(growth, at)
+                growth.size[growth.top] += 1
+                growth.depths[growth.top] += 1
+                growth.largest[growth.top] = max(growth.largest[growth.top], 1)
+                growth.level[growth.top, 1] += 1
         for v in range(n):
             if parent[v] >= 0:
                 load[v] = load[parent[v]]
@@ -150,32 +168,6 @@ def weights_of_growth(
             if growth.longer[v] > 0:
                 longer[v] = times[v] * max(0.0, 1 - load[v] * growth.longer[v])
     return float(gain), np.asarray(own), np.asarray(longer), np.asarray(shares)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _grow(growth: Growth) -> cython.double:
-    v: cython.Py_ssize_t
-    gain: cython.double = 0
-    for v in range(growth.parent.shape[0] - 1, -1, -1):
-        above: cython.longlong = growth.parent[v]
-        if growth.top >= 0 and growth.owner[growth.top] == v:
-            _weigh(growth, v, growth.top)
-            if above >= 0:
-                _add(growth, above)
-            else:
-                gain += growth.value[growth.top]
-                growth.top -= 1
-        elif above >= 0:  # a leaf
-            if growth.top < 0 or growth.owner[growth.top] != above:
-                growth.top += 1
-                _begin(growth, above)
-            growth.size[growth.top] += 1
-            growth.depths[growth.top] += 1
-            growth.largest[growth.top] = max(growth.largest[growth.top], 1)
-            growth.level[growth.top, 1] += 1
-    return gain
 
 
 @cython.cfunc

@@ -149,6 +149,9 @@ def _go_on(partial: Partial) -> cython.int:
     least: cython.longlong = 0
     needs: cython.longlong
     own: cython.longlong = 0
+    due: cython.longlong
+    level: cython.Py_ssize_t
+    levels: cython.Py_ssize_t = partial.below.shape[2] - 1
     left: cython.longlong = partial.spare
     found: cython.int = NONE
     if partial.count == partial.placed.shape[0]:
@@ -169,8 +172,16 @@ def _go_on(partial: Partial) -> cython.int:
             choice += LEAVES_LATER
         if best < 0 or choice <= least:
             best, least, own = v, choice, needs
-    if partial.spare == 0 and best >= 0 and _is_short(partial):
-        return NONE
+    if partial.spare == 0 and best >= 0:  # all within some levels have room within as many steps
+        _flood(partial, -1, levels)
+        for level in range(1, levels + 1):
+            due = 0
+            for i in range(partial.count):
+                v = partial.placed[i]
+                if partial.next[v] < partial.starts[v + 1]:
+                    due += partial.below[partial.next[v], 0, level]
+            if due > partial.steps[level]:
+                return NONE
     if best < 0:  # the next tree
         partial.rooted += 1
         for i in range(partial.cells.shape[0]):
@@ -269,28 +280,6 @@ def _flood(partial: Partial, v: cython.Py_ssize_t, levels: cython.Py_ssize_t) ->
                     tail += 1
         partial.steps[level] = tail - sources
         partial.even[level] = tail - end + (partial.even[level - 2] if level > 1 else 0)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _is_short(partial: Partial) -> cython.bint:
-    """Whether all vertices within some levels of those placed are more than the free cells within as many steps."""
-    level: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
-    due: cython.longlong
-    levels: cython.Py_ssize_t = partial.below.shape[2] - 1
-    _flood(partial, -1, levels)
-    for level in range(1, levels + 1):
-        due = 0
-        for i in range(partial.count):
-            v = partial.placed[i]
-            if partial.next[v] < partial.starts[v + 1]:
-                due += partial.below[partial.next[v], 0, level]
-        if due > partial.steps[level]:
-            return True
-    return False
 
 
 @cython.cfunc

@@ -235,6 +235,10 @@ def _add(volume: Volume, above: cython.longlong, alone: cython.double) -> cython
     """Add the vertex of the top row, which was weighed last, to its parent, and let that have the top row."""
     row: cython.Py_ssize_t = volume.top - 1
     a: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    begin: cython.Py_ssize_t
+    regular: cython.Py_ssize_t
+    best: cython.double
     levels: cython.Py_ssize_t = min(volume.levels, volume.most)
     if row >= 0 and volume.owner[row] == above:
         volume.top = row
@@ -252,33 +256,22 @@ def _add(volume: Volume, above: cython.longlong, alone: cython.double) -> cython
         _begin(volume, above, volume.levels + 1)
     volume.apart[row] += alone
     if volume.is_weighed:
-        for a in range(volume.most + 1):
-            _add_reach(volume, row, alone, a)
+        for a in range(volume.most + 1):  # where its parent has this reach: left out, or with the best reach
+            begin = max(a - 1, 0)
+            regular = min(a - 1, volume.levels) if a > 0 else -1
+            if not volume.is_loaded[row]:
+                for i in range(begin, volume.most + 2):
+                    volume.added[row, a, i] = 0
+            for i in range(begin, volume.most + 2):
+                best = alone
+                if regular >= 0:
+                    best = max(best, volume.total[regular, i])
+                if 0 < a <= volume.levels:
+                    best = max(best, volume.total[a, i] - volume.load[i] * cython.cast(cython.double, 2 * a + 1))
+                if i >= a and is_larger(volume, volume.owner[row], a, volume.levels):
+                    best = max(best, volume.total[a + 1, i] - volume.load[i] * cython.cast(cython.double, 4 * (a + 1)))
+                volume.added[row, a, i] += best
         volume.is_loaded[row] = 1
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_reach(volume: Volume, row: cython.Py_ssize_t, alone: cython.double, a: cython.Py_ssize_t) -> cython.void:
-    """Add it where its parent has the reach a: left out, or with the best reach."""
-    i: cython.Py_ssize_t
-    begin: cython.Py_ssize_t = max(a - 1, 0)
-    end: cython.Py_ssize_t = volume.most + 2
-    regular: cython.Py_ssize_t = min(a - 1, volume.levels) if a > 0 else -1
-    best: cython.double
-    if not volume.is_loaded[row]:
-        for i in range(begin, end):
-            volume.added[row, a, i] = 0
-    for i in range(begin, end):
-        best = alone
-        if regular >= 0:
-            best = max(best, volume.total[regular, i])
-        if 0 < a <= volume.levels:
-            best = max(best, volume.total[a, i] - volume.load[i] * cython.cast(cython.double, 2 * a + 1))
-        if i >= a and is_larger(volume, volume.owner[row], a, volume.levels):
-            best = max(best, volume.total[a + 1, i] - volume.load[i] * cython.cast(cython.double, 4 * (a + 1)))
-        volume.added[row, a, i] += best
 
 
 @cython.cfunc

@@ -99,6 +99,9 @@ def replay(
     lengths: cython.longlong[::1] = np.zeros(source.shape[0], np.int64)
     begin: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    way: cython.Py_ssize_t
+    other: cython.Py_ssize_t
     limit: cython.longlong
     found: cython.bint
     with cython.nogil:
@@ -124,24 +127,14 @@ def replay(
                 machine.energy += hops * weight[i]
                 machine.longest = max(machine.longest, hops)
                 lengths[i] = hops
-                _descend(machine, target[i], source[i], weight[i])
+                cell = target[i]
+                while cell != source[i]:
+                    for way in range(6):
+                        other = machine.neighbour[way, cell]
+                        length = machine.links[way, cell]
+                        if length > 0 and machine.hops[other] + length == machine.hops[cell]:
+                            machine.loads[way + 1 if way % 2 == 0 else way - 1, other] += weight[i]
+                            cell = other
+                            break
             begin = end
     return np.asarray(lengths)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _descend(
-    machine: Machine, cell: cython.Py_ssize_t, goal: cython.Py_ssize_t, weight: cython.longlong
-) -> cython.void:
-    way: cython.Py_ssize_t
-    other: cython.Py_ssize_t
-    while cell != goal:
-        for way in range(6):
-            other = machine.neighbour[way, cell]
-            length = machine.links[way, cell]
-            if length > 0 and machine.hops[other] + length == machine.hops[cell]:
-                machine.loads[way + 1 if way % 2 == 0 else way - 1, other] += weight
-                cell = other
-                break

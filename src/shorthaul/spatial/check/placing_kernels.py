@@ -137,7 +137,10 @@ def _go_on(board: Flood, spare: cython.longlong) -> cython.int:
     if board.nodes <= 0:
         return SPENT
     board.nodes -= 1
-    _clear(board)
+    for level in range(board.due.shape[0]):  # what all can reach is forgotten
+        board.due[level] = 0
+        for i in range(board.grid.shape[0]):
+            board.together[level, i] = 0
     for i in range(board.placed - 1, -1, -1):
         v = board.open[i]
         if board.following[v] == board.starts[v + 1]:
@@ -264,19 +267,6 @@ def _record(board: Flood, v: cython.Py_ssize_t) -> cython.void:
     board.due[0] += board.below[at, 0]
     for word in range(words):  # further down, anywhere
         board.together[0, word] |= board.within[deepest, word] if count == board.below[at, 0] else board.free[word]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _clear(board: Flood) -> cython.void:
-    """Forget what all can reach."""
-    level: cython.Py_ssize_t
-    word: cython.Py_ssize_t
-    for level in range(board.due.shape[0]):
-        board.due[level] = 0
-        for word in range(board.grid.shape[0]):
-            board.together[level, word] = 0
 
 
 @cython.cfunc

@@ -297,39 +297,10 @@ def _hops(tile: Tile, v: cython.Py_ssize_t, u: cython.Py_ssize_t) -> cython.long
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _exchanged(tile: Tile, v: cython.Py_ssize_t, w: cython.Py_ssize_t) -> cython.longlong:
-    """Return by how much the edges above v and w grow when their subtrees change places."""
-    above: cython.Py_ssize_t = tile.near[tile.starts[v]]
-    other: cython.Py_ssize_t = tile.near[tile.starts[w]]
-    return _hops(tile, above, w) + _hops(tile, other, v) - _hops(tile, above, v) - _hops(tile, other, w)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _put(tile: Tile, v: cython.Py_ssize_t, x: cython.int, y: cython.int) -> cython.void:
     tile.held[y * tile.width + x] = v
     tile.x[v] = x
     tile.y[v] = y
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _exchange(board: Board, tile: Tile, v: cython.Py_ssize_t, w: cython.Py_ssize_t) -> cython.longlong:
-    """Let the subtrees of v and w change places; return their size."""
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    size: cython.Py_ssize_t = board.size[tile.vertex[v]]
-    for k in range(size):
-        a = board.local[tile.vertex[v] + k]
-        b = board.local[tile.vertex[w] + k]
-        x = tile.x[a]
-        y = tile.y[a]
-        _put(tile, a, tile.x[b], tile.y[b])
-        _put(tile, b, x, y)
-    return size
 
 
 @cython.cfunc
@@ -341,6 +312,11 @@ def _anneal(
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
     w: cython.Py_ssize_t
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    other: cython.Py_ssize_t
+    worse: cython.longlong
     degree: cython.longlong
     whole: cython.bint
     x: cython.int
@@ -363,7 +339,12 @@ def _anneal(
         x = cell % tile.width
         y = cell // tile.width
         whole = (bits & 1 << 18) != 0 and w >= 0 and tile.shape[v] != 0 and tile.shape[v] == tile.shape[w]
-        worse = _exchanged(tile, v, w) if whole else _change(tile, v, w, x, y)
+        if whole:
+            u = tile.near[tile.starts[v]]
+            other = tile.near[tile.starts[w]]
+            worse = _hops(tile, u, w) + _hops(tile, other, v) - _hops(tile, u, v) - _hops(tile, other, w)
+        else:
+            worse = _change(tile, v, w, x, y)
         reads += degree
         if w >= 0 and not whole:
             worse += _change(tile, w, v, tile.x[v], tile.y[v])
@@ -371,7 +352,14 @@ def _anneal(
         if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
             continue
         if whole:
-            reads += 2 * _exchange(board, tile, v, w)
+            for k in range(board.size[tile.vertex[v]]):
+                a = board.local[tile.vertex[v] + k]
+                b = board.local[tile.vertex[w] + k]
+                x = tile.x[a]
+                y = tile.y[a]
+                _put(tile, a, tile.x[b], tile.y[b])
+                _put(tile, b, x, y)
+                reads += 2
             continue
         tile.held[tile.y[v] * tile.width + tile.x[v]] = w
         if w >= 0:

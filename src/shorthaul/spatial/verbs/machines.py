@@ -216,10 +216,10 @@ def plan_on_machine(
 
 
 def _creation(tree: Tree, fabric: Fabric, load: Load, most: int, search: Search) -> dict[str, Any]:
-    from shorthaul.spatial.algorithms.creation_cost import creation_on_machine
+    from shorthaul.spatial.algorithms.creation_cost import creation
 
     stored = place_on_fabric(load, fabric, {"stored": np.arange(tree.n, dtype=np.int32)}, most)["stored"]
-    return creation_on_machine(tree, fabric, stored, orders.positions(tree, "light-first"), search=search)
+    return creation(tree, stored, fabric, orders.positions(tree, "light-first"), search=search)
 
 
 def _placed(

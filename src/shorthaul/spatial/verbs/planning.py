@@ -380,7 +380,7 @@ def _creation(tree: Tree, layout: Layout, curve: str, light_first: Index, search
     from shorthaul.spatial.algorithms.creation_cost import creation
 
     start = curves.cells(curve, layout.grid, tree.n)
-    return creation(tree, *start, layout.grid, light_first, search=search)
+    return creation(tree, start, layout.grid, light_first, search=search)
 
 
 def row_of(name: str, cost: Cost, n: int) -> dict[str, float | str]:
