@@ -159,7 +159,14 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
     b: cython.Py_ssize_t
     i: cython.Py_ssize_t
     count: cython.longlong = 0
-    alone: cython.double = volume.apart[row] + cython.cast(cython.double, volume.star[v])
+    star: cython.double = cython.cast(cython.double, volume.star[v])
+    known: cython.Py_ssize_t = row if volume.is_loaded[row] else volume.owner.shape[0]
+    room: cython.double
+    bears: cython.double
+    most: cython.double
+    gain: cython.double
+    best: cython.Py_ssize_t
+    alone: cython.double = volume.apart[row] + star
     volume.levels = volume.height[row]
     volume.is_weighed = volume.is_loaded[row] or volume.star[v] > 0 or _is_crowded(volume, row)
     if volume.below.shape[0] > 0:
@@ -170,7 +177,20 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
         return alone
     for b in range(min(volume.levels, volume.most) + 1):
         count += volume.level[row, b]
-        _weigh_reach(volume, row, b, count)
+        room = cython.cast(cython.double, volume.room[b])
+        bears = cython.cast(cython.double, 2 * b + 1 if volume.above[v] else max(2 * b - 1, 0))
+        most = -1e300
+        best = 0
+        for i in range(max(b - 1, 0), volume.most + 2):  # an edge from v bears 2 b - 1 or more for every unit
+            gain = volume.added[known, b, i] + volume.load[i] * (cython.cast(cython.double, count) - room)
+            if star > 0:
+                gain += star * max(0.0, 1 - volume.load[i] * bears)
+            if gain >= most:
+                most = gain
+                best = i
+            volume.total[b, i] = most + volume.load[i] * room
+            if volume.weighed < volume.chosen.shape[0]:
+                volume.chosen[volume.weighed, b, i] = cython.cast(cython.uchar, best)
         if volume.total[b, volume.most + 1] > alone:
             alone = volume.total[b, volume.most + 1]
             if volume.ball.shape[0] > 0:
@@ -180,33 +200,6 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
             for i in range(volume.most + 2):
                 volume.kept[volume.weighed, b, i] = volume.total[b, i]
     return alone
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _weigh_reach(volume: Volume, row: cython.Py_ssize_t, b: cython.Py_ssize_t, count: cython.longlong) -> cython.void:
-    """Find the best weight of the vertex of a row where its reach is b, by the load on it."""
-    v: cython.Py_ssize_t = volume.owner[row]
-    star: cython.double = cython.cast(cython.double, volume.star[v])
-    room: cython.double = cython.cast(cython.double, volume.room[b])
-    spare: cython.double = cython.cast(cython.double, count) - room
-    bears: cython.double = cython.cast(cython.double, 2 * b + 1 if volume.above[v] else max(2 * b - 1, 0))
-    known: cython.Py_ssize_t = row if volume.is_loaded[row] else volume.owner.shape[0]
-    i: cython.Py_ssize_t
-    gain: cython.double
-    most: cython.double = -1e300
-    best: cython.Py_ssize_t = 0
-    for i in range(max(b - 1, 0), volume.most + 2):  # an edge from v bears 2 b - 1 or more for every unit
-        gain = volume.added[known, b, i] + volume.load[i] * spare
-        if star > 0:
-            gain += star * max(0.0, 1 - volume.load[i] * bears)
-        if gain >= most:
-            most = gain
-            best = i
-        volume.total[b, i] = most + volume.load[i] * room
-        if volume.weighed < volume.chosen.shape[0]:
-            volume.chosen[volume.weighed, b, i] = cython.cast(cython.uchar, best)
 
 
 @cython.cfunc
