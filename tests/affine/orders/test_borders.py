@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -250,3 +251,27 @@ def test_coordinates_that_load_as_much_are_compared_by_their_borders() -> None:
     assert (
         at_sizes(upper_of("jacobi-2d"), flow_of("jacobi-2d"), sizes, Search(effort=1)).value(sizes) < 0.8 * found.rate
     )
+
+
+@pytest.mark.parametrize("words", [26, 62])
+def test_what_tiles_hold_is_counted_value_by_value(words: int) -> None:
+    """Two coupled fields, copied back: tiles are larger than if all at the margins were held throughout."""
+    inside = "for (int i = 1; i < n - 1; i++)"
+    text = f"""void f(int T, int n, double A[n], double B[n], double P[n], double Q[n]) {{
+  for (int t = 0; t < T; t++) {{
+    {inside} {{ P[i] = A[i] + A[i - 1] + A[i + 1] + B[i]; Q[i] = B[i] + B[i - 1] + B[i + 1] + A[i]; }}
+    {inside} {{ A[i] = P[i]; B[i] = Q[i]; }}
+  }}
+}}"""
+    flow = flow_dependences(program_from_text(text))
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=3))
+    sizes = {"T": 20, "n": 50, "S": words}
+    cdag = concrete_cdag(flow.program, sizes, flow)
+    (step,) = (found for item in upper.steps if isinstance(item, Step) and (found := bordered(item, sizes)))
+    assert step.room is not None
+    assert step.room <= words < replace(step, room=None).live
+    ((at, edge),) = step.tiles.items()
+    for origin in range(edge):
+        order = tiled_order(UpperBound(flow.program, (step,)), cdag, sizes, (origin,))
+        assert in_tiles(step, order, cdag, tile_numbers(step, cdag, order, sizes, (origin,)))[1] <= step.room
+    assert replace(step, tiles={at: edge + 1}, room=None).rate < step.rate

@@ -33,6 +33,7 @@ from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.integer_sets.subspaces import span
 from shorthaul.affine.model import Statement
 from shorthaul.affine.orders.borders.grids import Grid, Part
+from shorthaul.affine.orders.borders.rooms import room
 from shorthaul.affine.orders.boxes.regions import union
 from shorthaul.affine.orders.placement import Loops, Read, Row, placement_map
 from shorthaul.affine.orders.tile_policy import Phase, Policy
@@ -86,7 +87,8 @@ class Border:
 class BorderedStep(AtSizes):
     """A phase in ``tiles`` of edges found for ``capacity`` words at ``sizes``; ``inside`` is what else it keeps.
 
-    Where ``origin`` says for a coordinate where its tiles begin, ``counted`` are the loads by array.
+    Where ``origin`` says for a coordinate where its tiles begin, ``counted`` are the loads by array; ``room`` are the
+    words needed where these were counted.
     """
 
     inside: Phase
@@ -97,6 +99,7 @@ class BorderedStep(AtSizes):
     sizes: Mapping[str, int]
     origin: Mapping[int, int] = field(default_factory=dict)
     counted: Mapping[str, float] | None = None
+    room: float | None = None
 
     @property
     def rate(self) -> float:
@@ -106,6 +109,8 @@ class BorderedStep(AtSizes):
     @property
     def live(self) -> float:
         """The words that are needed at any time, with room for one result."""
+        if self.room is not None:
+            return self.room
         order = self.policy.order
         total = 1 + sum(float(item.live(order, level, self.tiles)) for item, level in self.kept)
         return total + sum(item.live(order, self.tiles) for item in self.borders)
@@ -168,7 +173,7 @@ def bordered(step: Step, sizes: Mapping[str, int]) -> BorderedStep | None:
 
 def within(step: BorderedStep, capacity: int) -> BorderedStep | None:
     """Return the phase in the best tiles for ``capacity`` words; None if none fit."""
-    return _best_tiles(replace(step, capacity=capacity, tiles={}, origin={}, counted=None))
+    return _best_tiles(replace(step, capacity=capacity, tiles={}, origin={}, counted=None, room=None))
 
 
 #: The place of a class, the statement whose values it has, and an array; a read of it, and the instances it stands for.
@@ -329,7 +334,24 @@ def _best_tiles(start: BorderedStep) -> BorderedStep | None:
                         best = found
         if best is begin:
             break
-    return _on_a_grid(best, largest)
+    return _grown(_on_a_grid(best, largest))
+
+
+def _grown(best: BorderedStep) -> BorderedStep:
+    """Return tiles with larger edges where what they hold, counted value by value, leaves room."""
+    if best.origin or any(border.faces for border in best.borders) or any(level for _, level in best.kept):
+        return best
+    own = [(item, [border.apart for border in best.borders if border.like is item]) for item, _ in best.kept]
+    while True:
+        fitting = []
+        for at, edge in best.tiles.items():
+            more = replace(best, tiles={**best.tiles, at: edge + 1}, room=None)
+            if more.rate < best.rate:
+                words = 1 + room(own, best.policy.order, more.tiles, best.sizes)
+                fitting += [replace(more, room=words)] if words <= best.capacity else []
+        if not fitting:
+            return best
+        best = min(fitting, key=lambda item: item.rate)
 
 
 def _on_a_grid(best: BorderedStep, largest: Callable[..., BorderedStep | None]) -> BorderedStep:
