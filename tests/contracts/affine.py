@@ -53,7 +53,7 @@ CONTRACT = Contract(
         ),
         Broken("while", BOUND, ("line 3 column 1", "static control"), region("while (n) a[0] = 0;")),
         Broken("call", BOUND, ("line 3 column 1", "side effects"), region("update(a);")),
-        Broken("pointer", BOUND, ("line 3", "pointer arithmetic"), region("*a++ = 0;")),
+        Broken("pointer", BOUND, ("line 3", "pointer arithmetic"), region("a[0] = &a[1];")),
         Broken("function", ("bound", "scan.c", "--function", "scam"), ("unknown function", "scan")),
         Broken("size-name", ("bound", "scan.c", "--size", "m=3"), ("--size", "unknown parameter", "m")),
         Broken("size-value", ("bound", "scan.c", "--size", "n=many"), ("--size", "n=many")),

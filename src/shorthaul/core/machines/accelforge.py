@@ -151,7 +151,8 @@ def machine_of_accelforge(value: dict[str, Any]) -> dict[str, Any]:
     which level they belong. Fan-outs become sides of the array of multipliers; along one that says what it reuses, that
     operand is shared. The clock is the rate of a multiplier. Networks are left out.
 
-    >>> far = {"!": "Memory", "name": "far", "actions": [{"name": "read", "throughput": "8 * 4e9"}]}
+    >>> reads = [{"name": "read", "throughput": "8 * 4e9"}]
+    >>> far = {"!": "Memory", "name": "far", "size": "inf", "actions": reads}
     >>> near = {**far, "name": "near", "size": "1024 * 8"}
     >>> units = {"!": "Container", "name": "units", "spatial": [{"name": "X", "fanout": 4, "reuse": "input"}]}
     >>> mac = {"!": "Compute", "name": "mac", "actions": [{"name": "compute", "throughput": 1e9}]}

@@ -139,7 +139,7 @@ class _Polishing:
             spent = self.search.spent()
             self._anneal(self.known.turns)
             idle = 0 if self.known.waiting else idle + 1
-            self._solve(tuning.SOLVES_OVER_REST * (self.search.spent() - spent))
+            self._solve(tuning.SOLVES_OVER_REST * max(self.search.spent() - spent, tuning.LEAST_POLISH))
             self.known.turns += 1
         self.known.is_over = idle >= tuning.MOST_IDLE_TURNS
 

@@ -28,6 +28,7 @@ from shorthaul.tensor.tuning import (
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Tables = tuple[Integers, list[Outputs], Floats]
 
 #: The weights of compute against traffic, in a tile's last step and in others, and the levels of room, that potentials
 #: are worked out for.
@@ -48,15 +49,18 @@ _ROOMS: Final = 8
 _FIRST_WEIGHTS: Final = 3
 #: Potentials held at once: so many boxes are looked at together, at least one.
 _MOST_POTENTIALS: Final = 1 << 23
+#: Tables whose costs are worked out together, and arcs times boxes that are surveyed together.
+_TABLES_AT_ONCE: Final = 16
+_SURVEYED_AT_ONCE: Final = 1 << 20
 
 
 class ByBox:
     """The tables of all arcs of a diagram; ``grow`` returns the profiles of groups with an arc added."""
 
-    def __init__(self, diagram: Diagram, grow: Callable[[Integers, Integers], Integers]) -> None:
+    def __init__(self, diagram: Diagram, grow: Callable[[Integers, Integers], Integers], made: Tables) -> None:
         self._diagram = diagram
         self._grow = grow
-        table, outputs, tables = _tables(diagram)
+        table, outputs, tables = made
         self._tables = tables
         self._parts = np.array([number for number, each in enumerate(outputs) if each.is_part], dtype=np.int64)
         shapes = {shape: number for number, shape in enumerate(diagram.rows.weight)}
@@ -86,18 +90,25 @@ class ByBox:
             self._at_once,
         )
 
-    def weigh(self, weights: Floats) -> None:
-        """Price parts by their means, where compute has these weights, by shape of outputs."""
+    def weigh(self, weights: Floats, search: Search) -> None:
+        """Price parts by their means, where compute has these weights, by shape of outputs, if there is time."""
         if self._costs and not len(self._parts):
             return
         weight = weights[self._shapes][:, None]
         mean = weight * self._compute + (1 - weight) * self._traffic
         self._tables[self._parts, TRAFFIC] = mean  # whatever weighs one and the other
         self._tables[self._parts, TIME] = np.where(self._open, mean, np.inf)
-        is_closed = (self._tables[:, TIME] == np.inf) | (self._tables[:, HELD:].max(axis=1) > self._capacity)
-        times = np.where(is_closed[:, None], 0.0, self._tables[:, :HELD])
-        costs = np.tensordot(self._mix[:_FIRST_WEIGHTS], times, axes=(1, 1))
-        costs[:, is_closed] = np.inf
+        costs = np.empty((_FIRST_WEIGHTS, len(self._tables), self._tables.shape[2]))
+        self._costs = []
+        for first in range(0, len(costs[0]), _TABLES_AT_ONCE):  # all of them are large
+            if search.expired():
+                return
+            some = slice(first, first + _TABLES_AT_ONCE)
+            held = self._tables[some, HELD:].max(axis=1)
+            is_closed = (self._tables[some, TIME] == np.inf) | (held > self._capacity)
+            times = np.where(is_closed[:, None], 0.0, self._tables[some, :HELD])
+            costs[:, some] = np.tensordot(self._mix[:_FIRST_WEIGHTS], times, axes=(1, 1))
+            costs[:, some][:, is_closed] = np.inf
         self._costs = [*costs]
 
     def chunks(self, gains: Floats, search: Search) -> Iterator[BoxJudge]:
@@ -116,7 +127,7 @@ class ByBox:
         diagram, table = self._diagram, self._table
         begin = np.concatenate([np.arange(each.start, each.stop) for each in diagram.starts])
         hopeful = [np.zeros(0, dtype=np.int64)]
-        at_once = max(1, _MOST_POTENTIALS // len(table))
+        at_once = max(1, _SURVEYED_AT_ONCE // len(table))
         for first in range(0, self._tables.shape[2], at_once):
             if search.expired():
                 break
@@ -180,14 +191,17 @@ def potentials(diagram: Diagram, net: Floats) -> Floats:
     return found
 
 
-def _tables(diagram: Diagram) -> tuple[Integers, list[Outputs], Floats]:
-    """Return the number of each arc's table, the outputs of the groups of each table, and all tables."""
+def tables_of(diagram: Diagram, search: Search) -> Tables | None:
+    """Return the number of each arc's table, the outputs of each table's groups, and all tables, if there is time."""
     numbers: dict[tuple[int, Outputs], int] = {}
     pairs = zip(diagram.addition.tolist(), diagram.outputs, strict=True)
     found = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], dtype=np.int64)
     made = [diagram.table_of(diagram.additions[number], outputs) for number, outputs in numbers]
-    tables = np.zeros((len(made), ROWS, max((table.shape[1] for table in made), default=0)))
-    tables[:, TIME] = np.inf  # where there are fewer boxes
+    tables = np.empty((len(made), ROWS, max((table.shape[1] for table in made), default=0)))
     for table, one in zip(tables, made, strict=True):
+        if search.expired():
+            return None
         table[:, : one.shape[1]] = one
+        table[:, one.shape[1] :] = 0.0
+        table[TIME, one.shape[1] :] = np.inf  # where there are fewer boxes
     return found, [outputs for _, outputs in numbers], tables

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.completions import ByBox, potentials
+from shorthaul.tensor.bounds.completions import ByBox, potentials, tables_of
 from shorthaul.tensor.bounds.groups.compaction import END, NOWHERE, Addition, Choice
 from shorthaul.tensor.bounds.groups.cutting import Means, Outputs
 from shorthaul.tensor.bounds.groups.diagram import Diagram
@@ -199,9 +199,12 @@ class Pricing:
         What a group may still gain is bounded box by box, with the room that is left in fast memory.
         """
         if self._by_box is None:
-            self._by_box = ByBox(self.diagram, self.grow)
+            made = tables_of(self.diagram, search)
+            if made is None:
+                return [], False
+            self._by_box = ByBox(self.diagram, self.grow, made)
         gains = self._gains(duals)
-        self._by_box.weigh(self._weights)
+        self._by_box.weigh(self._weights, search)
         found: dict[tuple[int, int], Found] = {}
         is_complete = True
         for judge in self._by_box.chunks(gains, search):
