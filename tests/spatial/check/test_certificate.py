@@ -201,11 +201,11 @@ def test_what_a_search_proved_is_searched_again(tmp_path: Path, parent: list[int
     assert any("a layout takes less" in one.message for one in violations) or parent
 
 
-@pytest.mark.parametrize(("per_processor", "kind"), [(3, "cuts"), (1, "stars")])
+@pytest.mark.parametrize(("per_processor", "kind"), [(3, "cuts"), (2, "stars"), (1, "growth")])
 def test_bounds_on_machines_are_verified(tmp_path: Path, per_processor: int, kind: str) -> None:
     path, tree = tmp_path / "bound.json", generators.star(30)
     given = {"machine": "wafer-750x994", "weights": [2] * 15 + [3] * 15}
-    tree = tree if kind == "stars" else generators.path(30)
+    tree = generators.path(30) if kind == "cuts" else tree
     result = engine.bound(tree, per_processor=per_processor, **given)
     assert result.bound.method == kind
     path.write_text(json.dumps(result.document()))
@@ -213,6 +213,9 @@ def test_bounds_on_machines_are_verified(tmp_path: Path, per_processor: int, kin
     assert not engine.check(tree, bound=str(path), machine="wafer-750x994").check.ok  # lighter messages
     with pytest.raises(InputError, match="give machine wafer-750x994"):
         engine.check(tree, bound=str(path))
+    if kind == "growth":
+        path.write_text(json.dumps({**result.document(), "bound": {**result.bound.document(), "per_processor": 2}}))
+        assert "one vertex on a processor" in engine.check(tree, bound=str(path), **given).check.violations[0].message
 
 
 def test_wrong_documents_name_the_place(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 #: Children as :func:`parents_before` numbers them, the vertices, and the parents.
 Numbered = tuple[Index, Index, Index, Index]
+#: Hops beyond one for every edge, the trees left without the hubs, and these.
+Grown = tuple[float, Numbered, list[Hub]]
 Parts = certificates.Parts
 Subtrees = certificates.Subtrees
 Gains = npt.NDArray[np.float64]
@@ -80,15 +82,8 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     details: dict[str, Any] = {"values": {"edges": edges}, "distance_hops": min(1, edges), "link_load": min(1, edges)}
     if tree.n > _NEVER_LATE and ((search is not None and search.remaining_s() <= 0) or room() < _BYTES * tree.n):
         return Bound("energy_hops", edges, "edges", proofs["edges"], details)
-    numbered = parents_before(centred(tree))
-    gain, hubs = _gain(numbered, grid), list[Hub]()
-    if tree.n <= _MOST_TWICE:
-        as_given = parents_before(tree)
-        if (more := _gain(as_given, grid)) > gain:
-            gain, numbered = more, as_given
-    if tree.n <= certificates.MOST_CERTIFIED:
-        gain, numbered, hubs = _with_hubs(gain, numbered, grid, names)
-    values = {"edges": edges, "cuts": _cut_bound(tree, grid), "growth": edges + _whole(gain)}
+    grown = _grown(tree, grid, names)
+    values = {"edges": edges, "cuts": _cut_bound(tree, grid), "growth": edges + _whole(grown[0])}
     method = max(values, key=lambda name: (values[name], name == "edges"))
     degrees = tree.degrees()
     longest, load = distance_bound(tree, degrees), _load_bound(grid, int(degrees.max()))
@@ -96,10 +91,26 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     if tree.n <= certificates.MOST_CERTIFIED:
         details["certificate"] = {"kind": method}
         if method == "growth":
-            order = numbered[2] if names is None else names[numbered[2]]
-            parts = _parts(numbered, grid)
-            details["certificate"] = certificates.of_growth(*_subtrees(numbered, grid, parts), parts, order, hubs)
+            details["certificate"] = _certificate(grown, grid, names)
     return Bound("energy_hops", values[method], method, proofs[method], details)
+
+
+def _grown(tree: Tree, grid: Grid, names: Index | None) -> Grown:
+    """Return what ``growth`` proves of edges on ``grid``, whose vertices are called ``names``, and by what."""
+    numbered = parents_before(centred(tree))
+    gain = _gain(numbered, grid)
+    if tree.n <= _MOST_TWICE:
+        as_given = parents_before(tree)
+        if (more := _gain(as_given, grid)) > gain:
+            gain, numbered = more, as_given
+    return _with_hubs(gain, numbered, grid, names) if tree.n <= certificates.MOST_CERTIFIED else (gain, numbered, [])
+
+
+def _certificate(grown: Grown, grid: Grid, names: Index | None) -> dict[str, Any]:
+    _, numbered, hubs = grown
+    order = numbered[2] if names is None else names[numbered[2]]
+    parts = _parts(numbered, grid)
+    return certificates.of_growth(*_subtrees(numbered, grid, parts), parts, order, hubs)
 
 
 def _gain(numbered: Numbered, grid: Grid) -> float:
@@ -267,8 +278,9 @@ def parents_before(tree: Tree) -> Numbered:
 def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     """Return a lower bound on the energy of one message per edge with up to ``most`` vertices on each processor.
 
-    Two arguments are tried: parts of the tree on one processor are limited, which takes cuts; and the neighbours of a
-    vertex need room.
+    Parts of the tree on one processor are limited, which takes cuts; the neighbours of a vertex need room; and with one
+    vertex on each processor, what is beyond a hop of every edge is at least that of a grid. Of twice the sides, which
+    holds what a ring becomes as it is unrolled: no way gets longer, and who was apart stays so.
     """
     lightest = np.sort(load.weight[tree.parent >= 0])
     starts, kids, order, _ = parents_before(tree)
@@ -279,8 +291,13 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     )
     least = int(lightest[0]) if len(lightest) else 0
     values = {"cuts": int(lightest[:cuts].sum()), "stars": least * star_bound(starts, kids, most, fabric.layers)}
+    ground, grown = Grid(2 * fabric.width, 2 * fabric.height), None
+    if most == 1 and fabric.layers == 1 and least and room() >= _BYTES * tree.n:
+        grown = _grown(tree, ground, None)
+        values["growth"] = int(lightest.sum()) + least * _whole(grown[0])
     method = max(values, key=lambda name: (values[name], name == "cuts"))
     proofs = {
+        "growth": f"{_OF_GROWTH} Messages count by their sizes, beyond a hop by the smallest one, {least}.",
         "cuts": (
             f"Vertices joined by edges of no hops share a processor, which holds at most {most} of them and "
             f"{fabric.memory_bytes} bytes; at least {cuts} edges have to go until no part of the tree is larger. Each "
@@ -295,8 +312,11 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     details: dict[str, Any] = {"values": values, "per_processor": most}
     if tree.n <= certificates.MOST_CERTIFIED:
         sums = star_sums(_degree(starts, kids) + 1, most, fabric.layers)
-        is_cut = method == "cuts"
-        details["certificate"] = {"kind": "cuts"} if is_cut else certificates.of_stars(starts, kids, sums, order)
+        details["certificate"] = {"kind": "cuts"}
+        if method == "stars":
+            details["certificate"] = certificates.of_stars(starts, kids, sums, order)
+        elif grown is not None and method == "growth":
+            details["certificate"] = _certificate(grown, ground, None)
     return Bound("energy_hops", values[method], method, proofs[method], details)
 
 

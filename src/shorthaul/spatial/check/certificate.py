@@ -31,7 +31,7 @@ _RULE: Final = "certificate"
 _ROUNDING: Final = 1e-10
 #: Arguments on grids, and those on machines.
 _ON_GRIDS: Final = ("edges", "cuts", "growth")
-_ON_MACHINES: Final = ("stars", "cuts")
+_ON_MACHINES: Final = ("stars", "cuts", "growth")
 #: Hops that a vertex of a part reaches at most.
 _MOST_REACH: Final = 64
 
@@ -144,15 +144,21 @@ def _busiest(tree: Tree, grid: Grid) -> int:
 
 def _proven(kind: str, tree: Tree, where: Grid | Room, given: Mapping[str, Any]) -> int:
     """Return what a certificate proves; raises :class:`WrongError`."""
-    if isinstance(where, Room):
-        return _stars(tree, where, given) if kind == "stars" else _pieces(tree, where)
+    if kind == "stars" and isinstance(where, Room):
+        return _stars(tree, where, given)
     if kind == "cuts":
-        return _cuts(tree, where)
-    edges = int((tree.parent >= 0).sum())
+        return _pieces(tree, where) if isinstance(where, Room) else _cuts(tree, where)
+    weights = _lightest(tree, where) if isinstance(where, Room) else [1] * int((tree.parent >= 0).sum())
     if kind == "edges":
-        return edges
+        return len(weights)
+    if isinstance(where, Room):
+        if where.most > 1 or where.fabric.layers > 1:
+            raise WrongError("kind", "is for one vertex on a processor, and one layer")
+        # A layout on rings is one on a plane, each child beside its parent on the shortest way, of no more hops.
+        where = Grid(2 * where.fabric.width, 2 * where.fabric.height)
     hubs, left = _hubs(tree, where, given)
-    return edges + _growth(Rooted(left, expect_vertices(given, "roots", tree.n)), where, given, hubs)
+    grown = _growth(Rooted(left, expect_vertices(given, "roots", tree.n)), where, given, hubs)
+    return sum(weights) + min(weights, default=0) * grown
 
 
 def _stars(tree: Tree, where: Room, given: Mapping[str, Any]) -> int:
