@@ -72,7 +72,8 @@ def _written(
 
     if output.result is not None:
         put(output.result, partial(save_json, value=document()))
-    lost = None in MISPLACED.values()
+    asked = {output.result, output.output if isinstance(output, Output) else None}
+    lost = any(place is None and path in asked for path, place in MISPLACED.items())
     shown = json_pieces(document()) if output.json or lost else ()
     stop_watching()
     if shown:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.commands import shorthaul_json
+from tests.commands import shorthaul, shorthaul_json
 from tests.reference.csl_twin import run_program
 from tests.reference.spatial_twins import random_forest, random_tree
 from tests.samples import samples
@@ -16,7 +16,6 @@ from tests.samples import samples
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.options import OPERATORS
-from shorthaul.spatial.workloads import generators
 
 WAVE = {"method": "convergecast"}
 
@@ -101,24 +100,34 @@ def test_the_twin_notices_a_wrong_route_and_a_wrong_table(tmp_path) -> None:
 
 
 def test_refusals(tmp_path) -> None:
-    layers = {"grid": {"width": 4, "height": 4, "layers": 2}}
-    ring, walled = {"network": {"topology": "torus"}}, {"processor": {"dead": [[1, 1]]}}
-    big = {"values": np.full(7, 2**31 - 1)}
-    path = tmp_path / "layout.json"
-    path.write_text(json.dumps({"parent": [-1, 0], "x": [0, 3], "y": [0, 0]}))
-    for tree, more, given, said in (
-        ("yule:n=7", {}, {"method": "auto"}, "csl: is for one wave"),
-        ("yule:n=7", {}, {**WAVE, "op": "affine"}, "csl: is for operators on one word"),
-        ("yule:n=7", {}, {**WAVE, **big}, "csl: writes words of 32 bits"),
-        ("yule:n=7", layers, WAVE, "csl: is for a machine of one layer"),
-        ([-1, 0], ring, {**WAVE, "layout": path}, "csl: is for a mesh"),
-        ("path:n=12", walled, WAVE, r"processor \[1, 1\] is dead"),
-        ("yule:n=7", {}, {**WAVE, "csl": tmp_path / "p.csl"}, "unknown suffix"),
-        ("yule:n=7", None, WAVE, "csl: is for machines"),
+    for more, given, said in (
+        ({}, {"method": "auto"}, "csl: is for one wave"),
+        ({}, {**WAVE, "op": "affine"}, "csl: is for operators on one word"),
+        ({}, {**WAVE, "csl": tmp_path / "p.csl"}, "unknown suffix"),
+        (None, WAVE, "csl: is for machines"),
     ):
         where = {} if more is None else {"machine": machine(tmp_path, 4, 4, **more)}
         with pytest.raises(InputError, match=said):
-            engine.treefix(tree, **{"csl": tmp_path / "p.zip", "refine": 0, **where, **given})
-    with pytest.raises(InputError, match="63 colours"):
-        engine.plan(generators.star(64), machine=machine(tmp_path, 8, 8), refine=0, csl=tmp_path / "p.zip")
-    assert not (tmp_path / "p.zip").exists()
+            engine.treefix("yule:n=7", **{"csl": tmp_path / "p.zip", "refine": 0, **where, **given})
+
+
+def test_an_answer_without_a_program_is_an_answer(tmp_path, capsys) -> None:
+    layers = {"grid": {"width": 4, "height": 4, "layers": 2}}
+    ring, walled = {"network": {"topology": "torus"}}, {"processor": {"dead": [[1, 1]]}}
+    path, file = tmp_path / "layout.json", tmp_path / "p.zip"
+    path.write_text(json.dumps({"parent": [-1, 0], "x": [0, 3], "y": [0, 0]}))
+    for tree, more, given, said in (
+        ("yule:n=7", {}, {"values": np.full(7, 2**31 - 1)}, "csl: writes words of 32 bits"),
+        ("yule:n=7", layers, {}, "csl: is for a machine of one layer"),
+        ([-1, 0], ring, {"layout": path}, "csl: is for a mesh"),
+        ("path:n=12", walled, {}, "processor [1, 1] is dead"),
+    ):
+        where = {"machine": machine(tmp_path, 4, 4, **more)}
+        assert engine.treefix(tree, csl=file, refine=0, **where, **WAVE, **given).check.ok
+        assert said in capsys.readouterr().err
+    plan = ["spatial", "plan", "star:n=64", "--machine", str(machine(tmp_path, 8, 8)), "--refine", "0"]
+    ended = shorthaul(*plan, "--csl", str(file), "-o", str(tmp_path / "layout.npz"))
+    assert (ended.returncode, ended.stdout.startswith("{")) == (2, False)
+    assert "63 colours" in ended.stderr
+    assert engine.check("star:n=64", tmp_path / "layout.npz", machine=machine(tmp_path, 8, 8)).check.ok
+    assert not file.exists()

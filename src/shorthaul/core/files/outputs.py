@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from shorthaul.core.document import write_bytes
-from shorthaul.core.errors import UnwritableError
+from shorthaul.core.errors import InputError, UnwritableError
 
 #: Files that are not where they were asked for, and where they are: None if nowhere.
 MISPLACED: Final[dict[Path, Path | None]] = {}
@@ -21,13 +21,15 @@ MISPLACED: Final[dict[Path, Path | None]] = {}
 def put(path: Path, write: Callable[[Path], object]) -> Path | None:
     """Write to ``path``, or to a new folder elsewhere where that fails; return where, None if nowhere.
 
-    What fails is told on standard error, and noted in :data:`MISPLACED`.
+    What fails is told on standard error, and noted in :data:`MISPLACED`; so is what ``write`` cannot make of an answer.
     """
     try:
         write(path)
-    except UnwritableError as error:
+    except InputError as error:
         MISPLACED[path] = None
         print(error, file=sys.stderr)
+        if not isinstance(error, UnwritableError):
+            return None
     else:
         return path
     for folder in (tempfile.gettempdir, Path.home):

@@ -16,7 +16,7 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
-from shorthaul.core.files.outputs import put_bytes
+from shorthaul.core.files import outputs
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
@@ -329,15 +329,15 @@ def export(put: Put, options: PlanOptions | CheckOptions) -> Put:
     if options.table is not None:
         columns = processor_table(fabric, tree.parent, put.place, put.load, put.traffic)
         is_text = options.table.suffix.lower() == ".csv"
-        put_bytes(options.table, _csv(columns) if is_text else archive(**columns))
+        outputs.put_bytes(options.table, _csv(columns) if is_text else archive(**columns))
     if options.csl is not None:
-        write_messages(options.csl, fabric, tree.parent, put.place)
+        outputs.put(options.csl, lambda file: write_messages(file, fabric, tree.parent, put.place))
     if options.routes is None:
         return put
     traffic = send(fabric, tree.parent, put.place, put.load.weight, trails=True)
     columns = {"starts": traffic.starts, "link": traffic.trail, "round": traffic.round, "colour": traffic.colour}
     sides = np.array([fabric.width, fabric.height, fabric.layers])
-    put_bytes(options.routes, archive(parent=tree.parent, **columns, machine=sides))
+    outputs.put_bytes(options.routes, archive(parent=tree.parent, **columns, machine=sides))
     return Put(tree, fabric, put.load, put.place, traffic)
 
 

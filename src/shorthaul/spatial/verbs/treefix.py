@@ -17,6 +17,7 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.figure import Figure
+from shorthaul.core.files.outputs import put
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
@@ -254,7 +255,7 @@ def treefix(
     bound = treefix_bound(stored, options.direction)
     expect_time(search)
     if options.csl is not None:
-        write_treefix(options.csl, stored, given, sums, options)
+        put(options.csl, lambda file: write_treefix(file, stored, given, sums, options))
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.document import write_bytes
 from shorthaul.core.errors import InputError
-from shorthaul.core.files.outputs import put_bytes
 from shorthaul.graphs.tree_kernels import depths, sorted_by
 from shorthaul.spatial.computer.operators import operator_named
 from shorthaul.spatial.formats.csl import MOST_COLOURS, Program, Trails, csl_bytes
@@ -36,7 +36,10 @@ class _Part:
 
 
 def write_messages(file: Path, fabric: Fabric, parent: Index, place: Index) -> None:
-    """Write a program in which every vertex sends its number to each child; the results are the parents."""
+    """Write a program in which every vertex sends its number to each child; the results are the parents.
+
+    Raises :class:`InputError` if there is none of this layout.
+    """
     n = len(parent)
     part = _part(fabric, parent, place, reverse=False)
     child = np.flatnonzero(parent >= 0).astype(np.int32)
@@ -44,7 +47,7 @@ def write_messages(file: Path, fabric: Fabric, parent: Index, place: Index) -> N
     nodes = np.concatenate([part.place, part.place])  # those that send, then those that receive
     answer = np.arange(n, 2 * n, dtype=np.int32)
     program = Program(part.width, part.height, "sum", nodes, value, parent[child], answer[child], part.trails, answer)
-    put_bytes(file, csl_bytes(program, f"From each of {n} vertices its number to every child."))
+    write_bytes(file, csl_bytes(program, f"From each of {n} vertices its number to every child."))
 
 
 def expect_one_wave(options: TreefixOptions, *, own: bool) -> None:
@@ -84,7 +87,7 @@ def write_treefix(file: Path, stored: StoredTree, values: Values, sums: Values, 
         source, target, part.trails, number[stored.position],
     )  # fmt: skip
     way = "over every subtree" if up else "from the root to every vertex"
-    put_bytes(file, csl_bytes(program, f"The {options.op} {way} of a tree of {stored.n} vertices."))
+    write_bytes(file, csl_bytes(program, f"The {options.op} {way} of a tree of {stored.n} vertices."))
 
 
 def _at(number: Index, column: Values) -> Values:
