@@ -72,8 +72,7 @@ def _written(
 
     if output.result is not None:
         put(output.result, partial(save_json, value=document()))
-    asked = {output.result, output.output if isinstance(output, Output) else None}
-    lost = any(place is None and path in asked for path, place in MISPLACED.items())
+    lost = None in MISPLACED.values()
     shown = json_pieces(document()) if output.json or lost else ()
     stop_watching()
     if shown:

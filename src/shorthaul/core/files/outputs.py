@@ -14,7 +14,7 @@ from typing import Final
 from shorthaul.core.document import write_bytes
 from shorthaul.core.errors import InputError, UnwritableError
 
-#: Files that are not where they were asked for, and where they are: None if nowhere.
+#: Files that are not where they were asked for, and where they are: None if nowhere, the same where there are none.
 MISPLACED: Final[dict[Path, Path | None]] = {}
 
 
@@ -26,9 +26,10 @@ def put(path: Path, write: Callable[[Path], object]) -> Path | None:
     try:
         write(path)
     except InputError as error:
-        MISPLACED[path] = None
+        is_unwritable = isinstance(error, UnwritableError)
+        MISPLACED[path] = None if is_unwritable else path
         print(error, file=sys.stderr)
-        if not isinstance(error, UnwritableError):
+        if not is_unwritable:
             return None
     else:
         return path
