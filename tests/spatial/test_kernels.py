@@ -392,10 +392,10 @@ def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return [kernels.weights_of_growth(*given, is_told) for is_told in (False, True)]
 
 
-def crowded_parts(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def crowded_parts(rng: np.random.Generator) -> tuple[Any, ...]:
     parent = parents_before(random_tree(rng, 90))[3]
     room, star = np.sort(rng.integers(1, 9, rng.integers(2, 9))), rng.integers(0, 3, len(parent))
-    return parent, room, star, rng.integers(0, 2, len(parent)).astype(np.uint8)
+    return parent, room, star, rng.integers(0, 2, len(parent)).astype(np.uint8), int(rng.integers(1, 4))
 
 
 def outgrown_parts(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -14,7 +14,7 @@ from tests.samples import samples
 from shorthaul import spatial as engine
 from shorthaul.core.search import Search
 from shorthaul.spatial.bounds import energy
-from shorthaul.spatial.bounds.energy import centred, energy_bound, parents_before, room_around
+from shorthaul.spatial.bounds.energy import Ground, centred, energy_bound, parents_before, room_around
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
 from shorthaul.spatial.layout.orders import sizes
 from shorthaul.spatial.model import Grid, Tree, tree_from_parents
@@ -68,14 +68,16 @@ def best_weights(tree: Tree, sums: list[int], alternate: list[int], longer: list
     return -linprog(-np.array(gains, float), A_ub=np.array(columns).T, b_ub=np.ones(n), method="highs").fun
 
 
-def test_no_processor_has_more_room_around_it() -> None:
-    for width, height in itertools.product(range(1, 7), range(1, 7)):
-        cells = list(itertools.product(range(width), range(height)))
-        sums, alternate = room_around(Grid(width, height), len(cells))
-        far = [np.sort([abs(x - a) + abs(y - b) for a, b in cells]) for x, y in cells]
+@pytest.mark.parametrize(("layers", "each"), [(1, 1), (1, 3), (2, 1), (3, 2)])
+def test_no_processor_has_more_room_around_it(layers: int, each: int) -> None:
+    for width, height in itertools.product(range(1, 7 if layers == each == 1 else 5), repeat=2):
+        cells = np.array(list(itertools.product(range(width), range(height), range(layers))) * each)
+        sums, alternate = room_around(Ground(Grid(width, height), layers, each), len(cells))
+        far = np.sort(np.abs(cells[:, None] - cells).sum(axis=2))
         assert sums.tolist() == np.cumsum(far, axis=1).min(axis=0).tolist()
         for t, most in enumerate(alternate.tolist()):
-            assert max(sum((d <= t) & (d % 2 == t % 2)) for d in far) <= most
+            alike = (far % 2 == t % 2) | (layers * each > 1)
+            assert ((far <= t) & alike).sum(axis=1).max() <= most
 
 
 def test_weights_of_subtrees_are_the_best() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shorthaul.spatial import plan
-from shorthaul.spatial.bounds.energy import energy_bound, parents_before, room_around
+from shorthaul.spatial.bounds.energy import Ground, energy_bound, parents_before, room_around
 from shorthaul.spatial.bounds.hubs import best_hubs
 from shorthaul.spatial.check.certificate import verify
 from shorthaul.spatial.model import Grid, Tree
@@ -51,7 +51,9 @@ def test_the_nearest_of_unlike_subtrees_prove_more() -> None:
     assert not violations
     assert "growth verified" in remarks[0]
     starts, kids, _, parent = parents_before(tree)
-    hubs, left = best_hubs(starts, kids, parent, room_around(grid, tree.n)[0], lambda left: 9.0 * (left >= 0).sum())
+    hubs, left = best_hubs(
+        starts, kids, parent, room_around(Ground(grid), tree.n)[0], lambda left: 9.0 * (left >= 0).sum()
+    )
     assert hubs == []  # where edges prove nine hops each on their own, nothing is taken from them
     assert left.tolist() == parent.tolist()
 

@@ -9,10 +9,11 @@ import pytest
 from tests.reference.spatial_twins import random_forest
 from tests.samples import samples
 
+from shorthaul.spatial.bounds import energy
 from shorthaul.spatial.bounds.energy import cells_within, energy_bound, parents_before
 from shorthaul.spatial.bounds.star_kernels import best_stars
 from shorthaul.spatial.bounds.volume_kernels import gains_of_volume
-from shorthaul.spatial.check.certificate import Parts, _of_parts, _parts
+from shorthaul.spatial.check.certificate import Ground, Parts, _of_parts, _parts
 from shorthaul.spatial.check.rooted import Rooted
 from shorthaul.spatial.model import Grid, tree_from_parents
 from shorthaul.spatial.workloads import generators
@@ -55,7 +56,7 @@ def test_no_placement_reaches_more() -> None:
             continue
         rooted = Rooted(tree_from_parents(parent))
         parts = any_part(rng, rooted, rng.choice([0, 0, 0.1, 0.3]))
-        gain, load = _of_parts(rooted, Grid(99, 99), parts, {0: 1.0})
+        gain, load = _of_parts(rooted, Ground(99, 99), parts, {0: 1.0})
         held, reach = [v for v in rooted.order if parts.reach[v] >= 0], parts.reach
         most, place, reached = len(held) - sum(gain), {0: (0, 0)}, set()
         longer = rng.choice([0, 0.02, 0.2])
@@ -119,11 +120,11 @@ def test_cuts_reaches_and_weights_are_the_best() -> None:
         is_parent = np.bincount(parent[parent >= 0], minlength=tree.n) > 0
         above = (rng.integers(0, 2, tree.n) * is_parent * (parent >= 0)).astype(np.uint8)
         star = rng.integers(1, 3, tree.n) * is_parent
-        found = gains_of_volume(parent, room, star, above)[parent < 0].sum()
+        found = gains_of_volume(parent, room, star, above, 1)[parent < 0].sum()
         assert found == pytest.approx(best_parts(parent, room.tolist(), star, above), abs=1e-6)
         weighed += found > star.sum() + 1e-6
         star[rng.random(tree.n) < 0.7] = 0
-        found = gains_of_volume(parent, room, star, above)[parent < 0].sum()
+        found = gains_of_volume(parent, room, star, above, 1)[parent < 0].sum()
         assert found == pytest.approx(best_parts(parent, room.tolist(), star, above), abs=1e-6)
         weighed += found > star.sum() + 1e-6
     assert weighed > 1
@@ -134,7 +135,7 @@ def test_no_processor_has_more_within_reach() -> None:
         x, y = np.meshgrid(np.arange(width), np.arange(height))
         far = np.abs(x.ravel()[:, None] - x.ravel()) + np.abs(y.ravel()[:, None] - y.ravel())
         most = [int((far <= b).sum(axis=1).max()) for b in range(9)]
-        assert cells_within(Grid(width, height), 8).tolist() == most
+        assert cells_within(energy.Ground(Grid(width, height)), 8).tolist() == most
 
 
 def test_perfect_binary_and_yule_trees_outgrow_any_grid() -> None:

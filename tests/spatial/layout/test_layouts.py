@@ -14,7 +14,7 @@ from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.figure import figure_document
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
-from shorthaul.spatial.bounds.energy import distance_bound, energy_bound, parents_before, star_bound
+from shorthaul.spatial.bounds.energy import distance_bound, energy_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.formats.files import layout_bytes, layout_from_bytes
 from shorthaul.spatial.layout.annealing import before_objective, refine
@@ -45,21 +45,6 @@ def test_no_placement_beats_the_bound() -> None:
         for tree in all_trees(n):
             least = twins.least_energy(tree, width, height)
             assert energy_bound(tree, Grid(width, height)).value <= least
-
-
-def test_edges_are_shared_out_among_stars_as_demands_most() -> None:
-    rng = np.random.default_rng(4)
-    for turn in samples(60):
-        tree = twins.random_tree(rng, 12) if turn % 3 else twins.random_forest(rng, 12)
-        child = np.flatnonzero(tree.parent >= 0)
-        most, layers = int(rng.integers(1, 3)), int(rng.integers(1, 3))
-        shells = [k for k in range(1, 9) for _ in range(most * (4 * k if layers == 1 else 4 * k * k + 2))]
-        cost = [0] * most + np.cumsum(shells).tolist()
-        best = 0
-        for ends in itertools.product((0, 1), repeat=len(child)):
-            stars = np.bincount(np.where(ends, child, tree.parent[child]), minlength=1)
-            best = max(best, sum(cost[leaves] for leaves in stars.tolist()))
-        assert star_bound(*parents_before(tree)[:2], most, layers) == best
 
 
 def test_no_placement_beats_the_distance_bound() -> None:

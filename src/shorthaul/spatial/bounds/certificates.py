@@ -11,27 +11,17 @@ import numpy.typing as npt
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
 from shorthaul.spatial.bounds.hubs import Hub
 from shorthaul.spatial.bounds.part_kernels import reaches_of_volume
-from shorthaul.spatial.bounds.star_kernels import best_stars
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 Gains = npt.NDArray[np.float64]
 #: What :func:`reaches_of_volume` is given, and what :func:`weights_of_growth` is.
-Parts = tuple[Index, Counts, Counts, Flags]
+Parts = tuple[Index, Counts, Counts, Flags, int]
 Subtrees = tuple[Index, Counts, Counts, Gains, Gains, Flags, Gains]
 
 #: Vertices of the largest tree whose bound gets a certificate: larger plans go to files of their own as well.
 MOST_CERTIFIED = 10**5
-
-
-def of_stars(starts: Index, kids: Index, sums: Counts, names: Index) -> dict[str, Any]:
-    """Return the vertices whose edge to their parent is in their own star; all other edges are in their parents'.
-
-    ``names`` are the vertices' numbers in the tree as given; the other arguments are those of the bound.
-    """
-    _, above = best_stars(starts, kids, sums)
-    return {"kind": "stars", "upward": names[above.astype(bool)].tolist()}
 
 
 def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs: Sequence[Hub]) -> dict[str, Any]:
@@ -40,7 +30,7 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs
     Stars have what these and the ``layers`` leave. A layer holds certificates of subtrees that do not overlap, each as
     many times as its share says. All this is of the trees without the edges of the ``hubs``, which are named already.
     """
-    (parent, room, star, full), above = parts, subtrees[5]
+    (parent, room, star, full, each), above = parts, subtrees[5]
     _, own, longer, shares = weights_of_growth(*subtrees, True)
     top, inside = shares > 0, np.zeros(len(parent), np.int64)  # how many subtrees with a share hold a vertex
     for v, at in enumerate(parent.tolist()):
@@ -50,7 +40,8 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs
         first, held = top & (inside == depth), inside >= depth
         part = np.where(held & ~first, parent, -1).astype(np.int32)
         upward = held & np.where(first, above, full)
-        layer = _of_parts(part, room, np.where(held, np.where(first, lone, star), 0), upward.astype(np.uint8), names)
+        rest = np.where(held, np.where(first, lone, star), 0)
+        layer = _of_parts((part, room, rest, upward.astype(np.uint8), each), names)
         layers.append({"shares": _weighed(names, shares * first), **layer})
     return {
         "kind": "growth",
@@ -63,15 +54,15 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs
     }
 
 
-def _of_parts(parent: Index, room: Counts, star: Counts, above: Flags, names: Index) -> dict[str, Any]:
+def _of_parts(parts: Parts, names: Index) -> dict[str, Any]:
     """Return the tops of parts and other reaches that are not regular, weights, and what stars hold."""
-    reach, weight, irregular = reaches_of_volume(parent, room, star, above)
+    reach, weight, irregular = reaches_of_volume(*parts)
     own, tops = (np.flatnonzero(irregular == kind) for kind in (1, 2))
     return {
         "tops": _paired(names[tops], reach[tops]),
         "reaches": _paired(names[own], reach[own]),
         "weights": _weighed(names, weight),
-        "upward": names[above.astype(bool)].tolist(),
+        "upward": names[parts[3].astype(bool)].tolist(),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 #: Children as :func:`parents_before` numbers them, the vertices, and the parents.
 Numbered = tuple[Index, Index, Index, Index]
-#: Hops beyond one for every edge, the trees left without the hubs, and these.
+#: Hops beyond one of every edge, the trees left without the hubs, and these.
 Grown = tuple[float, Numbered, list[Hub]]
 Parts = certificates.Parts
 Subtrees = certificates.Subtrees
@@ -64,6 +65,15 @@ _OF_GROWTH = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Processors of a grid, of so many layers, which hold up to ``each`` vertices."""
+
+    grid: Grid
+    layers: int = 1
+    each: int = 1
+
+
 def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: Search | None = None) -> Bound:
     """Return the largest known lower bound on the energy of one message from every parent to each child on ``grid``.
 
@@ -82,7 +92,8 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     details: dict[str, Any] = {"values": {"edges": edges}, "distance_hops": min(1, edges), "link_load": min(1, edges)}
     if tree.n > _NEVER_LATE and ((search is not None and search.remaining_s() <= 0) or room() < _BYTES * tree.n):
         return Bound("energy_hops", edges, "edges", proofs["edges"], details)
-    grown = _grown(tree, grid, names)
+    ground = Ground(grid)
+    grown = _grown(tree, ground, names)
     values = {"edges": edges, "cuts": _cut_bound(tree, grid), "growth": edges + _whole(grown[0])}
     method = max(values, key=lambda name: (values[name], name == "edges"))
     degrees = tree.degrees()
@@ -91,48 +102,50 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     if tree.n <= certificates.MOST_CERTIFIED:
         details["certificate"] = {"kind": method}
         if method == "growth":
-            details["certificate"] = _certificate(grown, grid, names)
+            details["certificate"] = _certificate(grown, ground, names)
     return Bound("energy_hops", values[method], method, proofs[method], details)
 
 
-def _grown(tree: Tree, grid: Grid, names: Index | None) -> Grown:
-    """Return what ``growth`` proves of edges on ``grid``, whose vertices are called ``names``, and by what."""
+def _grown(tree: Tree, ground: Ground, names: Index | None) -> Grown:
+    """Return what ``growth`` proves of edges on the ground, whose vertices are called ``names``, and by what."""
     numbered = parents_before(centred(tree))
-    gain = _gain(numbered, grid)
+    gain = _gain(numbered, ground)
     if tree.n <= _MOST_TWICE:
         as_given = parents_before(tree)
-        if (more := _gain(as_given, grid)) > gain:
+        if (more := _gain(as_given, ground)) > gain:
             gain, numbered = more, as_given
-    return _with_hubs(gain, numbered, grid, names) if tree.n <= certificates.MOST_CERTIFIED else (gain, numbered, [])
+    return _with_hubs(gain, numbered, ground, names) if tree.n <= certificates.MOST_CERTIFIED else (gain, numbered, [])
 
 
-def _certificate(grown: Grown, grid: Grid, names: Index | None) -> dict[str, Any]:
+def _certificate(grown: Grown, ground: Ground, names: Index | None) -> dict[str, Any]:
     _, numbered, hubs = grown
     order = numbered[2] if names is None else names[numbered[2]]
-    parts = _parts(numbered, grid)
-    return certificates.of_growth(*_subtrees(numbered, grid, parts), parts, order, hubs)
+    parts = _parts(numbered, ground)
+    return certificates.of_growth(*_subtrees(numbered, ground, parts), parts, order, hubs)
 
 
-def _gain(numbered: Numbered, grid: Grid) -> float:
-    """Return how many hops longer than one each the edges are together."""
-    return weights_of_growth(*_subtrees(numbered, grid, _parts(numbered, grid))[0])[0]
+def _gain(numbered: Numbered, ground: Ground) -> float:
+    """Return how many hops beyond one each the edges take together."""
+    return weights_of_growth(*_subtrees(numbered, ground, _parts(numbered, ground))[0])[0]
 
 
 def _whole(gain: float) -> int:
     return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
 
 
-def _with_hubs(gain: float, numbered: Numbered, grid: Grid, names: Index | None) -> tuple[float, Numbered, list[Hub]]:
+def _with_hubs(
+    gain: float, numbered: Numbered, ground: Ground, names: Index | None
+) -> tuple[float, Numbered, list[Hub]]:
     """Return the gain with the best hubs, the trees left without these, and the hubs by the names of vertices."""
     starts, kids, order, parent = numbered
 
     def left(parent: Index) -> Numbered:
         return parents_before(centred(Tree(parent)))
 
-    sums, _ = room_around(grid, len(parent))
-    hubs, cut = best_hubs(starts, kids, parent, sums, lambda parent: _gain(left(parent), grid))
+    sums, _ = room_around(ground, len(parent))
+    hubs, cut = best_hubs(starts, kids, parent, sums, lambda parent: _gain(left(parent), ground))
     with_hubs = left(cut) if hubs else numbered
-    found = sum(hub.value for hub in hubs) + _gain(with_hubs, grid) if hubs else gain
+    found = sum(hub.value for hub in hubs) + _gain(with_hubs, ground) if hubs else gain
     if found <= gain:
         return gain, numbered, []
     name = order if names is None else names[order]
@@ -160,18 +173,18 @@ def centred(tree: Tree) -> Tree:
     return Tree(parent, np.concatenate([np.array(turned, np.int32), order[stays[order]]]))
 
 
-def _subtrees(numbered: Numbered, grid: Grid, parts: Parts) -> tuple[Subtrees, Counts]:
+def _subtrees(numbered: Numbered, ground: Ground, parts: Parts) -> tuple[Subtrees, Counts]:
     """Return what subtrees are weighed by, their parts alone among it, and what the stars of their roots need then.
 
     These are without the edge above, which counts as the parent's where the subtree is large.
     """
     starts, kids, _, parent = numbered
-    room, above, alone = room_around(grid, len(parent)), parts[3], gains_of_volume(*parts)
+    room, above, alone = room_around(ground, len(parent)), parts[3], gains_of_volume(*parts)
     none = np.empty(0)
     if not parts[2].any():
         return (parent, *room, none, none, above, alone), parts[2]
     size = sizes(Tree(parent))
-    longer = np.diff(_star_sums(grid, _degree(starts, kids) + 2)) - 1.0  # by leaf
+    longer = np.diff(_spare(ground, _degree(starts, kids) + 2)).astype(np.float64)  # by leaf
     count = np.bincount(parent[above == 0] + 1, minlength=len(parent) + 1)[1:]
     lost = longer[count] * (above & (size > _MOST_UPWARD))
     above = above & (size <= _MOST_UPWARD)
@@ -185,78 +198,60 @@ def _subtrees(numbered: Numbered, grid: Grid, parts: Parts) -> tuple[Subtrees, C
     return (parent, *room, star, borne, above, alone - lost), parts[2] - lost.astype(np.int64)
 
 
-def _parts(numbered: Numbered, grid: Grid) -> Parts:
+def _parts(numbered: Numbered, ground: Ground) -> Parts:
     """Return the parents, what fits within so many hops, and what the star of each vertex needs with which edges."""
     starts, kids, _, parent = numbered
-    most = _degree(starts, kids) + 1
-    longer = _star_sums(grid, most) - np.arange(most + 1)
+    longer = _spare(ground, _degree(starts, kids) + 1)
     if not longer.any():
         own, above = np.zeros(len(parent), np.int64), np.zeros(len(parent), np.uint8)
     else:
         own, above = best_stars(starts, kids, longer)
-    return parent, cells_within(grid, _MOST_REACH), own, above
+    if ground.layers > 1:  # how many cells come with a hop is known of planes: parts have room for all
+        return parent, np.full(_MOST_REACH + 1, len(parent)), own, above, ground.each
+    return parent, cells_within(ground, _MOST_REACH), own, above, ground.each
 
 
-def cells_within(grid: Grid, most: int) -> Counts:
+def cells_within(ground: Ground, most: int) -> Counts:
     """Return how many processors a processor has within 0, 1, ..., most hops, at most, itself included."""
-    within = np.cumsum(_in_the_middle(grid))[: most + 1]
-    return np.append(within, np.full(most + 1 - len(within), grid.cells))
+    within = np.cumsum(_in_the_middle(ground))[: most + 1]
+    return np.append(within, np.full(most + 1 - len(within), within[-1]))
 
 
-def _in_the_middle(grid: Grid) -> Counts:
+def _in_the_middle(ground: Ground) -> Counts:
     """Return how many processors are 0, 1, ... hops from one in the middle, which has the most within any distance."""
-    return np.convolve(*_lines(grid))
+    across, down, deep = _lines(ground)
+    return np.convolve(np.convolve(across, down), deep)
 
 
-def _lines(grid: Grid) -> tuple[Counts, Counts]:
-    """Return how many columns, and how many rows, are 0, 1, ... from one in the middle."""
-    across, down = (np.bincount(np.abs(np.arange(side) - (side - 1) // 2)) for side in (grid.width, grid.height))
-    return across, down
+def _lines(ground: Ground) -> list[Counts]:
+    """Return how many columns, rows and layers are 0, 1, ... from one in the middle."""
+    sides = ground.grid.width, ground.grid.height, ground.layers
+    return [np.bincount(np.abs(np.arange(side) - (side - 1) // 2)) for side in sides]
 
 
-def room_around(grid: Grid, most: int) -> tuple[Counts, Counts]:
-    """Return least sums of the distances from a processor to 0, 1, ..., most - 1 others, and how many it can have.
+def room_around(ground: Ground, most: int) -> tuple[Counts, Counts]:
+    """Return least sums of the distances from a vertex to 0, 1, ..., most - 1 others.
 
-    The second counts, by t, those t, t - 2, ... hops away, the processor itself included; it ends with ``most``.
+    Beside them is how many there can be, by t, on processors t, t - 2, ... hops away, the own one included, or, with
+    several on each or in layers, up to t hops; it ends with ``most``.
     """
-    across, down = _lines(grid)
-    room = _in_the_middle(grid)
+    across, down, _ = _lines(ground)
+    room = ground.each * _in_the_middle(ground)
     far = int(np.searchsorted(np.cumsum(room), most)) + 1  # so many find room within this many hops
     distance = np.repeat(np.arange(far), room[:far])
-    alternate = np.full(far + 1, most)
-    for lines, side in ((down, grid.width), (across, grid.height)):  # every second cell of a line, as far as it goes
-        on_line = np.minimum(np.arange(1, far + 1), (side + 1) // 2)
+    alternate = np.append(np.minimum(np.cumsum(room)[:far], most), most)
+    sides = ((down, ground.grid.width), (across, ground.grid.height))
+    for lines, side in sides if ground.each == ground.layers == 1 else ():
+        on_line = np.minimum(np.arange(1, far + 1), (side + 1) // 2)  # every second cell of a line, as far as it goes
         alternate[:far] = np.minimum(alternate[:far], np.convolve(lines, on_line)[:far])
     return np.cumsum(distance)[:most], alternate
 
 
-def _star_sums(grid: Grid, most: int) -> Counts:
-    """Return least sums of the distances from a processor to 0, 1, ..., most others; no more than there are count."""
-    sums, _ = room_around(grid, min(most + 1, grid.cells))
-    return np.append(sums, np.full(most + 1 - len(sums), sums[-1]))
-
-
-def star_sums(most_leaves: int, most: int, layers: int) -> Counts:
-    """Return the least distance of 0, 1, ... leaves of a star to its centre, ``most`` vertices on a processor.
-
-    Of the processors, 4k lie k away, or on a machine of several layers 4k^2 + 2.
-    """
-    radius = np.arange(1, math.isqrt(most_leaves // most) + 2, dtype=np.int64)
-    room = most * (4 * radius if layers == 1 else 4 * radius**2 + 2)
-    inside = np.concatenate([[most - 1], most - 1 + np.cumsum(room)])
-    full = np.concatenate([[0], np.cumsum(room * radius)])
-    leaves = np.arange(most_leaves + 1)
-    shell = np.searchsorted(inside, leaves)  # the first within which all leaves fit
-    below = np.maximum(shell - 1, 0)
-    return np.asarray(np.where(shell > 0, full[below] + (leaves - inside[below]) * shell, 0))
-
-
-def star_bound(starts: Index, kids: Index, most: int, layers: int) -> int:
-    """Return the least length of all edges if each is in the star of one of its ends, shared out as demands most.
-
-    Vertex v has the children kids[starts[v]:starts[v + 1]], which come after it; the roots are those of n.
-    """
-    return int(best_stars(starts, kids, star_sums(_degree(starts, kids) + 1, most, layers))[0].sum())
+def _spare(ground: Ground, most: int) -> Counts:
+    """Return how many hops beyond one each 0, 1, ..., most leaves of a star take; no more than there is room for."""
+    sums, _ = room_around(ground, min(most + 1, ground.each * ground.layers * ground.grid.cells))
+    beyond = np.cumsum(np.maximum(np.diff(sums, prepend=0) - 1, 0))
+    return np.append(beyond, np.full(most + 1 - len(beyond), beyond[-1]))
 
 
 def _degree(starts: Index, kids: Index) -> int:
@@ -278,9 +273,9 @@ def parents_before(tree: Tree) -> Numbered:
 def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     """Return a lower bound on the energy of one message per edge with up to ``most`` vertices on each processor.
 
-    Parts of the tree on one processor are limited, which takes cuts; the neighbours of a vertex need room; and with one
-    vertex on each processor, what is beyond a hop of every edge is at least that of a grid. Of twice the sides, which
-    holds what a ring becomes as it is unrolled: no way gets longer, and who was apart stays so.
+    Parts of the tree on one processor are limited, which takes cuts; and beyond a hop edges take what they do on a grid
+    with so many vertices on a processor. Of twice the sides, which holds what a ring becomes as it is unrolled: no way
+    gets longer, and who was apart stays so.
     """
     lightest = np.sort(load.weight[tree.parent >= 0])
     starts, kids, order, _ = parents_before(tree)
@@ -289,35 +284,26 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
         fewest_cuts(starts, kids, np.ones(tree.n, np.int32), most, part),
         fewest_cuts(starts, kids, load.bytes[order], fabric.memory_bytes, part),
     )
-    least = int(lightest[0]) if len(lightest) else 0
-    values = {"cuts": int(lightest[:cuts].sum()), "stars": least * star_bound(starts, kids, most, fabric.layers)}
-    ground, grown = Grid(2 * fabric.width, 2 * fabric.height), None
-    if most == 1 and fabric.layers == 1 and least and room() >= _BYTES * tree.n:
+    values, grown = {"cuts": int(lightest[:cuts].sum())}, None
+    layers = 1 if fabric.layers == 1 else 2 * fabric.layers
+    ground = Ground(Grid(2 * fabric.width, 2 * fabric.height), layers, most)
+    if cuts and room() >= _BYTES * tree.n:
         grown = _grown(tree, ground, None)
-        values["growth"] = int(lightest.sum()) + least * _whole(grown[0])
+        values["growth"] = values["cuts"] + int(lightest[0]) * _whole(grown[0])
     method = max(values, key=lambda name: (values[name], name == "cuts"))
-    proofs = {
-        "growth": f"{_OF_GROWTH} Messages count by their sizes, beyond a hop by the smallest one, {least}.",
-        "cuts": (
-            f"Vertices joined by edges of no hops share a processor, which holds at most {most} of them and "
-            f"{fabric.memory_bytes} bytes; at least {cuts} edges have to go until no part of the tree is larger. Each "
-            "of them takes at least one hop, times the sizes of the smallest messages."
-        ),
-        "stars": (
-            "Every edge is given to the star of one of its ends; its leaves sit on processors with room for "
-            f"{most} vertices each, of which only {'4k' if fabric.layers == 1 else '4k^2 + 2'} lie k hops away, and "
-            f"their messages are of size {least} or more; summed over all stars."
-        ),
-    }
+    proof = (
+        f"Vertices joined by edges of no hops share a processor, which holds at most {most} of them and "
+        f"{fabric.memory_bytes} bytes; at least {cuts} edges have to go until no part of the tree is larger. Each of "
+        "them takes at least one hop, times the sizes of the smallest messages."
+    )
     details: dict[str, Any] = {"values": values, "per_processor": most}
+    certificate: dict[str, Any] = {"kind": method}
+    if method == "growth" and grown is not None:
+        proof = f"{proof} Hops beyond one, times the smallest size, with {most} times the room: {_OF_GROWTH}"
+        certificate = _certificate(grown, ground, None) if tree.n <= certificates.MOST_CERTIFIED else certificate
     if tree.n <= certificates.MOST_CERTIFIED:
-        sums = star_sums(_degree(starts, kids) + 1, most, fabric.layers)
-        details["certificate"] = {"kind": "cuts"}
-        if method == "stars":
-            details["certificate"] = certificates.of_stars(starts, kids, sums, order)
-        elif grown is not None and method == "growth":
-            details["certificate"] = _certificate(grown, ground, None)
-    return Bound("energy_hops", values[method], method, proofs[method], details)
+        details["certificate"] = certificate
+    return Bound("energy_hops", values[method], method, proof, details)
 
 
 def _cut_bound(tree: Tree, grid: Grid) -> int:

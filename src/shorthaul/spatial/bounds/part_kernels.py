@@ -17,16 +17,17 @@ def reaches_of_volume(
     room: cython.const_longlong[::1],
     star: cython.const_longlong[::1],
     above: cython.const_uchar[::1],
+    each: cython.longlong,
 ) -> tuple[Levels, Weights, Flags]:
     """Return the reaches and weights behind :func:`gains_of_volume`, -1 for those in no part, and what is irregular.
 
     The regular reach is one less than the parent's, at most the levels below, and none where the parent has none or 0:
     0 of those that have it, 2 of the tops of parts, 1 of others. Takes some 4,000 bytes for each vertex weighed.
     """
-    first = Volume(parent, room, star, above)
+    first = Volume(parent, room, star, above, each)
     with cython.nogil:
         weigh_all(first)
-    volume = Volume(parent, room, star, above, first.weighed)
+    volume = Volume(parent, room, star, above, each, first.weighed)
     reach: cython.longlong[::1] = np.full(parent.shape[0], -1, np.int64)
     weight: cython.double[::1] = np.zeros(parent.shape[0])
     irregular: cython.uchar[::1] = np.zeros(parent.shape[0], np.uint8)

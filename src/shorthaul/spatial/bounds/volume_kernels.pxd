@@ -3,6 +3,7 @@ cdef class Volume:
     cdef const long long[::1] room
     cdef const long long[::1] star
     cdef const unsigned char[::1] above
+    cdef long long each
     cdef Py_ssize_t most
     cdef double[::1] load
     cdef Py_ssize_t top

@@ -20,6 +20,7 @@ class Volume:
     room: cython.const_longlong[::1]
     star: cython.const_longlong[::1]
     above: cython.const_uchar[::1]
+    each: cython.longlong  # vertices that a processor holds
     most: cython.Py_ssize_t  # the largest reach
     load: cython.double[::1]  # by column
     top: cython.Py_ssize_t
@@ -49,6 +50,7 @@ class Volume:
         room: cython.const_longlong[::1],
         star: cython.const_longlong[::1],
         above: cython.const_uchar[::1],
+        each: cython.longlong,
         remembered: cython.Py_ssize_t = -1,
     ) -> None:
         reaches = int(room.shape[0])
@@ -58,6 +60,7 @@ class Volume:
         self.room = room
         self.star = star
         self.above = above
+        self.each = each
         self.load = np.append(1 / (2 * np.arange(reaches) + 1), 0.0)
         self.top = -1
         self.owner = np.zeros(rows, np.int64)
@@ -84,20 +87,21 @@ def gains_of_volume(
     room: cython.const_longlong[::1],
     star: cython.const_longlong[::1],
     above: cython.const_uchar[::1],
+    each: cython.longlong,
 ) -> npt.NDArray[np.float64]:
-    """Return how much longer than one hop each the edges of every subtree are together, since it outgrows the grid.
+    """Return how many hops beyond one each the edges of every subtree take together, since it outgrows the grid.
 
     The vertices are numbered subtree by subtree, parents first and the largest subtree of a parent last. Within b hops
-    of a processor are ``room[b]``, itself included; reaches are smaller than there are such numbers. Edges of vertex v,
-    to its children and where ``above[v]`` is set also to its parent, are together ``star[v]`` hops longer than one
-    each; no edge is among those of both its ends.
+    of a processor are ``room[b]``, itself included, for ``each`` vertices each; reaches are smaller than there are such
+    numbers. Edges of vertex v, to its children and where ``above[v]`` is set also to its parent, are together
+    ``star[v]`` hops longer than one each; no edge is among those of both its ends.
 
     Let W be a connected part of the tree, v its top, and let every u of W reach the cells within r(u) hops. All that
     W reaches is what v does, and for each edge, from u to its child k, what k reaches and u does not. As a processor
     moves by a hop, the cells within b hops of it leave at most 2 b + 1 behind, and at most 2 b - 1 with the second
     hop on. So, with a = r(u) and b = r(k),
 
-        |W| <= room[r(v)] + sum over the edges of c + d (their hops - 1), where
+        |W| / each <= room[r(v)] + sum over the edges of c + d (their hops beyond 1), where
         b < a: c = 0, d = 2 b + 1;   b = a: c = 2 a + 1, d = 2 a - 1;   b = a + 1: c = 4 (a + 1), d = 2 a + 1.
 
     With a weight w for this, an edge bears w d; no edge may bear more than 1 together. The tree is cut into
@@ -107,7 +111,7 @@ def gains_of_volume(
     the load from above they bend where an edge below can bear no more, so that they are known from the loads
     1 / (2 i + 1).
     """
-    volume = Volume(parent, room, star, above)
+    volume = Volume(parent, room, star, above, each)
     with cython.nogil:
         weigh_all(volume)
     return np.asarray(volume.alone)
@@ -182,7 +186,7 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
         most = -1e300
         best = 0
         for i in range(max(b - 1, 0), volume.most + 2):  # an edge from v bears 2 b - 1 or more for every unit
-            gain = volume.added[known, b, i] + volume.load[i] * (cython.cast(cython.double, count) - room)
+            gain = volume.added[known, b, i] + volume.load[i] * (cython.cast(cython.double, count) / volume.each - room)
             if star > 0:
                 gain += star * max(0.0, 1 - volume.load[i] * bears)
             if gain >= most:
@@ -214,9 +218,12 @@ def _is_crowded(volume: Volume, row: cython.Py_ssize_t) -> cython.bint:
     count: cython.longlong = 1
     for b in range(1, min(volume.height[row], volume.most) + 1):
         count += volume.level[row, b]
-        if volume.level[row, b] > 2 * b + 1 or volume.level[row, b - 1] + volume.level[row, b] > 4 * b:
+        if volume.level[row, b] > (2 * b + 1) * volume.each:
             return True
-        if count > volume.room[b]:
+        if (
+            volume.level[row, b - 1] + volume.level[row, b] > 4 * b * volume.each
+            or count > volume.room[b] * volume.each
+        ):
             return True
     return False
 

@@ -31,9 +31,19 @@ _RULE: Final = "certificate"
 _ROUNDING: Final = 1e-10
 #: Arguments on grids, and those on machines.
 _ON_GRIDS: Final = ("edges", "cuts", "growth")
-_ON_MACHINES: Final = ("stars", "cuts", "growth")
+_ON_MACHINES: Final = ("cuts", "growth")
 #: Hops that a vertex of a part reaches at most.
 _MOST_REACH: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Processors of a grid, of so many layers, which hold up to ``each`` vertices."""
+
+    width: int
+    height: int
+    layers: int = 1
+    each: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,51 +154,20 @@ def _busiest(tree: Tree, grid: Grid) -> int:
 
 def _proven(kind: str, tree: Tree, where: Grid | Room, given: Mapping[str, Any]) -> int:
     """Return what a certificate proves; raises :class:`WrongError`."""
-    if kind == "stars" and isinstance(where, Room):
-        return _stars(tree, where, given)
     if kind == "cuts":
         return _pieces(tree, where) if isinstance(where, Room) else _cuts(tree, where)
-    weights = _lightest(tree, where) if isinstance(where, Room) else [1] * int((tree.parent >= 0).sum())
+    edges = int((tree.parent >= 0).sum())
     if kind == "edges":
-        return len(weights)
+        return edges
     if isinstance(where, Room):
-        if where.most > 1 or where.fabric.layers > 1:
-            raise WrongError("kind", "is for one vertex on a processor, and one layer")
-        # A layout on rings is one on a plane, each child beside its parent on the shortest way, of no more hops.
-        where = Grid(2 * where.fabric.width, 2 * where.fabric.height)
-    hubs, left = _hubs(tree, where, given)
-    grown = _growth(Rooted(left, expect_vertices(given, "roots", tree.n)), where, given, hubs)
-    return sum(weights) + min(weights, default=0) * grown
-
-
-def _stars(tree: Tree, where: Room, given: Mapping[str, Any]) -> int:
-    """Return what the leaves of all stars take together, every edge in the star of one of its ends."""
-    least = _lightest(tree, where)[0] if (tree.parent >= 0).any() else 0
-    leaves = _leaves(tree.parent, expect_vertices(given, "upward", tree.n))
-    far = _distances(where.most, where.fabric.layers, int(leaves.max()))
-    return least * sum(far[int(count)] for count in leaves)
-
-
-def _leaves(parent: npt.NDArray[np.int32], upward: Sequence[int]) -> Numbers:
-    """Return how many edges are in the star of every vertex."""
-    is_upward = np.zeros(len(parent), np.bool_)
-    is_upward[list(upward)] = True
-    if (is_upward & (parent < 0)).any():
-        raise WrongError("upward", f"vertex {int(np.flatnonzero(is_upward & (parent < 0))[0])} has no parent")
-    down = parent[(parent >= 0) & ~is_upward]
-    return np.bincount(down, minlength=len(parent)) + is_upward
-
-
-def _distances(most: int, layers: int, leaves: int) -> list[int]:
-    """Return how far 0, 1, ... leaves are from their centre together: 4k processors are k hops away, or 4k^2 + 2."""
-    found, total, hops, free = [0], 0, 0, most - 1
-    while len(found) <= leaves:
-        if free == 0:
-            hops += 1
-            free = most * (4 * hops if layers == 1 else 4 * hops * hops + 2)
-        total, free = total + hops, free - 1
-        found.append(total)
-    return found
+        # A layout on rings is one without, each child beside its parent on the shortest way, of no more hops.
+        fabric, layers = where.fabric, 1 if where.fabric.layers == 1 else 2 * where.fabric.layers
+        ground = Ground(2 * fabric.width, 2 * fabric.height, layers, where.most)
+        first, times = _pieces(tree, where), min(_lightest(tree, where), default=0)
+    else:
+        ground, first, times = Ground(where.width, where.height), edges, 1
+    hubs, left = _hubs(tree, ground, given)
+    return first + times * _growth(Rooted(left, expect_vertices(given, "roots", tree.n)), ground, given, hubs)
 
 
 def _cuts(tree: Tree, where: Grid) -> int:
@@ -233,7 +212,7 @@ def _needed(rooted: Rooted, weight: list[int], most: int) -> int:
     return cuts
 
 
-def _hubs(tree: Tree, grid: Grid, given: Mapping[str, Any]) -> tuple[float, Tree]:
+def _hubs(tree: Tree, grid: Ground, given: Mapping[str, Any]) -> tuple[float, Tree]:
     """Return what the edges above the vertices near hubs have to spare, and the trees without these edges.
 
     The vertices kept around a hub need room. Of the ways to them from there no edge is on more than ``cap``.
@@ -268,7 +247,7 @@ def _hubs(tree: Tree, grid: Grid, given: Mapping[str, Any]) -> tuple[float, Tree
     return found, Tree(left)
 
 
-def _growth(rooted: Rooted, grid: Grid, given: Mapping[str, Any], hubs: float) -> int:
+def _growth(rooted: Rooted, grid: Ground, given: Mapping[str, Any], hubs: float) -> int:
     """Return what the edges have to spare, since vertices below one need room around it, and stars and parts do.
 
     What ``hubs`` prove of other edges is added.
@@ -314,24 +293,25 @@ def _shares(rooted: Rooted, layer: Mapping[str, Any]) -> list[float]:
     return share
 
 
-def _least_sums(grid: Grid, count: int) -> list[int]:
-    """Return how far the nearest 0, 1, ..., count - 1 processors are from one in the middle, together."""
-    sums, before, hops = [0], 1, 0
+def _least_sums(grid: Ground, count: int) -> list[int]:
+    """Return how far the nearest 0, 1, ..., count - 1 others are from a vertex in the middle, together."""
+    sums, before, hops = [0] * min(grid.each, count), 1, 0
     while len(sums) < count:
         hops += 1
         within = _within(grid, hops)
         if within == before:
             raise WrongError("sums", "the grid has fewer processors than the tree has vertices")
-        for _ in range(min(within - before, count - len(sums))):
+        for _ in range(min(grid.each * (within - before), count - len(sums))):
             sums.append(sums[-1] + hops)
         before = within
     return sums
 
 
-def _within(grid: Grid, hops: int) -> int:
+def _within(grid: Ground, hops: int) -> int:
     """Return how many processors are within so many hops of one in the middle, itself among them."""
     few, many = sorted((grid.width, grid.height))
-    return sum(_on_line(many, hops - abs(step)) for step in _steps(few, hops))
+    left = [hops - abs(up) for up in _steps(grid.layers, hops)]
+    return sum(_on_line(many, rest - abs(step)) for rest in left for step in _steps(few, rest))
 
 
 def _steps(side: int, hops: int) -> Iterator[int]:
@@ -359,12 +339,15 @@ def _is_crowded(rooted: Rooted, v: int, room: list[int]) -> bool:
     return False
 
 
-def _of_one_colour(grid: Grid, count: int) -> list[int]:
+def _of_one_colour(grid: Ground, count: int) -> list[int]:
     """Return how many processors are t, t - 2, ... hops from one at most, by t, up to ``count`` or all there are."""
     room: list[int] = []
     ways = ((grid.width, grid.height), (grid.height, grid.width))
     while len(room) <= grid.width + grid.height and (not room or room[-1] < count):
         t = len(room)
+        if grid.each * grid.layers > 1:  # edges of no hops lead to other colours, too
+            room.append(grid.each * _within(grid, t))
+            continue
         room.append(
             min(sum(min(t - abs(step) + 1, (along + 1) // 2) for step in _steps(across, t)) for along, across in ways)
         )
@@ -372,11 +355,13 @@ def _of_one_colour(grid: Grid, count: int) -> list[int]:
 
 
 def _weighed_parts(
-    rooted: Rooted, grid: Grid, given: Mapping[str, Any], share: Sequence[float]
+    rooted: Rooted, grid: Ground, given: Mapping[str, Any], share: Sequence[float]
 ) -> tuple[float, list[float]]:
     """Return what parts and stars prove, each vertex so many times, and how often that counts the edge above each."""
     n = len(rooted.parent)
     parts = _parts(rooted, given)
+    if grid.layers > 1 and max(parts.reach) >= 0:
+        raise WrongError("tops", "are for machines of one layer")
     gains, load = _of_parts(rooted, grid, parts, expect_weighed(given, "weights", n))
     if any(above >= 0 and share[above] != share[v] for v, above in enumerate(parts.above)):
         raise WrongError("tops", "a part is in two subtrees")
@@ -391,7 +376,7 @@ def _weighed_parts(
     return gain / most, [one / most for one in borne]
 
 
-def _beside(rooted: Rooted, grid: Grid, upward: Sequence[int], load: Sequence[float], most: float) -> list[float]:
+def _beside(rooted: Rooted, grid: Ground, upward: Sequence[int], load: Sequence[float], most: float) -> list[float]:
     """Return what the star of every vertex proves by what is left of its edges, which count ``most`` times at most.
 
     The j edges with most left have as much to spare as j leaves need, and so for every j; weighed so that each edge
@@ -404,7 +389,7 @@ def _beside(rooted: Rooted, grid: Grid, upward: Sequence[int], load: Sequence[fl
         elif v in is_upward:
             raise WrongError("upward", f"vertex {v} has no parent")
     far = _least_sums(grid, max(map(len, edges)) + 1)
-    more = [after - before - 1 for before, after in itertools.pairwise(far)]
+    more = [max(0, after - before - 1) for before, after in itertools.pairwise(far)]
     return [sum(map(operator.mul, more, sorted(left, reverse=True))) for left in edges]
 
 
@@ -450,7 +435,9 @@ def _listed(given: Mapping[str, Any], key: str, n: int) -> dict[int, int]:
     return dict(zip(vertices, (row[1] for row in rows), strict=True))
 
 
-def _of_parts(rooted: Rooted, grid: Grid, parts: Parts, weight: Mapping[int, float]) -> tuple[list[float], list[float]]:
+def _of_parts(
+    rooted: Rooted, grid: Ground, parts: Parts, weight: Mapping[int, float]
+) -> tuple[list[float], list[float]]:
     """Return how many vertices, weighed, find no room where no edge has anything to spare, and the loads.
 
     The first are counted by vertex: their sums over parts are what counts.
@@ -471,7 +458,7 @@ def _of_parts(rooted: Rooted, grid: Grid, parts: Parts, weight: Mapping[int, flo
             load[v] = borne[v] * (2 * b + 1 if b < a else max(2 * a - 1, 0) if b == a else 2 * a + 1)
             gain[v] -= borne[v] * (0 if b < a else 2 * a + 1 if b == a else 4 * (a + 1))
         borne[v] += own
-        gain[v] += borne[v]
+        gain[v] += borne[v] / grid.each
         if own > 0:
             gain[v] -= own * _within(grid, b)
     return gain, load
