@@ -76,3 +76,31 @@ def test_program_order_is_emitted_where_the_search_ends_before_another_is_found(
     assert made.extra["loads_words"] == loads
     assert made.extra["is_replayed"]
     assert "the search ended before an order was derived" in made.extra["remarks"][0]
+
+
+def test_skewed_tiles_of_a_stencil_copied_back_are_emitted() -> None:
+    program = program_from_text("""void f(int T, int N, double a[N][N], double b[N][N], double k[N][N]) {
+      for (int t = 0; t < T; t++) {
+        for (int i = 1; i < N - 1; i++) for (int j = 1; j < N - 1; j++)
+          b[i][j] = a[i][j] + k[i][j] * (a[i-1][j] + a[i+1][j] + a[i][j-1] + a[i][j+1]);
+        for (int i = 1; i < N - 1; i++) for (int j = 1; j < N - 1; j++) a[i][j] = b[i][j];
+      }
+    }""")
+    made = code(program, size="T=8,N=50,S=1024", effort=2).extra
+    assert not made["remarks"]
+    cdag = concrete_cdag(program, {"T": 8, "N": 50})
+    loads = int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, 1024).sum())
+    assert (made["loads_words"] or loads) < loads / 3
+
+
+def test_parts_of_panels_are_emitted() -> None:
+    program = program_from_text("""void f(int N, int M, double A[N][N], double B[N][M]) {
+      for (int k = 0; k < N; k++) for (int i = 0; i < N; i++) if (i != k) {
+        double f = A[i][k] / A[k][k];
+        for (int j = k + 1; j < N; j++) A[i][j] -= f * A[k][j];
+        for (int j = 0; j < M; j++) B[i][j] -= f * B[k][j];
+      }
+    }""")
+    made = code(program, size="N=16,M=3,S=200", effort=0.7)
+    assert made.bound is not None
+    assert made.bound.value <= (made.extra["loads_words"] or 0)

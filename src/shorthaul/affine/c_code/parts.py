@@ -160,6 +160,7 @@ class _Writer:
         """Return the statements in panels: those not late first."""
         size, chosen, result = self._new(panel), plan.chosen, []
         assert chosen.along is not None
+        self.parameters = {**(self.parameters or {}), plan.counts.panel: panel, plan.counts.zone: 1}
         for name in plan.phase.names:
             texts = [row.text(self._iterators(name)) for row in plan.phase.placement[name]]
             for flags in product((False, True), repeat=len(chosen.apart)):
