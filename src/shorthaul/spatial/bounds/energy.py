@@ -100,9 +100,7 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     longest, load = distance_bound(tree, degrees), _load_bound(grid, int(degrees.max()))
     details = {"values": values, "distance_hops": longest, "link_load": load}
     if tree.n <= certificates.MOST_CERTIFIED:
-        details["certificate"] = {"kind": method}
-        if method == "growth":
-            details["certificate"] = _certificate(grown, ground, names)
+        details["certificate"] = _certificate(grown, ground, names) if method == "growth" else {"kind": method}
     return Bound("energy_hops", values[method], method, proofs[method], details)
 
 
@@ -296,12 +294,13 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
         f"{fabric.memory_bytes} bytes; at least {cuts} edges have to go until no part of the tree is larger. Each of "
         "them takes at least one hop, times the sizes of the smallest messages."
     )
-    details: dict[str, Any] = {"values": values, "per_processor": most}
-    certificate: dict[str, Any] = {"kind": method}
-    if method == "growth" and grown is not None:
+    if method == "growth":
         proof = f"{proof} Hops beyond one, times the smallest size, with {most} times the room: {_OF_GROWTH}"
-        certificate = _certificate(grown, ground, None) if tree.n <= certificates.MOST_CERTIFIED else certificate
+    details: dict[str, Any] = {"values": values, "per_processor": most}
     if tree.n <= certificates.MOST_CERTIFIED:
+        certificate = (
+            _certificate(grown, ground, None) if grown is not None and method == "growth" else {"kind": "cuts"}
+        )
         details["certificate"] = certificate
     return Bound("energy_hops", values[method], method, proof, details)
 
