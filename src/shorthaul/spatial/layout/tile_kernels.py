@@ -216,24 +216,6 @@ def _store(board: Board, tile: Tile) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _beyond(
-    tile: Tile, v: cython.Py_ssize_t, other: cython.Py_ssize_t, x: cython.int, y: cython.int
-) -> cython.longlong:
-    """Return the hops beyond the limit of the edges of v, were it at (x, y), but for that to ``other``."""
-    total: cython.longlong = 0
-    k: cython.Py_ssize_t
-    u: cython.Py_ssize_t
-    for k in range(tile.starts[v], tile.starts[v + 1]):
-        u = tile.near[k]
-        hops = abs(x - tile.x[u]) + abs(y - tile.y[u]) - tile.limit
-        if u != other and hops > 0:
-            total += hops
-    return total
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _change(
     tile: Tile, v: cython.Py_ssize_t, other: cython.Py_ssize_t, x: cython.int, y: cython.int
 ) -> cython.longlong:
@@ -246,9 +228,11 @@ def _change(
     for k in range(tile.starts[v], tile.starts[v + 1]):
         u = tile.near[k]
         if u != other:
-            total += abs(x - tile.x[u]) + abs(y - tile.y[u]) - abs(from_x - tile.x[u]) - abs(from_y - tile.y[u])
-    if tile.steep > 0:
-        total += tile.steep * (_beyond(tile, v, other, x, y) - _beyond(tile, v, other, from_x, from_y))
+            hops = abs(x - tile.x[u]) + abs(y - tile.y[u])
+            before = abs(from_x - tile.x[u]) + abs(from_y - tile.y[u])
+            total += hops - before
+            if tile.steep > 0:
+                total += tile.steep * (max(hops - tile.limit, 0) - max(before - tile.limit, 0))
     return total
 
 
