@@ -104,8 +104,6 @@ LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
 GRACE_S = 0.4
 #: Seconds per task for that (about 13 ms for the 252 tasks of multicamera).
 FINISH_S_PER_TASK = 5e-5
-#: Seconds that must be left for the bounds to solve a linear program, whose solver takes 0.2 s to import.
-LINEAR_PROGRAM_S = 1.0
 #: Bytes that raising the bounds of a front takes: 27 MiB measured (300 actors), of which the solver's import is most.
 RAISING_BYTES = 32 << 20
 #: How much longer bounds and checks of points take than the points, and checks than bounds (multicamera: 5 and 3).

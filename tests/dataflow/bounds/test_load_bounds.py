@@ -152,10 +152,11 @@ def compare_with_least_loads(seeds: range, budgets: int) -> tuple[int, int]:
     """Assert that no bound is above the least load at its core cost; return how many were compared, and are equal."""
     compared = equal = 0
     for seed, problem, strategy, simple in bounded(seeds, 5):
+        cycle = int(simple.period.value) if simple.period.method == "maximum cycle ratio" else 0  # which no load shows
         for budget, bound in simple.period_at_cost[:budgets]:
             found, cost = least_load(problem.application, problem.platform, strategy, (budget, 0), Search(effort=5))
             if cost < math.inf:
-                assert bound <= found, (seed, budget)
+                assert bound <= max(found, cycle), (seed, budget)
                 compared += 1
                 equal += bound == found
     return compared, equal
@@ -206,7 +207,7 @@ def test_what_fits_no_memory_crosses_the_network() -> None:
     application, platform = generators.random_graph(100, 0.3, 2, 2000, 4), generators.platform24()
     bounds = bounds_on_all(application, platform, "mrb-explore")
     curve = dict(bounds.period_at_cost)
-    assert (curve[0.5], curve[2.0], bounds.period.value) == (276_464, 89_480, 65_051)
+    assert (curve[0.5], curve[2.0], bounds.period.value) == (276_462, 89_481, 65_055)
 
 
 def test_least_periods_are_those_of_costs_that_cores_have() -> None:
@@ -225,12 +226,12 @@ def test_least_periods_are_those_of_costs_that_cores_have() -> None:
 
 
 def test_sobel_is_close_to_its_bounds() -> None:
-    """Beside the least periods found by enumeration of all mappings: 30,287, 17,492 and 7,896."""
+    """Beside the least periods found by enumeration of all mappings: 59,743, 30,287, 17,492 and 7,896."""
     application, platform = generators.sobel(), generators.platform24()
     simple = bounds_on_all(application, platform, "mrb-explore")
-    few = dataclasses.replace(simple, period_at_cost=tuple(p for p in simple.period_at_cost if p[0] in {1, 2, 6}))
+    few = dataclasses.replace(simple, period_at_cost=tuple(p for p in simple.period_at_cost if p[0] in {0.5, 1, 2, 6}))
     found = raised(application, platform, "mrb-explore", few, Search(effort=2)).period_at_cost
-    assert found == ((1, 29_198), (2, 17_476), (6, 7_896))
+    assert found == ((0.5, 59_118), (1, 29_198), (2, 17_476), (6, 7_896))
 
 
 @pytest.mark.slow

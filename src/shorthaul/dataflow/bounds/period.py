@@ -199,8 +199,8 @@ class FrontBound:
         return document
 
 
-def bounds_on_all(application: Application, platform: Platform, strategy: str, *, quick: bool = False) -> FrontBound:
-    """Return the bounds on every mapping that a strategy allows; ``quick`` leaves the linear program out."""
+def bounds_on_all(application: Application, platform: Platform, strategy: str) -> FrontBound:
+    """Return the bounds on every mapping that a strategy allows."""
     replaced = dict.fromkeys(application.multicasts, 0 if strategy == "reference" else 1)
     try:
         network = substitute_mrbs(application, replaced)
@@ -211,21 +211,19 @@ def bounds_on_all(application: Application, platform: Platform, strategy: str, *
         cheap = {c.id: c for c in application.channels if c.src not in application.multicasts}
         buffers = tuple(buffer for buffer in network.buffers if buffer.id in cheap)
         network = dataclasses.replace(network, buffers=buffers)
-    return front_bound(application, platform, strategy, network, quick=quick)
+    return front_bound(application, platform, strategy, network)
 
 
-def front_bound(
-    application: Application, platform: Platform, strategy: str, network: Network, *, quick: bool = False
-) -> FrontBound:
+def front_bound(application: Application, platform: Platform, strategy: str, network: Network) -> FrontBound:
     """Return bounds on all points of a front; ``network`` is the graph with every replacement the strategy allows.
 
-    Multicasts count towards the period only where the strategy keeps them all. ``quick`` leaves the linear program out.
+    Multicasts count towards the period only where the strategy keeps them all.
     """
     kept = {a.id for a in application.actors if a.kind != "multicast" or strategy == "reference"}
     firing = least_firings(application, platform, kept)
     busiest = busiest_crossbar(application, platform, kept)
-    curve = period_at_cost(application, platform, firing, busiest[1], quick=quick)
-    period = _any_period(application, platform, strategy, firing, busiest, curve, quick=quick)
+    curve = period_at_cost(application, platform, firing, busiest[1])
+    period = _any_period(application, platform, strategy, firing, busiest, curve)
     curve = tuple((cost, max(least, int(period.value))) for cost, least in curve)
     return FrontBound(period, _footprint(network), _core_cost(platform, firing), curve)
 
@@ -254,7 +252,7 @@ def of_complete_front(bounds: FrontBound, points: Sequence[Point], most: float |
 
 def _any_period(
     application: Application, platform: Platform, strategy: str, tau: dict[str, dict[str, int]],
-    busiest: tuple[str, int], curve: Sequence[tuple[float, int]], *, quick: bool,
+    busiest: tuple[str, int], curve: Sequence[tuple[float, int]],
 ) -> Bound:  # fmt: skip
     slowest = max(tau, key=lambda name: min(tau[name].values()))
     value, method = min(tau[slowest].values()), "slowest actor"
@@ -267,7 +265,7 @@ def _any_period(
         proof = (
             f"all firings and accesses, shared out at will, keep cores, crossbars and network busy for {value} ticks"
         )
-    work = 0 if quick else _fractional_load(platform, tau)
+    work = _fractional_load(platform, tau)
     if work > value:
         value, method = work, "fractional assignment"
         proof = f"all firings, divided at will among the cores, take {work} ticks (linear program)"

@@ -24,15 +24,13 @@ _MARGIN: Final = 1e-9
 
 
 def period_at_cost(
-    application: Application, platform: Platform, firing: Mapping[str, Mapping[str, int]], known: int, *,
-    quick: bool = False,
+    application: Application, platform: Platform, firing: Mapping[str, Mapping[str, int]], known: int
 ) -> tuple[tuple[float, int], ...]:  # fmt: skip
     """Return pairs of core cost and a lower bound on the period at that cost or below, ``known`` or more.
 
     The last pair is that of all cores. In a tick, cores of total cost K do work of at most that cost, on cores that are
     fast enough: a firing, of at least ``firing`` ticks per core type, takes no longer than the period. What crossbars,
-    the network and the memories of tiles in use give together is relaxed (:mod:`prices`). ``quick`` looks at fewer
-    prices.
+    the network and the memories of tiles in use give together is relaxed (:mod:`prices`).
     """
     cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
     budgets = _budgets(platform)
@@ -42,7 +40,7 @@ def period_at_cost(
     ticks = np.array([[times.get(kind, np.inf) for kind in kinds] for times in firing.values()], np.float64)
     rates = np.array([cost[kind] for kind in kinds])
     work = rates * np.where(np.isfinite(ticks), ticks, 0.0)
-    prices = Prices(Demands(application, platform, firing, kinds), work, quick=quick)
+    prices = Prices(Demands(application, platform, firing, kinds), work)
     supplies = [supply_at(platform, budget) for budget in budgets]
     for supply in supplies:
         prices.refine(supply)

@@ -7,7 +7,7 @@ access on its own, and no more than the price of all that there is in a period (
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,8 +19,8 @@ from shorthaul.dataflow.model import Application, Channel, Platform, Tile, ticks
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Prices of a byte in a core's memory that are tried beside those of work alone.
-_BYTE_PRICES: Final = 16
+#: A price of a byte at which no buffer is kept.
+_DEAR: Final = 1e30
 #: Bytes are counted in this unit beside ticks, for the sake of the solver.
 _BYTES: Final = 2.0**20
 #: Most rounds in which prices for one core cost get better, and by what share at least to go on.
@@ -125,16 +125,6 @@ class Demands:
         )
         return table, np.array(totals)
 
-    def byte_prices(self) -> Iterator[FloatArray]:
-        """Yield prices of work alone, and of work and bytes in memories of cores, each as dear as some access saves."""
-        yield np.array([1.0, 0.0, 0.0, 0.0, 0.0])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = self.rate[self.row] * self.near / self.own_bytes
-        ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
-        for price in np.geomspace(ratios.min(), ratios.max(), _BYTE_PRICES) if len(ratios) else ():
-            yield np.array([1.0, 0.0, 0.0, price, price])
-            yield np.array([1.0, 0.0, 0.0, price, 0.0])
-
 
 class PriceSearch:
     """Cutting planes: the price of the cheapest ways is concave in the prices, and every look bounds it from above."""
@@ -173,28 +163,25 @@ class PriceSearch:
 class Prices:
     """All prices looked at, each with the least price of every actor on every core type."""
 
-    def __init__(self, demands: Demands, alone: FloatArray, *, quick: bool) -> None:
+    def __init__(self, demands: Demands, alone: FloatArray) -> None:
         self.demands, self.alone = demands, alone
         self.vectors: list[FloatArray] = []
         self.tables: list[FloatArray] = []
         self.least: list[float] = []
-        self.search = None if quick else PriceSearch()
-        for prices in demands.byte_prices():
-            self._look(prices)
+        self.search = PriceSearch()
+        for byte in (0.0, _DEAR):  # without ways that ask for no bytes the linear program may have no end
+            self._look(np.array([1.0, 0.0, 0.0, byte, byte]))
 
     def _look(self, prices: FloatArray) -> None:
         """Remember the price of the cheapest ways, and what they ask for."""
         table, asked = self.demands.priced(prices)
         self.vectors.append(prices)
         self.tables.append(np.maximum(table, prices[0] * self.alone))
-        if self.search is not None:
-            self.search.add(asked)
+        self.search.add(asked)
         self.least.append(float(table.min(axis=1).sum()))
 
     def refine(self, supply: Supply) -> None:
         """Look for better prices for a supply."""
-        if self.search is None:
-            return
         vectors = np.array(self.vectors)
         best = float(((np.array(self.least) - vectors @ supply.held) / (vectors @ supply.per_tick)).max())
         for _ in range(_MOST_ROUNDS):

@@ -117,7 +117,7 @@ def plan(
     constraints = constraints_of(application, machine, options, problem.deadline)
     instance = constrained_instance(build(application, machine), constraints)
     limited = constrained(application, machine, constraints)
-    bounds = bounds_on_all(limited, machine, options.strategy, quick=search.remaining_s() < tuning.LINEAR_PROGRAM_S)
+    bounds = bounds_on_all(limited, machine, options.strategy)
     refuse_infeasible(limited, machine, constraints, bounds, options)
     with search:
         found = explored(problem, instance, options, search, bounds, constraints)
