@@ -244,7 +244,7 @@ def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
         sent = kernels.Messages(sender, receiver, host, int(rng.choice([1, 2, 16, 40])), starts, route)
         at = 0
         while at < count:
-            at = (kernels.travel_in_order if count & 1 else kernels.travel)(traffic, sent, at, 20)
+            at = kernels.travel(traffic, sent, at, 20, bool(count & 1))
         if not count & 1:
             kernels.arrive(traffic, sent)
         found.append(kernels.first_wrong(receiver, np.zeros(12, np.int32), 1))

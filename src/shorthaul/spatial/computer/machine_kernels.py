@@ -279,9 +279,14 @@ def _look_ahead(traffic: Traffic, messages: Messages, i: cython.Py_ssize_t) -> c
         prefetch(traffic.table, ROW * (traffic.processors + _y(traffic, b) * traffic.width + _x(traffic, b)))
 
 
-def travel(traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_hops: cython.longlong) -> int:
-    """Send the messages from number ``first`` on, all at once, until so many hops are done; return the next one."""
-    if traffic.when.shape[0] < messages.sender.shape[0]:
+def travel(
+    traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_hops: cython.longlong, in_order: cython.bint
+) -> int:
+    """Send the messages from number ``first`` on until so many hops are done; return the next one.
+
+    They go all at once, or each after those before it have arrived.
+    """
+    if not in_order and traffic.when.shape[0] < messages.sender.shape[0]:
         traffic.when = np.empty(messages.sender.shape[0], np.int32)
         traffic.travelled = np.empty(messages.sender.shape[0], np.int64)
         traffic.arrives = np.empty(messages.sender.shape[0], np.int64)
@@ -294,13 +299,19 @@ def travel(traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_
             a = messages.host[messages.sender[i]]
             b = messages.host[messages.receiver[i]]
             _look_ahead(traffic, messages, i)
-            if a == b:
-                traffic.when[i] = -1
-            else:
+            if a != b:
                 hops = _count(traffic, messages, i)
-                traffic.when[i] = cython.cast(cython.int, traffic.table[ROW * a + CLOCK]) + 1
-                traffic.travelled[i] = cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops
-                traffic.arrives[i] = _arrival(traffic, messages, i, hops)
+                clock: cython.longlong = cython.cast(cython.longlong, traffic.table[ROW * a + CLOCK]) + 1
+                far: cython.longlong = cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops
+                ready: cython.longlong = _arrival(traffic, messages, i, hops)
+                if in_order:
+                    _reach(traffic, b, clock, far, ready)
+                else:
+                    traffic.when[i] = cython.cast(cython.int, clock)
+                    traffic.travelled[i] = far
+                    traffic.arrives[i] = ready
+            elif not in_order:
+                traffic.when[i] = -1
             i += 1
     return int(i)
 
@@ -332,30 +343,6 @@ def _reach(
     traffic.table[row + CLOCK] = max(traffic.table[row + CLOCK], cython.cast(cython.ulonglong, clock))
     traffic.table[row + FAR] = max(traffic.table[row + FAR], cython.cast(cython.ulonglong, far))
     traffic.table[row + READY] = max(traffic.table[row + READY], cython.cast(cython.ulonglong, ready))
-
-
-def travel_in_order(traffic: Traffic, messages: Messages, first: cython.Py_ssize_t, most_hops: cython.longlong) -> int:
-    """Send the messages from ``first`` on, each after those before it have arrived; return the next one."""
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    with cython.nogil:
-        i: cython.Py_ssize_t = first
-        until: cython.longlong = traffic.hops + most_hops
-        while i < messages.sender.shape[0] and traffic.hops < until:
-            a = messages.host[messages.sender[i]]
-            b = messages.host[messages.receiver[i]]
-            _look_ahead(traffic, messages, i)
-            if a != b:
-                hops = _count(traffic, messages, i)
-                _reach(
-                    traffic,
-                    b,
-                    cython.cast(cython.longlong, traffic.table[ROW * a + CLOCK]) + 1,
-                    cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops,
-                    _arrival(traffic, messages, i, hops),
-                )
-            i += 1
-    return int(i)
 
 
 def first_waiting(

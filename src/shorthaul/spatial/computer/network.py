@@ -10,14 +10,7 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Cost
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
-from shorthaul.spatial.computer.machine_kernels import (
-    Messages,
-    Traffic,
-    arrive,
-    first_waiting,
-    travel,
-    travel_in_order,
-)
+from shorthaul.spatial.computer.machine_kernels import Messages, Traffic, arrive, first_waiting, travel
 from shorthaul.spatial.computer.memory import MachineError, Memory, sealed
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.model import Grid
@@ -91,7 +84,7 @@ class Network:
         at = 0
         while at < len(sender):
             expect_time(self._search)
-            at = (travel_in_order if wave else travel)(self._traffic, messages, at, _HOPS_AT_ONCE)
+            at = travel(self._traffic, messages, at, _HOPS_AT_ONCE, wave)
         if not wave:
             arrive(self._traffic, messages)
         if self._listener is None and crowd <= self.most_messages:
