@@ -34,6 +34,8 @@ _UNITS: Final = 10**12
 _MOST_SUM: Final = 2**60
 #: Longer than any period.
 _ANY_PERIOD: Final = 2**62
+#: By how much more the check may round up what the time left on a core earns.
+_ROUNDED: Final = 2
 #: By how much prices are scaled down beyond what was found, so that rounding them cannot break a proof.
 _MARGIN: Final = 1e-9
 
@@ -214,7 +216,7 @@ class CoreContents:
         if None in ceilings:
             return None
         most = [ceiling for ceiling in ceilings if ceiling is not None]
-        dearer = [max(0, ceiling - kind.cost) for ceiling, kind in zip(most, self.kinds, strict=True)]
+        dearer = [max(0, ceiling + _ROUNDED - kind.cost) for ceiling, kind in zip(most, self.kinds, strict=True)]
         proofs = [(earned, price, dearer)]
         allowed = [kind.cost + int(more) for kind, more in zip(self.kinds, counted, strict=True)]
         if all(allowed):

@@ -265,10 +265,6 @@ def _any_period(
         proof = (
             f"all firings and accesses, shared out at will, keep cores, crossbars and network busy for {value} ticks"
         )
-    work = _fractional_load(platform, tau)
-    if work > value:
-        value, method = work, "fractional assignment"
-        proof = f"all firings, divided at will among the cores, take {work} ticks (linear program)"
     # of a firing, a cycle holds the execution and one access at either end; a replaced multicast takes no time, and
     # loses at most the delays of its outputs
     execution, access = least_executions(application, platform, tau), least_accesses(application, platform, tau)
@@ -295,41 +291,6 @@ def _has_free_cycle(application: Application, edges: Sequence[tuple[str, str, in
     except InputError:
         return True
     return False
-
-
-def _fractional_load(platform: Platform, tau: dict[str, dict[str, int]]) -> int:
-    """The least time in which all cores together do the work if executions could be divided among them."""
-    from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
-
-    count: dict[str, int] = {}
-    for core in platform.cores:
-        count[core.type] = count.get(core.type, 0) + 1
-    solver = pywraplp.Solver.CreateSolver("GLOP")
-    load = {kind: solver.Constraint(-solver.infinity(), 0.0) for kind in count}
-    longest = solver.NumVar(0.0, solver.infinity(), "")
-    solver.Minimize(longest)
-    for kind, cores in count.items():
-        load[kind].SetCoefficient(longest, -cores)
-    for times in tau.values():
-        whole = solver.Constraint(1.0, 1.0)
-        for kind, ticks in times.items():
-            part = solver.NumVar(0.0, 1.0, "")
-            load[kind].SetCoefficient(part, ticks)
-            whole.SetCoefficient(part, 1.0)
-    if solver.Solve() != pywraplp.Solver.OPTIMAL:
-        return 0
-    # weak duality with the solver's multipliers, recomputed exactly, so that rounding cannot make the bound false
-    return _dual_value({kind: row.dual_value() for kind, row in load.items()}, count, tau)
-
-
-def _dual_value(marginals: dict[str, float], count: dict[str, int], tau: dict[str, dict[str, int]]) -> int:
-    price = {kind: Fraction(max(0.0, -y)) for kind, y in marginals.items()}
-    spent = sum((price[kind] * count[kind] for kind in count), Fraction(0))
-    if spent == 0:
-        return 0
-    earned = sum((min(price[kind] * t for kind, t in times.items()) for times in tau.values()), Fraction(0))
-    ratio = earned / spent
-    return -(-ratio.numerator // ratio.denominator)
 
 
 def _footprint(network: Network) -> Bound:

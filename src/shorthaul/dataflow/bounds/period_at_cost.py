@@ -34,13 +34,10 @@ def period_at_cost(
     """
     cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
     budgets = _budgets(platform)
-    if not budgets:
-        return ()
     kinds = list(cost)
     ticks = np.array([[times.get(kind, np.inf) for kind in kinds] for times in firing.values()], np.float64)
     rates = np.array([cost[kind] for kind in kinds])
-    work = rates * np.where(np.isfinite(ticks), ticks, 0.0)
-    prices = Prices(Demands(application, platform, firing, kinds), work)
+    prices = Prices(Demands(application, platform, firing, kinds), np.where(np.isfinite(ticks), ticks, 0.0), rates)
     supplies = [supply_at(platform, budget) for budget in budgets]
     for supply in supplies:
         prices.refine(supply)
@@ -55,7 +52,7 @@ def period_at_cost(
 
 
 def _budgets(platform: Platform) -> list[float]:
-    """Return what cores in use can cost together, above 0 and rising; of many such sums some, the last one always."""
+    """Return what cores in use can cost together, rising, 0 where all are free alone; of many some, the last always."""
     count = Counter(Fraction(platform.core_types[core.type].cost) for core in platform.cores)
     unit = lcm(*(price.denominator for price in count))
     sums = {0}
@@ -66,7 +63,7 @@ def _budgets(platform: Platform) -> list[float]:
             sums = {*_some(sorted(sums), _MOST_SUMS)}
     rising = sorted({float(Fraction(units, unit)) for units in sums if units})
     apart = [cost for cost, after in pairwise([*rising, math.inf]) if after > cost * (1 + _MARGIN)]
-    return _some(apart, _MOST_BUDGETS)
+    return _some(apart, _MOST_BUDGETS) or [0.0]
 
 
 def _some(costs: list[NumberT], most: int) -> list[NumberT]:
@@ -87,7 +84,7 @@ def _least(prices: Prices, ticks: FloatArray, supply: Supply, low: int) -> int:
         return np.asarray(least - held[number] * (1 + _MARGIN) - gained[number] * period * (1 + _MARGIN))
 
     while True:
-        excess = missing(low, slice(None)) / gained
+        excess = np.divide(missing(low, slice(None)), gained, out=np.zeros_like(gained), where=gained > 0)
         best = int(excess.argmax())
         if not excess[best] > 0:
             return low
@@ -105,7 +102,10 @@ def supply_at(platform: Platform, budget: float) -> Supply:
     cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
     tiles = _most_tiles(platform, budget)
     largest = sorted((tile.tile_memory_bytes for tile in platform.tiles), reverse=True)
-    return Supply(budget, tiles, _most_bytes(platform, cost, budget), sum(largest[:tiles]))
+    count = Counter(core.type for core in platform.cores)
+    most = budget * (1 + _MARGIN)
+    cores = tuple(min(count[kind], int(most / price)) if price else count[kind] for kind, price in cost.items())
+    return Supply(budget, tiles, _most_bytes(platform, cost, budget), sum(largest[:tiles]), cores)
 
 
 def _most_tiles(platform: Platform, budget: float) -> int:

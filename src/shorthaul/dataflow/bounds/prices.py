@@ -1,8 +1,9 @@
 """Prices of what cores, crossbars, the network and memories give: any of them bound the period of every mapping.
 
-A mapping asks for work on cores (ticks times core cost), for ticks of crossbars and of the network, and for bytes in
-memories of cores and of tiles. Its price is no less than that of the cheapest way to run every actor and to do every
-access on its own, and no more than the price of all that there is in a period (Lagrangian relaxation).
+A mapping asks for work on cores (ticks times core cost), for ticks of cores of each type, of crossbars and of the
+network, and for bytes in memories of cores and of tiles. Its price is no less than that of the cheapest way to run
+every actor and to do every access on its own, and no more than the price of all that there is in a period (Lagrangian
+relaxation).
 """
 
 from __future__ import annotations
@@ -38,22 +39,29 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What there is at most on cores of a cost: core cost and tiles in use, bytes in memories of cores and of tiles."""
+    """What there is at most on cores of a cost: core cost and tiles in use, bytes in memories, cores of each type."""
 
     cost: float
     tiles: int
     core_bytes: float
     tile_bytes: float
+    cores: tuple[int, ...]
 
     @property
     def per_tick(self) -> FloatArray:
-        """Return what a tick of the period adds: work, ticks of crossbars and of the network, no bytes."""
-        return np.array([self.cost, self.tiles, 1.0, 0.0, 0.0])
+        """Return what a tick of the period adds: work, ticks of crossbars, network and cores, no bytes."""
+        return np.array([self.cost, self.tiles, 1.0, 0.0, 0.0, *self.cores])
 
     @property
     def held(self) -> FloatArray:
         """Return what there is whatever the period: bytes."""
-        return np.array([0.0, 0.0, 0.0, self.core_bytes / _BYTES, self.tile_bytes / _BYTES])
+        return np.array([0.0, 0.0, 0.0, self.core_bytes / _BYTES, self.tile_bytes / _BYTES, *(0.0 for _ in self.cores)])
+
+    def bounds(self, vectors: FloatArray, least: FloatArray) -> FloatArray:
+        """Return the periods in which there is as much at every vector of prices as is asked for at least."""
+        gained = vectors @ self.per_tick
+        short = least - vectors @ self.held
+        return np.divide(short, gained, out=np.full_like(short, -np.inf), where=gained > 0)
 
 
 class Demands:
@@ -101,13 +109,14 @@ class Demands:
 
     def priced(self, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least price of every actor on every core type, and what the cheapest way for all asks for."""
-        work, crossbar, network, core_byte, tile_byte = prices.tolist()
-        rate = work * self.rate[self.row] + crossbar
+        work, crossbar, network, core_byte, tile_byte = prices[:5].tolist()
+        busy_core = work * self.rate + prices[5:][self.column]
+        rate = busy_core[self.row] + crossbar
         near = rate * self.near
         own, other = _at(core_byte, self.own_bytes), near + _at(core_byte, self.other_bytes)
         ways = np.stack([own, other, near + _at(tile_byte, self.tile_bytes), (rate + network) * self.far])
         way = ways.argmin(axis=0)
-        price = work * self.rate * self.ticks
+        price = busy_core * self.ticks
         price += np.bincount(self.row, ways.min(axis=0), len(price)) if len(way) else 0.0
         table = np.full(self.shape, np.inf)
         np.minimum.at(table, (self.actor, self.column), price)
@@ -116,12 +125,14 @@ class Demands:
         chosen[order[self.first]] = True
         busy = np.select([way == 0, way == 3], [0.0, self.far], self.near) * chosen[self.row]
         asked = chosen[self.row]
+        on_cores = self.ticks * chosen + np.bincount(self.row, busy, len(price))
         totals = (
-            (self.rate * self.ticks)[chosen].sum() + (busy * self.rate[self.row]).sum(),
+            (self.rate * on_cores).sum(),
             busy.sum(),
             busy[way == 3].sum(),
             self.own_bytes[asked & (way == 0)].sum() + self.other_bytes[asked & (way == 1)].sum(),
             self.tile_bytes[asked & (way == 2)].sum(),
+            *np.bincount(self.column, on_cores, self.shape[1]),
         )
         return table, np.array(totals)
 
@@ -129,7 +140,7 @@ class Demands:
 class PriceSearch:
     """Cutting planes: the price of the cheapest ways is concave in the prices, and every look bounds it from above."""
 
-    def __init__(self) -> None:
+    def __init__(self, prices: int) -> None:
         from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
 
         self.solver = pywraplp.Solver.CreateSolver("GLOP")
@@ -137,7 +148,7 @@ class PriceSearch:
         self.optimal = pywraplp.Solver.OPTIMAL
         infinity = self.solver.infinity()
         self.value = self.solver.NumVar(0.0, infinity, "")
-        self.prices = [self.solver.NumVar(0.0, infinity, "") for _ in range(5)]
+        self.prices = [self.solver.NumVar(0.0, infinity, "") for _ in range(prices)]
         self.scale = self.solver.Constraint(1.0, 1.0)
         self.solver.Objective().SetMaximization()
         self.solver.Objective().SetCoefficient(self.value, 1.0)
@@ -163,34 +174,33 @@ class PriceSearch:
 class Prices:
     """All prices looked at, each with the least price of every actor on every core type."""
 
-    def __init__(self, demands: Demands, alone: FloatArray) -> None:
-        self.demands, self.alone = demands, alone
+    def __init__(self, demands: Demands, alone: FloatArray, rates: FloatArray) -> None:
+        self.demands, self.alone, self.rates = demands, alone, rates
         self.vectors: list[FloatArray] = []
         self.tables: list[FloatArray] = []
         self.least: list[float] = []
-        self.search = PriceSearch()
+        self.search = PriceSearch(5 + len(rates))
         for byte in (0.0, _DEAR):  # without ways that ask for no bytes the linear program may have no end
-            self._look(np.array([1.0, 0.0, 0.0, byte, byte]))
+            self._look(np.array([1.0, 0.0, 0.0, byte, byte, *np.zeros(len(rates))]))
 
     def _look(self, prices: FloatArray) -> None:
         """Remember the price of the cheapest ways, and what they ask for."""
         table, asked = self.demands.priced(prices)
         self.vectors.append(prices)
-        self.tables.append(np.maximum(table, prices[0] * self.alone))
+        self.tables.append(np.maximum(table, (prices[0] * self.rates + prices[5:]) * self.alone))
         self.search.add(asked)
         self.least.append(float(table.min(axis=1).sum()))
 
     def refine(self, supply: Supply) -> None:
         """Look for better prices for a supply."""
-        vectors = np.array(self.vectors)
-        best = float(((np.array(self.least) - vectors @ supply.held) / (vectors @ supply.per_tick)).max())
+        best = float(supply.bounds(np.array(self.vectors), np.array(self.least)).max())
         for _ in range(_MOST_ROUNDS):
             proposed = self.search.propose(supply)
             if proposed is None or proposed[1] <= best * (1 + _LEAST_GAIN):
                 return
             prices, _ = proposed
             self._look(prices)
-            best = max(best, (self.least[-1] - float(prices @ supply.held)) / float(prices @ supply.per_tick))
+            best = max(best, float(supply.bounds(prices, np.array(self.least[-1]))))
 
 
 def accesses_of(application: Application, actors: Collection[str]) -> dict[str, list[Access]]:
