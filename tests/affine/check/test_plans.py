@@ -20,7 +20,7 @@ from shorthaul.affine.plan import Plan
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.affine.sizes import parse_sizes, require_sizes
-from shorthaul.affine.verbs import planning, replays, tasks
+from shorthaul.affine.verbs import deriving, planning, replays, tasks
 from shorthaul.affine.verbs.planning import plan
 from shorthaul.affine.workloads.cases import CASES, kernel
 from shorthaul.core.errors import InfeasibleError, InputError
@@ -243,7 +243,7 @@ def test_what_takes_too_long_to_list_is_answered_by_formula(
 
 
 def test_what_has_no_room_is_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "room", lambda: 99 * tuning.LISTED_BYTES)
+    monkeypatch.setattr(deriving, "room", lambda: 99 * tuning.LISTED_BYTES)
     made = plan(kernel("matvec"), size="M=9,N=9,S=9", effort=1, workers=1)
     assert made.cost is not None
     assert made.bound is not None

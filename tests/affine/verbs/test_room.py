@@ -14,6 +14,7 @@ from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.affine.verbs.sweep import sweep
 from shorthaul.affine.workloads.cases import kernel
 from shorthaul.core.errors import InfeasibleError
+from shorthaul.graphs.replay import belady_loads
 
 MATVEC = "M=6,N=6"
 
@@ -56,3 +57,14 @@ def test_the_least_memory_is_that_of_the_graph(name: str) -> None:
         found = lack_of_room(program, sizes, least - 1)
         assert found is not None
         assert found.demand == least
+
+
+def test_a_bound_names_program_order_where_that_loads_less() -> None:
+    size = "M=20,N=23"
+    upper = bound("correlation", size=f"{size},S=64", effort=0.5).extra["upper"]
+    assert upper is not None
+    program = kernel("correlation")
+    cdag = concrete_cdag(program, {"M": 20, "N": 23})
+    loads = int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, 64).sum())
+    assert upper["value"] == loads < upper["without_cache"] / 2
+    assert [item["order"] for item in upper["at_sizes"]] == ["program order, by replay"]

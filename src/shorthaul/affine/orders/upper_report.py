@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 
 from shorthaul.affine.integer_sets.short_form import simple_bound
+from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.clusters import ClusteredStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
@@ -61,6 +62,14 @@ def upper_document(
         result["without_cache"] = upper.without_cache(sizes)
         result["at_sizes"] = _steps(here)
     return result
+
+
+def in_program_order(document: UpperDocument, program: Program, loads: float) -> UpperDocument:
+    """Return the document with program order at its sizes, which loads so much by replay."""
+    names = [item.name for item in program.statements]
+    width = max(array.element_bytes for array in program.arrays.values())
+    step: OrderStep = {"statements": names, "order": "program order, by replay", "kept": ["what is used next"]}
+    return {**document, "value": loads, "value_bytes": loads * width, "at_sizes": [step]}
 
 
 def _steps(upper: UpperBound | LevelOrder) -> list[OrderStep]:

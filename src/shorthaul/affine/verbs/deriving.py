@@ -13,9 +13,10 @@ import sympy
 
 from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import AffineBound
-from shorthaul.affine.effort import OutOfEffortError, until_out_of_effort
+from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import LongFormulaError, card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.points import MOST_POINTS, TooManyPointsError
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.memories.levels import LevelOrder, at_levels
@@ -23,11 +24,15 @@ from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import upper_document
 from shorthaul.affine.plan import UpperDocument
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag, too_large
 from shorthaul.affine.sizes import FAST_MEMORY, assumption, sizes_text
 from shorthaul.affine.tuning import NO_SLACK, Slack
 from shorthaul.core.amounts import Bound
+from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure, Network, Node
 from shorthaul.core.search import Search
+from shorthaul.core.searching.memory import room
+from shorthaul.graphs.replay import belady_loads
 
 KIND = "shorthaul/affine-result"
 #: The least S of a drawing, in words, and how many there are.
@@ -219,3 +224,30 @@ def drawn_data_flow(flow: DataFlow | None) -> tuple[Network, ...]:
         height[at] += 1
     edges = [(source, sink) for sink, sources in taken.items() for source in sorted(sources - {sink})]
     return (Network("Values between statements", tuple(nodes), tuple(edges)),)
+
+
+def executed(
+    program: Program, sizes: Mapping[str, int], flow: DataFlow | None, search: Search | None = None
+) -> ConcreteCdag:
+    """Return all instances at ``sizes``; raise OutOfEffortError where ``search`` has not left what they take."""
+    with charged_to(Search()):  # not to one that has no limit of memory
+        counts = [card(item.domain).at(sizes) for item in program.statements]
+    if max(counts) > MOST_POINTS:
+        raise too_large(program, sizes)
+    reads = sum(count * (1 + len(item.reads)) for count, item in zip(counts, program.statements, strict=True))
+    if room() < tuning.LISTED_BYTES * reads:
+        raise TooManyPointsError("takes more memory than there is: its instances are too many")
+    if search is not None and search.left() < tuning.LISTED_EFFORT * reads:
+        raise OutOfEffortError
+    cdag = concrete_cdag(program, sizes, flow)
+    if cdag.n == cdag.inputs:
+        raise InputError("nothing is executed at these sizes", place="--size", cure="use larger sizes")
+    return cdag
+
+
+def program_order_loads(program: Program, sizes: Mapping[str, int], flow: DataFlow | None, search: Search) -> float:
+    """Return what program order loads by replay, infinity where there is not enough effort left for that."""
+    with suppress(OutOfEffortError, InputError), charged_to(search):
+        cdag = executed(program, sizes, flow, search)
+        return float(belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY]).sum())
+    return float("inf")

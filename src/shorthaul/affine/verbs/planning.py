@@ -13,9 +13,8 @@ from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.effort import OutOfEffortError, charged_to
-from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
-from shorthaul.affine.integer_sets.points import MOST_POINTS, TooManyPointsError
+from shorthaul.affine.integer_sets.points import TooManyPointsError
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions
 from shorthaul.affine.plan import (
@@ -23,10 +22,17 @@ from shorthaul.affine.plan import (
     Plan,
     PlanExtra,
 )
-from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag, too_large
+from shorthaul.affine.replay.cdag import CdagDocument
 from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
 from shorthaul.affine.verbs.certified import certified
-from shorthaul.affine.verbs.deriving import KIND, bound_of, dependences_in_time, drawn_data_flow, drawn_over_memory
+from shorthaul.affine.verbs.deriving import (
+    KIND,
+    bound_of,
+    dependences_in_time,
+    drawn_data_flow,
+    drawn_over_memory,
+    executed,
+)
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
 from shorthaul.affine.verbs.levels import all_met, level_bounds, level_rows, replayed_rows
 from shorthaul.affine.verbs.machines import in_amounts, memories, on_machine, priced, require_fit
@@ -42,7 +48,6 @@ from shorthaul.core.figure import Figure
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
-from shorthaul.core.searching.memory import room
 from shorthaul.core.verbs import asked, verb
 from shorthaul.graphs.replay import belady_loads
 
@@ -114,7 +119,7 @@ def _planned(
     flow = flow_dependences(program)
     try:
         with charged_to(search.part(tuning.LISTED_SHARE)) as part:
-            cdag = _executed(program, sizes, flow, part)
+            cdag = executed(program, sizes, flow, part)
     except TooManyPointsError as error:
         return _unlisted(program, options, search, source, flow, error.problem)
     except OutOfEffortError:
@@ -231,22 +236,6 @@ def _unlisted(
         ),
     )
     return priced(result, on_machine(options), sizes, program)
-
-
-def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow, search: Search | None = None) -> ConcreteCdag:
-    with charged_to(Search()):  # not to one that has no limit of memory
-        counts = [card(item.domain).at(sizes) for item in program.statements]
-    if max(counts) > MOST_POINTS:
-        raise too_large(program, sizes)
-    reads = sum(count * (1 + len(item.reads)) for count, item in zip(counts, program.statements, strict=True))
-    if room() < tuning.LISTED_BYTES * reads:
-        raise TooManyPointsError("takes more memory than there is: its instances are too many")
-    if search is not None and search.left() < tuning.LISTED_EFFORT * reads:
-        raise OutOfEffortError
-    cdag = concrete_cdag(program, sizes, flow)
-    if cdag.n == cdag.inputs:
-        raise InputError("nothing is executed at these sizes", place="--size", cure="use larger sizes")
-    return cdag
 
 
 @verb(
@@ -384,4 +373,4 @@ def cdag(workload: Workload, **keywords: Unpack[CdagKeywords]) -> CdagDocument:
     """
     program, options, _, _ = asked(workload, PROGRAMS, CdagOptions, keywords)
     sizes = require_sizes(options.size, program, fast_memory=False)
-    return _executed(program, sizes, flow_dependences(program)).document(program.name)
+    return executed(program, sizes, flow_dependences(program)).document(program.name)

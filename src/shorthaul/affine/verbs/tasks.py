@@ -22,7 +22,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
-from shorthaul.affine.orders.upper_report import nearness, reference_value
+from shorthaul.affine.orders.upper_report import in_program_order, nearness, reference_value
 from shorthaul.affine.plan import Plan, UpperDocument
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.verbs.certified import keep
@@ -32,6 +32,7 @@ from shorthaul.affine.verbs.deriving import (
     operations_at,
     order_in_time,
     over_memory,
+    program_order_loads,
     upper_bound_in_time,
     upper_document_in_time,
 )
@@ -214,7 +215,14 @@ class Order:
         with suppress(OutOfEffortError), charged_to(shown):
             reference = reference_value(upper.leading, self.small)
             document = upper_document_in_time(upper, None, sizes if self.is_shown else None, here)
-        return Ordered(document, reference, loads_of(here, sizes, capacities), best, loads)
+        every = loads_of(here, sizes, capacities)
+        if document is not None and "value" in document and self.evaluations is None and len(capacities) == 1:
+            assert sizes is not None
+            more = search if search.effort is None else search.beside(search.effort)
+            given = program_order_loads(self.derived.program, sizes, flow, more)
+            if given < document["value"]:
+                document, every = in_program_order(document, self.derived.program, given), {capacities[0]: given}
+        return Ordered(document, reference, every, best, loads)
 
 
 @dataclass(frozen=True, slots=True)
