@@ -67,7 +67,8 @@ def value_of(text: str, sizes: Mapping[str, int], *, opaque: bool = False) -> Nu
     [True, False]
     """
     try:
-        found = _value(_parsed(text), sizes, _hidden if opaque else _called)
+        given = tuple((name, sizes[name]) for name in _names(text) if name in sizes)
+        found = _evaluated(text, given, _hidden if opaque else _called)
     except (SyntaxError, ValueError, RecursionError, ArithmeticError, KeyError, TypeError) as error:
         raise InputError(f"is no formula: {error}", place="formula", value=text[:80]) from None
     if isinstance(found, Fraction | Decimal):
@@ -146,6 +147,17 @@ def _parsed(text: str) -> ast.expr:
         return ast.parse(text, mode="eval").body
     except MemoryError:  # so Python's parser calls what is nested too deeply
         raise RecursionError from None
+
+
+@functools.lru_cache(256)
+def _names(text: str) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name))
+
+
+@functools.lru_cache(10_000)
+def _evaluated(text: str, sizes: tuple[tuple[str, int], ...], call: _Call) -> Any:
+    """Return the value of a text; certificates repeat their formulas, and most have not all parameters in them."""
+    return _value(_parsed(text), dict(sizes), call)
 
 
 @functools.lru_cache(1024)
