@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import islpy as isl
 import pytest
@@ -131,6 +132,16 @@ def test_a_plan_of_little_effort_is_checked() -> None:
     made = plan(kernel("gemm"), size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=0.3))
     assert made.check is not None
     assert made.check.ok
+
+
+def test_a_plan_in_a_journal_outlives_an_effort_that_lists_nothing(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    asked: dict[str, Any] = {"size": "NI=14,NJ=14,NK=14,S=40", "workers": 1}
+    plan("gemm", effort=1, journal=journal, **asked)
+    assert plan("gemm", effort=0.1, **asked).plan is None
+    again = plan("gemm", effort=0.1, resume=journal, **asked)
+    assert again.check.ok
+    assert again.cost["loads_words"] <= again.extra["program_order_loads_words"] / 2
 
 
 def test_a_bound_that_was_cut_off_says_so() -> None:
