@@ -88,7 +88,7 @@ def legal_order(
     """
     program = flow.program
     phases = Sinking(flow, sizes, upper.steps, lambda step, at: nest_of(program, step, at, sizes))
-    storage = Storage(flow, numbers_first=True)
+    storage = Storage(flow)
     known = {} if known is None else known
     derived: set[tuple[str, ...]] = set()  #: phases that are derived anew for the program's memory
     while True:
@@ -107,7 +107,7 @@ def legal_order(
         if larger is not None:
             storage = larger
             continue
-        storage = Storage(flow, numbers_first=True)  # simpler orders may need less
+        storage = Storage(flow)  # simpler orders may need less
         if within:
             at = next(at for at, order in enumerate(orders) if order.broken)
             made = _for_memory(phases.steps[at], derived, flow, sizes, known)

@@ -481,18 +481,15 @@ class Boxes:
         wanted = max(needed, key=lambda band: len(band[1]), default=None)
         if wanted is None or len(wanted[1]) <= _most_tiled(result[0]):
             return result
-        for numbered in (False, True):  # a number for unrelated writes takes more room
-            made, by_array = replace(storage, numbered=numbered), given
-            while broken := [array for array, signs in by_array.items() if not keeps(wanted, signs)]:
-                larger = made.expanded(broken, self.sizes)
-                if larger is None:
-                    break
-                made = larger
-                conflicts = Conflicts(self.flow.program, made.accesses(), self.conflicts.known)
-                by_array = signs_by_array(conflicts, placement, self.fixed)
-            else:
-                return [*result, (placement, list(tileable(all_signs(by_array), width, first)), made)]
-        return result
+        made, by_array = storage, given
+        while broken := [array for array, signs in by_array.items() if not keeps(wanted, signs)]:
+            larger = made.expanded(broken, self.sizes)
+            if larger is None:
+                return result
+            made = larger
+            conflicts = Conflicts(self.flow.program, made.accesses(), self.conflicts.known)
+            by_array = signs_by_array(conflicts, placement, self.fixed)
+        return [*result, (placement, list(tileable(all_signs(by_array), width, first)), made)]
 
 
 def _most_tiled(option: _Option) -> int:

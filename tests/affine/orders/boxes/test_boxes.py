@@ -355,6 +355,26 @@ def test_room_without_numbers_is_tried_first() -> None:
     assert found.rate < 4 * 300**3 / 3 / 400**0.5
 
 
+@pytest.mark.parametrize("m", [7, 12])
+def test_columns_that_are_read_as_given_have_room_beside_what_they_become(m: int) -> None:
+    """Classical Gram-Schmidt: panels of columns stay, each once as given and once less the earlier columns."""
+    text = """void f(int n, int m, double A[m][n], double Q[m][n], double R[n][n]) {
+    #pragma scop
+    for (int k = 0; k < n; k++) {
+      for (int j = 0; j < k; j++) for (int i = 0; i < m; i++) R[j][k] += Q[i][j] * A[i][k];
+      for (int j = 0; j < k; j++) for (int i = 0; i < m; i++) A[i][k] -= R[j][k] * Q[i][j];
+      for (int i = 0; i < m; i++) Q[i][k] = A[i][k] / w;
+    }
+    #pragma endscop
+    }""".replace("double R", "double w, double R")
+    program = program_from_text(text)
+    flow, sizes = flow_dependences(program), {"n": 24, "m": m, "S": 12 * m}
+    found = Boxes(flow, sizes, ()).of(item.name for item in program.statements)
+    assert found is not None
+    loads, _ = replayed(UpperBound(program, (found,)), flow, sizes)
+    assert loads <= found.loads(sizes, sizes["S"]) < 24 * 24 * m / 4
+
+
 @pytest.mark.parametrize("n", [8, 9])
 def test_planes_without_an_instance_at_the_sizes(n: int) -> None:
     """Rows by twos, the last one first: at even ``n`` only one of two planes is written."""

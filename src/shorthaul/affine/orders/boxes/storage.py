@@ -48,16 +48,15 @@ class Buffer:
 class Storage:
     """Which arrays are expanded, by name.
 
-    ``with_inputs``: also those of which some values are inputs; ``numbered``: with a number for unrelated writes;
-    ``numbers_first``: with this number before another loop is one of the subscripts. ``sheared`` gives other names to
-    the elements of arrays that are not expanded.
+    ``with_inputs``: also those of which some values are inputs; ``numbered``: with a number for unrelated writes, and
+    for inputs that are read as such alone. This number comes before another loop is one of the subscripts. ``sheared``
+    gives other names to the elements of arrays that are not expanded.
     """
 
     flow: DataFlow
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
     with_inputs: bool = False
     numbered: bool = False
-    numbers_first: bool = False
     sheared: Mapping[str, isl.Map] = field(default_factory=dict)
 
     def relation(self, reference: Reference) -> isl.Map:
@@ -80,14 +79,9 @@ class Storage:
     def deeper(self, array: str) -> Storage | None:
         """Return the storage with one more subscript in front of ``array``; None if that is not possible."""
         known = self.buffers.get(array)
-        if self.numbers_first:
-            key = 1 if known is None else known.key + 1
-            found = (
-                _buffer(self.flow, array, item // 2, replace(self, numbered=item % 2 == 1)) for item in (key, key + 1)
-            )
-            made = next((item for item in found if item is not None and item.key >= key), None)
-        else:
-            made = _buffer(self.flow, array, 1 if known is None else known.depth + 1, self)
+        key = 1 if known is None else known.key + 1
+        found = (_buffer(self.flow, array, item // 2, replace(self, numbered=item % 2 == 1)) for item in (key, key + 1))
+        made = next((item for item in found if item is not None and item.key >= key), None)
         return None if made is None else replace(self, buffers={**self.buffers, array: made})
 
     def expanded(self, arrays: Iterable[str], sizes: Mapping[str, int]) -> Storage | None:
@@ -114,7 +108,13 @@ def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer 
     if depth > max((len(item.iterators) for item in writers), default=0):
         return None
     numbers = _unrelated(flow, array, [item.name for item in writers])
-    several = storage.numbered and len({*numbers.values()}) > 1
+    apart = {
+        read.tag
+        for statement in program.statements
+        for read in statement.reads
+        if read.array == array and all(item.source is None for item in flow.flows if item.reference is read)
+    }  # reads of inputs alone: these have a number, too
+    several = storage.numbered and len({*numbers.values()}) + (storage.with_inputs and bool(apart)) > 1
     if not depth and not several:
         return None
     subscripts = {
@@ -123,6 +123,9 @@ def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer 
     reads: list[tuple[Reference, isl.Set, Statement]] = []  #: of inputs
     for statement in program.statements:
         for read in (item for item in statement.reads if item.array == array):
+            if several and storage.with_inputs and read.tag in apart:
+                subscripts[read.tag] = _first_loops(statement, 0, [len(writers), *(0,) * depth])
+                continue
             found = _of_sources(flow, read, subscripts)
             if found is None:
                 return None
@@ -139,15 +142,18 @@ def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer 
     elements = parts[0]
     for part in parts[1:]:
         elements = elements.union(part)
-    for read, early, statement in reads:
+    for read, early, statement in reads:  # without loops, writes before are writes of the element, which has its input
         own = read.relation.intersect_domain(early).reset_tuple_id(_OUT)
         options = _extended(subscripts[read.tag], early, statement) if storage.with_inputs else iter(())
-        apart = (item for item in options if item.flat_range_product(own).range().intersect(elements).is_empty())
-        made = next(apart, None)
+        made = next((item for item in options if not depth or _is_apart(item.flat_range_product(own), elements)), None)
         if made is None:
             return None
         subscripts[read.tag] = made
     return Buffer(array, depth, subscripts, elements.coalesce())
+
+
+def _is_apart(places: isl.Map, elements: isl.Set) -> bool:
+    return bool(places.range().intersect(elements).is_empty())
 
 
 def _one_by_text(program: Program, array: str, subscripts: dict[str, isl.Map]) -> bool:
