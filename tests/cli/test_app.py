@@ -19,6 +19,8 @@ def test_version_and_help() -> None:
     assert shown.returncode == 0
     for engine in ("pebble", "affine", "tensor", "dataflow", "spatial", "report", "doctor"):
         assert engine in shown.stdout
+    assert shorthaul("-h").stdout == shown.stdout
+    assert "--size" in shorthaul("affine", "bound", "-h").stdout
 
 
 @pytest.mark.parametrize("name", SUMMARIES)

@@ -54,6 +54,7 @@ app = typer.Typer(
     name="shorthaul",
     cls=Commands,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="How little data has to move, a plan that moves that little, and a check of any plan.",

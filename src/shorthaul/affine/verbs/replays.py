@@ -125,7 +125,10 @@ class Replays:
         loads; larger orders are left as they are.
         """
         assert self.best is not None
+        kept = self.best.value
         self.best = found = min((*others, self.best), key=lambda offer: offer.value)  # of orders alike a derived one
+        if found.value < kept:
+            self.search.keep(found.value, lambda: self.plan_of(found.order, found.how))
         search = self.search.beside(tuning.LISTING_EFFORT)
         for base, how in ((found.order, found.how), (self.cdag.program_order, "program order")):
             if self.cdag.n <= tuning.LARGEST_LISTED:
