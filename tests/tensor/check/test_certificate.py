@@ -216,6 +216,18 @@ def test_from_the_command_line(tmp_path):
     assert [item["rule"] for item in false["check"]["violations"]] == ["certificate-sum", "certificate-figure"]
 
 
+def test_a_gap_that_is_not_that_of_the_plans_proof_says_so(tmp_path):
+    """The plan is proven by a linear program; a check without its proof has a formula, which is below."""
+    problem = small(8, 16, 8, 100)
+    found = shorthaul.tensor.plan(problem, rules="contest", effort=2)
+    found.save(tmp_path / "result.json")
+    checked = shorthaul.tensor.check(problem, found.plan, rules="contest")
+    assert (found.status, checked.status) == ("optimal", "feasible")
+    assert any("--bound RESULT" in remark for remark in checked.check.remarks)
+    verified = shorthaul.tensor.check(problem, found.plan, bound=tmp_path / "result.json", rules="contest")
+    assert (verified.status, verified.check.remarks) == ("optimal", ())
+
+
 WRONG = (lambda right: right * 0.99, lambda right: right * 1.01, lambda _: "much", lambda _: None, lambda _: -1)
 
 

@@ -28,6 +28,9 @@ from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload, o
 from shorthaul.tensor.views import figures, of_bound
 from shorthaul.tensor.workloads.cases import CASES
 
+#: What is said of the gap of a plan whose own proof is not asked for.
+_BY_FORMULA = "the bound is one by formula; 'tensor check PROBLEM RESULT --bound RESULT' verifies the proof in a result"
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -264,10 +267,13 @@ def _result(
 ) -> Result[Plan, PlanExtra]:
     """Return the result of a verb that has a plan: its replay, beside the lower bound."""
     report = replayed.report()
+    is_by_formula = floor is None
     floor = lower_bound(problem, RULES[options.rules], search) if floor is None else floor
     status = Status.INVALID
     if report.ok and report.cost is not None:
         status = Status.OPTIMAL if floor.is_met_by(report.cost["latency"]) else Status.FEASIBLE
+    if is_by_formula and status is Status.FEASIBLE:
+        report = replace(report, remarks=(*report.remarks, _BY_FORMULA))
     return Result(
         kind=RESULT_KIND,
         status=status,
