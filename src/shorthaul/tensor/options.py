@@ -9,8 +9,10 @@ from pathlib import Path
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import FILE_OR_NAME, SIZES, Options, option
 
+OBJECTIVES = ("balanced", "time", "energy")
 RULE_NAMES = ("spec", "contest", "contest-loose")
 _MACHINE = "ONNX: plan the network in seconds and bytes on this machine: a file, or a name of 'shorthaul machines'."
+_OBJECTIVE = "ONNX with --machine: what a plan is to take least of; balanced is little of both, time first."
 _RULES_HELP = "The paper as written, the contest's final rules, or those before its rule on fused prologues."
 
 
@@ -71,6 +73,7 @@ class PlanOptions(RuleOptions):
         most=10_000,
         free=True,
     )
+    objective: str = option("balanced", _OBJECTIVE, choices=OBJECTIVES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ import numpy as np
 from tests.tensor.networks.onnx_writer import Net
 
 from shorthaul.core.machines.files import machine_file
+from shorthaul.tensor.check.network_replay import NetworkReplay
 from shorthaul.tensor.networks.loops import shapes_of
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.translation.network import network_from_onnx
+from shorthaul.tensor.verbs.network_costs import cost_of, rows_of
 
 
 def read(model: Any, dims: dict[str, int] | None = None) -> Network:
@@ -32,6 +34,11 @@ def machine(capacity: int, *, double: bool = True, bandwidth: float = 1e9, array
       compute: {{clock_hz: 1.0e9, matrix: {{operations_per_cycle: {{32: 64}}}}, vector: {{operations_per_cycle: {{32: 8}}}},
       array: {array}}}}}"""
     return machine_of(machine_file(text, "levels", "compute"))
+
+
+def latency_s(network: Network, on: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> float:
+    """Return the seconds that a plan takes, as its replay sees it."""
+    return cost_of(rows_of(network, on, plan, replayed))["latency_s"]
 
 
 def small_networks() -> dict[str, Network]:

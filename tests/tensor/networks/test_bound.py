@@ -10,7 +10,7 @@ import pytest
 from tests.samples import samples
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
-from tests.tensor.networks.small_networks import ARRAYS, SMALL, machine, random_plan, read
+from tests.tensor.networks.small_networks import ARRAYS, SMALL, latency_s, machine, random_plan, read
 
 import shorthaul as surface
 from shorthaul.core.search import Search
@@ -20,7 +20,7 @@ from shorthaul.tensor.networks.bounds.latency import bound, least
 from shorthaul.tensor.networks.model import Index
 from shorthaul.tensor.networks.needs import along, box_within, demands
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
-from shorthaul.tensor.verbs.network_costs import latency_s, replay_on
+from shorthaul.tensor.verbs.network_costs import replay_on
 from shorthaul.tensor.verbs.network_search import planned
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 from tests.samples import samples
 from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.small_networks import SMALL, machine, random_plan, read
 
+from shorthaul import tensor
+from shorthaul.core.errors import InputError
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.grouping.combining import Amounts, combined, preferred
 from shorthaul.tensor.networks.model import Network
@@ -31,11 +35,12 @@ def _amounts(network: Network, plan: NetworkPlan) -> list[Amounts]:
 
 def test_of_plans_nearly_as_fast_that_of_the_least_product_is_preferred() -> None:
     found = [Amounts(1.0, 5.0), Amounts(1.009, 4.0), Amounts(1.02, 1.0)]
-    assert preferred(found) == 1
-    assert preferred(found, most_s=1.0) == 0
-    assert preferred([Amounts(1.0, 5.0), Amounts(1.009, 4.99)]) == 0
-    assert preferred([Amounts(1.0, 5.0), Amounts(1.0, 4.0)]) == 1
-    assert preferred(found, most_s=0.5) == 0
+    assert preferred(found, 0.01) == 1
+    assert preferred(found, 0.0) == 0
+    assert preferred(found, 0.01, most=1.0) == 0
+    assert preferred([Amounts(1.0, 5.0), Amounts(1.009, 4.99)], 0.01) == 0
+    assert preferred([Amounts(1.0, 5.0), Amounts(1.0, 4.0)], 0.01) == 1
+    assert preferred(found, 0.01, most=0.5) == 0
 
 
 def test_each_stretch_is_the_faster_one_or_saves_more_than_it_takes() -> None:
@@ -43,14 +48,45 @@ def test_each_stretch_is_the_faster_one_or_saves_more_than_it_takes() -> None:
     assert len(network.operators) == 3
     plans = NetworkPlan((Group((0,)), Group((1,)), Group((2,)))), NetworkPlan((Group((0, 1)), Group((2,))))
     first = [Amounts(1.0, 1.0), Amounts(1.0, 1.0), Amounts(100.0, 10.0)]
-    assert combined(network, plans, (first, [Amounts(4.0, 0.0), Amounts(99.0, 10.0)])) == NetworkPlan(
+    assert combined(network, plans, (first, [Amounts(4.0, 0.0), Amounts(99.0, 10.0)]), 0.01) == NetworkPlan(
         (Group((0,)), Group((1,)), Group((2,)))
     )  # two seconds more of 101 are too many
-    assert combined(network, plans, (first, [Amounts(1.0, 9.0), Amounts(100.1, 8.0)])) == NetworkPlan(
+    assert combined(network, plans, (first, [Amounts(1.0, 9.0), Amounts(100.1, 8.0)]), 0.01) == NetworkPlan(
         (Group((0, 1)), Group((2,)))
     )
     near = NetworkPlan((Group((0, 1), kept=(network.operators[1].writes[0].tensor,)), Group((2,))))
-    assert combined(network, (plans[0], near), (first, [Amounts(1.0, 9.0), Amounts(900, 1.0)])) == plans[0]
+    assert combined(network, (plans[0], near), (first, [Amounts(1.0, 9.0), Amounts(900, 1.0)]), 0.01) == plans[0]
+
+
+def _layers() -> list[Any]:
+    made = []
+    for kind, data, weights in (
+        ("MatMul", (37, 700), (700, 300)),
+        ("MatMul", (64, 256), (256, 1024)),
+        ("Conv", (1, 64, 14, 14), (256, 64, 1, 1)),
+        ("Conv", (1, 64, 30, 30), (128, 64, 3, 3)),
+    ):
+        net = Net("layer")
+        made.append(net.model(net.op(kind, net.input(*data), net.weight(*weights))))
+    return made
+
+
+def test_each_objective_takes_no_more_of_it_than_the_others() -> None:
+    objectives: tuple[Literal["balanced", "time", "energy"], ...] = ("balanced", "time", "energy")
+    ratios = []
+    for model in _layers():
+        found = {one: tensor.plan(model, machine="edge-45nm", objective=one).cost for one in objectives}
+        for objective, amount in (("time", "latency_s"), ("energy", "energy_j")):
+            amounts = {one: cost[amount] for one, cost in found.items() if cost is not None}
+            assert amounts[objective] == min(amounts.values())
+            ratios.append(max(amounts.values()) / amounts[objective])
+    assert max(ratios[::2]) > 1.03  # they are a choice, and differ
+    assert max(ratios[1::2]) > 1.2
+
+
+def test_an_objective_goes_with_a_network() -> None:
+    with pytest.raises(InputError, match="goes with an ONNX model"):
+        tensor.plan("example-1", objective="time")
 
 
 @pytest.mark.costly
@@ -62,7 +98,7 @@ def test_random_plans_put_together_are_valid_and_add_up(name: str) -> None:
         if any(replay_network(network, plan, 1e9, double_buffered=False).violations for plan in plans):
             continue
         amounts = _amounts(network, plans[0]), _amounts(network, plans[1])
-        made = combined(network, plans, amounts)
+        made = combined(network, plans, amounts, 0.01)
         assert not replay_network(network, made, 1e9, double_buffered=False).violations
         assert sorted(n for group in made.groups for n in group.operators) == list(range(len(network.operators)))
         each = {
@@ -72,7 +108,7 @@ def test_random_plans_put_together_are_valid_and_add_up(name: str) -> None:
         }
         told = _amounts(network, made)
         assert each.issuperset(zip(made.groups, told, strict=True))
-        fastest_s = min(sum(item.seconds for item in own) for own in amounts)
-        assert sum(item.seconds for item in told) <= fastest_s * 1.01 * (1 + 1e-9)
+        fastest_s = min(sum(item.cost for item in own) for own in amounts)
+        assert sum(item.cost for item in told) <= fastest_s * 1.01 * (1 + 1e-9)
         mixed += made not in plans
     assert mixed or len(samples(24)) < 24 or len(network.operators) < 4

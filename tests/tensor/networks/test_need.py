@@ -13,7 +13,7 @@ import numpy.typing as npt
 import onnx
 import pytest
 from tests.tensor.networks.onnx_writer import Net
-from tests.tensor.networks.small_networks import ARRAYS, machine, random_plan, read
+from tests.tensor.networks.small_networks import ARRAYS, latency_s, machine, random_plan, read
 from tests.tensor.networks.test_execution import agrees
 
 import shorthaul as surface
@@ -26,7 +26,7 @@ from shorthaul.tensor.networks.execution.onnx_functions import functions_of
 from shorthaul.tensor.networks.model import Access, Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.translation.graph import graph_from_onnx
-from shorthaul.tensor.verbs.network_costs import latency_s, replay_on
+from shorthaul.tensor.verbs.network_costs import replay_on
 
 
 def part(net: Net, x: str, axis: int, start: int, stop: int, step: int = 1) -> str:

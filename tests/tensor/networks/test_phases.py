@@ -7,7 +7,7 @@ import pytest
 from tests.samples import samples
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
-from tests.tensor.networks.small_networks import SMALL, machine, random_plan, read
+from tests.tensor.networks.small_networks import SMALL, latency_s, machine, random_plan, read
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
@@ -17,7 +17,6 @@ from shorthaul.tensor.networks.bounds.phases import operators_after
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.needs import demands
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
-from shorthaul.tensor.verbs.network_costs import latency_s
 from shorthaul.tensor.verbs.network_search import planned
 
 #: Steps of a group at most.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.samples import samples
 from tests.tensor.networks.onnx_writer import Net
-from tests.tensor.networks.small_networks import SMALL, machine, random_plan, read
+from tests.tensor.networks.small_networks import SMALL, latency_s, machine, random_plan, read
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
@@ -14,7 +14,7 @@ from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.bounds.waiting import waiting
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.needs import demands
-from shorthaul.tensor.verbs.network_costs import latency_s, replay_on
+from shorthaul.tensor.verbs.network_costs import replay_on
 from shorthaul.tensor.verbs.network_search import planned
 
 

@@ -27,10 +27,8 @@ _MOST_ORDERS = 24
 _ORDERS_LEFT_OUT = 4
 #: Sizes of the grid below the best that are tried once more with finer ones: a smaller step may make room.
 _SMALLER = 3
-#: Seconds of latency that a second of the outermost memory's traffic is worth, where compute decides the time. At 0.01,
-#: MobileNetV2 on ``edge-45nm`` moves twice as much in 7 % more time, as fewer groups are joined, and layers on zigzag's
-#: machines take up to twice the energy; latencies on ``phone-npu`` are at most 0.7 % below those of 0.5 to 1.
-TRAFFIC_WEIGHT = 0.7
+#: The part of the weight of traffic that seconds of compute have: what is computed again costs energy too.
+_WORK_WEIGHT = 0.7
 #: The part of a group's time that a further step has to save: without it tiles would shrink for next to nothing.
 _STEP_WEIGHT = 1e-6
 #: Tilings of an order, the best by amounts, priced step by step before the others: in most orders nothing is left then.
@@ -311,7 +309,7 @@ def _score(prices: Prices, machine: Machine, beside: Beside | None = None) -> np
     moved = prices.worth / machine.levels[0].bandwidth_bytes_per_s
     worked = prices.matrix_s + prices.vector_s
     latency = prices.latency(machine, beside) * (1 + _STEP_WEIGHT * prices.steps)
-    return latency + TRAFFIC_WEIGHT * (moved + TRAFFIC_WEIGHT * worked)
+    return latency + machine.traffic_weight * (moved + _WORK_WEIGHT * worked)
 
 
 def least_score(loads: float, stores: float, seconds: Mapping[str, float], machine: Machine) -> float:

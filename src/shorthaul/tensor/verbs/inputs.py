@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
@@ -24,6 +25,9 @@ from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import MachineOptions
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.workloads.cases import CASES
+
+#: Options of networks alone.
+_OF_NETWORKS = frozenset({"machine", "dim", "inputs", "objective"})
 
 
 class OnnxModel(Protocol):
@@ -110,10 +114,10 @@ PLANS: Plans[Plan | NetworkPlan, Problem | Network] = Plans(
 
 def refuse_without(options: MachineOptions) -> None:
     """Raise :class:`InputError` for options of networks, where the workload is a problem of the contest."""
-    for name in ("machine", "dim", "inputs"):
-        value = getattr(options, name, None)
-        if value is not None:
-            raise InputError("goes with an ONNX model", place=f"--{name}", value=value, allowed="a file *.onnx")
+    for item in fields(options):
+        value = getattr(options, item.name)
+        if item.name in _OF_NETWORKS and value != item.default:
+            raise InputError("goes with an ONNX model", place=f"--{item.name}", value=value, allowed="a file *.onnx")
 
 
 def of_the_contest(problem: Problem | Network) -> Problem:

@@ -43,6 +43,7 @@ class PlanKeywords(RuleKeywords, TaskPlanSearchKeywords, total=False):
     """The keywords of ``plan``."""
 
     restarts: int
+    objective: Literal["balanced", "time", "energy"]
     search: Search | None
     options: PlanOptions | None
 

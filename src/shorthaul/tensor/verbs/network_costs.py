@@ -20,11 +20,6 @@ from shorthaul.tensor.networks.plan import NetworkPlan
 _IN_TURN: Final = 1.05
 
 
-def latency_s(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> float:
-    """Return the seconds that a plan takes, as its replay sees it."""
-    return cost_of(rows_of(network, machine, plan, replayed))["latency_s"]
-
-
 def replay_on(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkReplay:
     """Return what a replay finds of a plan on a machine: what breaks a rule, what each group moves, and its seconds."""
     pace = pace_of(network, machine)

@@ -20,7 +20,7 @@ from shorthaul.tensor.networks.bounds.latency import bound as bound_of
 from shorthaul.tensor.networks.machine import Machine, load_machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
-from shorthaul.tensor.options import MachineOptions, RunOptions
+from shorthaul.tensor.options import MachineOptions, PlanOptions, RunOptions
 from shorthaul.tensor.verbs.network_costs import Row, cost_of, replay_on, rows_of
 from shorthaul.tensor.verbs.network_search import planned
 
@@ -28,11 +28,11 @@ from shorthaul.tensor.verbs.network_search import planned
 _OF_THE_CONTEST: Final = frozenset({"rules", "restarts", "bound"})
 
 
-def plan_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
+def plan_network(network: Network, options: PlanOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
     """Return the groups and tiles found for ``network`` on the machine that ``options`` name, checked."""
     machine = machine_of_options(options)
     with search:
-        plan, replayed = planned(network, machine, search)
+        plan, replayed = planned(network, machine, search, options.objective)
         return _result("plan", network, machine, plan, replayed, options, search, source)
 
 

@@ -1,49 +1,50 @@
-"""One plan of two: stretch by stretch the faster one, or the one that takes less energy in nearly the same time."""
+"""One plan of two: stretch by stretch the better one, or the one of the lower price at nearly the same cost."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
 
-#: The share of the time of the fastest plan of a network that others may take more, of which that of the least product
-#: of time and energy is the answer. BERT on ``edge-45nm`` moves 36 % less in 0.3 % more time so.
-_NEARLY: Final = 0.01
-
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The seconds that something takes and its price, in joules or bytes: what counts among plans nearly as fast."""
+    """What something costs, in seconds, and its price, in joules or bytes, that counts among plans of nearly that cost.
 
-    seconds: float
+    Where energy is the objective, the two are exchanged.
+    """
+
+    cost: float
     price: float
 
     def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(self.seconds + other.seconds, self.price + other.price)
+        return Amounts(self.cost + other.cost, self.price + other.price)
 
     @property
     def product(self) -> float:
-        """The product of time and price, as in the energy-delay product."""
-        return self.seconds * self.price
+        """The product of cost and price, as in the energy-delay product."""
+        return self.cost * self.price
 
 
-def preferred(amounts: Sequence[Amounts], most_s: float = float("inf")) -> int:
-    """Return which of several plans is the best: of those nearly as fast as the fastest, that of the least product.
+def preferred(amounts: Sequence[Amounts], nearly: float, most: float = float("inf")) -> int:
+    """Return the best of several plans: of those that cost a share of ``nearly`` more at most, that of least product.
 
-    None that takes more than ``most_s`` seconds is, unless all do.
+    None that costs more than ``most`` is, unless all do.
     """
-    limit = max(min(item.seconds for item in amounts) * (1 + _NEARLY), 0.0)
-    near = [number for number, item in enumerate(amounts) if item.seconds <= min(limit, most_s)]
-    fastest = min(range(len(amounts)), key=lambda number: (amounts[number].seconds, amounts[number].price))
-    return min(near or [fastest], key=lambda number: (amounts[number].product, amounts[number].seconds))
+    limit = max(min(item.cost for item in amounts) * (1 + nearly), 0.0)
+    near = [number for number, item in enumerate(amounts) if item.cost <= min(limit, most)]
+    least = min(range(len(amounts)), key=lambda number: (amounts[number].cost, amounts[number].price))
+    return min(near or [least], key=lambda number: (amounts[number].product, amounts[number].cost))
 
 
 def combined(
-    network: Network, plans: tuple[NetworkPlan, NetworkPlan], amounts: tuple[Sequence[Amounts], Sequence[Amounts]]
+    network: Network,
+    plans: tuple[NetworkPlan, NetworkPlan],
+    amounts: tuple[Sequence[Amounts], Sequence[Amounts]],
+    nearly: float,
 ) -> NetworkPlan:
     """Return the best of two plans stretch by stretch; ``amounts`` are those of their groups.
 
@@ -54,17 +55,17 @@ def combined(
         tuple(sum(own[begin:end], Amounts(0.0, 0.0)) for own, (begin, end) in zip(amounts, part, strict=True))
         for part in parts
     ]
-    taken = [min((0, 1), key=lambda one: (pair[one].seconds, pair[one].price)) for pair in sums]
+    taken = [min((0, 1), key=lambda one: (pair[one].cost, pair[one].price)) for pair in sums]
     whole = sum((pair[one] for pair, one in zip(sums, taken, strict=True)), Amounts(0.0, 0.0))
-    most_s = whole.seconds * (1 + _NEARLY)
+    most = whole.cost * (1 + nearly)
     changes = []
     for number, (pair, one) in enumerate(zip(sums, taken, strict=True)):
-        longer_s, saved = pair[1 - one].seconds - pair[one].seconds, pair[one].price - pair[1 - one].price
+        dearer, saved = pair[1 - one].cost - pair[one].cost, pair[one].price - pair[1 - one].price
         if saved > 0:
-            changes.append((longer_s / saved, number, Amounts(longer_s, -saved)))
+            changes.append((dearer / saved, number, Amounts(dearer, -saved)))
     for _, number, change in sorted(changes, key=lambda item: item[:2]):
         after = whole + change
-        if after.seconds <= most_s and after.product < whole.product:
+        if after.cost <= most and after.product < whole.product:
             whole, taken[number] = after, 1 - taken[number]
     ends = [(plans[one], part[one]) for part, one in zip(parts, taken, strict=True)]
     return NetworkPlan(tuple(group for plan, (begin, end) in ends for group in plan.groups[begin:end]))

@@ -16,7 +16,7 @@ from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop
 from shorthaul.tensor.networks.pricing import Beside
-from shorthaul.tensor.networks.tiling import TRAFFIC_WEIGHT, Tiled, alternatives, grid, priced
+from shorthaul.tensor.networks.tiling import Tiled, alternatives, grid, priced
 
 #: Tilings of a group looked at whole, and sizes tried for each of their loops.
 _MOST_TRIED = 24
@@ -132,5 +132,5 @@ class Refiner:
             score += max(0.0, time - worked) if level.double_buffered else time
         each = machine.joules_moved(1.0, 1.0, 2.0) / 2
         if each:
-            score += TRAFFIC_WEIGHT * joules / each / machine.levels[0].bandwidth_bytes_per_s
+            score += machine.traffic_weight * joules / each / machine.levels[0].bandwidth_bytes_per_s
         return score
