@@ -70,11 +70,11 @@ def planned(
     start = search.start()
     if start is not None:
         add(start)
-    for left, weight in zip(range(len(weights), 0, -1), weights, strict=True):
-        if left < len(weights) and search.expired():
-            break
-        on, own = replace(machine, traffic_weight=weight), search if left == 1 else search.part(1 / left)
-        for tiled in fuse(network, on, own, float(machine.levels[1].capacity_bytes or 0), start, keep):
+    for weight in weights:
+        if weight != weights[0] and search.expired():
+            break  # a plan for what is asked is never worse than the balanced one of as much effort
+        on = replace(machine, traffic_weight=weight)
+        for tiled in fuse(network, on, search, float(machine.levels[1].capacity_bytes or 0), start, keep):
             add(NetworkPlan(tuple(item.group for item in tiled)))
             search.keep(_whole(amounts[-1]).cost, found[-1][0])
     if len(found) > 1 and not search.expired():
