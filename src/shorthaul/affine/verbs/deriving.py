@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -229,7 +229,10 @@ def drawn_data_flow(flow: DataFlow | None) -> tuple[Network, ...]:
 def executed(
     program: Program, sizes: Mapping[str, int], flow: DataFlow | None, search: Search | None = None
 ) -> ConcreteCdag:
-    """Return all instances at ``sizes``; raise OutOfEffortError where ``search`` has not left what they take."""
+    """Return all instances at ``sizes``; raise OutOfEffortError where ``search`` has not left what they take.
+
+    Few are listed whatever its effort, which is not charged for them.
+    """
     with charged_to(Search()):  # not to one that has no limit of memory
         counts = [card(item.domain).at(sizes) for item in program.statements]
     if max(counts) > MOST_POINTS:
@@ -237,9 +240,12 @@ def executed(
     reads = sum(count * (1 + len(item.reads)) for count, item in zip(counts, program.statements, strict=True))
     if room() < tuning.LISTED_BYTES * reads:
         raise TooManyPointsError("takes more memory than there is: its instances are too many")
+    if search is not None and reads <= tuning.LISTED_AT_ONCE:
+        search = search.beside(tuning.LISTED_AT_ONCE_EFFORT)
     if search is not None and search.left() < tuning.LISTED_EFFORT * reads:
         raise OutOfEffortError
-    cdag = concrete_cdag(program, sizes, flow)
+    with nullcontext() if search is None else charged_to(search):
+        cdag = concrete_cdag(program, sizes, flow)
     if cdag.n == cdag.inputs:
         raise InputError("nothing is executed at these sizes", place="--size", cure="use larger sizes")
     return cdag
@@ -247,7 +253,7 @@ def executed(
 
 def program_order_loads(program: Program, sizes: Mapping[str, int], flow: DataFlow | None, search: Search) -> float:
     """Return what program order loads by replay, infinity where there is not enough effort left for that."""
-    with suppress(OutOfEffortError, InputError), charged_to(search):
+    with suppress(OutOfEffortError, InputError):
         cdag = executed(program, sizes, flow, search)
         return float(belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY]).sum())
     return float("inf")

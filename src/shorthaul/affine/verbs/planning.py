@@ -121,8 +121,7 @@ def _planned(
         part, left_s = search.part(tuning.LISTED_SHARE), search.remaining_s()
         if search.start() is not None and search.effort is not None and left_s > 0:
             part = Search(time_limit=left_s if math.isfinite(left_s) else None)  # a plan to go on from is not lost
-        with charged_to(part):
-            cdag = executed(program, sizes, flow, part)
+        cdag = executed(program, sizes, flow, part)
     except TooManyPointsError as error:
         return _unlisted(program, options, search, source, flow, error.problem)
     except OutOfEffortError:
