@@ -76,6 +76,7 @@ def test_processors_of_one_tile_share_its_memory() -> None:
     ("right", "wrong", "says"),
     [
         (JOINED, JOINED[: len(JOINED) // 2], "connections: tiles are not joined"),
+        ('dstTile="y"', 'dstTile="t9"', "connection xy: names something that does not exist"),
         ('size="8000"', 'size="many"', "tile x: memory: is not an integer"),
         ('inBandwidth="96"', 'inBandwidth="0"', "tile x: inBandwidth: is out of range"),
         ('name="y"', 'name="x"', "tile x: is given twice"),

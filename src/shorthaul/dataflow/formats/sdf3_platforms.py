@@ -38,7 +38,16 @@ def platform_of(root: ET.Element) -> Platform | None:
             continue
         types |= {core.type: CoreType(1.0) for core in tiles[name].cores}
         out += tiles[name].crossbar_bytes_per_s
-    pairs = {(element.get("srcTile", ""), element.get("dstTile", "")) for element in graph.iterfind("connection")}
+    named = [element.get("name", "") for element in graph.iterfind("tile")]
+    pairs = set()
+    for element in graph.iterfind("connection"):
+        try:
+            ends = required(element, "srcTile"), required(element, "dstTile")
+            for end in ends:
+                known(end, named, f"connection {element.get('name', '')}".rstrip())
+            pairs.add(ends)
+        except InputError as error:
+            faults.append(error)
     missing = [pair for pair in permutations(tiles, 2) if pair not in pairs]
     if pairs and missing:
         shown, allowed = (
