@@ -86,7 +86,7 @@ def measure_zigzag(machines: list[str]) -> None:
                 print(json.dumps(row), flush=True)
 
 
-def planned(sizes: tuple[int, ...], machine: str) -> dict[str, float]:
+def planned(sizes: tuple[int, ...], machine: str, objective: str) -> dict[str, float]:
     """Return cycles and picojoules of our plan for a layer, and the bound on its cycles."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     import numpy as np
@@ -106,7 +106,8 @@ def planned(sizes: tuple[int, ...], machine: str) -> dict[str, float]:
         k, c, place, tap = sizes
         kind, data, weights = "QLinearConv", (1, c, place + tap - 1, place + tap - 1), (k, c, tap, tap)
     x, w = net.input(*data), net.weight(*weights)
-    found = tensor.plan(net.model(net.op(kind, x, scale, zero, w, scale, zero, scale, zero)), machine=machine)
+    model = net.model(net.op(kind, x, scale, zero, w, scale, zero, scale, zero))
+    found = tensor.plan(model, machine=machine, objective=objective)
     assert found.cost is not None
     assert found.bound is not None
     cycles, least = found.cost["latency_s"] * CLOCK_HZ, found.bound.value * CLOCK_HZ
@@ -117,6 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--zigzag", help="the interpreter of an environment with zigzag")
     parser.add_argument("--machines", nargs="+", default=list(MACHINES), choices=list(MACHINES))
+    parser.add_argument("--objective", default="balanced", choices=("balanced", "time", "energy"))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -133,7 +135,7 @@ def main() -> None:
             if line.startswith("{"):
                 row = json.loads(line)
                 hardware = row.pop("file")
-                rows.append({**row, **planned(LAYERS[row["layer"]], hardware)})
+                rows.append({**row, **planned(LAYERS[row["layer"]], hardware, options.objective)})
                 show(rows[-1])
         if options.write:
             write(rows)
