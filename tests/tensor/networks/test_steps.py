@@ -8,14 +8,14 @@ from tests.reference.tensor_steps import Job, executed, steps_seconds
 from tests.samples import samples
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
-from tests.tensor.networks.small_networks import ARRAYS, SMALL, machine, random_plan, read
+from tests.tensor.networks.small_networks import ARRAYS, SMALL, latency_s, machine, random_plan, read
 
 from shorthaul.tensor.networks.loops import shapes_of
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.pricing import GroupPricer
-from shorthaul.tensor.verbs.network_costs import latency_s, replay_on
+from shorthaul.tensor.verbs.network_costs import replay_on
 
 #: Steps of a group at most that are executed event by event.
 _MOST_STEPS = 80
