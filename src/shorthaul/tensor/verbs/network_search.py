@@ -86,7 +86,8 @@ def planned(
     wholes = [_whole(own) for own in amounts]
     least = min(range(len(found)), key=lambda number: wholes[number].cost)
     best = preferred(wholes, nearly, wholes[0].cost if start is not None else float("inf"))
-    return found[least if best != least and bound(network, machine).is_met_by(wholes[least].cost) else best]
+    is_bounded = objective == "balanced" and best != least  # what the bound is of are seconds
+    return found[least if is_bounded and bound(network, machine).is_met_by(wholes[least].cost) else best]
 
 
 def _amounts(
